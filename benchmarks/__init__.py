@@ -1,0 +1,1 @@
+"""Figures of merit, each run by `python -m benchmarks.NAME --json`."""

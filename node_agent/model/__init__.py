@@ -1,0 +1,1 @@
+"""Frozen values that agents and orchestrator share."""

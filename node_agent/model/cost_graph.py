@@ -1,0 +1,12 @@
+"""The network as a node sees it, G_net: directed links with additive costs, and where they come from."""
+
+from msgspec import Struct
+
+
+class CostGraph(Struct, frozen=True):
+    """``costs[u][v]`` is the cost of sending from node u to its neighbour v; no entry means no link."""
+
+    costs: dict[str, dict[str, float]]
+    metric: str
+    source: str
+    taken_ns: int

@@ -1,0 +1,124 @@
+"""What an agent reports. Each event becomes one JSON line: the envelope, then the event's own fields.
+
+The kinds and their fields are a contract with the analysis: ``orchestrator.analytics.schemas`` has the
+same columns, and a test holds the two together.
+"""
+
+from msgspec import Struct
+
+
+class Envelope(Struct, frozen=True):
+    """The fields every record starts with; ``(node, boot, seq)`` is unique and gap-free per boot."""
+
+    run: str
+    node: str
+    boot: int
+    seq: int
+    t_ns: int
+    kind: str
+
+
+class Event(Struct, frozen=True, tag_field="kind"):
+    """Base of all kinds."""
+
+
+class AgentStart(Event, tag="agent_start", frozen=True):
+    version: str
+    clock: str
+    replicas: tuple[str, ...]
+
+
+class AgentStop(Event, tag="agent_stop", frozen=True):
+    """The last record of a boot that ended in order: its presence proves that no tail was lost."""
+
+    reason: str
+
+
+class TupleEmitted(Event, tag="tuple_emitted", frozen=True):
+    replica: str
+    origin: str
+    tau: int
+    size: int
+
+
+class TupleSent(Event, tag="tuple_sent", frozen=True):
+    replica: str
+    to: str
+    origin: str
+    tau: int
+    size: int
+
+
+class TupleReceived(Event, tag="tuple_received", frozen=True):
+    replica: str
+    sender: str
+    origin: str
+    tau: int
+    size: int
+
+
+class TupleProcessed(Event, tag="tuple_processed", frozen=True):
+    replica: str
+    origin: str
+    tau: int
+    size: int
+    took_ns: int
+
+
+class TupleDelivered(Event, tag="tuple_delivered", frozen=True):
+    replica: str
+    origin: str
+    tau: int
+    size: int
+    born_ns: int
+
+
+class TupleDropped(Event, tag="tuple_dropped", frozen=True):
+    replica: str
+    origin: str
+    tau: int
+    size: int
+    reason: str
+
+
+class RouteSwitch(Event, tag="route_switch", frozen=True):
+    """``old``/``new`` are replica ids of operator ``downstream``; None means no usable route."""
+
+    replica: str
+    downstream: str
+    old: str | None
+    new: str | None
+    old_cost: float | None
+    new_cost: float | None
+    source: str
+
+
+class LinkCost(Event, tag="link_cost", frozen=True):
+    """Cost of the application link to a downstream replica; None when there is no path."""
+
+    replica: str
+    to: str
+    cost: float | None
+    metric: str
+    source: str
+
+
+class QueueSample(Event, tag="queue", frozen=True):
+    replica: str
+    queue: str
+    length: int
+
+
+KINDS: tuple[type[Event], ...] = (
+    AgentStart,
+    AgentStop,
+    TupleEmitted,
+    TupleSent,
+    TupleReceived,
+    TupleProcessed,
+    TupleDelivered,
+    TupleDropped,
+    RouteSwitch,
+    LinkCost,
+    QueueSample,
+)

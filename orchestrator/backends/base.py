@@ -1,0 +1,56 @@
+"""What every way of running nodes offers to the life cycle above it: same experiment, other infrastructure."""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+Progress = Callable[[float], None]
+"""Called with the fraction done, 0 to 1."""
+
+
+class Status(StrEnum):
+    OK = "ok"
+    FAILED = "failed"
+    UNREACHABLE = "unreachable"
+
+
+class NodeOutcome(Struct, frozen=True):
+    """Partial failure is a value: how one node came out of one phase, and why."""
+
+    node: str
+    status: Status
+    reason: str = ""
+
+
+Outcomes = Sequence[NodeOutcome]
+
+
+class Backend(Protocol):
+    """One run's nodes. Methods are called in this order, each bounded by its phase's timeout."""
+
+    async def up(self) -> Outcomes:
+        """Create the nodes and start an agent on each; the query does not flow yet."""
+        ...
+
+    async def converge(self) -> Outcomes:
+        """Wait until routing gives every node its costs."""
+        ...
+
+    async def advance(self, seconds: float, progress: Progress) -> Outcomes:
+        """Let ``seconds`` of the run's own time pass with the query flowing."""
+        ...
+
+    async def stop(self) -> Outcomes:
+        """Stop the agents in order: telemetry is flushed and closed."""
+        ...
+
+    async def collect(self, into: Path) -> Outcomes:
+        """Bring telemetry to ``into/nodes`` and ground truth to ``into/radio``."""
+        ...
+
+    async def down(self) -> None:
+        """Remove everything that ``up`` made. May be called at any point, and repeated."""
+        ...
