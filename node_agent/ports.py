@@ -61,10 +61,20 @@ class Stream(Protocol):
 
 
 class Listener(Protocol):
-    def close(self) -> None: ...
+    @property
+    def address(self) -> Address:
+        """Where it listens: says which port was chosen if 0 was asked for."""
+        ...
+
+    def close(self) -> None:
+        """Accept no more, and cancel the handlers that still run. May be repeated."""
+        ...
 
 
 class DatagramSocket(Protocol):
+    @property
+    def address(self) -> Address: ...
+
     def send(self, data: bytes, to: Address) -> None:
         """Best effort: silently lost where a real datagram would be."""
         ...
@@ -79,7 +89,7 @@ OnDatagram = Callable[[bytes, Address], None]
 class Port(Protocol):
     @property
     def clock_name(self) -> str:
-        """"real" or "virtual": recorded with the telemetry."""
+        """ "real" or "virtual": recorded with the telemetry."""
         ...
 
     @property
@@ -99,9 +109,15 @@ class Port(Protocol):
     async def sleep(self, seconds: float) -> None: ...
 
     async def listen(self, port: int, on_stream: OnStream) -> Listener:
-        """Call ``on_stream`` in a task of its own for each stream; the stream is closed when it returns."""
+        """Call ``on_stream`` in a task of its own for each stream; the stream is closed when it returns.
+
+        A handler that lets a PortError through has lost its stream: that ends it, and is no failure of the
+        program. Its stream is aborted, as for any other exception, which goes to the loop's handler.
+        """
         ...
 
-    async def connect(self, to: Address, timeout: float) -> Stream: ...
+    async def connect(self, to: Address, timeout: float) -> Stream:
+        """Raises Unreachable or, after ``timeout`` seconds, TimedOut."""
+        ...
 
     async def datagrams(self, port: int, on_datagram: OnDatagram) -> DatagramSocket: ...

@@ -1,0 +1,3 @@
+"""Operators and how a replica runs them. Importing this package registers the built-in kinds."""
+
+from node_agent.dataflow import synthetic as synthetic

@@ -1,0 +1,1 @@
+"""Where a node's knowledge of the network's costs comes from."""

@@ -1,0 +1,1 @@
+"""Which downstream replica to send to: pure decisions over a cost graph."""

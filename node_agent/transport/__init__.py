@@ -1,0 +1,1 @@
+"""Links between replicas: how tuples cross from one node to the next."""

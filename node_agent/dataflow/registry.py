@@ -1,0 +1,107 @@
+"""The kinds of operators and the ready-made queries that an experiment can name.
+
+A kind is a name, a struct of parameters and a class; registering one's own takes one call:
+
+    class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+        factor: int = 2
+
+    class Repeat:
+        def __init__(self, params: Params, context: Context) -> None:
+            self._factor = params.factor
+
+        async def process(self, item: StreamTuple) -> Sequence[StreamTuple]:
+            return (msgspec.structs.replace(item, payload=item.payload * self._factor),)
+
+    register_operator("repeat", Params, Repeat)
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal, Protocol, TypeVar
+
+import msgspec
+
+from node_agent.model.query import Query
+from node_agent.model.tuples import StreamTuple
+from node_agent.ports import Port
+
+Role = Literal["source", "operator", "sink"]
+
+
+class Context:
+    """What an operator may use of the node it runs on."""
+
+    def __init__(self, replica: str, port: Port, core: asyncio.Lock) -> None:
+        self.replica = replica
+        self._port = port
+        self._core = core
+
+    def now_ns(self) -> int:
+        """The node's clock, for what other nodes will compare. It may be set while the query runs."""
+        return self._port.now_ns()
+
+    def time(self) -> float:
+        """Seconds on a clock that nobody sets, for durations."""
+        return asyncio.get_running_loop().time()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._port.sleep(seconds)
+
+    async def compute(self, seconds: float) -> None:
+        """Occupy the node's one core for ``seconds``, after those who asked before."""
+        async with self._core:
+            await self._port.sleep(seconds)
+
+
+class Source(Protocol):
+    async def next(self, tau: int) -> bytes | None:
+        """Wait until tuple ``tau`` (1, 2, …) is due and return its payload; None ends the stream."""
+        ...
+
+
+class Operator(Protocol):
+    async def process(self, item: StreamTuple) -> Sequence[StreamTuple]:
+        """The output that ``item`` gives rise to. A sink takes ``item`` and returns nothing."""
+        ...
+
+
+class OperatorKind(msgspec.Struct, frozen=True):
+    name: str
+    role: Role
+    params: type[msgspec.Struct]
+    factory: Callable[[Any, Context], Source | Operator]
+
+
+_operators: dict[str, OperatorKind] = {}
+_queries: dict[str, Callable[..., Query]] = {}
+
+OPERATORS: Mapping[str, OperatorKind] = MappingProxyType(_operators)
+QUERIES: Mapping[str, Callable[..., Query]] = MappingProxyType(_queries)
+
+P = TypeVar("P", bound=msgspec.Struct)
+V = TypeVar("V")
+
+
+def register_source(name: str, params: type[P], factory: Callable[[P, Context], Source]) -> None:
+    _add(_operators, name, OperatorKind(name, "source", params, factory))
+
+
+def register_operator(
+    name: str,
+    params: type[P],
+    factory: Callable[[P, Context], Operator],
+    role: Literal["operator", "sink"] = "operator",
+) -> None:
+    _add(_operators, name, OperatorKind(name, role, params, factory))
+
+
+def register_query(name: str, build: Callable[..., Query]) -> None:
+    """``build`` raises ValueError for arguments that make no query."""
+    _add(_queries, name, build)
+
+
+def _add(registry: dict[str, V], name: str, value: V) -> None:
+    if name in registry:
+        raise ValueError(f"{name!r} is registered already")
+    registry[name] = value

@@ -1,0 +1,162 @@
+"""A TCP connection as a ``node_agent.ports.Stream``."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import Callable
+
+from node_agent.ports import Address, ConnectionLost, EndOfStream, Stream
+
+READ_AHEAD = 256 * 1024
+LINGER_S = 2.0
+IDLE_S = 6
+PROBE_S = 2
+DEAD_AFTER_MS = 30_000
+"""Longer than the virtual stream's: to Linux, a peer that keeps its window shut looks as dead as a lost one."""
+
+_OPTIONS = (
+    (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),
+    (socket.IPPROTO_TCP, "TCP_NODELAY", 1),
+    (socket.IPPROTO_TCP, "TCP_KEEPIDLE", IDLE_S),
+    (socket.IPPROTO_TCP, "TCP_KEEPINTVL", PROBE_S),
+    (socket.IPPROTO_TCP, "TCP_USER_TIMEOUT", DEAD_AFTER_MS),
+)
+
+
+class OsStream(asyncio.Protocol):
+    def __init__(self, on_open: Callable[[Stream], None] | None = None) -> None:
+        self._on_open = on_open
+        self._transport: asyncio.Transport
+        self._peer: Address
+        self._arrived = bytearray()
+        self._wanted = 0
+        self._eof = False
+        self._closing = False
+        self._lost: str | None = None
+        self._reading_paused = False
+        self._writing_paused = False
+        self._reader: asyncio.Future[None] | None = None
+        self._writers: list[asyncio.Future[None]] = []
+        self._linger: asyncio.TimerHandle | None = None
+
+    @property
+    def peer(self) -> Address:
+        return self._peer
+
+    async def read_exactly(self, count: int) -> bytes:
+        if self._reader is not None:
+            raise RuntimeError("two coroutines read from the same stream")
+        while len(self._arrived) < count or self._closing:
+            if self._eof and not self._closing:
+                raise EndOfStream(f"{self._peer.host}:{self._peer.port} closed the stream")
+            self._raise_if_over()
+            self._wanted = count
+            self._resume_reading()
+            self._reader = asyncio.get_running_loop().create_future()
+            try:
+                await self._reader
+            finally:
+                self._reader = None
+                self._wanted = 0
+        data = bytes(self._arrived[:count])
+        del self._arrived[:count]
+        if len(self._arrived) < READ_AHEAD:
+            self._resume_reading()
+        return data
+
+    async def write(self, data: bytes) -> None:
+        self._raise_if_over()
+        self._transport.write(data)
+        while self._writing_paused:
+            waiter = asyncio.get_running_loop().create_future()
+            self._writers.append(waiter)
+            await waiter
+            self._raise_if_over()
+
+    def close(self) -> None:
+        """Say that no more comes, then wait a little for the peer to say so too.
+
+        To close at once would make the kernel answer unread bytes with a reset, which may overtake our own.
+        """
+        if self._closing or self._lost is not None:
+            return
+        self._closing = True
+        self._arrived.clear()
+        self._resume_reading()
+        if self._eof:
+            self._transport.close()
+        else:
+            self._transport.write_eof()
+            self._linger = asyncio.get_running_loop().call_later(LINGER_S, self._transport.close)
+        self._wake_all()
+
+    def abort(self) -> None:
+        if self._lost is None:
+            self._closing = True
+            self._lost = "aborted"
+            connection = self._transport.get_extra_info("socket")
+            # Without this the kernel would say good-bye as for an orderly close.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self._transport.abort()
+            self._wake_all()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._transport = transport
+        host, port = transport.get_extra_info("peername")[:2]
+        self._peer = Address(host, port)
+        connection = transport.get_extra_info("socket")
+        for level, name, value in _OPTIONS:
+            if (option := getattr(socket, name, None)) is not None:  # some exist on Linux only
+                connection.setsockopt(level, option, value)
+        if self._on_open is not None:
+            self._on_open(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._closing:
+            return
+        self._arrived += data
+        if len(self._arrived) >= max(self._wanted, READ_AHEAD) and not self._reading_paused:
+            self._reading_paused = True
+            self._transport.pause_reading()
+        if len(self._arrived) >= self._wanted:
+            _wake(self._reader)
+
+    def eof_received(self) -> bool:
+        self._eof = True
+        if self._closing:
+            self._transport.close()
+        _wake(self._reader)
+        return True  # our own direction stays open
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost = self._lost or str(exc or "closed")
+        if self._linger is not None:
+            self._linger.cancel()
+        self._wake_all()
+
+    def pause_writing(self) -> None:
+        self._writing_paused = True
+
+    def resume_writing(self) -> None:
+        self._writing_paused = False
+        self._wake_all()
+
+    def _resume_reading(self) -> None:
+        if self._reading_paused:
+            self._reading_paused = False
+            self._transport.resume_reading()
+
+    def _raise_if_over(self) -> None:
+        if self._lost is not None or self._closing:
+            raise ConnectionLost(f"stream with {self._peer.host}:{self._peer.port}: {self._lost or 'closed'}")
+
+    def _wake_all(self) -> None:
+        _wake(self._reader)
+        for waiter in self._writers:
+            _wake(waiter)
+        self._writers.clear()
+
+
+def _wake(waiter: "asyncio.Future[None] | None") -> None:
+    if waiter is not None and not waiter.done():
+        waiter.set_result(None)

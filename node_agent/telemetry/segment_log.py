@@ -1,0 +1,144 @@
+"""The writing side of telemetry: an append-only log of JSON lines, split into segments.
+
+Each record gets the next ``seq`` of this boot, so that whoever reads the log can prove that nothing is
+missing. Lines are buffered within fixed bounds; a write that fails keeps what it could not write.
+"""
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from node_agent.model.telemetry import Event
+
+_SEGMENT_NAME = re.compile(r"b(\d{4,})-s(\d{6,})\.jsonl")
+
+
+class LogError(Exception):
+    """The log could not be written (disk full, directory gone); lines written before are safe."""
+
+
+class SegmentName(msgspec.Struct, frozen=True, order=True):
+    boot: int
+    index: int
+
+    def __str__(self) -> str:
+        return f"b{self.boot:04d}-s{self.index:06d}.jsonl"
+
+
+def segment_names(directory: Path) -> list[SegmentName]:
+    """Segments of a directory in the order in which they were written; none if it does not exist."""
+    if not directory.is_dir():
+        return []
+    matches = (_SEGMENT_NAME.fullmatch(path.name) for path in directory.iterdir())
+    names = (SegmentName(int(m[1]), int(m[2])) for m in matches if m)
+    return sorted(name for name in names if name.boot > 0)
+
+
+class SegmentLog:
+    def __init__(
+        self,
+        directory: Path,
+        run: str,
+        node: str,
+        clock: Callable[[], int],
+        max_bytes: int = 16 * 1024 * 1024,
+        buffer_records: int = 256,
+        buffer_bytes: int = 64 * 1024,
+    ) -> None:
+        self._directory = directory
+        self._clock = clock
+        self._max_bytes = max_bytes
+        self._buffer_records = buffer_records
+        self._buffer_bytes = buffer_bytes
+        self._encode = msgspec.json.Encoder().encode
+        self._buffer = bytearray()
+        self._buffered = 0
+        self._seq = 0
+        self._fd: int | None = None
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self.boot = 1 + max((name.boot for name in segment_names(directory)), default=0)
+            self._segment = 0
+            self._open_next()
+        except OSError as error:
+            raise LogError(f"cannot start a telemetry log in {directory}: {error}") from error
+        envelope = self._encode({"run": run, "node": node, "boot": self.boot})
+        self._prefix = envelope[:-1] + b',"seq":'
+
+    @property
+    def closed(self) -> bool:
+        return self._fd is None
+
+    def append(self, event: Event) -> None:
+        """Raises LogError, and then has not taken the event, if the buffer is full and cannot be emptied."""
+        if self._fd is None:
+            raise LogError(f"the telemetry log in {self._directory} is closed")
+        if self._buffered >= self._buffer_records or len(self._buffer) >= self._buffer_bytes:
+            self.flush()
+        if self._size >= self._max_bytes:
+            self._rotate()
+        body = self._encode(event)
+        line = b'%b%d,"t_ns":%d,%b\n' % (self._prefix, self._seq, self._clock(), body[1:])
+        self._buffer += line
+        self._buffered += 1
+        self._size += len(line)
+        self._seq += 1
+
+    def flush(self) -> None:
+        """Hand buffered lines to the operating system. After a LogError it can be tried again."""
+        if self._fd is None:
+            return
+        try:
+            while self._buffer:
+                # A short write followed by an error leaves the rest of the line in the buffer, so that a
+                # later flush continues it instead of tearing it.
+                written = os.write(self._fd, self._buffer)
+                del self._buffer[:written]
+        except OSError as error:
+            raise LogError(f"cannot write telemetry to {self._directory}: {error}") from error
+        self._buffered = 0
+
+    def close(self) -> None:
+        """Flush, make durable, close. May be repeated."""
+        if self._fd is None:
+            return
+        try:
+            self.flush()
+            self._sync()
+        finally:
+            os.close(self._fd)
+            self._fd = None
+
+    def _rotate(self) -> None:
+        self.flush()
+        self._sync()
+        full = self._fd
+        try:
+            self._open_next()
+        except OSError as error:
+            raise LogError(f"cannot open a telemetry segment in {self._directory}: {error}") from error
+        if full is not None:
+            os.close(full)
+
+    def _open_next(self) -> None:
+        name = SegmentName(self.boot, self._segment + 1)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        self._fd = os.open(self._directory / str(name), flags, 0o644)
+        self._segment = name.index
+        self._size = 0
+
+    def _sync(self) -> None:
+        if self._fd is None:
+            return
+        try:
+            os.fsync(self._fd)
+            directory = os.open(self._directory, os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+        except OSError as error:
+            raise LogError(f"cannot make telemetry durable in {self._directory}: {error}") from error

@@ -1,0 +1,203 @@
+"""A virtual node's network stack: finds the stream or socket a packet is for, or passes it on hop by hop."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from node_agent.ports import Unreachable
+from node_agent.virtual.interface import BROADCAST, Frame, Interface
+from node_agent.virtual.segment import SYN, Segment, StreamConfig, reset_in_answer_to
+
+BROADCAST_HOST = "255.255.255.255"
+IP_HEADER = 20
+UDP_HEADER = 8
+TTL = 64
+LOOPBACK_NS = 10_000  # not zero: a node that talks to itself must not stop the clock
+EPHEMERAL_PORTS = range(49152, 65536)
+
+
+class Clock(Protocol):
+    def now_ns(self) -> int: ...
+
+    def call_at_ns(self, when_ns: int, callback: Callable[..., None], *args: Any) -> None: ...
+
+
+class NextHop(Protocol):
+    def __call__(self, destination: str, /) -> str | None:
+        """The neighbour (a node) on the way to ``destination`` (an address), or None."""
+        ...
+
+
+class Datagram(NamedTuple):
+    source_port: int
+    destination_port: int
+    data: bytes
+
+    @property
+    def size(self) -> int:
+        return UDP_HEADER + len(self.data)
+
+
+class Packet(NamedTuple):
+    source: str
+    destination: str
+    ttl: int
+    size: int
+    body: Segment | Datagram
+
+
+class Endpoint(Protocol):
+    """One end of a stream."""
+
+    def on_segment(self, segment: Segment) -> None: ...
+
+    def abort(self) -> None: ...
+
+
+class Acceptor(Protocol):
+    def on_syn(self, syn: Segment, source: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+StreamKey = tuple[int, str, int]
+"""Local port, remote address, remote port."""
+OnPacket = Callable[[Datagram, str], None]
+
+
+@dataclass
+class HostCounters:
+    """Packets. What the interface's own queue drops is counted by the medium."""
+
+    sent: int = 0
+    received: int = 0
+    forwarded: int = 0
+    no_route: int = 0
+    ttl_expired: int = 0
+    lost: int = 0
+    """Given up by the medium on the way to the next hop."""
+
+
+class VirtualHost:
+    def __init__(
+        self,
+        node: str,
+        address: str,
+        clock: Clock,
+        interface: Interface,
+        next_hop: NextHop,
+        streams: StreamConfig | None = None,
+    ) -> None:
+        self.node = node
+        self.address = address
+        self.clock = clock
+        self.stream_config = streams or StreamConfig()
+        self.counters = HostCounters()
+        self._interface = interface
+        self._next_hop = next_hop
+        self._streams: dict[StreamKey, Endpoint] = {}
+        self._acceptors: dict[int, Acceptor] = {}
+        self._sockets: dict[int, OnPacket] = {}
+        self._last_ephemeral = EPHEMERAL_PORTS.start - 1
+        self._up = True
+        interface.attach(node, self._received, self._failed)
+
+    def close(self) -> None:
+        """The node is gone: nothing more is sent or heard, and nobody is told."""
+        self._up = False
+        for acceptor in list(self._acceptors.values()):
+            acceptor.close()
+        for stream in list(self._streams.values()):
+            stream.abort()
+        self._sockets.clear()
+
+    def reaches(self, destination: str) -> bool:
+        return destination == self.address or self._next_hop(destination) is not None
+
+    def send(self, destination: str, body: Segment | Datagram) -> None:
+        if not self._up:
+            return
+        self.counters.sent += 1
+        packet = Packet(self.address, destination, TTL, IP_HEADER + body.size, body)
+        if destination == self.address:
+            self.clock.call_at_ns(self.clock.now_ns() + LOOPBACK_NS, self._deliver, packet)
+        elif destination == BROADCAST_HOST:
+            self._interface.send(Frame(self.node, BROADCAST, packet.size, packet))
+        else:
+            self._to_next_hop(packet)
+
+    def free_port(self) -> int:
+        """One that no stream, listener or socket here uses."""
+        used = {key[0] for key in self._streams} | self._acceptors.keys() | self._sockets.keys()
+        for _ in EPHEMERAL_PORTS:
+            self._last_ephemeral += 1
+            if self._last_ephemeral not in EPHEMERAL_PORTS:
+                self._last_ephemeral = EPHEMERAL_PORTS.start
+            if self._last_ephemeral not in used:
+                return self._last_ephemeral
+        raise Unreachable(f"{self.node} has no free port left")
+
+    def bind_stream(self, key: StreamKey, endpoint: Endpoint) -> None:
+        self._streams[key] = endpoint
+
+    def release_stream(self, key: StreamKey) -> None:
+        self._streams.pop(key, None)
+
+    def bind_listener(self, port: int, acceptor: Acceptor) -> None:
+        self._refuse_if_used(port, self._acceptors)
+        self._acceptors[port] = acceptor
+
+    def release_listener(self, port: int) -> None:
+        self._acceptors.pop(port, None)
+
+    def bind_socket(self, port: int, on_packet: OnPacket) -> None:
+        self._refuse_if_used(port, self._sockets)
+        self._sockets[port] = on_packet
+
+    def release_socket(self, port: int) -> None:
+        self._sockets.pop(port, None)
+
+    def _refuse_if_used(self, port: int, bound: dict[int, Any]) -> None:
+        if not 0 < port < 65536:
+            raise Unreachable(f"{port} is not a port number")
+        if port in bound:
+            raise Unreachable(f"port {port} of {self.address} is in use")
+
+    def _received(self, frame: Frame) -> None:
+        if not self._up:
+            return
+        packet: Packet = frame.payload
+        if packet.destination == self.address or packet.destination == BROADCAST_HOST:
+            self._deliver(packet)
+        elif packet.ttl <= 1:
+            self.counters.ttl_expired += 1
+        else:
+            source, destination, ttl, size, body = packet
+            if self._to_next_hop(Packet(source, destination, ttl - 1, size, body)):
+                self.counters.forwarded += 1
+
+    def _failed(self, frame: Frame) -> None:
+        self.counters.lost += 1
+
+    def _to_next_hop(self, packet: Packet) -> bool:
+        neighbour = self._next_hop(packet.destination)
+        if neighbour is None:
+            self.counters.no_route += 1
+            return False
+        self._interface.send(Frame(self.node, neighbour, packet.size, packet))
+        return True
+
+    def _deliver(self, packet: Packet) -> None:
+        if not self._up:
+            return
+        self.counters.received += 1
+        body = packet.body
+        if isinstance(body, Datagram):
+            if on_packet := self._sockets.get(body.destination_port):
+                on_packet(body, packet.source)
+        elif endpoint := self._streams.get((body.destination_port, packet.source, body.source_port)):
+            endpoint.on_segment(body)
+        elif body.flags == SYN and body.ack is None and body.destination_port in self._acceptors:
+            self._acceptors[body.destination_port].on_syn(body, packet.source)
+        elif reset := reset_in_answer_to(body):
+            self.send(packet.source, reset)

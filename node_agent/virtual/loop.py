@@ -1,0 +1,236 @@
+"""An asyncio event loop in virtual time: the clock rests while callbacks run and jumps from event to event.
+
+Time is counted in whole nanoseconds; events of one instant run in the order in which they were scheduled, so
+the same program gives the same run. Nothing here waits, and no socket or thread can be reached from it.
+"""
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from heapq import heapify, heappop, heappush
+from typing import Any, NoReturn, TypeVar, TypeVarTuple
+
+NS = 1_000_000_000
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+_NEVER = 1 << 200
+_COMPACT_FROM = 256
+
+
+class VirtualTimeError(Exception):
+    """Base of what goes wrong with virtual time itself."""
+
+
+class Deadlock(VirtualTimeError):
+    """Somebody waits, and nothing is left that could ever wake them."""
+
+
+class UnhandledErrors(BaseExceptionGroup):
+    """Exceptions that nobody took care of. They end the run instead of vanishing in a log."""
+
+
+class VirtualHandle(asyncio.TimerHandle):
+    """A scheduled callback. Holds only what this loop reads: much of a run's time goes into making these."""
+
+    __slots__ = ()
+    _callback: Callable[..., object] | None
+    _context: Context | None
+    _loop: "VirtualLoop"
+    _when: int
+    _scheduled: bool
+
+    def __init__(
+        self,
+        when_ns: int,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: Context | None,
+        loop: "VirtualLoop",
+    ) -> None:
+        self._when = when_ns
+        self._callback = callback
+        self._args = args
+        self._context = context
+        self._loop = loop
+        self._cancelled = False
+        self._scheduled = False
+
+    def cancel(self) -> None:
+        if not self._cancelled:
+            self._cancelled = True
+            self._callback = None
+            self._args = ()
+            if self._scheduled:
+                self._loop._timer_cancelled()
+
+    def when(self) -> float:
+        return self._when / NS
+
+    def __repr__(self) -> str:
+        state = "cancelled" if self._cancelled else repr(self._callback)
+        return f"<{type(self).__name__} at {self._when} ns: {state}>"
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """Use it like any loop (``asyncio.Runner(loop_factory=VirtualLoop)``), or step it with run_until_ns."""
+
+    _ready: deque[VirtualHandle]
+    _stopping: bool
+    _closed: bool
+    _exception_handler: Callable[..., object] | None
+
+    def __init__(self) -> None:
+        self._now_ns = 0
+        self._timers: list[tuple[int, int, VirtualHandle]] = []
+        self._sequence = 0
+        self._cancelled_timers = 0
+        self._horizon_ns: int | None = None
+        self._errors: list[BaseException] = []
+        super().__init__()
+
+    def now_ns(self) -> int:
+        return self._now_ns
+
+    def time(self) -> float:
+        return self._now_ns / NS
+
+    def call_at_ns(self, when_ns: int, callback: Callable[[*Ts], object], *args: *Ts) -> None:
+        """The cheapest way in: no handle to cancel by, no context of its own. The past means now."""
+        self._schedule(VirtualHandle(when_ns, callback, args, None, self))
+
+    def call_at(
+        self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> VirtualHandle:
+        # Exact for times made from time(): a float tells apart every nanosecond of the first three weeks.
+        when_ns = _NEVER if when == math.inf else round(when * NS)
+        return self._schedule(
+            VirtualHandle(when_ns, callback, args, copy_context() if context is None else context, self)
+        )
+
+    def call_later(
+        self, delay: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> VirtualHandle:
+        when_ns = _NEVER if delay == math.inf else self._now_ns + round(delay * NS)
+        return self._schedule(
+            VirtualHandle(when_ns, callback, args, copy_context() if context is None else context, self)
+        )
+
+    def call_soon(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> VirtualHandle:
+        if self._closed:
+            raise RuntimeError("the event loop is closed")
+        handle = VirtualHandle(
+            self._now_ns, callback, args, copy_context() if context is None else context, self
+        )
+        self._ready.append(handle)
+        return handle
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> VirtualHandle:
+        """For signal handlers. Other threads cannot wake a loop that never waits."""
+        return self.call_soon(callback, *args, context=context)
+
+    def run_in_executor(self, executor: Any, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
+        raise VirtualTimeError("a thread lives in real time: it cannot be waited for in virtual time")
+
+    def run_until_ns(self, when_ns: int) -> None:
+        """Run every event up to and including ``when_ns``; afterwards it is exactly that late."""
+        if when_ns < self._now_ns:
+            raise ValueError(f"cannot go back from {self._now_ns} ns to {when_ns} ns")
+        self._horizon_ns = when_ns
+        try:
+            self.run_forever()
+        finally:
+            self._horizon_ns = None
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        if self._exception_handler is not None or self.is_closed():
+            super().call_exception_handler(context)
+        else:
+            self._errors.append(context.get("exception") or VirtualTimeError(context["message"]))
+
+    def close(self) -> None:
+        super().close()
+        self._timers.clear()
+        self._raise_errors()
+
+    def _schedule(self, handle: VirtualHandle) -> VirtualHandle:
+        if self._closed:
+            raise RuntimeError("the event loop is closed")
+        when_ns = handle._when
+        if when_ns <= self._now_ns:
+            self._ready.append(handle)
+        elif when_ns != _NEVER:
+            handle._scheduled = True
+            self._sequence += 1
+            heappush(self._timers, (when_ns, self._sequence, handle))
+        return handle
+
+    def _timer_cancelled(self) -> None:
+        self._cancelled_timers += 1
+        if self._cancelled_timers > _COMPACT_FROM and self._cancelled_timers * 2 > len(self._timers):
+            # In place: _run_once holds on to the list.
+            self._timers[:] = [timer for timer in self._timers if not timer[2]._cancelled]
+            heapify(self._timers)
+            self._cancelled_timers = 0
+
+    def _run_once(self) -> None:
+        """Called by run_forever until stopped; goes through as many instants as it can in one call."""
+        ready, timers = self._ready, self._timers
+        while not self._stopping:
+            if not ready and not self._advance(timers):
+                break
+            for _ in range(len(ready)):
+                handle = ready.popleft()
+                callback = handle._callback
+                if callback is None:
+                    continue
+                try:
+                    if handle._context is None:
+                        callback(*handle._args)
+                    else:
+                        handle._context.run(callback, *handle._args)
+                except (SystemExit, KeyboardInterrupt):
+                    raise
+                except BaseException as error:
+                    message = f"unhandled exception in {handle!r}"
+                    self.call_exception_handler({"message": message, "exception": error, "handle": handle})
+            if self._errors:
+                self._raise_errors()
+
+    def _advance(self, timers: list[tuple[int, int, VirtualHandle]]) -> bool:
+        """Move the clock to the next instant and make its timers ready; False at the horizon."""
+        while timers and timers[0][2]._cancelled:
+            heappop(timers)
+            self._cancelled_timers -= 1
+        horizon = self._horizon_ns
+        if not timers and horizon is None:
+            self._raise_deadlock()
+        if not timers or (horizon is not None and timers[0][0] > horizon):
+            self._now_ns = horizon  # type: ignore[assignment]
+            self._stopping = True
+            return False
+        self._now_ns = now = timers[0][0]
+        while timers and timers[0][0] == now:
+            handle = heappop(timers)[2]
+            handle._scheduled = False
+            if handle._cancelled:
+                self._cancelled_timers -= 1
+            else:
+                self._ready.append(handle)
+        return True
+
+    def _raise_deadlock(self) -> NoReturn:
+        names = sorted(task.get_name() for task in asyncio.all_tasks(self))
+        shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+        raise Deadlock(f"at {self._now_ns} ns nothing is left to run, but {len(names)} tasks wait: {shown}")
+
+    def _raise_errors(self) -> None:
+        if self._errors:
+            errors, self._errors = self._errors, []
+            raise UnhandledErrors(f"unhandled at {self._now_ns} ns", errors)

@@ -1,0 +1,52 @@
+"""The receiving half of a stream: segments in any order become bytes in order, within a window."""
+
+from bisect import bisect_left
+
+
+class Reassembly:
+    def __init__(self, capacity: int) -> None:
+        self.next = 0
+        """Sequence number of the first byte not yet received in order."""
+        self._capacity = capacity
+        self._in_order = bytearray()
+        self._ahead: list[tuple[int, bytes]] = []
+
+    def __len__(self) -> int:
+        return len(self._in_order)
+
+    @property
+    def window(self) -> int:
+        return max(self._capacity - len(self._in_order), 0)
+
+    @property
+    def has_gap(self) -> bool:
+        return bool(self._ahead)
+
+    def add(self, sequence: int, data: bytes) -> None:
+        """Keep what is new and fits the window. It never shrinks, for only reading moves its far edge."""
+        if sequence > self.next:
+            data = data[: max(self.next + self.window - sequence, 0)]
+            place = bisect_left(self._ahead, (sequence, data))
+            if data and self._ahead[place : place + 1] != [(sequence, data)]:
+                self._ahead.insert(place, (sequence, data))
+            return
+        self._append(sequence, data)
+        while self._ahead and self._ahead[0][0] <= self.next:
+            self._append(*self._ahead.pop(0))
+
+    def take(self, limit: int) -> bytes:
+        data = bytes(self._in_order[:limit])
+        del self._in_order[:limit]
+        return data
+
+    def discard(self) -> bool:
+        """Drop what nobody will read; True if there was something."""
+        had = bool(self._in_order)
+        self._in_order.clear()
+        return had
+
+    def _append(self, sequence: int, data: bytes) -> None:
+        skip = self.next - sequence
+        fresh = data[skip : skip + self.window]
+        self._in_order += fresh
+        self.next += len(fresh)

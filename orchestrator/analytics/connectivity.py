@@ -1,0 +1,53 @@
+"""From ground truth: when could the sources have reached a sink at all? An upper bound for any router."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+LinkChange = tuple[int, str, str, bool]
+"""Time, from node, to node, whether the link is up from then on."""
+
+
+class Interval(NamedTuple):
+    from_ns: int
+    until_ns: int
+    connected: bool
+
+
+def connected_intervals(
+    changes: Iterable[LinkChange], sources: Sequence[str], sinks: Sequence[str], from_ns: int, until_ns: int
+) -> list[Interval]:
+    """Split the time from ``from_ns`` to ``until_ns`` by whether every source has a path to some sink."""
+    neighbours: dict[str, set[str]] = {}
+    intervals: list[Interval] = []
+    since, connected = from_ns, all(source in sinks for source in sources)
+    for t_ns, at_once in groupby(sorted(changes), key=itemgetter(0)):
+        if t_ns >= until_ns:
+            break
+        for _, src, dst, up in at_once:
+            if up:
+                neighbours.setdefault(src, set()).add(dst)
+            else:
+                neighbours.get(src, set()).discard(dst)
+        now_connected = all(_reaches(neighbours, source, sinks) for source in sources)
+        if now_connected != connected:
+            if t_ns > since:
+                intervals.append(Interval(since, t_ns, connected))
+                since = t_ns
+            connected = now_connected
+    if until_ns > since:
+        intervals.append(Interval(since, until_ns, connected))
+    return intervals
+
+
+def _reaches(neighbours: dict[str, set[str]], source: str, sinks: Sequence[str]) -> bool:
+    seen, frontier = {source}, [source]
+    while frontier:
+        node = frontier.pop()
+        if node in sinks:
+            return True
+        fresh = neighbours.get(node, set()) - seen
+        seen |= fresh
+        frontier.extend(fresh)
+    return False

@@ -1,0 +1,128 @@
+"""Segments and ground truth of many runs → tables, in one go for all runs that are new or have changed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
+
+from orchestrator.analytics import schemas, tables
+from orchestrator.analytics.inputs import RunInput
+from orchestrator.analytics.schemas import CORRUPT, TABLES
+from orchestrator.analytics.store import TableStore, literal_path
+
+Progress = Callable[[float], None]
+"""Called with the fraction done, 0 to 1."""
+
+# Within a file, rows in an order of their own: equal input gives equal tables.
+ORDER: dict[str, tuple[str, ...]] = {
+    "tuples": ("origin", "tau"),
+    "hops": ("origin", "tau", "sender", "receiver"),
+    "switches": ("t_ns", "replica", "downstream"),
+    "costs": ("t_ns", "replica", "to"),
+    "links_truth": ("up_ns", "src", "dst"),
+    "positions": ("t_ns", "node"),
+    "connectivity": ("from_ns",),
+    "nodes": ("node", "boot"),
+    "runs": (),
+}
+
+
+def ingest(spark: SparkSession, store: TableStore, runs: Sequence[RunInput], progress: Progress) -> None:
+    """Bring the tables of ``runs`` up to date; what has not changed since the last time is not read."""
+    with store.writing() as staging:
+        # Taken before reading: a file that changes meanwhile is read again the next time.
+        fingerprints = {run.run: run.fingerprint() for run in runs}
+        stale = [run for run in runs if not store.holds(run.run, fingerprints[run.run])]
+        if stale:
+            _prepare(spark, staging, stale, progress)
+        for run in stale:
+            store.commit(staging, run.run, fingerprints[run.run])
+    progress(1.0)
+
+
+def _prepare(spark: SparkSession, staging: Path, runs: Sequence[RunInput], progress: Progress) -> None:
+    lines = _read_lines(spark, runs).persist()
+    changes = _read_truth(spark, runs, "links.jsonl", schemas.RAW_LINKS).persist()
+    positions = _read_truth(spark, runs, "positions.jsonl", schemas.RAW_POSITIONS)
+    records = lines.where("copy = 1")
+    nodes = tables.nodes(lines.where(~F.col("corrupt")), _corrupt_per_boot(lines)).persist()
+    described = spark.createDataFrame([run.row() for run in runs], _described_schema())
+    of_runs = tables.runs(described, nodes).persist()
+    hops = tables.hops(records).persist()
+    made: Mapping[str, DataFrame] = {
+        "nodes": nodes,
+        "runs": of_runs,
+        "hops": hops,
+        "tuples": tables.tuples(records, hops, nodes, of_runs),
+        "switches": tables.switches(records, of_runs),
+        "costs": tables.costs(records),
+        "links_truth": tables.links_truth(changes),
+        "positions": positions,
+        "connectivity": tables.connectivity(changes, of_runs),
+    }
+    for done, (name, frame) in enumerate(made.items()):
+        _write(frame, name, staging)
+        progress((done + 1) / (len(made) + 1))
+    for frame in (lines, changes, nodes, of_runs, hops):
+        frame.unpersist()
+
+
+def _read_lines(spark: SparkSession, runs: Sequence[RunInput]) -> DataFrame:
+    """Every line of every segment: ``corrupt``, or numbered by ``copy`` among those with the same key."""
+    schema = StructType([*schemas.RAW, StructField(CORRUPT, schemas.TEXT)])
+    paths = [run.directory.nodes for run in runs if run.directory.nodes.is_dir()]
+    lines = _read_json(spark, paths, schema)
+    file = F.col("_file")
+    path = r"/([^/]+)/nodes/([^/]+)/segments/(?:b(\d+)-)?[^/]*$"
+    key = ("run", "node", "boot", "seq")
+    needed = (*key, "t_ns", "kind")
+    unreadable = F.col(CORRUPT).isNotNull()
+    for name in needed:
+        unreadable = unreadable | F.col(name).isNull()
+    return (
+        lines.withColumn("run", F.regexp_extract(file, path, 1))
+        .withColumn("corrupt", unreadable)
+        # What cannot be read is told apart by where it lies.
+        .withColumn("node", F.coalesce(F.col("node"), F.regexp_extract(file, path, 2)))
+        .withColumn("boot", F.coalesce(F.col("boot"), F.regexp_extract(file, path, 3).try_cast(LongType())))
+        .drop(CORRUPT, "_file")
+        .withColumn("copy", F.row_number().over(Window.partitionBy("corrupt", *key).orderBy("t_ns", "kind")))
+        .withColumn("copy", F.when(~F.col("corrupt"), F.col("copy")))
+    )
+
+
+def _corrupt_per_boot(lines: DataFrame) -> DataFrame:
+    return lines.where("corrupt").groupBy("run", "node", "boot").agg(F.count("*").alias("corrupt_lines"))
+
+
+def _read_truth(spark: SparkSession, runs: Sequence[RunInput], name: str, schema: StructType) -> DataFrame:
+    paths = [path for run in runs if (path := run.directory.radio / name).is_file()]
+    run = F.regexp_extract("_file", r"/([^/]+)/radio/[^/]*$", 1)
+    return _read_json(spark, paths, schema).withColumn("run", run).where("t_ns is not null")
+
+
+def _read_json(spark: SparkSession, paths: Sequence[Path], schema: StructType) -> DataFrame:
+    if not paths:
+        empty = spark.createDataFrame([], schema)
+        return empty.withColumn("_file", F.lit(""))
+    lines = spark.read.schema(schema).json(
+        [literal_path(path) for path in paths],
+        mode="PERMISSIVE",
+        columnNameOfCorruptRecord=CORRUPT,
+        recursiveFileLookup=True,
+        pathGlobFilter="*.jsonl",
+    )
+    return lines.withColumn("_file", F.col("_metadata.file_path"))
+
+
+def _described_schema() -> StructType:
+    from_telemetry = {"first_ns", "ended_ns", "records", "duplicates", "corrupt_lines"}
+    return StructType([field for field in schemas.RUNS if field.name not in from_telemetry])
+
+
+def _write(frame: DataFrame, table: str, staging: Path) -> None:
+    columns = [F.col(field.name).cast(field.dataType) for field in TABLES[table]]
+    ordered = frame.select(*columns).repartition("run").sortWithinPartitions("run", *ORDER[table])
+    ordered.write.partitionBy("run").option("compression", "zstd").parquet(str(staging / table))

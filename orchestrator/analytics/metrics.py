@@ -1,0 +1,228 @@
+"""The figures of a run, computed in Spark over its tables. Equal telemetry gives equal figures, bit for bit.
+
+The *measured window* is from ``measure_from_ns`` (after warm-up) to ``measure_until_ns``.
+
+- ``emitted``, ``delivered``, ``duplicates``, ``fates``, latency, loss: of the tuples born in the window,
+  whenever they arrived. ``delivered`` counts a tuple once; ``duplicates`` are its further arrivals at a sink.
+- ``lost``: neither delivered nor ``in_flight_at_end`` (see ``tables.tuples``); ``loss_ratio`` is
+  lost / (emitted - in flight).
+- ``throughput_fps``, ``throughput_kbps``: tuples and payload (10³ bit) per second that arrived at sinks after
+  the first arrival in the window, up to the last one in it, over the time between the two; 0 with fewer
+  than two arrivals. ``goodput_fps``: arrivals in the window over its whole length, outages included.
+- ``latency_*_s``: arrival minus capture at the source; percentiles are exact, interpolated between values.
+- ``switches``: how often in the window a replica took another replica downstream than it had used before.
+- ``no_route_s``: time in the window in which a source had no route, summed over sources and their outputs.
+- ``source_sink_connected_ratio``: share of the window in which, by ground truth, every source had a path to a
+  sink. What cannot be told is None.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
+from pyspark.sql import functions as F
+
+from orchestrator.analytics.inputs import RunInput
+from orchestrator.analytics.store import TableStore
+from orchestrator.analytics.tables import IN_FLIGHT
+
+# The distribution of latency is kept at every half percent; the percentiles reported are among them.
+QUANTILES = 200
+
+LOG_FIGURES = ("boots", "incomplete_boots", "records", "missing", "duplicates", "corrupt_lines")
+
+Rows = dict[str, Row]
+Figures = dict[str, Any]
+
+
+def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) -> dict[str, dict[str, Any]]:
+    """For each run: its ``metrics``, how complete its ``telemetry`` is, and its ``latency_quantiles_s``."""
+    names = [run.run for run in inputs]
+    runs = store.read(spark, "runs", names)
+    windows = F.broadcast(runs.select("run", "measure_from_ns", "measure_until_ns"))
+    tuples = store.read(spark, "tuples", names)
+    switches = store.read(spark, "switches", names)
+    born = _by_run(_born_in_window(tuples))
+    arrived = _by_run(_arrived_in_window(tuples, windows))
+    fates = _fates(tuples)
+    switched = _by_run(
+        switches.where("in_window and changed").groupBy("run").agg(F.count("*").alias("switches"))
+    )
+    unrouted = _by_run(_without_route(switches, runs))
+    connected = _by_run(_connected(store.read(spark, "connectivity", names), windows))
+    logs = _by_run(_completeness(store.read(spark, "nodes", names)))
+    return {
+        run.run: {
+            "metrics": {
+                **_tuple_figures(born.get(run.run), fates.get(run.run, {})),
+                **_arrival_figures(arrived.get(run.run), _window_ns(run)),
+                **_latency_figures(born.get(run.run)),
+                "switches": switched[run.run]["switches"] if run.run in switched else 0,
+                "no_route_s": _no_route_s(unrouted.get(run.run), run),
+                "source_sink_connected_ratio": _ratio_of_window(connected.get(run.run), run),
+            },
+            "telemetry": {name: logs[run.run][name] if run.run in logs else 0 for name in LOG_FIGURES},
+            "latency_quantiles_s": _quantiles_s(born.get(run.run)),
+        }
+        for run in inputs
+    }
+
+
+def _by_run(frame: DataFrame) -> Rows:
+    return {row["run"]: row for row in frame.collect()}
+
+
+def _born_in_window(tuples: DataFrame) -> DataFrame:
+    shares = F.array(*(F.lit(step / QUANTILES) for step in range(QUANTILES + 1)))
+    return (
+        tuples.where("in_window")
+        .groupBy("run")
+        .agg(
+            F.count("*").alias("emitted"),
+            F.count(F.when(F.col("delivered"), True)).alias("delivered"),
+            F.sum("duplicates").alias("duplicates"),
+            F.sum("latency_ns").alias("latency_sum_ns"),
+            F.percentile("latency_ns", shares).alias("latency_quantiles_ns"),
+        )
+    )
+
+
+def _arrived_in_window(tuples: DataFrame, windows: DataFrame) -> DataFrame:
+    inside = "delivered_ns >= measure_from_ns and delivered_ns < measure_until_ns"
+    return (
+        tuples.join(windows, "run")
+        .where(inside)
+        .groupBy("run")
+        .agg(
+            F.count("*").alias("arrivals"),
+            F.sum("delivered_size").alias("bytes"),
+            F.min(F.struct("delivered_ns", "origin", "tau", "delivered_size")).alias("first"),
+            F.max("delivered_ns").alias("last_ns"),
+        )
+    )
+
+
+def _fates(tuples: DataFrame) -> dict[str, dict[str, int]]:
+    counted = tuples.where("in_window").groupBy("run", "fate").agg(F.count("*").alias("tuples"))
+    fates: dict[str, dict[str, int]] = {}
+    for row in counted.orderBy("run", "fate").collect():
+        fates.setdefault(row["run"], {})[row["fate"]] = row["tuples"]
+    return fates
+
+
+def _overlap(begin: Column, end: Column) -> Column:
+    """How much of the time from ``begin`` to ``end`` (null: without end) lies in the window."""
+    until = F.least(F.coalesce(end, F.col("measure_until_ns")), F.col("measure_until_ns"))
+    since = F.greatest(F.coalesce(begin, F.col("measure_from_ns")), F.col("measure_from_ns"))
+    return F.greatest(until - since, F.lit(0))
+
+
+def _without_route(switches: DataFrame, runs: DataFrame) -> DataFrame:
+    """Each change ends the time of ``old`` and begins that of ``new``; null means that there was no route."""
+    sources = runs.select("run", "measure_from_ns", "measure_until_ns", F.explode("sources").alias("replica"))
+    in_order = Window.partitionBy("run", "replica", "downstream").orderBy("t_ns")
+    before, after = F.lag("t_ns").over(in_order), F.lead("t_ns").over(in_order)
+    return (
+        switches.join(F.broadcast(sources), ["run", "replica"])
+        .withColumns({"before": before, "after": after})
+        .withColumn(
+            "ended", F.when(F.col("old").isNull(), _overlap(F.col("before"), F.col("t_ns"))).otherwise(0)
+        )
+        .withColumn("lasts", F.col("after").isNull() & F.col("new").isNull())
+        .withColumn("began", F.when(F.col("lasts"), _overlap(F.col("t_ns"), F.col("after"))).otherwise(0))
+        .groupBy("run")
+        .agg(
+            F.sum(F.col("ended") + F.col("began")).alias("no_route_ns"),
+            F.countDistinct("replica", "downstream").alias("outputs"),
+        )
+    )
+
+
+def _connected(connectivity: DataFrame, windows: DataFrame) -> DataFrame:
+    inside = _overlap(F.col("from_ns"), F.col("until_ns"))
+    return (
+        connectivity.join(windows, "run")
+        .groupBy("run")
+        .agg(F.sum(F.when(F.col("connected"), inside).otherwise(0)).alias("connected_ns"))
+    )
+
+
+def _completeness(nodes: DataFrame) -> DataFrame:
+    return nodes.groupBy("run").agg(
+        F.count("*").alias("boots"),
+        F.count(F.when(~F.col("complete"), True)).alias("incomplete_boots"),
+        *(F.sum(name).alias(name) for name in ("records", "missing", "duplicates", "corrupt_lines")),
+    )
+
+
+def _tuple_figures(born: Row | None, fates: dict[str, int]) -> Figures:
+    emitted = born["emitted"] if born else 0
+    delivered = born["delivered"] if born else 0
+    in_flight = fates.get(IN_FLIGHT, 0)
+    lost = emitted - delivered - in_flight
+    return {
+        "emitted": emitted,
+        "delivered": delivered,
+        "duplicates": born["duplicates"] if born else 0,
+        "in_flight_at_end": in_flight,
+        "lost": lost,
+        "loss_ratio": _rounded(lost / (emitted - in_flight)) if emitted > in_flight else None,
+        "fates": fates,
+    }
+
+
+def _arrival_figures(arrived: Row | None, window_ns: int) -> Figures:
+    arrivals = arrived["arrivals"] if arrived else 0
+    fps = kbps = 0.0
+    if arrived and (span_ns := arrived["last_ns"] - arrived["first"]["delivered_ns"]) > 0:
+        fps = (arrivals - 1) * 1e9 / span_ns
+        kbps = (arrived["bytes"] - arrived["first"]["delivered_size"]) * 8 * 1e6 / span_ns
+    return {
+        "throughput_fps": _rounded(fps),
+        "throughput_kbps": _rounded(kbps),
+        "goodput_fps": _rounded(arrivals * 1e9 / window_ns) if window_ns else 0.0,
+    }
+
+
+def _latency_figures(born: Row | None) -> Figures:
+    quantiles = _quantiles_s(born)
+    if born is None or not quantiles:
+        return {f"latency_{name}_s": None for name in ("mean", "p50", "p95", "p99", "max")}
+    return {
+        "latency_mean_s": _rounded(born["latency_sum_ns"] / born["delivered"] / 1e9),
+        "latency_p50_s": quantiles[QUANTILES * 50 // 100],
+        "latency_p95_s": quantiles[QUANTILES * 95 // 100],
+        "latency_p99_s": quantiles[QUANTILES * 99 // 100],
+        "latency_max_s": quantiles[QUANTILES],
+    }
+
+
+def _quantiles_s(born: Row | None) -> list[float]:
+    if born is None or not born["delivered"]:
+        return []
+    return [_rounded(value / 1e9) for value in born["latency_quantiles_ns"]]
+
+
+def _no_route_s(unrouted: Row | None, run: RunInput) -> float | None:
+    """An output that never reported a choice never had a route."""
+    if run.plan is None:
+        return None
+    query = run.plan.query
+    outputs = sum(len(run.plan.of(name)) * len(query.downstream(name)) for name in query.sources())
+    reported = unrouted["outputs"] if unrouted else 0
+    known_ns = unrouted["no_route_ns"] if unrouted else 0
+    return _rounded((known_ns + max(outputs - reported, 0) * _window_ns(run)) / 1e9)
+
+
+def _ratio_of_window(connected: Row | None, run: RunInput) -> float | None:
+    window_ns = _window_ns(run)
+    return _rounded(connected["connected_ns"] / window_ns) if connected and window_ns else None
+
+
+def _window_ns(run: RunInput) -> int:
+    begin, end = run.manifest.get("measure_from_ns"), run.manifest.get("measure_until_ns")
+    return max(end - begin, 0) if begin is not None and end is not None else 0
+
+
+def _rounded(value: float) -> float:
+    return round(value, 9)

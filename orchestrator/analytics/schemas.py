@@ -1,0 +1,183 @@
+"""The shape of the data: raw telemetry as agents write it, and the tables that the analysis makes of it.
+
+Tables lie under ``.tables/v<VERSION>``; a change of columns takes a new version: old and new never mix.
+"""
+
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+VERSION = 1
+
+TEXT, COUNT, REAL, FLAG, MOMENT = StringType(), LongType(), DoubleType(), BooleanType(), TimestampType()
+TEXTS = ArrayType(StringType())
+TEXT_MAP = MapType(StringType(), StringType())
+
+CORRUPT = "_corrupt"
+
+
+def _columns(**columns: DataType) -> StructType:
+    return StructType([StructField(name, kind) for name, kind in columns.items()])
+
+
+# One row a line of a segment. Every kind of event has its own columns; those of the other kinds are null.
+RAW = _columns(
+    run=TEXT,
+    node=TEXT,
+    boot=COUNT,
+    seq=COUNT,
+    t_ns=COUNT,
+    kind=TEXT,
+    version=TEXT,
+    clock=TEXT,
+    replicas=TEXTS,
+    reason=TEXT,
+    replica=TEXT,
+    origin=TEXT,
+    tau=COUNT,
+    size=COUNT,
+    to=TEXT,
+    sender=TEXT,
+    took_ns=COUNT,
+    born_ns=COUNT,
+    downstream=TEXT,
+    old=TEXT,
+    new=TEXT,
+    old_cost=REAL,
+    new_cost=REAL,
+    source=TEXT,
+    cost=REAL,
+    metric=TEXT,
+    queue=TEXT,
+    length=COUNT,
+)
+
+# Ground truth as the radio writes it.
+RAW_LINKS = _columns(t_ns=COUNT, src=TEXT, dst=TEXT, up=FLAG, cost=REAL)
+RAW_POSITIONS = _columns(t_ns=COUNT, node=TEXT, x=REAL, y=REAL)
+
+# A tuple (origin, tau) from birth to fate: delivered, dropped:<reason>, lost_in_transit, in_flight_at_end.
+TUPLES = _columns(
+    run=TEXT,
+    origin=TEXT,
+    tau=COUNT,
+    born_ns=COUNT,
+    emitted_ns=COUNT,
+    delivered_ns=COUNT,
+    latency_ns=COUNT,
+    size=COUNT,
+    delivered_size=COUNT,
+    delivered_at=TEXT,
+    delivered=FLAG,
+    duplicates=COUNT,
+    drop_reason=TEXT,
+    dropped_at=TEXT,
+    last_ns=COUNT,
+    fate=TEXT,
+    in_window=FLAG,
+)
+
+# A tuple on its way from one replica to another; either time is null if that end did not report.
+HOPS = _columns(
+    run=TEXT,
+    origin=TEXT,
+    tau=COUNT,
+    sender=TEXT,
+    receiver=TEXT,
+    sent_ns=COUNT,
+    received_ns=COUNT,
+    sends=COUNT,
+    receptions=COUNT,
+    size=COUNT,
+)
+
+# A replica's choice among the replicas downstream. ``changed``: another replica than the last one it used.
+SWITCHES = _columns(
+    run=TEXT,
+    node=TEXT,
+    t_ns=COUNT,
+    replica=TEXT,
+    downstream=TEXT,
+    old=TEXT,
+    new=TEXT,
+    old_cost=REAL,
+    new_cost=REAL,
+    source=TEXT,
+    changed=FLAG,
+    in_window=FLAG,
+)
+
+COSTS = _columns(run=TEXT, node=TEXT, t_ns=COUNT, replica=TEXT, to=TEXT, cost=REAL, metric=TEXT, source=TEXT)
+
+# Ground truth: a directed link was up with this cost from ``up_ns`` until ``down_ns`` (null: to the end).
+LINKS_TRUTH = _columns(run=TEXT, src=TEXT, dst=TEXT, up_ns=COUNT, down_ns=COUNT, cost=REAL)
+
+POSITIONS = _columns(run=TEXT, node=TEXT, t_ns=COUNT, x=REAL, y=REAL)
+
+# Ground truth: whether every source node had a path to a sink node, in intervals without gaps.
+CONNECTIVITY = _columns(run=TEXT, from_ns=COUNT, until_ns=COUNT, connected=FLAG)
+
+# What came of a node's log, per boot. ``complete``: it begins with a start, ends with a stop, misses nothing.
+NODES = _columns(
+    run=TEXT,
+    node=TEXT,
+    boot=COUNT,
+    records=COUNT,
+    first_seq=COUNT,
+    last_seq=COUNT,
+    missing=COUNT,
+    duplicates=COUNT,
+    corrupt_lines=COUNT,
+    first_ns=COUNT,
+    last_ns=COUNT,
+    started=FLAG,
+    stopped=FLAG,
+    stop_reason=TEXT,
+    complete=FLAG,
+)
+
+# One row a run. Values of ``factors`` are JSON; sources and sinks are those of the deployment plan.
+RUNS = _columns(
+    run=TEXT,
+    experiment=TEXT,
+    invocation=TEXT,
+    factors=TEXT_MAP,
+    seed=COUNT,
+    clock=TEXT,
+    verdict=TEXT,
+    reasons=TEXTS,
+    started=MOMENT,
+    finished=MOMENT,
+    measure_from_ns=COUNT,
+    measure_until_ns=COUNT,
+    first_ns=COUNT,
+    ended_ns=COUNT,
+    records=COUNT,
+    duplicates=COUNT,
+    corrupt_lines=COUNT,
+    sources=TEXTS,
+    source_nodes=TEXTS,
+    sink_nodes=TEXTS,
+    versions=TEXT_MAP,
+)
+
+TABLES: dict[str, StructType] = {
+    "tuples": TUPLES,
+    "hops": HOPS,
+    "switches": SWITCHES,
+    "costs": COSTS,
+    "links_truth": LINKS_TRUTH,
+    "positions": POSITIONS,
+    "connectivity": CONNECTIVITY,
+    "nodes": NODES,
+    "runs": RUNS,
+}

@@ -1,0 +1,243 @@
+"""A local Spark session that starts fast, says nothing on the terminal and leaves nothing behind.
+
+The JVM and its scratch directory belong to the ``with`` block. They also go if this process is killed: the
+JVM ends when its standard input does, and a watcher removes the directory when both processes are gone.
+"""
+
+import logging
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pyspark
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from orchestrator.analytics.java import Java, find_java, java_home
+from orchestrator.errors import RoveError
+
+START_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 15.0
+DRIVER_MEMORY = "1g"
+
+# Jobs here are short: the first compiler alone starts twice as fast as waiting for the optimising one.
+JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+
+QUIET_LOG = """\
+rootLogger.level = error
+rootLogger.appenderRef.file.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %p %c{1}: %m%n
+"""
+
+# Waits for the end of its input, which the session and the JVM hold open, then removes the directory.
+WATCHER = 'cat >/dev/null; rm -rf -- "$1"'
+
+
+@contextmanager
+def spark_session(java: Java | None = None) -> Iterator[SparkSession]:
+    """One session, one JVM. Only one may be open in a process at a time."""
+    home = java_home(java or find_java())
+    with _scratch_directory() as (scratch, held_open):
+        process = _start_jvm(home, scratch, held_open)
+        try:
+            spark = _connect(process, scratch)
+            try:
+                yield spark
+            except BaseException:
+                # A call that was interrupted leaves the connection to the JVM unusable: no orderly stop.
+                process.kill()
+                raise
+            finally:
+                _disconnect(spark)
+        finally:
+            _end(process)
+
+
+@contextmanager
+def _scratch_directory() -> Iterator[tuple[Path, int]]:
+    """A directory that is removed when the last holder of the descriptor is gone, in whatever way."""
+    scratch = Path(tempfile.mkdtemp(prefix="rove-spark-"))
+    read_end, held_open = os.pipe()
+    watcher = subprocess.Popen(
+        ["/bin/sh", "-c", WATCHER, "rove-spark-watcher", str(scratch)],
+        stdin=read_end,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    os.close(read_end)
+    try:
+        yield scratch, held_open
+    finally:
+        os.close(held_open)
+        try:
+            watcher.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            watcher.kill()
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _settings(scratch: Path) -> dict[str, str]:
+    return {
+        "spark.app.name": "rove",
+        "spark.master": "local[2]",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": DRIVER_MEMORY,
+        "spark.driver.extraJavaOptions": (
+            f'{JVM_OPTIONS} "-Djava.io.tmpdir={scratch}" "-Dderby.system.home={scratch}"'
+        ),
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.default.parallelism": "2",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Hundreds of small files: pack many into a task, and list them here instead of in a job of its own.
+        "spark.sql.files.openCostInBytes": str(128 * 1024),
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+        # A run called 007 is not the number 7.
+        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    }
+
+
+def _start_jvm(home: Path, scratch: Path, held_open: int) -> subprocess.Popen[bytes]:
+    (scratch / "log4j2.properties").write_text(QUIET_LOG)
+    command = [str(_spark_home() / "bin" / "spark-submit")]
+    for key, value in _settings(scratch).items():
+        command += ["--conf", f"{key}={value}"]
+    with (scratch / "spark.log").open("wb") as log:
+        return subprocess.Popen(
+            [*command, "pyspark-shell"],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env=_jvm_environment(home, scratch),
+            pass_fds=[held_open],
+            start_new_session=True,  # Ctrl-C is for us to handle
+        )
+
+
+def _spark_home() -> Path:
+    return Path(pyspark.__file__).parent
+
+
+def _jvm_environment(home: Path, scratch: Path) -> dict[str, str]:
+    """Ours without what the user may have set for another Spark or Hadoop."""
+    foreign = ("SPARK_", "PYSPARK_", "HADOOP_", "YARN_")
+    return {
+        **{key: value for key, value in os.environ.items() if not key.startswith(foreign)},
+        "JAVA_HOME": str(home),
+        "SPARK_HOME": str(_spark_home()),
+        "SPARK_CONF_DIR": str(scratch),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_CONNECT_MODE": "0",
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(scratch / "connection"),
+    }
+
+
+def _connect(process: subprocess.Popen[bytes], scratch: Path) -> SparkSession:
+    port, secret = _await_connection(process, scratch)
+    conf = SparkConf(loadDefaults=False).setAll(list(_settings(scratch).items()))
+    variables = {
+        "PYSPARK_GATEWAY_PORT": str(port),
+        "PYSPARK_GATEWAY_SECRET": secret,
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    with _environment(variables), _interrupt_handler_kept():
+        gateway = launch_gateway()  # type: ignore[no-untyped-call]
+        context = SparkContext(gateway=gateway, conf=conf)
+    context.setLogLevel("ERROR")
+    return SparkSession(context)
+
+
+def _await_connection(process: subprocess.Popen[bytes], scratch: Path) -> tuple[int, str]:
+    """Where the JVM listens and the secret it wants, from the file that it renames into place."""
+    info = scratch / "connection"
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not info.is_file():
+        if process.poll() is not None:
+            tail = (scratch / "spark.log").read_text(errors="replace").strip()[-2000:]
+            raise RoveError(f"Spark did not start (exit code {process.returncode}).\n{tail}")
+        if time.monotonic() > deadline:
+            raise RoveError(f"Spark did not start within {START_TIMEOUT_S:.0f} s.")
+        time.sleep(0.05)
+    port, length = struct.unpack_from("!ii", data := info.read_bytes())
+    return port, data[8 : 8 + length].decode()
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    before = {key: os.environ.get(key) for key in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                del os.environ[key]
+            else:
+                os.environ[key] = value
+
+
+@contextmanager
+def _interrupt_handler_kept() -> Iterator[None]:
+    """PySpark takes SIGINT over for good; the orchestrator has its own use for it."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
+
+
+def _disconnect(spark: SparkSession) -> None:
+    """Undo what PySpark keeps in its classes, so that a later session in this process can start."""
+    gateway = SparkContext._gateway
+    logger = logging.getLogger("py4j")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings(), suppress(Exception):
+            warnings.simplefilter("ignore")
+            spark.stop()
+        if gateway is not None:
+            with suppress(Exception):
+                gateway.shutdown()
+    finally:
+        logger.setLevel(level)
+        SparkContext._gateway = None
+        SparkContext._jvm = None
+        SparkContext._active_spark_context = None
+        SparkSession._instantiatedSession = None
+        SparkSession._activeSession = None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    with suppress(OSError):
+        process.stdin.close()
+    try:
+        process.wait(STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

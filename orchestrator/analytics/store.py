@@ -1,0 +1,111 @@
+"""Where tables lie: ``<runs>/.tables/v<VERSION>/<table>/run=<run>/``, whole for each run or not there.
+
+A run's tables are renamed into place under the store's lock; a marker written last says that all of them
+are there, from which input. Everything in here is derived: it may be deleted at any time.
+"""
+
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from orchestrator.analytics.schemas import TABLES, VERSION
+from orchestrator.errors import RoveError
+from orchestrator.lifecycle.files import read_json, write_json
+
+LOCK_TIMEOUT_S = 300.0
+
+
+class TableStore:
+    def __init__(self, runs_root: Path) -> None:
+        self.root = runs_root / ".tables" / f"v{VERSION}"
+
+    def partition(self, table: str, run: str) -> Path:
+        return self.root / table / f"run={run}"
+
+    def results(self, run: str) -> Path:
+        """What was computed from the run's tables, so that it need not be computed again."""
+        return self.root / "results" / f"{run}.json"
+
+    def holds(self, run: str, fingerprint: str) -> bool:
+        marker = read_json(self._marker(run))
+        return (
+            isinstance(marker, dict)
+            and marker.get("fingerprint") == fingerprint
+            and marker.get("files") == self._files(run)
+        )
+
+    @contextmanager
+    def writing(self) -> Iterator[Path]:
+        """Be the only writer, with an empty directory to prepare tables in. Who is killed leaves no lock."""
+        staging = self.root / "staging"
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise RoveError(f"cannot keep tables in {self.root}: {error.strerror}") from error
+        try:
+            _acquire(lock, self.root)
+            shutil.rmtree(staging, ignore_errors=True)
+            staging.mkdir()
+            try:
+                yield staging
+            finally:
+                shutil.rmtree(staging, ignore_errors=True)
+        finally:
+            os.close(lock)
+
+    def commit(self, staging: Path, run: str, fingerprint: str) -> None:
+        """Replace the run's tables by those in ``staging``. Cut short, it leaves the run as not ingested."""
+        marker = self._marker(run)
+        marker.unlink(missing_ok=True)
+        for table in TABLES:
+            final = self.partition(table, run)
+            if final.exists():
+                final.rename(staging / f"replaced-{table}-{run}")
+            prepared = staging / table / final.name
+            if prepared.exists():
+                final.parent.mkdir(exist_ok=True)
+                prepared.rename(final)
+        marker.parent.mkdir(exist_ok=True)
+        write_json(marker, {"fingerprint": fingerprint, "files": self._files(run)})
+
+    def read(self, spark: SparkSession, table: str, runs: Sequence[str]) -> DataFrame:
+        """The rows of ``runs``; a run that has none in this table has no directory there."""
+        partitions = [str(path) for run in runs if (path := self.partition(table, run)).exists()]
+        if not partitions:
+            return spark.createDataFrame([], TABLES[table])
+        reader = spark.read.schema(TABLES[table]).option("basePath", str(self.root / table))
+        return reader.parquet(*map(literal_path, partitions))
+
+    def _marker(self, run: str) -> Path:
+        return self.root / "ingested" / f"{run}.json"
+
+    def _files(self, run: str) -> dict[str, int]:
+        """Names and sizes: a table that was deleted or cut short by a crash of the machine is noticed."""
+        parts = (path for table in TABLES for path in self.partition(table, run).glob("*.parquet"))
+        return {str(path.relative_to(self.root)): path.stat().st_size for path in sorted(parts)}
+
+
+def literal_path(path: Path | str) -> str:
+    """Spark takes paths for patterns: a directory called ``a[1]`` must be written so that it means itself."""
+    return "".join(f"\\{letter}" if letter in "*?[]{}\\" else letter for letter in str(path))
+
+
+def _acquire(lock: int, root: Path) -> None:
+    deadline = time.monotonic() + LOCK_TIMEOUT_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise RoveError(
+                    f"another analysis has been writing to {root} for {LOCK_TIMEOUT_S:.0f} s"
+                ) from None
+            time.sleep(0.1)

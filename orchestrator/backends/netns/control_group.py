@@ -1,0 +1,88 @@
+"""A control group (v2) per run, where this user may make one: everything in it ends with one write.
+
+It catches what the mark in the environment cannot: a process that cleared its environment and whose parent
+is gone. Where no group can be made, pidfds and the mark must do.
+"""
+
+import errno
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.backends.netns.marks import Mark
+
+_MOUNTS = Path("/proc/self/mountinfo")
+_OWN = Path("/proc/self/cgroup")
+
+
+@dataclass(frozen=True)
+class ControlGroup:
+    path: Path
+
+    def kill(self) -> None:
+        """End every process in the group, at once and for certain."""
+        with suppress(FileNotFoundError):
+            (self.path / "cgroup.kill").write_text("1")
+
+    def remove(self, timeout: float) -> bool:
+        """Remove the group once its processes are gone. May be repeated; False if some are not."""
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                self.path.rmdir()
+            except FileNotFoundError:
+                return True
+            except OSError as error:
+                if error.errno != errno.EBUSY:
+                    raise
+                if time.monotonic() >= deadline:
+                    return False
+                time.sleep(0.002)
+            else:
+                return True
+
+
+def create_around(mark: Mark, pid: int) -> ControlGroup | None:
+    """The run's group, below our own, with ``pid`` in it; None where this user or kernel has none."""
+    root, own = _root(), _own_place()
+    if root is None or own is None:
+        return None
+    group = ControlGroup(root / own / mark.group)
+    try:
+        group.path.mkdir(exist_ok=True)
+    except OSError:
+        return None
+    try:
+        if (group.path / "cgroup.kill").exists():  # since Linux 5.14
+            (group.path / "cgroup.procs").write_text(str(pid))
+            return group
+    except OSError:
+        pass
+    group.remove(timeout=0.0)
+    return None
+
+
+def find(mark: Mark) -> list[ControlGroup]:
+    """The run's groups, wherever the session that made them had its own."""
+    root = _root()
+    if root is None:
+        return []
+    places = (Path(place) for place, _, _ in os.walk(root))
+    return [ControlGroup(place) for place in places if place.name == mark.group]
+
+
+def _root() -> Path | None:
+    for line in _MOUNTS.read_text().splitlines():
+        place, _, source = line.partition(" - ")
+        if source.startswith("cgroup2 "):
+            return Path(place.split()[4])
+    return None
+
+
+def _own_place() -> str | None:
+    for line in _OWN.read_text().splitlines():
+        if line.startswith("0::"):
+            return line.removeprefix("0::").lstrip("/")
+    return None

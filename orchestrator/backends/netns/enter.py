@@ -1,0 +1,29 @@
+"""Run a command on a node by hand, with the caller's own terminal: what `rove exec NODE -- cmd` does."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from orchestrator.backends.netns import names, syscalls
+from orchestrator.backends.netns.errors import NetworkError
+from orchestrator.backends.netns.marks import CONTROL, Mark
+from orchestrator.errors import BadInput
+
+
+def execute_on(mark: Mark, node: str, argv: Sequence[str], directory: Path = names.HOST_NAMES) -> NoReturn:
+    """Become ``argv`` in the node's namespace. It carries the run's mark, so it ends with the network."""
+    with names.names_of(mark, directory) as found:
+        places = {named.node: named.descriptor for named in found if named.descriptor is not None}
+        descriptor = places.get(node)
+        if descriptor is None:
+            nodes = ", ".join(name for name in places if not name.startswith(CONTROL[0]))
+            raise BadInput(f"run {mark.run_id} has no node {node!r} here: it has {nodes or 'none'}")
+        try:
+            syscalls.setns(descriptor, syscalls.CLONE_NEWNET)
+        except OSError as error:
+            raise NetworkError(f"cannot enter {node}: {error.strerror}") from error
+        try:
+            os.execvpe(argv[0], list(argv), {**os.environ, **mark.environment})
+        except OSError as error:
+            raise BadInput(f"cannot run {argv[0]}: {error.strerror}") from error

@@ -1,0 +1,11 @@
+"""How the kernel side can fail."""
+
+from orchestrator.errors import RoveError
+
+
+class NetworkError(RoveError):
+    """The kernel refused a step of bringing the network up or down; the message names the step."""
+
+
+class ForkServerError(RoveError):
+    """A process could not be started on a node, or the server that starts them is gone."""

@@ -1,0 +1,125 @@
+"""A run's network on this machine: up from a layout, down by its mark, and proof that nothing is left."""
+
+import os
+import time
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.backends.netns import control_group, executor, names, syscalls
+from orchestrator.backends.netns.errors import NetworkError
+from orchestrator.backends.netns.executor import Descriptors
+from orchestrator.backends.netns.layout import Layout, problems, steps
+from orchestrator.backends.netns.marks import Mark
+from orchestrator.backends.netns.obituary import Obituary
+from orchestrator.errors import BadInput
+from orchestrator.lifecycle import processes
+
+_GRACE_S = 0.25
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """Something of the run's that still exists. ``kind``: namespace, process, visitor or group."""
+
+    kind: str
+    what: str
+
+
+def up(layout: Layout, mark: Mark, directory: Path = names.HOST_NAMES) -> Descriptors:
+    """Build the network; all of it or nothing. The caller owns the radio's ends."""
+    if found := problems(layout):
+        raise BadInput("; ".join(found))
+    with names.names_of(mark, directory) as existing:
+        if existing:
+            raise NetworkError(f"run {mark.run_id} has a network already: take it down first (rove down)")
+    try:
+        names.prepare(directory)
+    except OSError as error:
+        raise NetworkError(f"cannot name namespaces in {directory}: {error.strerror}") from error
+    try:
+        return executor.execute(steps(layout, mark), directory)
+    except BaseException:
+        _remove_namespaces(mark, directory, timeout=5.0)
+        raise
+
+
+def attach(mark: Mark, directory: Path = names.HOST_NAMES) -> Descriptors:
+    """The radio's ends of a network that is up, for a radio that did not build it (TAP only)."""
+    with names.names_of(mark, directory) as found:
+        nodes = {named.node: named.descriptor for named in found if not named.node.startswith(".")}
+        return executor.attach({node: number for node, number in nodes.items() if number is not None})
+
+
+def down(mark: Mark, directory: Path = names.HOST_NAMES, timeout: float = 10.0) -> list[Leftover]:
+    """End the run's processes and remove its network, by mark alone; says what could not be removed.
+
+    May be repeated, and needs nothing but the mark: not the process that brought the network up.
+    """
+    deadline = time.monotonic() + timeout
+    groups = control_group.find(mark)
+    for group in groups:
+        group.kill()
+    # A process that is just forking can slip through one scan, not through several.
+    while (alive := mark.processes()) and time.monotonic() < deadline:
+        processes.end(alive, _GRACE_S)
+    held = _remove_namespaces(mark, directory, deadline - time.monotonic())
+    for group in groups:
+        group.remove(max(0.0, deadline - time.monotonic()))
+    return [*held, *leftovers(mark, directory)]
+
+
+def _remove_namespaces(mark: Mark, directory: Path, timeout: float) -> list[Leftover]:
+    with ExitStack() as watching:
+        with names.names_of(mark, directory) as found:
+            if not found:
+                return []
+            obituary = watching.enter_context(Obituary())
+            for named in found:
+                if named.descriptor is not None:
+                    obituary.expect(named.node, named.descriptor)
+            for named in found:
+                names.release(named.path)
+        # Only now, for until here we held them ourselves.
+        alive = obituary.wait(timeout)
+    return [Leftover("namespace", f"{node}: a process outside the run holds it open") for node in alive]
+
+
+def leftovers(mark: Mark, directory: Path = names.HOST_NAMES) -> list[Leftover]:
+    """Everything of the run's that a scan of this machine finds; changes nothing."""
+    with names.names_of(mark, directory) as found:
+        named = [Leftover("namespace", str(entry.path)) for entry in found]
+    marked = [process.pid for process in mark.processes()]
+    return [
+        *named,
+        *(Leftover("process", str(pid)) for pid in marked),
+        *(Leftover("visitor", str(pid)) for pid in _inside(mark) if pid not in marked),
+        *(Leftover("group", str(group.path)) for group in control_group.find(mark)),
+    ]
+
+
+def _inside(mark: Mark) -> list[int]:
+    """Processes in the run's namespaces, whoever started them: they keep one alive even without its name."""
+    return syscalls.in_own_thread(lambda: _find_inside(mark))
+
+
+def _find_inside(mark: Mark) -> list[int]:
+    belongs = {syscalls.OWN_NETWORK.readlink(): False}
+    found = []
+    for pid in sorted(int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
+        with suppress(OSError):  # gone, or another user's
+            network = Path(f"/proc/{pid}/ns/net")
+            place = network.readlink()
+            if place not in belongs:
+                belongs[place] = _is_marked(network, mark)
+            if belongs[place]:
+                found.append(pid)
+    return found
+
+
+def _is_marked(network: Path, mark: Mark) -> bool:
+    descriptor = os.open(network, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return names.mark_inside(descriptor).startswith(f"rove {mark.digest} ")
+    finally:
+        os.close(descriptor)

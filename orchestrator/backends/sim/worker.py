@@ -1,0 +1,82 @@
+"""The simulator process: `python -m orchestrator.backends.sim.worker RUN_DIRECTORY RUN_ID`.
+
+Commands come on standard input, answers go to standard output. The process ends when its input ends, so it
+cannot outlive the orchestrator that holds the other end.
+"""
+
+import selectors
+import signal
+import sys
+from pathlib import Path
+
+import msgspec
+
+from orchestrator.backends.sim.protocol import Command, Reply
+from orchestrator.backends.sim.simulation import Simulation
+from orchestrator.spec.load import load_experiment
+
+SLICE_NS = 200_000_000
+
+
+class Worker:
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        # Unbuffered: a command already read ahead would be invisible to the selector.
+        self._input = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115, PTH123
+        self._waiting = selectors.DefaultSelector()
+        self._waiting.register(self._input, selectors.EVENT_READ)
+
+    def serve(self) -> None:
+        while line := self._input.readline():
+            command = msgspec.json.decode(line, type=Command)
+            try:
+                self._obey(command)
+            except Exception as error:
+                self._answer(command, error=f"{type(error).__name__}: {error}")
+                raise
+
+    def _obey(self, command: Command) -> None:
+        simulation = self._simulation
+        match command.do:
+            case "up":
+                self._answer(command, done=True, outcomes=simulation.up())
+            case "converge":
+                self._answer(command, done=True, outcomes=simulation.converge())
+            case "advance":
+                self._advance(command)
+                self._answer(command, done=True, outcomes=simulation.outcomes())
+            case "stop":
+                self._answer(command, done=True, outcomes=simulation.stop())
+            case "collect":
+                self._answer(command, done=True, outcomes=simulation.outcomes())
+            case "interrupt":
+                pass  # the advance it was meant for has already ended
+            case unknown:
+                raise ValueError(f"unknown command {unknown!r}")
+
+    def _advance(self, command: Command) -> None:
+        """In slices, so that an interrupt (or the orchestrator's death) is noticed between two of them."""
+        start = self._simulation.now_ns()
+        length = round(command.seconds * 1e9)
+        self._simulation.open_sources()
+        while (done := self._simulation.now_ns() - start) < length:
+            if self._waiting.select(timeout=0):
+                return
+            self._simulation.advance(min(SLICE_NS, length - done))
+            self._answer(command, progress=(self._simulation.now_ns() - start) / length)
+
+    def _answer(self, command: Command, **fields: object) -> None:
+        reply = Reply(command.id, self._simulation.now_ns(), **fields)  # type: ignore[arg-type]
+        sys.stdout.buffer.write(msgspec.json.encode(reply) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def main() -> None:
+    directory, run_id = Path(sys.argv[1]), sys.argv[2]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the orchestrator decides when to stop
+    experiment = load_experiment(directory / "spec.yaml")
+    Worker(Simulation(experiment, run_id, directory)).serve()
+
+
+if __name__ == "__main__":
+    main()

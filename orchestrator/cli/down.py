@@ -1,0 +1,80 @@
+"""`rove down`: stop runs and remove what they left, keeping their data."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli.output import JsonFlag, console, print_json
+from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
+from orchestrator.errors import EXIT_FAILED
+from orchestrator.lifecycle import teardown
+from orchestrator.lifecycle.run_directory import RunDirectory, all_runs, resolve
+from orchestrator.lifecycle.teardown import Removal, State
+
+
+def down(
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RUN]...", help=RUN_HELP, autocompletion=complete_run, show_default=False),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All runs, also living ones.")] = False,
+    runs_dir: RunsDir = DEFAULT_ROOT,
+    as_json: JsonFlag = False,
+) -> None:
+    """Stop runs and remove what they left behind; recorded data is kept.
+
+    Without RUN: everything that dead runs left (rove was killed, the machine went down). A run that is
+    still alive is only touched if it is named or with --all: it is asked to stop in order first.
+
+    [bold]Examples[/]
+
+      rove down                  clean up after a crash
+
+      rove down quickstart       stop the latest run of this experiment
+
+      rove down --all            stop and clean up everything
+    """
+    if runs:
+        chosen = [run for reference in runs for run in _with_members(resolve(reference, runs_dir))]
+    else:
+        chosen = [run for run in all_runs(runs_dir) if everything or teardown.state_of(run) is State.DEAD]
+    removals = [_take_down(run) for run in dict.fromkeys(chosen)]
+    tables = [str(path) for path in teardown.remove_abandoned_tables(runs_dir)]
+    if as_json:
+        print_json({"runs": [asdict(removal) for removal in removals], "tables": tables})
+    else:
+        for line in _report(removals, tables):
+            console.print(line, markup=False, soft_wrap=True)
+    if any(removal.left for removal in removals):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _with_members(run: RunDirectory) -> list[RunDirectory]:
+    return [run, *run.members()] if run.is_sweep else [run]
+
+
+def _take_down(run: RunDirectory) -> Removal:
+    stopped = teardown.state_of(run) is State.ALIVE and teardown.stop_orchestrator(run)
+    return teardown.tear_down(run, stopped)
+
+
+def _report(removals: list[Removal], tables: list[str]) -> list[str]:
+    lines = [_describe(removal) for removal in removals if removal.did_something]
+    lines += [f"removed {path}, left by an analysis" for path in tables]
+    return lines or ["Nothing to do: no run has left anything behind."]
+
+
+def _describe(removal: Removal) -> str:
+    deeds = ["stopped"] if removal.stopped else []
+    if removal.processes:
+        deeds.append(f"ended {len(removal.processes)} processes ({', '.join(map(str, removal.processes))})")
+    if removal.paths:
+        deeds.append(f"removed {', '.join(removal.paths)}")
+    if removal.judged:
+        deeds.append("judged failed, for its orchestrator died")
+    if removal.left:
+        deeds.append(f"STILL THERE: {', '.join(removal.left)}")
+    else:
+        deeds.append("nothing is left; data kept")
+    return f"{removal.run}: {'; '.join(deeds)}"

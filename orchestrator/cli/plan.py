@@ -1,0 +1,182 @@
+"""`rove plan`: what a run would create and how long it takes, before anything is created."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from orchestrator.cli.output import JsonFlag, console, print_json
+from orchestrator.cli.references import ExperimentFile
+from orchestrator.errors import BadInput
+
+if TYPE_CHECKING:
+    from orchestrator.spec.experiment import Experiment
+    from orchestrator.spec.sweep import Cell
+    from orchestrator.spec.topology import Topology
+
+_MOST_ROWS = 20
+
+
+def plan(
+    file: ExperimentFile,
+    cell: Annotated[
+        int | None,
+        typer.Option(
+            "--cell", min=0, help="Place this cell of a sweep; the first if not given.", show_default=False
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show what a run would create: nodes, replicas on nodes, the cells of a sweep, and how long they take.
+
+    Nothing is created.
+
+    [bold]Examples[/]
+
+      rove plan experiments/quickstart.yaml
+
+      rove plan experiments/quickstart.yaml --cell 2
+
+      rove plan experiments/quickstart.yaml --json
+    """
+    # Imported here: completion and --help must not wait for them.
+    from orchestrator.spec.load import load_experiment
+    from orchestrator.spec.sweep import cells
+
+    experiment = load_experiment(file)
+    every = cells(experiment)
+    if cell is not None and cell >= len(every):
+        raise BadInput(f"--cell {cell}: {file} has {len(every)} cells, numbered from 0")
+    chosen = every[cell or 0]
+    if as_json:
+        shown = every if cell is None else (chosen,)
+        print_json(_document(experiment, every, shown))
+    else:
+        _show(experiment, every, chosen)
+
+
+def _seconds(cell: "Cell") -> float:
+    return cell.experiment.warmup + cell.experiment.duration
+
+
+def _document(
+    experiment: "Experiment", every: "tuple[Cell, ...]", shown: "tuple[Cell, ...]"
+) -> dict[str, Any]:
+    return {
+        "experiment": experiment.name,
+        "backend": experiment.backend,
+        "cell_count": len(every),
+        "virtual_seconds": sum(map(_seconds, every)),
+        "cells": [_cell_document(cell) for cell in shown],
+    }
+
+
+def _cell_document(cell: "Cell") -> dict[str, Any]:
+    from orchestrator.planning.placement import deployment_plan
+
+    topology = cell.experiment.topology
+    return {
+        "cell": cell.index,
+        "factors": cell.factors,
+        "virtual_seconds": _seconds(cell),
+        "nodes": topology.addresses(),
+        "replicas": [
+            {"replica": replica.id, "operator": replica.operator, "node": replica.node}
+            for replica in deployment_plan(cell.experiment).replicas
+        ],
+    }
+
+
+def _show(experiment: "Experiment", every: "tuple[Cell, ...]", chosen: "Cell") -> None:
+    console.print(f"[bold]{experiment.name}[/] on {experiment.backend}: nothing is created by planning\n")
+    console.print(_nodes_table(chosen.experiment.topology))
+    title = (
+        f"\n[bold]Replicas[/] of cell {chosen.index} ({_factors(chosen)})"
+        if chosen.factors
+        else "\n[bold]Replicas[/]"
+    )
+    console.print(title)
+    console.print(_replicas_table(chosen.experiment))
+    if experiment.sweep:
+        console.print(f"\n[bold]Sweep[/] of {len(every)} cells")
+        console.print(_cells_table(every))
+    _show_time(every)
+
+
+def _factors(cell: "Cell") -> str:
+    return ", ".join(f"{path} = {value}" for path, value in cell.factors.items())
+
+
+def _nodes_table(topology: "Topology") -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column()
+    names, addresses = topology.node_names, topology.addresses()
+    first, last = names[0], names[-1]
+    table.add_row("Nodes", f"{len(names)}: {first} ({addresses[first]}) … {last} ({addresses[last]})")
+    table.add_row("Area", str(topology.area))
+    table.add_row("Mobility", _mobility(topology))
+    radio = topology.radio
+    table.add_row(
+        "Radio",
+        f"{radio.model}, range {radio.range:g} m, {radio.bandwidth / 1e6:g} Mb/s, "
+        f"latency {radio.latency * 1e3:g} ms",
+    )
+    return table
+
+
+def _mobility(topology: "Topology") -> str:
+    from orchestrator.spec.topology import RandomWaypoint
+
+    mobility = topology.mobility
+    if isinstance(mobility, RandomWaypoint):
+        return (
+            f"random waypoint, {mobility.speed:g} ± {mobility.speed_spread:g} m/s, "
+            f"pause {mobility.pause:g} ± {mobility.pause_spread:g} s"
+        )
+    if mobility.grid is not None:
+        return f"static, on a grid of {mobility.grid.columns} columns, {mobility.grid.spacing:g} m apart"
+    return "static, at given positions"
+
+
+def _replicas_table(experiment: "Experiment") -> Table:
+    from orchestrator.planning.placement import deployment_plan
+
+    deployment = deployment_plan(experiment)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("operator", "kind", "after", "replicas → nodes"):
+        table.add_column(heading)
+    for operator in deployment.query.operators:
+        hosts = "  ".join(f"{replica.index} → {replica.node}" for replica in deployment.of(operator.name))
+        table.add_row(operator.name, operator.kind, ", ".join(operator.after), hosts)
+    return table
+
+
+def _cells_table(every: "tuple[Cell, ...]") -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("cell", *every[0].factors, "nodes in use", "virtual time"):
+        table.add_column(heading, justify="right")
+    for cell in every[:_MOST_ROWS]:
+        replicas = sum(cell.experiment.replica_counts().values())
+        table.add_row(
+            str(cell.index), *map(str, cell.factors.values()), str(replicas), f"{_seconds(cell):g} s"
+        )
+    if len(every) > _MOST_ROWS:
+        table.caption = f"… and {len(every) - _MOST_ROWS} more: --json lists them all"
+    return table
+
+
+def _show_time(every: "tuple[Cell, ...]") -> None:
+    total = sum(map(_seconds, every))
+    console.print(f"\n[bold]Virtual time[/] {_duration(total)} in total: warm-up and measurement, exact")
+    console.print(
+        f"[bold]Time on your clock[/] probably less than {_duration(total)}: an estimate, not measured here; "
+        "the simulator jumps from event to event",
+        soft_wrap=True,
+    )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:g} s"
+    return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"

@@ -1,0 +1,181 @@
+"""`rove run`: an experiment file in, measured results and a report out."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orchestrator.cli.output import JsonFlag, console, errors, print_json
+from orchestrator.cli.progress import RunProgress, step
+from orchestrator.cli.references import DEFAULT_ROOT, ExperimentFile, RunsDir
+from orchestrator.cli.results import results_table, verdict_text
+from orchestrator.errors import EXIT_INTERRUPTED, BadInput, RoveError
+from orchestrator.lifecycle.phases import Urgency
+
+if TYPE_CHECKING:
+    from orchestrator.lifecycle.evaluation import Evaluated
+    from orchestrator.lifecycle.invocation import Finished, Invocation
+    from orchestrator.spec.experiment import Experiment
+    from orchestrator.spec.sweep import Cell
+
+LARGEST_SEED = 2**53
+_ON_REQUEST = {
+    Urgency.IN_ORDER: "Stopping in order; data is kept. Once more to tear down at once.",
+    Urgency.AT_ONCE: "Tearing down at once.",
+}
+
+
+def run(
+    file: ExperimentFile,
+    runs_dir: RunsDir = DEFAULT_ROOT,
+    run_id: Annotated[
+        str | None,
+        typer.Option("--run-id", help="Instead of one made from date and time.", show_default=False),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Runs of a sweep at the same time.", show_default="cores"),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, max=LARGEST_SEED, help="Instead of the file's.", show_default=False),
+    ] = None,
+    analyze: Annotated[bool, typer.Option("--analyze/--no-analyze", help="Analyse in Spark.")] = True,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run an experiment, analyse it in Spark and write a report.
+
+    The first Ctrl-C stops in order and keeps the data, the second tears down at once.
+    Exit code: 0 valid, 1 failed, 2 bad input, 3 invalid, 130 interrupted.
+
+    [bold]Examples[/]
+
+      rove run experiments/quickstart.yaml
+
+      rove run experiments/quickstart.yaml --seed 7 --jobs 1
+
+      rove run experiments/quickstart.yaml --no-analyze --json
+    """
+    # Imported here: completion and --help must not wait for them.
+    from orchestrator.lifecycle.interruption import signals_as_keyboard_interrupt
+    from orchestrator.lifecycle.invocation import Invocation
+    from orchestrator.lifecycle.run_directory import new_run_id
+    from orchestrator.spec.sweep import cells as cells_of
+
+    experiment = _load(file, seed)
+    cells = cells_of(experiment)
+    if analyze:
+        _require_java()
+    with (
+        signals_as_keyboard_interrupt(),
+        Invocation.create(experiment, cells, runs_dir, run_id or new_run_id(datetime.now(UTC))) as invocation,
+    ):
+        finished = asyncio.run(_run(invocation, experiment, cells, jobs))
+        evaluated = None
+        interrupted = finished.interrupted
+        if analyze and not interrupted:
+            try:
+                evaluated = _evaluate(invocation, finished, experiment)
+            except KeyboardInterrupt:
+                interrupted = True
+                errors.print(
+                    f"Analysis interrupted; the data is kept: rove analyze {invocation.directory.id}"
+                )
+    document = _document(invocation, finished, evaluated)
+    if as_json:
+        print_json(document)
+    else:
+        _show(document)
+    verdict = (evaluated or finished).verdict.verdict
+    raise typer.Exit(EXIT_INTERRUPTED if interrupted else verdict.exit_code)
+
+
+def _load(file: Path, seed: int | None) -> "Experiment":
+    from orchestrator.spec.load import load_experiment
+
+    experiment = load_experiment(file)
+    if seed is None:
+        return experiment
+    if "seed" in experiment.sweep:
+        raise BadInput("--seed cannot be used here: the file's sweep already varies the seed")
+    return experiment.model_copy(update={"seed": seed})
+
+
+def _require_java() -> None:
+    """Better now than after an hour of measuring."""
+    from orchestrator.analytics.java import find_java
+
+    try:
+        find_java()
+    except RoveError as error:
+        raise RoveError(f"{error}\nOr run without the analysis: --no-analyze") from error
+
+
+async def _run(
+    invocation: "Invocation", experiment: "Experiment", cells: "Sequence[Cell]", jobs: int | None
+) -> "Finished":
+    from orchestrator.backends.create import create_backend
+    from orchestrator.lifecycle.interruption import Interruption
+    from orchestrator.lifecycle.invocation import default_jobs
+
+    progress = RunProgress(errors, [_label(cell) for cell in cells], experiment.warmup, experiment.duration)
+    interruption = Interruption(lambda urgency: progress.say(_ON_REQUEST[urgency]))
+    progress.say(f"Run {invocation.directory.id} in {invocation.directory.path}")
+    with interruption.by_signals(), progress.shown():
+        return await invocation.run(
+            jobs=jobs or default_jobs(len(cells)),
+            create_backend=create_backend,
+            interruption=interruption,
+            observe=progress.observe,
+            command=["rove", *sys.argv[1:]],
+        )
+
+
+def _label(cell: "Cell") -> str:
+    return " ".join(f"{name}={value}" for name, value in cell.factors.items()) or cell.experiment.name
+
+
+def _evaluate(invocation: "Invocation", finished: "Finished", experiment: "Experiment") -> "Evaluated":
+    from orchestrator.lifecycle.evaluation import evaluate
+
+    with step(errors, "analysis") as progress:
+        return evaluate(invocation, finished, experiment.expect, progress)
+
+
+def _document(
+    invocation: "Invocation", finished: "Finished", evaluated: "Evaluated | None"
+) -> dict[str, Any]:
+    runs = (evaluated or finished).runs
+    summaries = evaluated.summaries if evaluated else {}
+    return {
+        "invocation": invocation.directory.id,
+        "directory": str(invocation.directory.path),
+        "verdict": (evaluated or finished).verdict.verdict,
+        "reasons": list((evaluated or finished).verdict.reasons),
+        "runs": [
+            {
+                "run": run.directory.id,
+                "directory": str(run.directory.path),
+                "factors": run.factors,
+                "verdict": run.verdict.verdict,
+                "summary": summaries.get(run.directory.id),
+            }
+            for run in runs
+        ],
+        "report": str(evaluated.report) if evaluated and evaluated.report else None,
+    }
+
+
+def _show(document: dict[str, Any]) -> None:
+    rows = [run["summary"] or run for run in document["runs"]]
+    if rows:
+        console.print(results_table(rows))
+    console.print(f"verdict  {verdict_text(document['verdict'])}")
+    for reason in document["reasons"]:
+        console.print(f"  {reason}", markup=False, soft_wrap=True)
+    where = document["report"] or document["directory"]
+    console.print(f"{'report ' if document['report'] else 'data   '}  {where}", markup=False, soft_wrap=True)

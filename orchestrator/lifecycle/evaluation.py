@@ -1,0 +1,85 @@
+"""After the runs: Spark turns their records into figures, and these are held against what was expected."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.analytics.expectations import evaluate_expectations, parse_expectation
+from orchestrator.lifecycle import processes
+from orchestrator.lifecycle.files import read_json, write_json
+from orchestrator.lifecycle.invocation import Finished, FinishedRun, Invocation
+from orchestrator.lifecycle.verdict import Verdict, judge_expectations, judge_sweep
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What came of the runs; ``summaries`` are by run id, ``report`` is None if nothing was recorded."""
+
+    verdict: Verdict
+    runs: tuple[FinishedRun, ...]
+    summaries: dict[str, Any]
+    report: Path | None
+
+
+def evaluate(
+    invocation: Invocation, finished: Finished, expect: Sequence[str], progress: Callable[[str, float], None]
+) -> Evaluated:
+    from orchestrator.analytics import pipeline  # here, because few commands need what it imports
+
+    if not any(segment for run in finished.runs for segment in run.directory.nodes.glob("*/segments/*")):
+        return Evaluated(finished.verdict, finished.runs, {}, None)
+    with _scratch(invocation):
+        pipeline.analyze([invocation.directory.path], progress)
+        runs = tuple(_held_to(expect, run) for run in finished.runs)
+        verdict = _whole(invocation, finished, runs)
+        # Writes the summaries again, with the verdicts as they are now.
+        report = pipeline.write_report(invocation.directory.path)
+    summaries = {run.directory.id: read_json(run.directory.summary) for run in runs}
+    invocation.events.add("analysis", report=report.name)
+    return Evaluated(verdict, runs, summaries, report)
+
+
+def _held_to(expect: Sequence[str], run: FinishedRun) -> FinishedRun:
+    summary = read_json(run.directory.summary)
+    if summary is None or not expect:
+        return run
+    metrics = summary["metrics"]
+    failed = evaluate_expectations(expect, metrics)
+    unmet = [failure.expectation for failure in failed]
+    expected = [parse_expectation(text) for text in expect]
+    documents = [
+        {"expect": str(e), "value": metrics.get(e.metric), "holds": e not in unmet} for e in expected
+    ]
+    verdict = judge_expectations(run.verdict, documents, [str(failure) for failure in failed])
+    write_json(run.directory.verdict, verdict.document())
+    return FinishedRun(run.directory, run.factors, verdict)
+
+
+def _whole(invocation: Invocation, finished: Finished, runs: Sequence[FinishedRun]) -> Verdict:
+    if not invocation.is_sweep:
+        return runs[0].verdict
+    verdict = judge_sweep({run.directory.id: run.verdict for run in runs}, len(runs), finished.interrupted)
+    write_json(invocation.directory.verdict, verdict.document())
+    return verdict
+
+
+@contextmanager
+def _scratch(invocation: Invocation) -> Iterator[None]:
+    """Spark's JVM carries the run's mark and keeps its files in the run's own temporary directory."""
+    directory = invocation.directory
+    intent = invocation.journal.intend("analysis", path=directory.temporary.name, mark=directory.id)
+    directory.temporary.mkdir(exist_ok=True)
+    marks = processes.mark(directory.id, directory.path)
+    os.environ.update(marks)
+    before, tempfile.tempdir = tempfile.tempdir, str(directory.temporary.resolve())
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
+        for name in marks:
+            os.environ.pop(name, None)
+    invocation.journal.done(intent)

@@ -1,0 +1,36 @@
+"""What the orchestrator did and saw, one JSON object a line, readable while the run goes on."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+Event = dict[str, Any]
+
+
+class EventLog:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def add(self, kind: str, **facts: Any) -> None:
+        """Whole lines in one write, so that a reader never sees two events mixed."""
+        event = {"t": datetime.now(UTC).isoformat(timespec="milliseconds"), "kind": kind, **facts}
+        with self._path.open("ab", buffering=0) as file:
+            file.write(json.dumps(event, ensure_ascii=False).encode() + b"\n")
+
+
+def describe(event: Event) -> str:
+    """One event in a few words for people."""
+    match event:
+        case {"kind": "phase", "phase": phase, "state": "started"}:
+            return f"{phase} …"
+        case {"kind": "phase", "phase": phase, "outcome": outcome, "seconds": seconds, "reason": reason}:
+            return f"{phase}: {outcome} after {seconds:.2f} s{f': {reason}' if reason else ''}"
+        case {"kind": "nodes", "phase": phase, "ok": ok, "failed": failed, "unreachable": unreachable}:
+            troubles = [f"{node} failed: {why}" for node, why in failed.items()]
+            troubles += [f"{node} unreachable: {why}" for node, why in unreachable.items()]
+            return "; ".join([f"{phase}: {len(ok)} nodes ok", *troubles])
+        case {"kind": "verdict", "verdict": verdict, "reasons": reasons}:
+            return f"verdict: {verdict}{': ' if reasons else ''}{'; '.join(reasons)}"
+    facts = {key: value for key, value in event.items() if key not in ("t", "kind")}
+    return " ".join([str(event.get("kind", "?")), *(f"{key}={value}" for key, value in facts.items())])

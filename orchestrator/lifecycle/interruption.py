@@ -1,0 +1,65 @@
+"""The user's wish to leave, shared by everything that must hear of it.
+
+The first SIGINT, SIGTERM or SIGHUP asks to stop in order, the second to tear down at once.
+"""
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from orchestrator.lifecycle.phases import Urgency
+
+
+class Interruption:
+    def __init__(self, on_change: Callable[[Urgency], None] = lambda urgency: None) -> None:
+        self._reached = {Urgency.IN_ORDER: asyncio.Event(), Urgency.AT_ONCE: asyncio.Event()}
+        self._on_change = on_change
+
+    @property
+    def urgency(self) -> Urgency:
+        return max((level for level, event in self._reached.items() if event.is_set()), default=Urgency.NONE)
+
+    def request(self) -> None:
+        level = Urgency(min(self.urgency + 1, Urgency.AT_ONCE))
+        self._reached[level].set()
+        self._on_change(level)
+
+    async def reaches(self, level: Urgency) -> None:
+        await self._reached[level].wait()
+
+    @contextmanager
+    def by_signals(self) -> Iterator[None]:
+        """Call inside a running loop."""
+        loop = asyncio.get_running_loop()
+        before = {number: signal.getsignal(number) for number in _heeded()}
+        for number in before:
+            loop.add_signal_handler(number, self.request)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                loop.remove_signal_handler(number)
+                signal.signal(number, handler)
+
+
+@contextmanager
+def signals_as_keyboard_interrupt() -> Iterator[None]:
+    """For work outside a loop: SIGTERM ends it as Ctrl-C does, so that what it holds is let go of."""
+    before = {number: signal.getsignal(number) for number in _heeded()}
+
+    def raise_it(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    for number in before:
+        signal.signal(number, raise_it)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _heeded() -> list[signal.Signals]:
+    hang_up_is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # under nohup, and meant so
+    return [signal.SIGINT, signal.SIGTERM, *([] if hang_up_is_ignored else [signal.SIGHUP])]

@@ -1,0 +1,152 @@
+"""One `rove run`: a single run, or the runs of a sweep side by side, under one id."""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from orchestrator.lifecycle import run_directory
+from orchestrator.lifecycle.events import EventLog
+from orchestrator.lifecycle.files import write_atomic, write_json
+from orchestrator.lifecycle.interruption import Interruption
+from orchestrator.lifecycle.journal import Journal
+from orchestrator.lifecycle.phases import Phase, Urgency
+from orchestrator.lifecycle.run import CreateBackend, Run, RunOrder
+from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.lifecycle.verdict import Verdict, judge_sweep
+from orchestrator.spec.dump import to_yaml
+from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.sweep import Cell
+
+CellObserver = Callable[[int, Phase, float], None]
+"""Told of a cell's index, the phase it is in, and the fraction of that phase that is done."""
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    directory: RunDirectory
+    factors: dict[str, Any]
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Finished:
+    """``verdict`` is that of the only run, or of the sweep as a whole."""
+
+    verdict: Verdict
+    runs: tuple[FinishedRun, ...]
+    interrupted: bool
+
+
+class Invocation:
+    """Owns the directory and the journal of what one command runs; use it as a context manager."""
+
+    def __init__(self, experiment: Experiment, cells: Sequence[Cell], directory: RunDirectory) -> None:
+        self.directory = directory
+        self.is_sweep = bool(experiment.sweep)
+        self.journal = Journal.create(directory.journal)
+        self.events = EventLog(directory.events)
+        self._cells = cells
+        self._finished: dict[int, FinishedRun] = {}
+        self._started: dict[int, str] = {}
+        write_atomic(directory.spec, to_yaml(experiment.resolved()).encode())
+        if self.is_sweep:
+            self._write_members()
+        run_directory.point_latest(directory)
+
+    @classmethod
+    def create(cls, experiment: Experiment, cells: Sequence[Cell], root: Path, run_id: str) -> Self:
+        return cls(experiment, cells, run_directory.create(root, experiment.name, run_id))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.directory.remove_temporary()
+        self.journal.close()
+
+    async def run(
+        self,
+        jobs: int,
+        create_backend: CreateBackend,
+        interruption: Interruption,
+        observe: CellObserver,
+        command: list[str],
+    ) -> Finished:
+        places = asyncio.Semaphore(jobs)
+
+        async def take_turn(cell: Cell) -> None:
+            async with places:
+                if interruption.urgency is Urgency.NONE:
+                    self._finished[cell.index] = await self._run_cell(
+                        cell, create_backend, interruption, observe, command
+                    )
+
+        # One run that breaks does not take the others with it; they end in their own order first.
+        endings = await asyncio.gather(*map(take_turn, self._cells), return_exceptions=True)
+        for ending in endings:
+            if isinstance(ending, BaseException):
+                raise ending
+        runs = tuple(self._finished[index] for index in sorted(self._finished))
+        interrupted = interruption.urgency is not Urgency.NONE
+        return Finished(self._verdict(runs, interrupted), runs, interrupted)
+
+    async def _run_cell(
+        self,
+        cell: Cell,
+        create_backend: CreateBackend,
+        interruption: Interruption,
+        observe: CellObserver,
+        command: list[str],
+    ) -> FinishedRun:
+        order = RunOrder(cell.experiment, dict(cell.factors), self.directory.id, command)
+
+        def observe_cell(phase: Phase, fraction: float) -> None:
+            observe(cell.index, phase, fraction)
+
+        if not self.is_sweep:
+            run = Run(order, self.directory, self.journal, create_backend, interruption, observe_cell)
+            return FinishedRun(self.directory, order.factors, await run.execute())
+        directory, intent = self._create_member(cell)
+        with Journal.create(directory.journal) as journal:
+            write_atomic(directory.spec, to_yaml(cell.experiment.resolved()).encode())
+            run = Run(order, directory, journal, create_backend, interruption, observe_cell)
+            verdict = await run.execute()
+        self.journal.done(intent, verdict=verdict.verdict)
+        self.events.add("run", run=directory.id, verdict=verdict.verdict)
+        return FinishedRun(directory, order.factors, verdict)
+
+    def _create_member(self, cell: Cell) -> tuple[RunDirectory, int]:
+        run_id = run_directory.member_id(self.directory.id, cell.index + 1)
+        intent = self.journal.intend("run", run=run_id)
+        directory = run_directory.create(self.directory.path.parent.parent, self.directory.experiment, run_id)
+        self._started[cell.index] = run_id
+        self._write_members()
+        return directory, intent
+
+    def _write_members(self) -> None:
+        factors = {name: None for cell in self._cells for name in cell.factors}
+        document = {
+            "id": self.directory.id,
+            "experiment": self.directory.experiment,
+            "members": [self._started[index] for index in sorted(self._started)],
+            "factors": list(factors),
+        }
+        write_json(self.directory.sweep, document)
+
+    def _verdict(self, runs: Sequence[FinishedRun], interrupted: bool) -> Verdict:
+        if not self.is_sweep:
+            return runs[0].verdict
+        verdict = judge_sweep({run.directory.id: run.verdict for run in runs}, len(self._cells), interrupted)
+        write_json(self.directory.verdict, verdict.document())
+        self.events.add("verdict", verdict=verdict.verdict, reasons=verdict.reasons)
+        return verdict
+
+
+def default_jobs(cells: int) -> int:
+    return max(1, min(len(os.sched_getaffinity(0)), cells))

@@ -1,0 +1,293 @@
+"""One run from plan to verdict: drives a backend through the phases and writes down what came of each."""
+
+import asyncio
+import time
+import traceback
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from node_agent.model.plan import DeploymentPlan
+from node_agent.telemetry.segments import Completeness, inspect
+from orchestrator.backends.base import Backend, NodeOutcome, Outcomes, Status
+from orchestrator.errors import RoveError
+from orchestrator.lifecycle import manifest, processes
+from orchestrator.lifecycle.events import EventLog
+from orchestrator.lifecycle.files import write_json
+from orchestrator.lifecycle.interruption import Interruption
+from orchestrator.lifecycle.journal import Journal
+from orchestrator.lifecycle.phases import (
+    Ending,
+    Phase,
+    PhaseResult,
+    Urgency,
+    advance_timeout,
+    complete,
+    interrupted_by,
+    is_wanted,
+    judge,
+)
+from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.lifecycle.verdict import Verdict, judge_run
+from orchestrator.planning.placement import deployment_plan
+from orchestrator.spec.experiment import Experiment
+
+ALL_NODES = 1.0
+PLAN_TIMEOUT_S = 60.0
+CANCEL_GRACE_S = 5.0
+
+CreateBackend = Callable[[Experiment, str, Path, Journal], Backend]
+Observer = Callable[[Phase, float], None]
+"""Told of the phase a run is in, and the fraction of that phase that is done."""
+
+
+@dataclass(frozen=True)
+class RunOrder:
+    """What is to be run, and what to write down about it."""
+
+    experiment: Experiment
+    factors: dict[str, Any]
+    invocation: str
+    command: list[str]
+    quorum: float = ALL_NODES
+
+
+class Run:
+    def __init__(
+        self,
+        order: RunOrder,
+        directory: RunDirectory,
+        journal: Journal,
+        create_backend: CreateBackend,
+        interruption: Interruption,
+        observe: Observer,
+    ) -> None:
+        self._order = order
+        self._experiment = order.experiment
+        self._directory = directory
+        self._journal = journal
+        self._create_backend = create_backend
+        self._interruption = interruption
+        self._observe = observe
+        self._events = EventLog(directory.events)
+        self._backend: Backend | None = None
+        self._manifest: dict[str, Any] = {}
+
+    async def execute(self) -> Verdict:
+        history: list[PhaseResult] = []
+        work: dict[Phase, Callable[[], Coroutine[Any, Any, Outcomes]]] = {
+            Phase.PLAN: self._plan,
+            Phase.UP: self._up,
+            Phase.CONVERGE: self._converge,
+            Phase.WARM_UP: self._warm_up,
+            Phase.MEASURE: self._measure,
+            Phase.STOP: self._stop,
+            Phase.COLLECT: self._collect,
+            Phase.DOWN: self._down,
+        }
+        try:
+            for phase, perform in work.items():
+                if is_wanted(phase, history, self._interruption.urgency):
+                    history.append(await self._perform(phase, perform()))
+        finally:
+            # Even if we ourselves break (a full disk, a cancelled task), nothing is left behind.
+            if all(result.phase is not Phase.DOWN for result in history):
+                await asyncio.wait_for(self._down(), self._timeout(Phase.DOWN))
+        return await self._judge(history)
+
+    async def _perform(self, phase: Phase, work: Coroutine[Any, Any, Outcomes]) -> PhaseResult:
+        self._observe(phase, 0.0)
+        self._events.add("phase", phase=phase, state="started")
+        started = time.monotonic()
+        ending, reason = await self._ending(phase, work)
+        result = PhaseResult(phase, ending, time.monotonic() - started, reason)
+        self._events.add(
+            "phase",
+            phase=phase,
+            state="finished",
+            outcome=result.ending,
+            seconds=round(result.seconds, 3),
+            reason=reason,
+        )
+        return result
+
+    async def _ending(self, phase: Phase, work: Coroutine[Any, Any, Outcomes]) -> tuple[Ending, str]:
+        timeout = self._timeout(phase)
+        try:
+            outcomes = await bounded(work, timeout, self._interruption, interrupted_by(phase))
+        except TimeoutError:
+            return Ending.TIMED_OUT, f"not done within {timeout:g} s"
+        except PhaseInterrupted:
+            return Ending.INTERRUPTED, ""
+        except RoveError as error:
+            return Ending.BROKE, str(error)
+        except Exception as error:
+            self._events.add("error", phase=phase, trace=traceback.format_exc())
+            return Ending.BROKE, f"{type(error).__name__}: {error}"
+        if phase in (Phase.PLAN, Phase.DOWN):
+            return Ending.OK, ""
+        outcomes = complete(outcomes, self._experiment.topology.node_names)
+        self._record(phase, outcomes)
+        return judge(outcomes, self._order.quorum)
+
+    def _record(self, phase: Phase, outcomes: list[NodeOutcome]) -> None:
+        def those(status: Status) -> dict[str, str]:
+            return {outcome.node: outcome.reason for outcome in outcomes if outcome.status is status}
+
+        self._events.add(
+            "nodes",
+            phase=phase,
+            ok=list(those(Status.OK)),
+            failed=those(Status.FAILED),
+            unreachable=those(Status.UNREACHABLE),
+        )
+
+    def _timeout(self, phase: Phase) -> float:
+        timeouts = self._experiment.timeouts
+        match phase:
+            case Phase.UP:
+                return timeouts.up
+            case Phase.CONVERGE:
+                return timeouts.converge
+            case Phase.WARM_UP:
+                return advance_timeout(self._experiment.warmup)
+            case Phase.MEASURE:
+                return advance_timeout(self._experiment.duration)
+            case Phase.STOP:
+                return timeouts.stop
+            case Phase.COLLECT:
+                return timeouts.collect
+            case Phase.DOWN:
+                return timeouts.down
+            case _:
+                return PLAN_TIMEOUT_S
+
+    async def _plan(self) -> Outcomes:
+        plan = deployment_plan(self._experiment)
+        self._manifest = self._first_manifest(plan)
+        write_json(self._directory.manifest, self._manifest)
+        intent = self._journal.intend("directory", path=self._directory.temporary.name)
+        self._directory.temporary.mkdir()
+        self._journal.done(intent)
+        self._backend = self._create_backend(
+            self._experiment, self._directory.id, self._directory.path, self._journal
+        )
+        return ()
+
+    async def _up(self) -> Outcomes:
+        return await self._nodes.up()
+
+    async def _converge(self) -> Outcomes:
+        return await self._nodes.converge()
+
+    async def _warm_up(self) -> Outcomes:
+        return await self._advance(Phase.WARM_UP, self._experiment.warmup)
+
+    async def _measure(self) -> Outcomes:
+        self._manifest["measure_from_ns"] = self._nodes.now_ns()
+        try:
+            return await self._advance(Phase.MEASURE, self._experiment.duration)
+        finally:
+            self._manifest["measure_until_ns"] = self._nodes.now_ns()
+
+    async def _advance(self, phase: Phase, seconds: float) -> Outcomes:
+        if seconds <= 0:
+            return [NodeOutcome(node, Status.OK) for node in self._experiment.topology.node_names]
+        return await self._nodes.advance(seconds, lambda fraction: self._observe(phase, fraction))
+
+    async def _stop(self) -> Outcomes:
+        return await self._nodes.stop()
+
+    async def _collect(self) -> Outcomes:
+        return await self._nodes.collect(self._directory.path)
+
+    async def _down(self) -> Outcomes:
+        """The backend takes down what it made; a scan for the run's mark proves that nothing is left."""
+        try:
+            if self._backend is not None:
+                await self._backend.down()
+        finally:
+            run_id, path = self._directory.id, self._directory.path
+            if left := processes.marked(run_id, path):
+                await asyncio.to_thread(processes.end, left, 1.0)
+            self._directory.remove_temporary()
+        if left := processes.marked(run_id, path):
+            raise RoveError(f"processes that could not be ended: {', '.join(str(p.pid) for p in left)}")
+        return ()
+
+    @property
+    def _nodes(self) -> Backend:
+        assert self._backend is not None, "planned first"
+        return self._backend
+
+    async def _judge(self, history: list[PhaseResult]) -> Verdict:
+        self._observe(Phase.VERDICT, 0.0)
+        completeness, sums = await asyncio.to_thread(self._examine)
+        verdict = judge_run(history, completeness)
+        finished = datetime.now(UTC).isoformat(timespec="milliseconds")
+        if self._manifest:
+            write_json(self._directory.manifest, {**self._manifest, "finished": finished, "files": sums})
+        write_json(self._directory.verdict, verdict.document())
+        self._events.add("verdict", verdict=verdict.verdict, reasons=verdict.reasons)
+        self._observe(Phase.VERDICT, 1.0)
+        return verdict
+
+    def _examine(self) -> tuple[dict[str, Completeness], dict[str, str]]:
+        nodes = self._experiment.topology.node_names
+        completeness = {node: inspect(self._directory.segments(node)) for node in nodes}
+        return completeness, manifest.checksums(self._directory.path)
+
+    def _first_manifest(self, plan: DeploymentPlan) -> dict[str, Any]:
+        experiment = self._experiment
+        return {
+            "run": self._directory.id,
+            "experiment": experiment.name,
+            "invocation": self._order.invocation,
+            "factors": self._order.factors,
+            "seed": experiment.seed,
+            "clock": "virtual" if experiment.backend == "sim" else "real",
+            "measure_from_ns": None,
+            "measure_until_ns": None,
+            "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "finished": None,
+            "versions": manifest.versions(),
+            "host": manifest.host_facts(),
+            "command": self._order.command,
+            "reproduce": ["rove", "run", str(self._directory.spec)],
+            "plan": msgspec.to_builtins(plan),
+            "seeds": {
+                "experiment": experiment.seed,
+                "placement": getattr(experiment.placement, "seed", None),
+            },
+            "files": {},
+        }
+
+
+class PhaseInterrupted(Exception):
+    """The user's wish to leave came before the phase's end."""
+
+
+async def bounded(
+    work: Coroutine[Any, Any, Outcomes], timeout: float, interruption: Interruption, level: Urgency | None
+) -> Outcomes:
+    """Await ``work``; raises TimeoutError, or PhaseInterrupted once the user's urgency reaches ``level``."""
+    task = asyncio.create_task(work)
+    watch = [] if level is None else [asyncio.create_task(interruption.reaches(level))]
+    try:
+        await asyncio.wait([task, *watch], timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        if any(watcher.done() for watcher in watch):
+            raise PhaseInterrupted
+        raise TimeoutError
+    finally:
+        for unfinished in (task, *watch):
+            unfinished.cancel()
+        # Bounded as well: work that does not heed its cancellation must not hold up the teardown.
+        await asyncio.wait([task, *watch], timeout=CANCEL_GRACE_S)
+        if task.done() and not task.cancelled():
+            task.exception()  # heard: what went wrong after the cancellation changes nothing

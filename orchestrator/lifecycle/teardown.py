@@ -1,0 +1,125 @@
+"""Taking down what a run left behind: its journal, a scan for its mark, and proof that nothing is left.
+
+Only processes that carry the run's mark and files inside its directory are touched; recorded data is kept.
+"""
+
+import shutil
+import time
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from orchestrator.lifecycle import journal as journals
+from orchestrator.lifecycle import processes
+from orchestrator.lifecycle.files import parse_lines, write_json
+from orchestrator.lifecycle.journal import TORN_DOWN, Journal
+from orchestrator.lifecycle.processes import Identity
+from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.lifecycle.verdict import judge_dead
+
+ORDERLY_STOP_S = 60.0
+AT_ONCE_STOP_S = 15.0
+KILL_GRACE_S = 3.0
+TAKE_OVER_S = 10.0
+
+
+class State(StrEnum):
+    ALIVE = "alive"
+    FINISHED = "finished"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What a teardown did to one run. ``left`` is empty unless the proof failed."""
+
+    run: str
+    stopped: bool = False
+    judged: bool = False
+    processes: list[int] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+    @property
+    def did_something(self) -> bool:
+        return bool(self.stopped or self.judged or self.processes or self.paths or self.left)
+
+
+def state_of(directory: RunDirectory) -> State:
+    if journals.is_locked(directory.journal):
+        return State.ALIVE
+    entries = journals.read(directory.journal)
+    # A run copied from elsewhere may come without its journal: then its verdict says that it ended.
+    ended = journals.is_closed(entries) if entries else directory.verdict.exists()
+    return State.FINISHED if ended else State.DEAD
+
+
+def last_phase(directory: RunDirectory) -> str | None:
+    try:
+        events = parse_lines(directory.events.read_bytes())
+    except FileNotFoundError:
+        return None
+    phases = [event["phase"] for event in events if event.get("kind") == "phase"]
+    return phases[-1] if phases else None
+
+
+def stop_orchestrator(directory: RunDirectory, patience: float = ORDERLY_STOP_S) -> bool:
+    """Ask a living orchestrator to stop, in order, then at once, then not at all politely."""
+    owner = journals.owner(journals.read(directory.journal))
+    if owner is None or not journals.is_locked(directory.journal) or not owner.is_alive():
+        return False
+    for seconds in (patience, AT_ONCE_STOP_S):
+        if not processes.request_stop(owner) or _let_go(directory, owner, seconds):
+            return True
+    processes.end([owner], KILL_GRACE_S)
+    return True
+
+
+def _let_go(directory: RunDirectory, owner: Identity, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if not owner.is_alive() or not journals.is_locked(directory.journal):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def tear_down(directory: RunDirectory, stopped: bool = False) -> Removal:
+    """Remove what is left of a run whose orchestrator is gone. May be repeated."""
+    if state_of(directory) is State.FINISHED and not _traces(directory):
+        return Removal(directory.id, stopped)
+    journal = Journal.take_over(directory.journal, TAKE_OVER_S)
+    if journal is None:
+        return Removal(directory.id, stopped, left=[f"{directory.journal} is locked by a living process"])
+    ended = processes.end(processes.marked(directory.id, directory.path), KILL_GRACE_S)
+    paths = directory.remove_temporary()
+    judged = not directory.verdict.exists()
+    if judged:
+        write_json(directory.verdict, judge_dead(last_phase(directory)).document())
+    removal = Removal(
+        run=directory.id,
+        stopped=stopped,
+        judged=judged,
+        processes=[process.pid for process in ended],
+        paths=[str(path) for path in paths],
+        left=_traces(directory),
+    )
+    journal.close(TORN_DOWN, processes=removal.processes, paths=removal.paths, left=removal.left)
+    return removal
+
+
+def remove_abandoned_tables(root: Path) -> list[Path]:
+    """Tables that an analysis was preparing when it was killed; the store's lock tells if one still is."""
+    removed = []
+    for staging in sorted(root.glob(".tables/*/staging")):
+        with (staging.parent / "lock").open("ab") as lock:
+            if journals.try_lock(lock):
+                shutil.rmtree(staging)
+                removed.append(staging)
+    return removed
+
+
+def _traces(directory: RunDirectory) -> list[str]:
+    """The proof: a fresh look for anything of the run that should be gone."""
+    alive = [f"process {process.pid}" for process in processes.marked(directory.id, directory.path)]
+    return alive + [str(path) for path in directory.temporary_paths()]

@@ -1,0 +1,80 @@
+"""Gauss-Markov mobility: speed and direction remember their past (Liang and Haas 1999; Camp et al. 2002).
+
+Every ``step`` seconds value = α·value + (1-α)·mean + √(1-α²)·noise: α = 0 forgets everything, α = 1 never
+turns. Started from its stationary law, so no warm-up; the speed that is applied is cut to [0, max_speed],
+while the process behind it stays Gaussian.
+"""
+
+import random
+from math import atan2, cos, pi, sin, sqrt, tau
+from typing import Literal
+
+from orchestrator.errors import BadInput
+from orchestrator.mobility.arguments import check_area, check_at_least, check_span
+from orchestrator.mobility.border import bounce
+from orchestrator.mobility.random_waypoint import uniform_position
+from orchestrator.mobility.trace import Area, Path, Waypoint
+
+SHORTEST_STEP_S = 0.001
+Border = Literal["reflect", "steer"]
+STEER_MARGIN = 0.1
+"""Steering begins this near to a border, as a share of the shorter side."""
+
+
+def gauss_markov_path(
+    rng: random.Random,
+    area: Area,
+    until: float,
+    *,
+    alpha: float,
+    mean_speed: float,
+    speed_deviation: float,
+    max_speed: float,
+    direction: float | None = None,
+    direction_deviation: float = pi / 4,
+    step: float = 1.0,
+    border: Border = "reflect",
+) -> Path:
+    """One node's path over [0, until]. ``direction`` is the mean direction in radians, drawn if not given.
+
+    At the border a node and its mean direction are mirrored; with ``steer`` its mean direction is also
+    turned to the middle of the area for as long as it is near a border."""
+    check_area(area)
+    check_at_least("step", step, SHORTEST_STEP_S)
+    check_span("speed", (mean_speed, max_speed))
+    if not 0 <= alpha <= 1:
+        raise BadInput(f"alpha {alpha:g}: must be from 0 to 1")
+    check_at_least("speed deviation", speed_deviation, 0.0)
+    check_at_least("direction deviation", direction_deviation, 0.0)
+
+    noise = sqrt(1 - alpha**2)
+    mean_direction = rng.uniform(0, tau) if direction is None else direction
+    path = [Waypoint(0.0, *uniform_position(rng, area))]
+    speed = rng.gauss(mean_speed, speed_deviation)
+    heading = rng.gauss(mean_direction, direction_deviation)
+    while path[-1].t < until:
+        applied = min(max(speed, 0.0), max_speed)
+        before = applied * cos(heading), applied * sin(heading)
+        after = bounce(path, before, step, area)
+        if before[0] * after[0] < 0:
+            heading, mean_direction = pi - heading, pi - mean_direction
+        if before[1] * after[1] < 0:
+            heading, mean_direction = -heading, -mean_direction
+        goal = _steered(path[-1], area, mean_direction) if border == "steer" else mean_direction
+        speed = alpha * speed + (1 - alpha) * mean_speed + noise * rng.gauss(0, speed_deviation)
+        heading = alpha * heading + (1 - alpha) * _nearest_turn(goal, heading)
+        heading += noise * rng.gauss(0, direction_deviation)
+    return tuple(path)
+
+
+def _steered(at: Waypoint, area: Area, mean_direction: float) -> float:
+    width, height = area
+    margin = STEER_MARGIN * min(area)
+    if min(at.x, width - at.x, at.y, height - at.y) >= margin:
+        return mean_direction
+    return atan2(height / 2 - at.y, width / 2 - at.x)
+
+
+def _nearest_turn(angle: float, to: float) -> float:
+    """The same direction, so many full turns on that blending it with ``to`` goes the short way round."""
+    return angle + tau * round((to - angle) / tau)

@@ -1,0 +1,146 @@
+"""Who is on the air, which frame each receiver follows, and whether it gets that frame whole.
+
+A receiver locks on to one frame at a time: the strongest of those that start together, later ones only by
+capture. Every other transmission is interference to it. Propagation takes no time.
+"""
+
+import math
+import random
+
+from orchestrator.radio.airtime import Airtime
+from orchestrator.radio.channel import NEGLIGIBLE, Channel
+from orchestrator.radio.interference import ln_success
+from orchestrator.radio.settings import Mac
+from orchestrator.radio.station import Overlap, Station
+from orchestrator.radio.units_db import dbm_to_mw
+
+UNICAST, BROADCAST, ACK, RTS, CTS = range(5)
+"""What can be on the air."""
+
+_PREAMBLE_DETECTION_NS = 4_000
+
+
+class Air:
+    """``on_air`` and ``locked`` are sets of nodes; a station's last transmission is kept in the station."""
+
+    __slots__ = (
+        "_by_kind",
+        "_capture_ratio",
+        "_overhead",
+        "_preamble_ratio",
+        "_random",
+        "air",
+        "channel",
+        "locked",
+        "mac",
+        "on_air",
+        "stations",
+    )
+
+    def __init__(self, channel: Channel, mac: Mac, rng: random.Random) -> None:
+        self.mac = mac
+        self.air = Airtime(mac)
+        self.on_air = 0
+        self.locked = 0
+        self.stations = [
+            Station(index, channel.node_count, mac.cw_min) for index in range(channel.node_count)
+        ]
+        self._random = rng.random
+        self.place(channel)
+
+    def place(self, channel: Channel) -> None:
+        """Frames on the air keep their receivers; what they meet there is the new channel."""
+        self.channel = channel
+        for station in self.stations:
+            station.place(channel)
+        radio, mac, air = channel.radio, self.mac, self.air
+        curves = radio.reception.curves
+        self._overhead = radio.reception.counted_overhead
+        self._preamble_ratio = dbm_to_mw(radio.preamble_sinr_db)
+        self._capture_ratio = math.inf if radio.capture_db is None else dbm_to_mw(radio.capture_db)
+        # By kind: undisturbed success, curve, and the part of the airtime that carries no data.
+        control = (channel.ln_control, curves[mac.control_rate], air.control_preamble)
+        self._by_kind = (
+            (channel.ln_unicast, curves[mac.unicast_rate], air.unicast_preamble),
+            (channel.ln_broadcast, curves[mac.broadcast_rate], air.broadcast_preamble),
+            control,
+            control,
+            control,
+        )
+
+    def decodes(self, sender: Station, receiver: int) -> bool:
+        """Does ``receiver``, which locked on to ``sender``'s last frame, get it whole?"""
+        clean, curve, preamble = self._by_kind[sender.kind]
+        if sender.overlaps is not None:
+            floor = self.channel.noise_mw * NEGLIGIBLE
+            power = self.channel.power_mw
+            disturbances = [
+                (start, end, power[other][receiver])
+                for other, start, end in sender.overlaps
+                if power[other][receiver] > floor
+            ]
+            if disturbances:
+                interval = (sender.start + preamble, sender.end)
+                signal, noise = sender.power[receiver], self.channel.noise_mw
+                ln = ln_success(curve, sender.length, interval, signal, noise, disturbances)
+                return self._random() < math.exp(ln)
+        per_byte = clean[sender.index][receiver]
+        return per_byte == 0.0 or self._random() < math.exp(per_byte * sender.length)
+
+    def collide(self, now: int, sender: Station, end: int, contending: int) -> int:
+        """``sender`` starts while rivals are on the air: note who disturbs whom, return who locks on to it.
+
+        Exact for the receivers that count: those that a frame is for, and those that contend.
+        """
+        stations, bit = self.stations, sender.bit
+        others = [stations[other] for other in members(self.on_air & sender.rivals)]
+        overlaps = []
+        disturbed, concerned = 0, contending
+        for other in others:
+            mine = Overlap(sender.index, now, end)
+            if other.overlaps is None:
+                other.overlaps = [mine]
+            else:
+                other.overlaps.append(mine)
+            overlaps.append(Overlap(other.index, other.start, other.end))
+            other.locks &= ~bit
+            disturbed |= other.hearers
+            concerned |= 1 << other.peer if other.peer >= 0 else other.decoders
+        sender.overlaps = overlaps
+        self.locked &= ~bit
+        concerned |= 1 << sender.peer if sender.peer >= 0 else sender.decoders
+        locks = sender.decoders & ~self.on_air
+        for receiver in members(locks & disturbed & concerned):
+            if not self._locks_on(now, sender, receiver, others):
+                locks &= ~(1 << receiver)
+        return locks & ~(self.locked & ~concerned)
+
+    def _locks_on(self, now: int, sender: Station, receiver: int, others: list[Station]) -> bool:
+        signal, noise = sender.power[receiver], self.channel.noise_mw
+        received = noise + sum([other.power[receiver] for other in others])
+        bit = 1 << receiver
+        if self.locked & bit:
+            holder = next((other for other in others if other.locks & bit), None)
+            if holder is None:
+                return False
+            held = holder.power[receiver]
+            if now - holder.start >= _PREAMBLE_DETECTION_NS:
+                if signal < self._capture_ratio * held:
+                    return False
+            elif signal <= held:
+                if held < self._preamble_ratio * (received - held + signal):
+                    holder.locks ^= bit
+                    self.locked ^= bit
+                return False
+            holder.locks ^= bit
+            self.locked ^= bit
+        return signal >= self._preamble_ratio * received
+
+
+def members(nodes: int) -> list[int]:
+    found = []
+    while nodes:
+        bit = nodes & -nodes
+        nodes ^= bit
+        found.append(bit.bit_length() - 1)
+    return found

@@ -1,0 +1,106 @@
+"""The channel at one moment: from positions to who hears, who may decode, and how well, as plain lists.
+
+Computed with numpy away from the medium's hot loop, and swapped in as a whole when nodes have moved. Sets of
+nodes are integers with one bit a node, so that a set operation costs one instruction of the interpreter.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrator.errors import BadInput
+from orchestrator.radio.pathloss import Matrix, PathLoss
+from orchestrator.radio.settings import Mac, Radio
+from orchestrator.radio.units_db import dbm_to_mw
+
+Position = tuple[float, float]
+Flags = npt.NDArray[np.bool_]
+
+NEGLIGIBLE = 0.01
+"""Interference below this share of the noise is none: it would change the SINR by 0.04 dB."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Indexed [transmitter][receiver] throughout; ``ln_*`` are ln(success) per byte without interference."""
+
+    radio: Radio
+    node_count: int
+    power_mw: list[list[float]]
+    noise_mw: float
+    hearers: list[int]
+    """Who finds the medium busy while a node sends: a set that includes the sender."""
+    decoders: list[int]
+    """Who may lock on to a node's frames."""
+    heard: list[int]
+    """The other way round: whose frames make the medium busy for a node, itself included."""
+    heard_nodes: list[list[int]]
+    """The same sets as lists."""
+    rivals: list[int]
+    """Who, if on the air at the same time as a node, may change who receives what."""
+    ln_unicast: list[list[float]]
+    ln_broadcast: list[list[float]]
+    ln_control: list[list[float]]
+    snr_db: Matrix
+
+    def delivery(self, kind: Literal["unicast", "broadcast", "control"], i: int, j: int, size: int) -> float:
+        """Expected share of frames of ``size`` bytes from i to j that arrive in a single transmission."""
+        if not self.decoders[i] >> j & 1:
+            return 0.0
+        if kind == "control":
+            return math.exp(self.ln_control[i][j] * size)
+        ln = self.ln_unicast if kind == "unicast" else self.ln_broadcast
+        return math.exp(ln[i][j] * (size + self.radio.reception.counted_overhead))
+
+
+def build_channel(
+    radio: Radio, mac: Mac, positions: Sequence[Position], path_loss: PathLoss | None = None
+) -> Channel:
+    """``path_loss`` stands in for the radio's own, for traces of link losses."""
+    count = len(positions)
+    if count == 0:
+        raise BadInput("a channel needs at least one node")
+    xy = np.array(positions, dtype=np.float64).reshape(count, 2)
+    if not np.isfinite(xy).all():
+        raise BadInput("every position must be two finite numbers of metres")
+    offsets = xy[:, None, :] - xy[None, :, :]
+    loss = (path_loss or radio.path_loss).loss_db(np.hypot(offsets[..., 0], offsets[..., 1]))
+    power_dbm = radio.tx_power_dbm + 2 * radio.antenna_gain_dbi - loss
+    np.fill_diagonal(power_dbm, -np.inf)
+
+    may_decode = power_dbm >= radio.decode_threshold_dbm
+    # A receiver that works on a frame is busy, whatever its carrier-sense threshold says.
+    hears = (power_dbm >= radio.busy_threshold_dbm) | may_decode | np.eye(count, dtype=bool)
+    snr_db = power_dbm - radio.noise_dbm
+    power_mw, noise_mw = 10.0 ** (power_dbm / 10.0), dbm_to_mw(radio.noise_dbm)
+    curves = radio.reception.curves
+    return Channel(
+        radio=radio,
+        node_count=count,
+        power_mw=power_mw.tolist(),
+        noise_mw=noise_mw,
+        hearers=_bitsets(hears),
+        decoders=_bitsets(may_decode),
+        heard=_bitsets(hears.T),
+        rivals=_bitsets(_rivals(may_decode, power_mw > noise_mw * NEGLIGIBLE) | hears | hears.T),
+        heard_nodes=[np.flatnonzero(column).tolist() for column in hears.T],
+        ln_unicast=curves[mac.unicast_rate].ln_per_byte_matrix(snr_db).tolist(),
+        ln_broadcast=curves[mac.broadcast_rate].ln_per_byte_matrix(snr_db).tolist(),
+        ln_control=curves[mac.control_rate].ln_per_byte_matrix(snr_db).tolist(),
+        snr_db=snr_db,
+    )
+
+
+def _rivals(may_decode: Flags, reaches: Flags) -> Flags:
+    """i and j are rivals if a possible receiver of the one is reached by the other."""
+    met = may_decode.astype(np.float32) @ reaches.T.astype(np.float32) > 0
+    return met | met.T
+
+
+def _bitsets(rows: Flags) -> list[int]:
+    packed = np.packbits(rows, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in packed]

@@ -1,0 +1,176 @@
+"""The 802.11b channel as a ``Medium``: names and queues at the rim, the DCF inside, driven by a Schedule.
+
+A frame's ``size`` is that of the IP packet in it, as the virtual hosts have it.
+"""
+
+import random
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from orchestrator.errors import BadInput
+from orchestrator.radio.air import members
+from orchestrator.radio.airtime import ACK_BYTES, ETHERNET_HEADER, check_size
+from orchestrator.radio.channel import Channel, Position, build_channel
+from orchestrator.radio.dcf import NEVER, Dcf
+from orchestrator.radio.medium import BROADCAST, Frame, OnFrame, Schedule
+from orchestrator.radio.settings import Mac, Radio
+from orchestrator.radio.station import EVERYONE, Outgoing
+
+FULL_SIZE = 1514
+"""Bytes of the Ethernet frames that link costs are given for."""
+
+_WORST_LINK = 0.1
+
+
+class LinkTruth(NamedTuple):
+    """One direction of a link: what may be expected of it now, and what has happened on it so far."""
+
+    source: str
+    destination: str
+    snr_db: float
+    expected_delivery: float
+    attempts: int
+    received: int
+
+
+class NodeTruth(NamedTuple):
+    """What became of a node's frames. ``timeouts`` counts transmissions without an answer."""
+
+    node: str
+    acknowledged: int
+    broadcasts: int
+    timeouts: int
+    given_up: int
+    queue_drops: int
+
+
+class DcfMedium:
+    def __init__(
+        self,
+        schedule: Schedule,
+        nodes: Sequence[str],
+        positions: Sequence[Position],
+        radio: Radio,
+        mac: Mac,
+        seed: int,
+    ) -> None:
+        if len(positions) != len(nodes):
+            raise BadInput(f"{len(positions)} positions were given for {len(nodes)} nodes")
+        self._schedule = schedule
+        self._names = tuple(nodes)
+        self._index = {name: index for index, name in enumerate(nodes)}
+        if len(self._index) != len(nodes):
+            raise BadInput("two nodes of a channel have the same name")
+        self._radio, self._mac = radio, mac
+        self._queues: list[deque[Outgoing]] = [deque() for _ in nodes]
+        self._queue_drops = [0] * len(nodes)
+        self._received: list[OnFrame | None] = [None] * len(nodes)
+        self._failed: list[OnFrame | None] = [None] * len(nodes)
+        self._wake_at = NEVER
+        self._running = False
+        channel = build_channel(radio, mac, positions)
+        rng = random.Random(f"medium/{seed}")
+        self._dcf = Dcf(channel, mac, rng, self._pull, self._deliver, self._give_up)
+
+    def attach(self, node: str, received: OnFrame, failed: OnFrame) -> None:
+        index = self._known(node)
+        self._received[index], self._failed[index] = received, failed
+
+    def send(self, frame: Frame) -> None:
+        source = self._known(frame.source)
+        destination = EVERYONE if frame.destination == BROADCAST else self._known(frame.destination)
+        if destination == source:
+            raise BadInput(f"{frame.source} cannot send a frame to itself")
+        queue = self._queues[source]
+        if len(queue) >= self._mac.queue_limit:
+            self._queue_drops[source] += 1
+            return
+        queue.append(Outgoing(destination, check_size(frame.size + ETHERNET_HEADER), frame))
+        if self._running:
+            self._dcf.offer(source, self._dcf.now_ns)
+        else:
+            self._dcf.offer(source, self._schedule.now_ns())
+            self._arm()
+
+    def links(self) -> dict[str, dict[str, float]]:
+        """Neighbours with the expected number of transmissions until a full-size frame is acknowledged."""
+        channel = self._dcf.channel
+        found: dict[str, dict[str, float]] = {}
+        for source, name in enumerate(self._names):
+            costs = found[name] = {}
+            for destination in members(channel.decoders[source]):
+                success = channel.delivery("unicast", source, destination, FULL_SIZE)
+                success *= channel.delivery("control", destination, source, ACK_BYTES)
+                if success >= _WORST_LINK:
+                    costs[self._names[destination]] = 1.0 / success
+        return found
+
+    def move(self, positions: Sequence[Position]) -> None:
+        """Put the nodes elsewhere, in the order of their names."""
+        if len(positions) != len(self._names):
+            raise BadInput(f"{len(positions)} positions were given for {len(self._names)} nodes")
+        self.use_channel(build_channel(self._radio, self._mac, positions))
+
+    def use_channel(self, channel: Channel) -> None:
+        """For channels that were computed elsewhere: measured meshes, precomputed losses."""
+        if channel.node_count != len(self._names):
+            raise BadInput(f"a channel of {channel.node_count} nodes was given for {len(self._names)} nodes")
+        self._dcf.move(channel, self._schedule.now_ns())
+        self._arm()
+
+    def link_truth(self) -> list[LinkTruth]:
+        """Every link over which something may arrive now or was tried before."""
+        channel = self._dcf.channel
+        truth = []
+        for station in self._dcf.stations:
+            for other, attempts in enumerate(station.link_attempts):
+                expected = channel.delivery("unicast", station.index, other, FULL_SIZE)
+                if attempts or station.decoders >> other & 1:
+                    names = self._names[station.index], self._names[other]
+                    snr_db = float(channel.snr_db[station.index, other])
+                    truth.append(LinkTruth(*names, snr_db, expected, attempts, station.link_received[other]))
+        return truth
+
+    def node_truth(self) -> list[NodeTruth]:
+        return [
+            NodeTruth(name, s.acknowledged, s.broadcasts, s.timeouts, s.given_up, drops)
+            for name, s, drops in zip(self._names, self._dcf.stations, self._queue_drops, strict=True)
+        ]
+
+    def _known(self, node: str) -> int:
+        try:
+            return self._index[node]
+        except KeyError:
+            raise BadInput(f'there is no node "{node}" on this channel') from None
+
+    def _arm(self) -> None:
+        at = self._dcf.next_event_ns()
+        if at < self._wake_at:
+            self._wake_at = at
+            self._schedule.call_at_ns(at, self._wake, at)
+
+    def _wake(self, at: int) -> None:
+        if at != self._wake_at:
+            return  # overtaken by an earlier one
+        self._wake_at = NEVER
+        self._running = True
+        try:
+            self._dcf.run_until(at)
+        finally:
+            self._running = False
+        self._arm()
+
+    def _pull(self, node: int) -> Outgoing | None:
+        queue = self._queues[node]
+        return queue.popleft() if queue else None
+
+    def _deliver(self, receiver: int, sender: int, frame: Outgoing) -> None:
+        received = self._received[receiver]
+        if received is not None:
+            received(frame.payload)
+
+    def _give_up(self, sender: int, frame: Outgoing) -> None:
+        failed = self._failed[sender]
+        if failed is not None:
+            failed(frame.payload)

@@ -1,0 +1,101 @@
+"""One node's share of the medium's state: its contention for the channel, and its last transmission."""
+
+from typing import Any, NamedTuple
+
+from orchestrator.radio.channel import Channel
+
+EVERYONE = -1
+"""The destination of a broadcast."""
+
+
+class Outgoing(NamedTuple):
+    """A frame as the MAC sees it; ``size`` is that of the Ethernet frame."""
+
+    destination: int
+    size: int
+    payload: Any
+
+
+class Overlap(NamedTuple):
+    """Another node's transmission that was on the air together with the frame in question."""
+
+    sender: int
+    start_ns: int
+    end_ns: int
+
+
+class Station:
+    __slots__ = (
+        "acknowledged",
+        "backoff",
+        "bit",
+        "broadcasts",
+        "decoders",
+        "end",
+        "given_up",
+        "handed_over",
+        "head",
+        "heard",
+        "heard_nodes",
+        "hearers",
+        "index",
+        "kind",
+        "length",
+        "link_attempts",
+        "link_received",
+        "locks",
+        "matters_until",
+        "overlaps",
+        "peer",
+        "power",
+        "ready",
+        "reserved",
+        "response",
+        "rivals",
+        "start",
+        "timeouts",
+        "tries",
+        "window",
+    )
+
+    def __init__(self, index: int, count: int, window: int) -> None:
+        self.index = index
+        self.bit = 1 << index
+
+        # Contention. Counting starts at ``ready``; ``backoff`` slots are left from there.
+        self.head: Outgoing | None = None
+        self.ready = 0
+        self.backoff = 0
+        self.window = window
+        self.tries = 0
+        self.handed_over = False
+        self.response = (0, index)
+
+        # The last transmission, on the air or over: ``locks`` is the set of nodes whose receiver follows it,
+        # ``reserved`` the end of the exchange that those who decode it keep silent for.
+        self.kind = 0
+        self.peer = EVERYONE
+        self.start = 0
+        self.end = 0
+        self.length = 0
+        self.locks = 0
+        self.overlaps: list[Overlap] | None = None
+        self.reserved = 0
+        self.matters_until = 0
+
+        # Ground truth, per receiver and in all.
+        self.link_attempts = [0] * count
+        self.link_received = [0] * count
+        self.acknowledged = 0
+        self.broadcasts = 0
+        self.timeouts = 0
+        self.given_up = 0
+
+    def place(self, channel: Channel) -> None:
+        index = self.index
+        self.hearers = channel.hearers[index]
+        self.decoders = channel.decoders[index]
+        self.heard = channel.heard[index]
+        self.heard_nodes = channel.heard_nodes[index]
+        self.rivals = channel.rivals[index]
+        self.power = channel.power_mw[index]

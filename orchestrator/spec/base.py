@@ -1,0 +1,40 @@
+"""What all models of our files share: frozen, no unknown keys, names that are fit for files and labels."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from orchestrator.spec.problems import shown, unusable
+
+NAME_PATTERN = "[a-z0-9][a-z0-9_-]{0,62}"
+
+
+class Section(BaseModel):
+    """One mapping of a file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def check_name(value: Any) -> str:
+    if not isinstance(value, str):
+        hint = f'put it in quotes: "{value}"' if isinstance(value, int | float) else ""
+        raise unusable(f"{shown(value)} is not text", hint)
+    if re.fullmatch(NAME_PATTERN, value):
+        return value
+    fitted = re.sub(r"[^a-z0-9_-]+", "-", value.lower()).strip("-_")[:63].strip("-_")
+    hint = f'for example "{fitted}"' if fitted else ""
+    raise unusable(
+        f"{shown(value)} cannot be a name: lower-case letters, digits, - and _, at most 63, "
+        "starting with a letter or digit",
+        hint,
+    )
+
+
+Name = Annotated[
+    str,
+    BeforeValidator(check_name),
+    WithJsonSchema({"type": "string", "pattern": f"^{NAME_PATTERN}$"}),
+]
+Count = Annotated[int, Field(strict=True, ge=1, le=10_000)]
+Seed = Annotated[int, Field(strict=True, ge=0, le=2**53)]

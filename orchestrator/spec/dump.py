@@ -1,0 +1,25 @@
+"""Resolved documents as YAML that our own reader takes back to the same value."""
+
+from typing import Any
+
+import yaml
+
+from orchestrator.spec import yaml_source
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes whatever either YAML 1.1 (other tools) or our reader would not take for text."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+for _tag, _pattern in (
+    ("float", yaml_source.FLOAT),
+    ("int", yaml_source.INTEGER),
+):
+    _Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", _pattern, list("-+.0123456789"))
+
+
+def to_yaml(document: dict[str, Any]) -> str:
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)

@@ -1,0 +1,147 @@
+"""From pydantic's errors to findings in plain words, with paths as they stand in the file."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from orchestrator.spec.base import Section
+from orchestrator.spec.problems import Finding, Place, Unusable, did_you_mean, listed, shown
+from orchestrator.spec.query import ValidatedAs
+
+UNKNOWN_KEY = "unknown key"
+_EXPECTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "dict_type": "a mapping (key: value)",
+    "model_type": "a mapping (key: value)",
+    "model_attributes_type": "a mapping (key: value)",
+    "list_type": "a list",
+    "tuple_type": "a list",
+}
+_BOUNDS = {
+    "greater_than": ("gt", "must be more than"),
+    "greater_than_equal": ("ge", "must be at least"),
+    "less_than": ("lt", "must be less than"),
+    "less_than_equal": ("le", "must be at most"),
+}
+
+
+def findings_of(error: ValidationError, model: type[Section], document: Any) -> list[Finding]:
+    return [
+        finding
+        for details in error.errors()
+        for finding in _translated(dict(details), _at(details["loc"], details["type"], document), model)
+    ]
+
+
+def _translated(error: dict[str, Any], at: Place, model: type[Section]) -> Iterator[Finding]:
+    kind, value, context = error["type"], error["input"], error.get("ctx", {})
+    if isinstance(context.get("error"), Unusable):
+        for finding in context["error"].findings:
+            yield Finding((*at, *finding.at), finding.message, finding.hint)
+    elif kind == "missing":
+        yield Finding(at, "missing", _example(model, error["loc"]))
+    elif kind == "extra_forbidden":
+        known = _known_keys(model, error["loc"][:-1])
+        yield Finding(at, UNKNOWN_KEY, did_you_mean(at[-1], known) or f"known here: {', '.join(known)}")
+    elif kind == "literal_error":
+        yield _not_a_choice(at, value, context["expected"])
+    elif kind == "union_tag_invalid":
+        yield _not_a_choice(
+            (*at, context["discriminator"].strip("'")), context["tag"], context["expected_tags"]
+        )
+    elif kind == "union_tag_not_found":
+        key = context["discriminator"].strip("'")
+        yield Finding((*at, key), "missing", _choices_hint(model, error["loc"], key))
+    elif kind in _BOUNDS:
+        bound, words = _BOUNDS[kind]
+        yield Finding(at, f"{shown(value)} {words} {context[bound]}")
+    elif kind in _EXPECTED:
+        yield Finding(at, f"{shown(value)}: expected {_EXPECTED[kind]}")
+    else:
+        yield Finding(at, f"{shown(value)} cannot be used here")
+
+
+def _at(location: tuple[str | int, ...], kind: str, document: Any) -> Place:
+    """A pydantic location without the parts that are not in the file (tags of unions, ``[key]``)."""
+    path: Place = ()
+    for position, part in enumerate(location):
+        is_last = position == len(location) - 1
+        if isinstance(document, dict) and part in document:
+            document = document[str(part)]
+        elif isinstance(document, list) and isinstance(part, int) and part < len(document):
+            document = document[part]
+        elif not (is_last and kind == "missing"):
+            continue
+        path = (*path, part)
+    return path
+
+
+def _not_a_choice(at: Place, value: Any, expected: str) -> Finding:
+    choices = re.findall(r"'([^']*)'", expected)
+    return Finding(
+        at, f"{shown(value)} is not known here; expected {listed(choices)}", did_you_mean(value, choices)
+    )
+
+
+def _known_keys(model: type[Section], location: tuple[str | int, ...]) -> list[str]:
+    return list(dict.fromkeys(key for found in _models_at(model, location) for key in found.model_fields))
+
+
+def _example(model: type[Section], location: tuple[str | int, ...]) -> str:
+    key = str(location[-1])
+    for found in _models_at(model, location[:-1]):
+        field = found.model_fields.get(key)
+        if field is not None and field.examples:
+            return f"for example {key}: {field.examples[0]}"
+    return ""
+
+
+def _choices_hint(model: type[Section], location: tuple[str | int, ...], key: str) -> str:
+    choices = [
+        choice
+        for found in _models_at(model, location)
+        if key in found.model_fields
+        for choice in _literals(found.model_fields[key])
+    ]
+    return f"expected {key}: {listed(dict.fromkeys(choices))}"
+
+
+def _models_at(model: type[Section], location: tuple[str | int, ...]) -> list[type[Section]]:
+    """The sections that may stand at a pydantic location."""
+    models = [model]
+    for part in location:
+        inner = [
+            section
+            for found in models
+            if part in found.model_fields
+            for section in _sections(found.model_fields[str(part)])
+        ]
+        tagged = [found for found in models if any(part in _literals(f) for f in found.model_fields.values())]
+        models = inner or tagged or models
+    return models
+
+
+def _sections(annotation: Any) -> list[type[Section]]:
+    """All sections within an annotation, those chosen by the registry included."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return [annotation]
+    if isinstance(annotation, FieldInfo):
+        parts = [annotation.annotation, *annotation.metadata]
+    elif isinstance(annotation, ValidatedAs):
+        parts = [annotation.annotation]
+    else:
+        parts = [*get_args(annotation), *getattr(annotation, "__metadata__", ())]
+    registered = [part for part in parts if isinstance(part, ValidatedAs)]
+    return [section for part in registered or parts for section in _sections(part)]
+
+
+def _literals(field: FieldInfo) -> tuple[Any, ...]:
+    return get_args(field.annotation) if get_origin(field.annotation) is Literal else ()

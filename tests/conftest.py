@@ -1,0 +1,93 @@
+"""Tests are sorted by what they need: the folder names the need, and what the machine lacks is skipped aloud.
+
+With ``--skips-allowed FILE`` (CI) a skip whose reason is not in that list fails the session: a skip cannot hide.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orchestrator.analytics.java import find_java
+from orchestrator.backends.netns.checks import checks
+from orchestrator.errors import RoveError
+
+TESTS = Path(__file__).parent
+
+
+def _lacks_java() -> str | None:
+    try:
+        find_java()
+    except RoveError:
+        return "needs Java 17 or later"
+    return None
+
+
+def _lacks_chromium() -> str | None:
+    return None if shutil.which("chromium") else "needs Chromium"
+
+
+def _lacks_namespaces() -> str | None:
+    """A user namespace would do for Rove itself; the tests look at the whole host, and need root."""
+    if os.geteuid() != 0:
+        return "needs root"
+    lacking = [check.name for check in checks() if not check.ok]
+    return f"needs {', '.join(lacking)}" if lacking else None
+
+
+# Each need: why this machine cannot serve it, or None if it can.
+NEEDS: dict[str, Callable[[], str | None]] = {
+    "unit": lambda: None,
+    "kernel": _lacks_namespaces,
+    "spark": _lacks_java,
+    "browser": _lacks_chromium,
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--skips-allowed",
+        metavar="FILE",
+        help="fail if a test is skipped for a reason that is not a line of FILE",
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    needs = [item.path.relative_to(TESTS).parts[0] for item in items]
+    lacking = {need: NEEDS[need]() for need in dict.fromkeys(needs)}
+    for item, need in zip(items, needs, strict=True):
+        item.add_marker(need)
+        if reason := lacking[need]:
+            item.add_marker(pytest.mark.skip(reason=reason))
+        if need != "unit":
+            # One worker holds the Spark session while the others run the unit tests.
+            item.add_marker(pytest.mark.xdist_group(need))
+
+
+_skipped: dict[str, str] = {}
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped and isinstance(report.longrepr, tuple):
+        _skipped[report.nodeid] = report.longrepr[2].removeprefix("Skipped: ")
+
+
+def _undue_skips(config: pytest.Config) -> dict[str, str]:
+    listed = config.getoption("--skips-allowed")
+    if listed is None or hasattr(config, "workerinput"):
+        return {}
+    lines = Path(listed).read_text().splitlines()
+    allowed = {line.strip() for line in lines if line.strip() and not line.startswith("#")}
+    return {test: reason for test, reason in _skipped.items() if reason not in allowed}
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if _undue_skips(session.config) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for test, reason in _undue_skips(config).items():
+        terminalreporter.write_line(f"skipped but not allowed to be: {test}: {reason}", red=True)

@@ -1,0 +1,85 @@
+"""The real `rove` in a process of its own, to be watched, interrupted and killed."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from orchestrator.lifecycle import processes
+from orchestrator.lifecycle.files import parse_lines
+from orchestrator.lifecycle.run_directory import RunDirectory
+
+LINE = Path(__file__).parents[2] / "experiments" / "line.yaml"
+PATIENCE_S = 40.0
+RUN_ID = "r1"
+
+
+def rove(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments), env=environment(root), capture_output=True, text=True, timeout=PATIENCE_S
+    )
+
+
+def start(root: Path, file: Path, *options: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command("run", str(file), "--run-id", RUN_ID, *options),
+        env=environment(root),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "orchestrator.cli.main", *arguments]
+
+
+def environment(root: Path) -> dict[str, str]:
+    return {**os.environ, "ROVE_RUNS_DIR": str(root), "COLUMNS": "200"}
+
+
+def experiment_file(directory: Path, **changes: Any) -> Path:
+    """The experiment ``line`` with other values; with a large duration it can be caught in any phase."""
+    from orchestrator.spec.dump import to_yaml
+    from orchestrator.spec.load import load_experiment
+
+    file = directory / "experiment.yaml"
+    file.write_text(to_yaml({**load_experiment(LINE).resolved(), "expect": [], **changes}))
+    return file
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        time.sleep(0.01)
+
+
+def wait_for_phase(run: RunDirectory, phase: str) -> None:
+    wait_until(lambda: phase in phases(run), f"{run.id} reaches {phase}")
+
+
+def phases(run: RunDirectory) -> list[str]:
+    """The phases that were entered so far."""
+    if not run.events.exists():
+        return []
+    events = parse_lines(run.events.read_bytes())
+    return [event["phase"] for event in events if event["kind"] == "phase" and event["state"] == "started"]
+
+
+def verdict(run: RunDirectory) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(run.verdict.read_text())
+    return document
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=PATIENCE_S)
+    return process.returncode, out, err
+
+
+def marked(run: RunDirectory) -> list[int]:
+    return [process.pid for process in processes.marked(run.id, run.path)]

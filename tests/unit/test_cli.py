@@ -1,0 +1,207 @@
+"""The command line as people and their shells meet it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from orchestrator.cli import doctor
+from orchestrator.cli.main import app
+from orchestrator.cli.progress import RunProgress, fraction_done
+from orchestrator.cli.references import complete_experiment_file
+from orchestrator.cli.results import results_table
+from orchestrator.errors import RoveError
+from orchestrator.lifecycle import run_directory
+from orchestrator.lifecycle.files import write_json
+from orchestrator.lifecycle.journal import Journal
+from orchestrator.lifecycle.phases import Phase
+from tests.unit.rove_process import experiment_file, rove
+
+VERBS = ("validate", "plan", "run", "status", "events", "down", "analyze", "report", "doctor")
+
+
+def finished_run(root: Path, experiment: str, run_id: str) -> run_directory.RunDirectory:
+    directory = run_directory.create(root, experiment, run_id)
+    Journal.create(directory.journal).close()
+    write_json(directory.verdict, {"verdict": "valid", "reasons": [], "phases": []})
+    return directory
+
+
+def test_help_names_every_verb_of_this_stage_and_none_else() -> None:
+    callbacks = [command.callback for command in app.registered_commands]
+    assert [callback.__name__ for callback in callbacks if callback] == list(VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_teaches_with_examples_and_speaks_json(verb: str) -> None:
+    shown = CliRunner().invoke(app, [verb, "--help"], env={"COLUMNS": "160", "TERM": "dumb"})
+    assert shown.exit_code == 0
+    assert "Examples" in shown.stdout
+    assert f"rove {verb}" in shown.stdout
+    assert "--json" in shown.stdout
+
+
+def test_help_does_not_wait_for_heavy_imports() -> None:
+    program = (
+        "import sys, orchestrator.cli.main\n"
+        "heavy = {'pyspark', 'pandas', 'matplotlib', 'pydantic', 'pyarrow', 'rustworkx'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+    assert shown.stdout == "[]\n", shown.stderr
+
+
+def test_version_bad_verbs_and_bad_options(tmp_path: Path) -> None:
+    assert rove(tmp_path, "--version").stdout.startswith("rove 0.")
+    assert rove(tmp_path, "frobnicate").returncode == 2
+    assert rove(tmp_path, "run", "x.yaml", "--jobs", "0").returncode == 2
+
+
+def test_a_bad_reference_is_one_clear_error(tmp_path: Path) -> None:
+    finished_run(tmp_path, "quickstart", "one")
+    for verb in ("status", "events", "down"):
+        ended = rove(tmp_path, verb, "quikstart")
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert ended.stderr == f"no run 'quikstart' under {tmp_path}: did you mean quickstart?\n"
+
+
+def test_a_bad_experiment_file_creates_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text("nme: x\n")
+    ended = rove(tmp_path / "runs", "run", str(file))
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "nme" in ended.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_swept_seed_cannot_be_set_as_well(tmp_path: Path) -> None:
+
+    ended = rove(
+        tmp_path / "runs", "run", str(experiment_file(tmp_path, sweep={"seed": [1, 2]})), "--seed", "3"
+    )
+    assert ended.returncode == 2
+    assert "already varies the seed" in ended.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_status_of_an_empty_and_of_a_filled_root(tmp_path: Path) -> None:
+    assert "Start one: rove run" in rove(tmp_path, "status").stdout
+    assert json.loads(rove(tmp_path, "status", "--json").stdout) == {"runs": []}
+    finished_run(tmp_path, "quickstart", "one")
+    (row,) = json.loads(rove(tmp_path, "status", "--json").stdout)["runs"]
+    assert (row["run"], row["state"], row["verdict"]) == ("one", "finished", "valid")
+    assert "finished" in rove(tmp_path, "status").stdout
+    assert json.loads(rove(tmp_path, "status", "one", "--json").stdout)["judgement"]["verdict"] == "valid"
+
+
+def test_the_shell_completes_verbs_runs_and_files(tmp_path: Path) -> None:
+    finished_run(tmp_path, "quickstart", "20260101-000000-abcd")
+
+    def completions(*words: str) -> list[str]:
+        line = " ".join(["rove", *words])
+        environment = {
+            **os.environ,
+            "ROVE_RUNS_DIR": str(tmp_path),
+            "_ROVE_COMPLETE": "complete_bash",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(words)),
+        }
+        program = "import sys; sys.argv[0] = 'rove'; from orchestrator.cli.main import main; main()"
+        ended = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=30
+        )
+        return ended.stdout.split()
+
+    assert completions("st") == ["status"]
+    assert completions("status", "2026") == ["20260101-000000-abcd"]
+    assert completions("down", "q") == ["quickstart"]
+    assert completions("events", "l") == ["latest"]
+
+
+def test_files_are_completed_to_yaml_and_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "exp").mkdir()
+    for name in ("a.yaml", "b.yml", "notes.txt"):
+        (tmp_path / "exp" / name).touch()
+    monkeypatch.chdir(tmp_path)
+    assert complete_experiment_file("e") == ["exp/"]
+    assert complete_experiment_file("exp/") == ["exp/a.yaml", "exp/b.yml"]
+    assert complete_experiment_file("exp/b") == ["exp/b.yml"]
+    assert complete_experiment_file("none/x") == []
+
+
+def test_doctor_tells_ok_from_warnings_from_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = rove(tmp_path, "doctor", "--json")
+    checks = {check["name"]: check for check in json.loads(ended.stdout)["checks"]}
+    assert checks["Python"]["health"] == checks["runs directory"]["health"] == "ok"
+    assert ended.returncode == int(any(check["health"] == "missing" for check in checks.values()))
+
+    def no_java() -> None:
+        raise RoveError("install one")
+
+    monkeypatch.setattr("orchestrator.analytics.java.find_java", no_java)
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    found = {check.name: check for check in doctor.examine(tmp_path)}
+    assert (found["Java"].health, found["Java"].advice) == ("missing", "install one")
+    assert found["Chromium"].health == "warn"
+    (tmp_path / "file").touch()
+    assert doctor.examine(tmp_path / "file")[-4].health == "missing"
+
+
+def test_doctor_finds_dead_runs(tmp_path: Path) -> None:
+    dead = run_directory.create(tmp_path, "quick", "dead")
+    dead.journal.write_text('{"entry": "opened", "pid": 1, "started": 0}\n')
+    (leftovers,) = [check for check in doctor.examine(tmp_path) if check.name == "leftovers"]
+    assert (leftovers.health, leftovers.found, leftovers.advice) == ("warn", "dead: dead", "rove down")
+
+
+def rendered(table: object) -> list[str]:
+    console = Console(width=160, highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    return [" ".join(line.split()) for line in captured.get().splitlines()]
+
+
+def test_the_result_table_has_a_row_a_run_with_units() -> None:
+    metrics = {
+        "throughput_fps": 9.876,
+        "latency_p50_s": 0.0123,
+        "latency_p95_s": 0.5,
+        "loss_ratio": 0.021,
+        "switches": 4,
+    }
+    rows = rendered(
+        results_table(
+            [
+                {"run": "s.01", "factors": {"replicas": 1}, "verdict": "valid", "metrics": metrics},
+                {"run": "s.02", "factors": {"replicas": 2}, "verdict": "failed"},
+            ]
+        )
+    )
+    assert rows == [
+        "run replicas throughput latency p50 latency p95 loss switches verdict",
+        "s.01 1 9.88 /s 12.3 ms 500.0 ms 2.1 % 4 valid",
+        "s.02 2 – – – – – failed",
+    ]
+
+
+def test_progress_only_grows_and_ends_at_one() -> None:
+    shown = [fraction_done(phase, within, 20, 120) for phase in Phase for within in (0.0, 0.5, 1.0)]
+    assert shown == sorted(shown)
+    assert (shown[0], shown[-1]) == (0.0, 1.0)
+    assert fraction_done(Phase.MEASURE, 1.0, 0, 0) <= 1.0
+
+
+def test_without_a_terminal_progress_is_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = RunProgress(Console(stderr=True), ["k=1", "k=2"], 1, 10)
+    with progress.shown():
+        for within in (0.0, 0.5, 1.0):
+            progress.observe(1, Phase.MEASURE, within)
+        progress.observe(1, Phase.VERDICT, 1.0)
+    assert capsys.readouterr().err == "[2/2] k=2: measure\n[2/2] k=2: verdict\n"

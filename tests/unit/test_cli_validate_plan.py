@@ -1,0 +1,72 @@
+"""The verbs that only look: `rove validate` and `rove plan`."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from orchestrator.cli.main import app
+from orchestrator.errors import BadInput
+
+ROOT = Path(__file__).parents[2]
+QUICKSTART = str(ROOT / "experiments/quickstart.yaml")
+BAD = str(ROOT / "tests/unit/bad_files/many_problems.yaml")
+runner = CliRunner()
+
+
+def test_validate_says_one_line_for_each_good_file() -> None:
+    result = runner.invoke(app, ["validate", QUICKSTART, str(ROOT / "topologies/line-5.yaml")])
+    assert result.exit_code == 0
+    first, second = result.stdout.splitlines()
+    assert first.endswith("quickstart.yaml: ok, experiment quickstart, 25 nodes, 3 runs")
+    assert second.endswith("line-5.yaml: ok, topology line-5, 5 nodes")
+
+
+def test_validate_lists_every_problem_and_creates_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = runner.invoke(app, ["validate", BAD, QUICKSTART, "missing.yaml"])
+    assert result.exit_code == 2
+    assert "many_problems.yaml: 9 problems" in result.stderr
+    assert "missing.yaml: 1 problem\n  no such file" in result.stderr
+    assert "quickstart.yaml: ok" in result.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_validate_gives_problems_as_json() -> None:
+    result = runner.invoke(app, ["validate", BAD, QUICKSTART, "--json"])
+    assert result.exit_code == 2
+    bad, good = json.loads(result.stdout)["files"]
+    assert (bad["ok"], good["ok"], good["cells"]) == (False, True, 3)
+    unknown = next(problem for problem in bad["problems"] if problem["path"] == "warmpu")
+    assert unknown["line"] == 9
+    assert unknown["hint"] == 'did you mean "warmup"?'
+
+
+def test_plan_shows_nodes_replicas_cells_and_time() -> None:
+    result = runner.invoke(app, ["plan", QUICKSTART, "--cell", "2"])
+    assert result.exit_code == 0
+    for expected in (
+        "25: n01",
+        "random waypoint, 5 ± 1 m/s",
+        "replicas = 3",
+        "recognise",
+        "7 min",
+        "estimate",
+    ):
+        assert expected in result.stdout
+
+
+def test_plan_as_json_places_every_cell() -> None:
+    document = json.loads(runner.invoke(app, ["plan", QUICKSTART, "--json"]).stdout)
+    assert (document["cell_count"], document["virtual_seconds"]) == (3, 420.0)
+    assert [cell["factors"] for cell in document["cells"]] == [{"replicas": k} for k in (1, 2, 3)]
+    assert [len(cell["replicas"]) for cell in document["cells"]] == [4, 6, 8]
+
+
+def test_plan_of_a_cell_that_is_not_there() -> None:
+    result = runner.invoke(app, ["plan", QUICKSTART, "--cell", "3"])
+    assert isinstance(result.exception, BadInput)
+    assert str(result.exception).endswith("has 3 cells, numbered from 0")

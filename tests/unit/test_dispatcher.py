@@ -1,0 +1,195 @@
+"""The dispatcher: what becomes of the tuple in hand when routes change and links fail."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from node_agent.dataflow.dispatcher import Dispatcher, Limits
+from node_agent.model.telemetry import Event, TupleDropped, TupleSent
+from node_agent.model.tuples import StreamTuple
+from node_agent.ports import ConnectionLost
+from node_agent.virtual.loop import VirtualLoop
+
+Behaviour = Callable[[], Awaitable[None]]
+
+
+async def take() -> None:
+    pass
+
+
+async def hang() -> None:
+    await asyncio.Event().wait()
+
+
+async def fail() -> None:
+    await asyncio.sleep(0.5)
+    raise ConnectionLost("broken")
+
+
+class ScriptedLink:
+    """A link to one replica that does as the test says."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.behaviour = behaviour
+        self.closed = False
+
+    async def send(self, item: StreamTuple) -> None:
+        await self.behaviour()
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+class Bench:
+    """A dispatcher of ``camera/0`` in front of links to detect/0 and detect/1."""
+
+    def __init__(self, *behaviours: Behaviour, **limits: Any) -> None:
+        self.links = {f"detect/{i}": ScriptedLink(behaviour) for i, behaviour in enumerate(behaviours)}
+        self.events: list[tuple[float, Event]] = []
+        self.dispatcher = Dispatcher(
+            "camera/0", "detect", self.links.__getitem__, self._record, Limits(**limits)
+        )
+        self._task = asyncio.create_task(self.dispatcher.run())
+
+    def _record(self, event: Event) -> None:
+        self.events.append((asyncio.get_running_loop().time(), event))
+
+    def offer(self, *taus: int) -> None:
+        for tau in taus:
+            self.dispatcher.offer(StreamTuple("camera/0", tau, 0, b""))
+
+    def sent(self) -> list[tuple[float, int, str]]:
+        return [(at, e.tau, e.to) for at, e in self.events if isinstance(e, TupleSent)]
+
+    def dropped(self) -> list[tuple[float, int, str]]:
+        return [(at, e.tau, e.reason) for at, e in self.events if isinstance(e, TupleDropped)]
+
+    async def end(self) -> None:
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        await self.dispatcher.close()
+
+
+@pytest.fixture
+def runner() -> Any:
+    with asyncio.Runner(loop_factory=VirtualLoop) as virtual:
+        yield virtual
+
+
+def test_a_send_that_hangs_on_the_old_route_moves_to_the_new_one(runner: asyncio.Runner) -> None:
+    async def scenario() -> None:
+        bench = Bench(hang, take)
+        bench.dispatcher.steer("detect/0")
+        bench.offer(1, 2)
+        await asyncio.sleep(0.25)
+        bench.dispatcher.steer("detect/1")
+        await asyncio.sleep(5)
+        # The time-out counts from when the send began.
+        assert bench.sent() == [(1.0, 1, "detect/1"), (1.0, 2, "detect/1")]
+        await bench.end()
+
+    runner.run(scenario())
+
+
+def test_a_send_that_has_hung_long_enough_moves_at_once(runner: asyncio.Runner) -> None:
+    async def scenario() -> None:
+        bench = Bench(hang, take)
+        bench.dispatcher.steer("detect/0")
+        bench.offer(1)
+        await asyncio.sleep(10)
+        assert bench.sent() == []
+        bench.dispatcher.steer("detect/1")
+        await asyncio.sleep(1)
+        assert bench.sent() == [(10.0, 1, "detect/1")]
+        await bench.end()
+
+    runner.run(scenario())
+
+
+@pytest.mark.parametrize("route", [None, "detect/0"])
+def test_a_send_may_hang_while_there_is_no_better_route(runner: asyncio.Runner, route: str | None) -> None:
+    async def scenario() -> None:
+        done = asyncio.Event()
+
+        async def slow() -> None:
+            await done.wait()
+
+        bench = Bench(slow, take)
+        bench.dispatcher.steer("detect/0")
+        bench.offer(1)
+        await asyncio.sleep(0.5)
+        bench.dispatcher.steer("detect/1")
+        await asyncio.sleep(0.2)
+        bench.dispatcher.steer(route)
+        await asyncio.sleep(10)
+        done.set()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert [(tau, to) for _, tau, to in bench.sent()] == [(1, "detect/0")]
+        await bench.end()
+
+    runner.run(scenario())
+
+
+def test_after_a_broken_link_the_tuple_goes_where_the_route_leads_now(runner: asyncio.Runner) -> None:
+    async def scenario() -> None:
+        bench = Bench(fail, take)
+        bench.dispatcher.steer("detect/0")
+        bench.offer(1, 2, 3)
+        await asyncio.sleep(0.7)
+        bench.dispatcher.steer("detect/1")
+        await asyncio.sleep(5)
+        assert bench.sent() == [(1.0, tau, "detect/1") for tau in (1, 2, 3)]
+        assert bench.dropped() == []
+        await bench.end()
+        assert all(link.closed for link in bench.links.values())
+
+    runner.run(scenario())
+
+
+def test_a_tuple_is_retried_up_to_an_age_and_the_next_gets_its_own_chance(
+    runner: asyncio.Runner,
+) -> None:
+    async def scenario() -> None:
+        bench = Bench(fail, retry_age=3.0)
+        bench.dispatcher.steer("detect/0")
+        bench.offer(1, 2)
+        await asyncio.sleep(20)
+        assert bench.dropped() == [(3.5, 1, "expired"), (7.0, 2, "expired")]
+        await bench.end()
+
+    runner.run(scenario())
+
+
+def test_waiting_for_a_route_costs_no_tuple(runner: asyncio.Runner) -> None:
+    async def scenario() -> None:
+        bench = Bench(take)
+        bench.offer(1, 2)
+        await asyncio.sleep(1000)
+        bench.dispatcher.steer("detect/0")
+        await asyncio.sleep(1)
+        assert bench.sent() == [(1000.0, 1, "detect/0"), (1000.0, 2, "detect/0")]
+        await bench.end()
+
+    runner.run(scenario())
+
+
+def test_a_full_buffer_drops_the_oldest_of_a_source_and_stops_an_operator(
+    runner: asyncio.Runner,
+) -> None:
+    async def scenario() -> None:
+        bench = Bench(take, output_buffer=3)
+        bench.offer(1, 2, 3, 4, 5)
+        assert bench.dropped() == [(0.0, 1, "source_buffer_full"), (0.0, 2, "source_buffer_full")]
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(5):
+                await bench.dispatcher.put(StreamTuple("camera/0", 6, 0, b""))
+        bench.dispatcher.steer("detect/0")
+        await bench.dispatcher.put(StreamTuple("camera/0", 7, 0, b""))
+        await asyncio.sleep(1)
+        assert [tau for _, tau, _ in bench.sent()] == [3, 4, 5, 7]
+        await bench.end()
+
+    runner.run(scenario())

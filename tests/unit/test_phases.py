@@ -1,0 +1,93 @@
+"""Which phase comes next, whatever has happened."""
+
+import pytest
+
+from orchestrator.backends.base import NodeOutcome, Status
+from orchestrator.lifecycle.phases import (
+    Ending,
+    Phase,
+    PhaseResult,
+    Urgency,
+    complete,
+    interrupted_by,
+    is_wanted,
+    judge,
+)
+
+
+def walk(troubles: dict[Phase, Ending], urgency_from: dict[Phase, Urgency] | None = None) -> list[Phase]:
+    """The phases entered if these end badly, or if the user's urgency rises in these."""
+    history: list[PhaseResult] = []
+    urgency = Urgency.NONE
+    for phase in Phase:
+        if is_wanted(phase, history, urgency):
+            urgency = (urgency_from or {}).get(phase, urgency)
+            history.append(PhaseResult(phase, troubles.get(phase, Ending.OK)))
+    return [result.phase for result in history]
+
+
+def test_a_sound_run_goes_through_every_phase_in_order() -> None:
+    assert walk({}) == list(Phase)
+
+
+@pytest.mark.parametrize("ending", [Ending.FAILED, Ending.TIMED_OUT, Ending.BROKE, Ending.INTERRUPTED])
+@pytest.mark.parametrize("phase", [Phase.UP, Phase.CONVERGE, Phase.WARM_UP, Phase.MEASURE])
+def test_trouble_begins_nothing_new_but_saves_data_and_cleans_up(phase: Phase, ending: Ending) -> None:
+    entered = walk({phase: ending})
+    assert entered[: entered.index(phase) + 1] == list(Phase)[: list(Phase).index(phase) + 1]
+    assert entered[entered.index(phase) + 1 :] == [Phase.STOP, Phase.COLLECT, Phase.DOWN, Phase.VERDICT]
+
+
+def test_a_plan_that_fails_has_nothing_to_stop() -> None:
+    assert walk({Phase.PLAN: Ending.BROKE}) == [Phase.PLAN, Phase.DOWN, Phase.VERDICT]
+
+
+def test_data_is_collected_even_if_stopping_failed_and_down_always_follows() -> None:
+    assert walk({Phase.STOP: Ending.BROKE, Phase.COLLECT: Ending.TIMED_OUT}) == list(Phase)
+
+
+def test_enough_nodes_are_enough_to_go_on() -> None:
+    assert walk({Phase.UP: Ending.DEGRADED}) == list(Phase)
+
+
+def test_the_second_request_goes_straight_down() -> None:
+    assert walk({}, {Phase.MEASURE: Urgency.AT_ONCE})[-2:] == [Phase.DOWN, Phase.VERDICT]
+    assert Phase.STOP not in walk({}, {Phase.MEASURE: Urgency.AT_ONCE})
+    assert Phase.COLLECT not in walk({}, {Phase.MEASURE: Urgency.IN_ORDER, Phase.STOP: Urgency.AT_ONCE})
+
+
+def test_what_a_request_cuts_short() -> None:
+    assert interrupted_by(Phase.MEASURE) is Urgency.IN_ORDER
+    assert interrupted_by(Phase.COLLECT) is Urgency.AT_ONCE
+    assert interrupted_by(Phase.DOWN) is None
+
+
+def outcomes(ok: int, failed: int) -> list[NodeOutcome]:
+    good = [NodeOutcome(f"n{i}", Status.OK) for i in range(ok)]
+    return good + [NodeOutcome(f"m{i}", Status.FAILED, "no answer") for i in range(failed)]
+
+
+@pytest.mark.parametrize(
+    ("ok", "failed", "quorum", "ending"),
+    [
+        (5, 0, 1.0, Ending.OK),
+        (4, 1, 1.0, Ending.FAILED),
+        (4, 1, 0.8, Ending.DEGRADED),
+        (3, 2, 0.8, Ending.FAILED),
+        (0, 3, 0.0, Ending.DEGRADED),
+    ],
+)
+def test_the_quorum_decides(ok: int, failed: int, quorum: float, ending: Ending) -> None:
+    judged, reason = judge(outcomes(ok, failed), quorum)
+    assert judged is ending
+    assert (reason == "") == (failed == 0)
+    if failed:
+        assert "m0: no answer" in reason
+
+
+def test_a_node_nobody_vouches_for_is_unreachable() -> None:
+    found = complete([NodeOutcome("b", Status.OK)], ["a", "b"])
+    assert [(outcome.node, outcome.status) for outcome in found] == [
+        ("a", Status.UNREACHABLE),
+        ("b", Status.OK),
+    ]

@@ -1,0 +1,176 @@
+"""Teardown ends what carries the run's mark, removes what is temporary, keeps data, touches nothing else."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from orchestrator.lifecycle import journal as journals
+from orchestrator.lifecycle import processes, run_directory
+from orchestrator.lifecycle.files import write_json
+from orchestrator.lifecycle.journal import Journal
+from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.lifecycle.teardown import (
+    State,
+    remove_abandoned_tables,
+    state_of,
+    stop_orchestrator,
+    tear_down,
+)
+
+Spawn = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def spawn() -> Iterator[Spawn]:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*command: str, **environment: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            command or ("sleep", "60"),
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait(10)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@pytest.fixture
+def dead_run(tmp_path: Path) -> RunDirectory:
+    """A run as a killed orchestrator leaves it: journal open, temporary directory, data."""
+    run = run_directory.create(tmp_path, "quick", f"dead-{os.getpid()}")
+    journal = Journal.create(run.journal)
+    journal.intend("process", what="simulator")
+    journal._file.close()  # as the kernel does for a dead process
+    run.events.write_text(json.dumps({"kind": "phase", "phase": "measure", "state": "started"}) + "\n")
+    (run.temporary / "spark").mkdir(parents=True)
+    run.segments("n1").mkdir(parents=True)
+    (run.segments("n1") / "0001.jsonl").write_text("{}\n")
+    return run
+
+
+def mark(run: RunDirectory) -> Mapping[str, str]:
+    return processes.mark(run.id, run.path)
+
+
+def test_everything_of_a_dead_run_goes_but_its_data(dead_run: RunDirectory, spawn: Spawn) -> None:
+    ours = spawn(**mark(dead_run))
+    bare_mark = spawn(ROVE_RUN=dead_run.id)
+    longer_id = spawn(ROVE_RUN=f"{dead_run.id}.01")
+    namesake = spawn(ROVE_RUN=dead_run.id, ROVE_RUN_DIRECTORY="/elsewhere")
+    mentioned = spawn(OTHER=f"ROVE_RUN={dead_run.id}")
+    assert state_of(dead_run) is State.DEAD
+    removal = tear_down(dead_run)
+    assert removal.processes == sorted([ours.pid, bare_mark.pid])
+    assert removal.paths == [str(dead_run.temporary)]
+    assert removal.left == []
+    assert ours.wait(10) == -signal.SIGTERM
+    assert [process.poll() for process in (longer_id, namesake, mentioned)] == [None, None, None]
+    assert (dead_run.segments("n1") / "0001.jsonl").exists()
+    verdict = json.loads(dead_run.verdict.read_text())
+    assert (verdict["verdict"], verdict["reasons"]) == ("failed", ["orchestrator died during measure"])
+    assert journals.read(dead_run.journal)[-1]["entry"] == "torn_down"
+    assert state_of(dead_run) is State.FINISHED
+    assert not tear_down(dead_run).did_something
+
+
+def test_a_process_that_ignores_the_polite_signal_is_killed(
+    dead_run: RunDirectory, spawn: Spawn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrator.lifecycle.teardown.KILL_GRACE_S", 0.2)
+    program = "import signal; signal.signal(15, signal.SIG_IGN); print('up', flush=True); signal.pause()"
+    deaf = spawn(sys.executable, "-c", program, **mark(dead_run))
+    assert deaf.stdout is not None and deaf.stdout.readline() == b"up\n"
+    assert tear_down(dead_run).processes == [deaf.pid]
+    assert deaf.wait(10) == -signal.SIGKILL
+
+
+def test_a_verdict_that_was_reached_stands(dead_run: RunDirectory) -> None:
+    write_json(dead_run.verdict, {"verdict": "valid"})
+    removal = tear_down(dead_run)
+    assert not removal.judged and removal.paths
+    assert json.loads(dead_run.verdict.read_text()) == {"verdict": "valid"}
+
+
+def test_a_run_that_died_before_its_first_entry_can_be_torn_down(tmp_path: Path) -> None:
+    run = run_directory.create(tmp_path, "quick", "unborn")
+    journals.unborn(run.journal).write_bytes(b'{"t": "2026')
+    assert [found.id for found in run_directory.all_runs(tmp_path)] == ["unborn"]
+    assert state_of(run) is State.DEAD
+    assert tear_down(run).left == []
+    assert state_of(run) is State.FINISHED
+    assert run.temporary_paths() == []
+
+
+def test_a_living_run_is_asked_to_stop_and_lets_go(tmp_path: Path, spawn: Spawn) -> None:
+    run = run_directory.create(tmp_path, "quick", "alive")
+    program = (
+        "import pathlib, signal, sys\n"
+        "from orchestrator.lifecycle.journal import Journal\n"
+        "with Journal.create(pathlib.Path(sys.argv[1])):\n"
+        "    signal.signal(signal.SIGINT, lambda *_: print('asked', flush=True))\n"
+        "    print('up', flush=True)\n"
+        "    signal.pause()\n"
+    )
+    process = spawn(sys.executable, "-c", program, str(run.journal))
+    assert process.stdout is not None and process.stdout.readline() == b"up\n"
+    assert state_of(run) is State.ALIVE
+    assert stop_orchestrator(run)
+    assert process.stdout.readline() == b"asked\n"
+    assert process.wait(10) == 0
+    assert state_of(run) is State.FINISHED
+
+
+def test_an_orchestrator_that_will_not_stop_is_taken_over(
+    tmp_path: Path, spawn: Spawn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrator.lifecycle.teardown.AT_ONCE_STOP_S", 0.1)
+    monkeypatch.setattr("orchestrator.lifecycle.teardown.KILL_GRACE_S", 0.1)
+    run = run_directory.create(tmp_path, "quick", "stuck")
+    program = (
+        "import pathlib, signal, sys, time\n"
+        "from orchestrator.lifecycle.journal import Journal\n"
+        "journal = Journal.create(pathlib.Path(sys.argv[1]))\n"
+        "for number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, signal.SIG_IGN)\n"
+        "print('up', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    process = spawn(sys.executable, "-c", program, str(run.journal))
+    assert process.stdout is not None and process.stdout.readline() == b"up\n"
+    assert stop_orchestrator(run, patience=0.1)
+    assert process.wait(10) == -signal.SIGKILL
+    assert tear_down(run, stopped=True).judged
+
+
+def test_half_made_tables_go_unless_an_analysis_is_at_work(tmp_path: Path) -> None:
+    staging = tmp_path / ".tables" / "v1" / "staging"
+    (staging / "tuples").mkdir(parents=True)
+    with (staging.parent / "lock").open("wb") as lock:
+        assert journals.try_lock(lock)
+        assert remove_abandoned_tables(tmp_path) == []
+    assert remove_abandoned_tables(tmp_path) == [staging]
+    assert not staging.exists()
+    assert remove_abandoned_tables(tmp_path) == []
+
+
+def test_a_recycled_pid_is_not_signalled(tmp_path: Path, spawn: Spawn) -> None:
+    bystander = spawn()
+    actual = processes.identify(bystander.pid)
+    assert actual is not None
+    former = processes.Identity(bystander.pid, actual.started - 1)
+    assert not processes.request_stop(former)
+    assert processes.end([former], 0.1) == []
+    assert bystander.poll() is None
