@@ -1,4 +1,4 @@
-"""Delivery against distance at the paper's radio setting beside EMANE's: expected, and counted frame by frame."""
+"""Delivery against distance at the paper's radio setting beside EMANE's: expected, and counted by frames."""
 
 import random
 from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ LINGER_S = 2.0
 IDLE_S = 6
 PROBE_S = 2
 DEAD_AFTER_MS = 30_000
-"""Longer than the virtual stream's: to Linux, a peer that keeps its window shut looks as dead as a lost one."""
+"""Longer than the virtual stream's: to Linux, a peer that keeps its window shut looks dead too."""
 
 _OPTIONS = (
     (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),

@@ -1,6 +1,6 @@
 """Tests are sorted by what they need: the folder names the need, and what the machine lacks is skipped aloud.
 
-With ``--skips-allowed FILE`` (CI) a skip whose reason is not in that list fails the session: a skip cannot hide.
+With ``--skips-allowed FILE`` (CI) a skip whose reason is not in that list fails the session.
 """
 
 import os

@@ -191,3 +191,36 @@ def walk(writer: RunWriter) -> None:
             phase = (second * (index + 1)) % 100
             x = 200.0 * index + 2.0 * phase
             writer.position(second, node, x, 100.0 + (phase if phase < 50 else 100 - phase) * 4)
+
+
+def small_sweep(root: Path, ks: Sequence[int] = (1, 2, 3), seeds: Sequence[int] = (1,)) -> Path:
+    """A sweep over k (and seeds): with k replicas, k + seed tuples a second arrive in (1 + seed / 10) / k s."""
+    sweep = root / "sweep" / "20260301-130000-bbbb"
+    members = []
+    for number, (k, seed) in enumerate(((k, seed) for k in ks for seed in seeds), start=1):
+        writer = RunWriter(root, "sweep", f"{sweep.name}.{number:02d}", k)
+        for node in ("n1", *(f"n{index + 2}" for index in range(k)), "n9"):
+            writer.record(node, 0.0, AgentStart("0.1.0", "virtual", ()))
+        rate = k + seed
+        for index in range(rate * (UNTIL_S - FROM_S)):
+            deliver(writer, index + 1, FROM_S + index / rate, (1 + seed / 10) / k, via=index // rate // 20 % k)
+        for turn in range(5 if k > 1 else 0):
+            old, new = f"detect/{turn % k}", f"detect/{(turn + 1) % k}"
+            switch = RouteSwitch(SOURCE, "detect", old, new, 2.0, 1.0, "ground_truth")
+            writer.record("n1", FROM_S + 20 * turn, switch)
+        writer.link(0, "n1", "n9", up=True)
+        writer.link(20 * seed, "n1", "n9", up=False)
+        writer.link(20 * seed + 10, "n1", "n9", up=True)
+        for node in ("n1", *(f"n{index + 2}" for index in range(k)), "n9"):
+            writer.record(node, END_S, AgentStop("stopped"))
+        walk(writer)
+        factors = {"replicas": k} | ({"seed": seed} if len(seeds) > 1 else {})
+        members.append(writer.write(factors, seed).name)
+    sweep.mkdir(parents=True)
+    names = ["replicas", *(["seed"] if len(seeds) > 1 else [])]
+    document = {"id": sweep.name, "experiment": "sweep", "members": members, "factors": names}
+    (sweep / "sweep.json").write_text(json.dumps(document))
+    (sweep / "journal.jsonl").write_text("")
+    (sweep / "spec.yaml").write_text("name: sweep\nsweep: {replicas: [1, 2, 3]}\n")
+    (sweep / "verdict.json").write_text(json.dumps({"verdict": "valid", "reasons": []}))
+    return sweep

@@ -159,6 +159,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._timers.clear()
         self._raise_errors()
 
+    def __del__(self) -> None:
+        """No warning for a loop that was not closed: it holds nothing of the operating system."""
+
     def _schedule(self, handle: VirtualHandle) -> VirtualHandle:
         if self._closed:
             raise RuntimeError("the event loop is closed")

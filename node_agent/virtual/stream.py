@@ -92,11 +92,6 @@ class StreamMachine:
         return machine
 
     @property
-    def unsent(self) -> int:
-        """Bytes written and not yet acknowledged."""
-        return len(self._buffer)
-
-    @property
     def has_room(self) -> bool:
         return len(self._buffer) <= self._config.send_buffer
 

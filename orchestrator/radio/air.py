@@ -87,12 +87,18 @@ class Air:
         per_byte = clean[sender.index][receiver]
         return per_byte == 0.0 or self._random() < math.exp(per_byte * sender.length)
 
+    def stop_receiving(self, station: Station) -> None:
+        """Nobody hears others while sending."""
+        self.locked &= ~station.bit
+        for other in members(self.on_air):
+            self.stations[other].locks &= ~station.bit
+
     def collide(self, now: int, sender: Station, end: int, contending: int) -> int:
         """``sender`` starts while rivals are on the air: note who disturbs whom, return who locks on to it.
 
         Exact for the receivers that count: those that a frame is for, and those that contend.
         """
-        stations, bit = self.stations, sender.bit
+        stations = self.stations
         others = [stations[other] for other in members(self.on_air & sender.rivals)]
         overlaps = []
         disturbed, concerned = 0, contending
@@ -103,11 +109,9 @@ class Air:
             else:
                 other.overlaps.append(mine)
             overlaps.append(Overlap(other.index, other.start, other.end))
-            other.locks &= ~bit
             disturbed |= other.hearers
             concerned |= 1 << other.peer if other.peer >= 0 else other.decoders
         sender.overlaps = overlaps
-        self.locked &= ~bit
         concerned |= 1 << sender.peer if sender.peer >= 0 else sender.decoders
         locks = sender.decoders & ~self.on_air
         for receiver in members(locks & disturbed & concerned):
@@ -121,7 +125,7 @@ class Air:
         bit = 1 << receiver
         if self.locked & bit:
             holder = next((other for other in others if other.locks & bit), None)
-            if holder is None:
+            if holder is None:  # one that nodes have moved away from since
                 return False
             held = holder.power[receiver]
             if now - holder.start >= _PREAMBLE_DETECTION_NS:

@@ -77,7 +77,8 @@ def build_channel(
     hears = (power_dbm >= radio.busy_threshold_dbm) | may_decode | np.eye(count, dtype=bool)
     snr_db = power_dbm - radio.noise_dbm
     power_mw, noise_mw = 10.0 ** (power_dbm / 10.0), dbm_to_mw(radio.noise_dbm)
-    curves = radio.reception.curves
+    rates = dict.fromkeys((mac.unicast_rate, mac.broadcast_rate, mac.control_rate))
+    ln = {rate: radio.reception.curves[rate].ln_per_byte_matrix(snr_db).tolist() for rate in rates}
     return Channel(
         radio=radio,
         node_count=count,
@@ -88,16 +89,16 @@ def build_channel(
         heard=_bitsets(hears.T),
         rivals=_bitsets(_rivals(may_decode, power_mw > noise_mw * NEGLIGIBLE) | hears | hears.T),
         heard_nodes=[np.flatnonzero(column).tolist() for column in hears.T],
-        ln_unicast=curves[mac.unicast_rate].ln_per_byte_matrix(snr_db).tolist(),
-        ln_broadcast=curves[mac.broadcast_rate].ln_per_byte_matrix(snr_db).tolist(),
-        ln_control=curves[mac.control_rate].ln_per_byte_matrix(snr_db).tolist(),
+        ln_unicast=ln[mac.unicast_rate],
+        ln_broadcast=ln[mac.broadcast_rate],
+        ln_control=ln[mac.control_rate],
         snr_db=snr_db,
     )
 
 
 def _rivals(may_decode: Flags, reaches: Flags) -> Flags:
     """i and j are rivals if a possible receiver of the one is reached by the other."""
-    met = may_decode.astype(np.float32) @ reaches.T.astype(np.float32) > 0
+    met: Flags = may_decode @ reaches.T
     return met | met.T
 
 

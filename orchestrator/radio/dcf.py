@@ -240,6 +240,8 @@ class Dcf(Air):
         station.end = end = now + duration
         station.length = length
         station.overlaps = None
+        if self.locked & station.bit:
+            self.stop_receiving(station)
         if self.on_air & station.rivals:
             station.locks = self.collide(now, station, end, self._counting | self._frozen)
         else:
@@ -255,7 +257,9 @@ class Dcf(Air):
     def _on_end(self, now: int, station: Station) -> None:
         self.on_air ^= station.bit
         self.locked &= ~station.locks
-        station.matters_until = self._matters_until = now + self._eifs
+        station.matters_until = until = now + self._eifs
+        if until > self._matters_until:
+            self._matters_until = until
         kind = station.kind
         if kind == UNICAST:
             self._end_unicast(now, station)
@@ -306,7 +310,9 @@ class Dcf(Air):
         receiver.locks = receiver.decoders
         receiver.overlaps = None
         receiver.reserved = 0
-        receiver.matters_until = self._matters_until = end + self._eifs
+        receiver.matters_until = until = end + self._eifs
+        if until > self._matters_until:
+            self._matters_until = until
         if self._counting & receiver.bit:
             self._freeze(now, receiver.bit)
             self._next_access = min(self._access_at)
@@ -398,7 +404,9 @@ class Dcf(Air):
 
     def _on_respond(self, now: int, station: Station) -> None:
         kind, peer = station.response
-        if kind == ACK:
+        if self.on_air & station.bit:  # moved out of the exchange, and in another one already
+            heappush(self._events, (now + self._slot, _TIMEOUT, peer))
+        elif kind == ACK:
             self._transmit(now, station, ACK, peer, self._ack_ns, ACK_BYTES)
         elif kind == CTS:
             self._transmit(now, station, CTS, peer, self.air.cts, CTS_BYTES)

@@ -217,6 +217,25 @@ def test_closing_ends_daemons_that_left_their_group(mark: Mark) -> None:
 
 
 @pytest.mark.usefixtures("nodes")
+def test_a_terminated_server_ends_even_what_forgot_mark_and_parent(mark: Mark, tmp_path: Path) -> None:
+    """Without a control group, as in a rootless run, nobody else could."""
+
+    async def scenario() -> None:
+        out = tmp_path / "pid"
+        async with server(mark) as started:
+            script = "env -i setsid sh -c 'echo $$; exec sleep 60' &"
+            launch = Launch(Argv(("sh", "-c", script)), path_of(mark, "n01"), stdout=out)
+            child = await started.spawn(launch)
+            await until(lambda: out.read_text().endswith("\n"))
+            orphan = int(out.read_text())
+            await child.wait()
+            os.kill(parent_of(orphan), signal.SIGTERM)
+            await until(lambda: gone(orphan))
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.usefixtures("nodes")
 def test_a_killed_server_takes_its_children_along_and_is_noticed(mark: Mark) -> None:
     async def scenario() -> None:
         async with server(mark) as started:

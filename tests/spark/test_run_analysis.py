@@ -24,6 +24,10 @@ from tests.unit.rove_process import (
 )
 
 
+pytestmark = pytest.mark.timeout(200)
+PATIENCE_S = 180.0
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[RunDirectory]:
     directory = RunDirectory(tmp_path / "runs" / "line" / RUN_ID)
@@ -43,7 +47,7 @@ def assert_nothing_is_left(run: RunDirectory) -> None:
 
 
 def test_a_run_ends_with_figures_that_hold_and_a_report(run: RunDirectory) -> None:
-    ended = rove(root_of(run), "run", str(LINE), "--run-id", RUN_ID, "--json")
+    ended = rove(root_of(run), "run", str(LINE), "--run-id", RUN_ID, "--json", timeout=PATIENCE_S)
     assert ended.returncode == 0, ended.stderr
     document = json.loads(ended.stdout)
     assert document["report"] == str(run.report)
@@ -58,7 +62,7 @@ def test_a_run_ends_with_figures_that_hold_and_a_report(run: RunDirectory) -> No
 
 def test_an_expectation_that_does_not_hold_fails_the_run(tmp_path: Path, run: RunDirectory) -> None:
     file = experiment_file(tmp_path, expect=["throughput_fps > 1000", "loss_ratio < 0.5"])
-    ended = rove(root_of(run), "run", str(file), "--run-id", RUN_ID, "--json")
+    ended = rove(root_of(run), "run", str(file), "--run-id", RUN_ID, "--json", timeout=PATIENCE_S)
     assert ended.returncode == 1, ended.stderr
     document = json.loads(ended.stdout)
     assert document["verdict"] == document["runs"][0]["summary"]["verdict"] == "failed"

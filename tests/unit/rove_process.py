@@ -18,9 +18,9 @@ PATIENCE_S = 40.0
 RUN_ID = "r1"
 
 
-def rove(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def rove(root: Path, *arguments: str, timeout: float = PATIENCE_S) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command(*arguments), env=environment(root), capture_output=True, text=True, timeout=PATIENCE_S
+        command(*arguments), env=environment(root), capture_output=True, text=True, timeout=timeout
     )
 
 

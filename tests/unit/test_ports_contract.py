@@ -334,6 +334,7 @@ def test_a_stream_ends_with_its_handler(world: World) -> None:
         assert await stream.read_exactly(2) == b"hi"
         with pytest.raises(EndOfStream):
             await stream.read_exactly(1)
+        stream.close()
         listener.close()
 
         listener = await b.listen(0, stumble)

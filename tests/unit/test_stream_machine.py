@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from heapq import heappop, heappush
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -268,7 +269,7 @@ def test_a_dead_path_is_given_up_in_time() -> None:
     assert pair.client.ending is Ending.DEAD_PATH
     assert pair.now_ns - started == pair.config.give_up_ns
     retries = [s.sent_ns - started for s in data_segments(pair)]
-    gaps = [b - a for a, b in zip(retries, retries[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(retries)]
     assert gaps == [200 * MS, 400 * MS, 800 * MS, 1600 * MS]
     # The reader has nothing outstanding: it finds out by asking.
     pair.run(lambda: server.phase is Phase.CLOSED)

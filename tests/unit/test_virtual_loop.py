@@ -280,10 +280,11 @@ def test_context_variables_belong_to_their_task(loop: VirtualLoop) -> None:
         await asyncio.sleep(1)
         return node.get()
 
-    async def main() -> list[str]:
-        return await asyncio.gather(agent("a"), agent("b"))
+    async def main() -> tuple[str, str]:
+        first, second = await asyncio.gather(agent("a"), agent("b"))
+        return first, second
 
-    assert loop.run_until_complete(main()) == ["a", "b"]
+    assert loop.run_until_complete(main()) == ("a", "b")
     assert node.get() == "none"
 
 

@@ -57,7 +57,8 @@ def _take_descriptors(descriptors: list[int], errors: int) -> None:
 def _prepare(request: dict[str, Any]) -> None:
     server = os.getppid()
     signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
     os.setsid()
     os.environ.update(request["environment"])
     os.chdir(request["directory"])

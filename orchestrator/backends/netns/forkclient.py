@@ -255,6 +255,7 @@ def _start_process(mark: Mark, control: int, preload: Sequence[str]) -> subproce
         [sys.executable, "-m", forkserver.__name__, str(control), str(os.getpid()), *preload],
         pass_fds=[control],
         stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
         env={**os.environ, **mark.environment},
         start_new_session=True,
     )

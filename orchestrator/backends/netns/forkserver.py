@@ -25,10 +25,8 @@ MESSAGE_SIZE = 1 << 17
 def main() -> None:
     control = socket.socket(fileno=int(sys.argv[1]))
     control.set_inheritable(False)
-    # A pidfd and not a parent-death signal, which would come with the end of the thread that started us.
-    parent = int(sys.argv[2])
-    owner = os.pidfd_open(parent)
-    if os.getppid() != parent:
+    owner = _watch_parent(int(sys.argv[2]))
+    if owner is None:
         return
     syscalls.adopt_orphans()
     try:
@@ -46,6 +44,15 @@ def main() -> None:
         _end_descendants()
 
 
+def _watch_parent(pid: int) -> int | None:
+    """A pidfd and not a parent-death signal: that would come with the end of the *thread* that started us."""
+    with suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(pid)
+        if os.getppid() == pid:
+            return descriptor
+    return None
+
+
 class _Server:
     def __init__(self, control: socket.socket, owner: int) -> None:
         self._control = control
@@ -54,13 +61,14 @@ class _Server:
         self._starting: dict[int, int] = {}
         self._poll = select.poll()
         self._wake_up, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         for descriptor in (control.fileno(), owner, self._wake_up):
             self._poll.register(descriptor, select.POLLIN)
 
     def serve(self) -> None:
-        """Until the owner closes its end, or ends."""
+        """Until the owner closes its end, or ends, or SIGTERM comes."""
         self._tell(ready=True)
         while True:
             ready = [descriptor for descriptor, _ in self._poll.poll()]
@@ -70,13 +78,17 @@ class _Server:
                 if descriptor in self._starting:
                     self._report_start(descriptor)
             if self._wake_up in ready:
-                os.read(self._wake_up, 1 << 10)
+                if signal.SIGTERM in os.read(self._wake_up, 1 << 10):
+                    return
                 self._reap()
             if self._control.fileno() in ready and not self._handle_request():
                 return
 
     def _handle_request(self) -> bool:
-        data, descriptors, _, _ = socket.recv_fds(self._control, MESSAGE_SIZE, forkchild.DESCRIPTORS)
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self._control, MESSAGE_SIZE, forkchild.DESCRIPTORS)
+        except ConnectionResetError:
+            return False
         if not data:
             return False
         request = json.loads(data)

@@ -15,7 +15,7 @@ from orchestrator.backends.netns.obituary import Obituary
 from orchestrator.errors import BadInput
 from orchestrator.lifecycle import processes
 
-_GRACE_S = 0.25
+_GRACE_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -93,33 +93,37 @@ def leftovers(mark: Mark, directory: Path = names.HOST_NAMES) -> list[Leftover]:
     return [
         *named,
         *(Leftover("process", str(pid)) for pid in marked),
-        *(Leftover("visitor", str(pid)) for pid in _inside(mark) if pid not in marked),
+        *(Leftover("visitor", str(pid)) for pid in _inside(mark, directory) if pid not in marked),
         *(Leftover("group", str(group.path)) for group in control_group.find(mark)),
     ]
 
 
-def _inside(mark: Mark) -> list[int]:
+def _inside(mark: Mark, directory: Path) -> list[int]:
     """Processes in the run's namespaces, whoever started them: they keep one alive even without its name."""
-    return syscalls.in_own_thread(lambda: _find_inside(mark))
+    return syscalls.in_own_thread(lambda: _find_inside(mark, directory))
 
 
-def _find_inside(mark: Mark) -> list[int]:
+def _find_inside(mark: Mark, directory: Path) -> list[int]:
     belongs = {syscalls.OWN_NETWORK.readlink(): False}
     found = []
     for pid in sorted(int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
         with suppress(OSError):  # gone, or another user's
-            network = Path(f"/proc/{pid}/ns/net")
-            place = network.readlink()
+            process = Path(f"/proc/{pid}")
+            place = (process / "ns/net").readlink()
             if place not in belongs:
-                belongs[place] = _is_marked(network, mark)
+                belongs[place] = _is_in(mark, process, directory)
             if belongs[place]:
                 found.append(pid)
     return found
 
 
-def _is_marked(network: Path, mark: Mark) -> bool:
-    descriptor = os.open(network, os.O_RDONLY | os.O_CLOEXEC)
+def _is_in(mark: Mark, process: Path, directory: Path) -> bool:
+    descriptor = os.open(process / "ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         return names.mark_inside(descriptor).startswith(f"rove {mark.digest} ")
+    except PermissionError:
+        # A rootless run's, seen from outside: its namespaces are closed to us, its view of the names is not.
+        seen = process / "root" / directory.relative_to("/")
+        return any(mark.node_of(path.name) for path in seen.iterdir())
     finally:
         os.close(descriptor)

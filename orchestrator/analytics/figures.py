@@ -1,0 +1,235 @@
+"""Figures that compare the cells of a sweep. Each is drawn from the series of some runs, or not at all."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from orchestrator.analytics.cells import REPLICAS, SEED
+from orchestrator.analytics.run_figures import MOST_ROWS, WIDTH, routes, trajectories
+from orchestrator.analytics.svg import BAD, GOOD, GRID, INK, SERIES, Figure, canvas, finish
+from orchestrator.analytics.tables import DELIVERED, IN_FLIGHT
+from orchestrator.analytics.views import (
+    Cell,
+    Result,
+    grouped,
+    hue,
+    label_of,
+    legend,
+    main_factor,
+    panels_of,
+    stroke,
+    without,
+)
+
+
+def all_figures(cells: Sequence[Cell]) -> list[Figure]:
+    draw: tuple[Callable[[Sequence[Cell]], Figure | None], ...] = (
+        throughput_over_time,
+        latency_distribution,
+        by_factor,
+        fates,
+        routes,
+        connectivity,
+        trajectories,
+    )
+    return [figure for function in draw if (figure := function(cells))]
+
+
+def throughput_over_time(cells: Sequence[Cell]) -> Figure | None:
+    spoken = []
+    panels = panels_of(cells)
+    with canvas(len(panels), figsize=(WIDTH, 0.7 + 2.3 * len(panels)), sharex=True) as (drawing, axes):
+        for axis, (title, members) in zip(axes[:, 0], panels, strict=True):
+            for position, cell in enumerate(members):
+                times, rates, begin = _rates(cell)
+                if not times:
+                    continue
+                axis.step(times, rates, where="post", label=hue(cell, members), **stroke(position))
+                spoken.append(f"{cell.label or 'all'}: up to {max(rates):.1f} tuples/s")
+                if position == 0 and begin > 0:
+                    axis.axvspan(0, begin, color=GRID, linewidth=0)
+                    axis.annotate("warm-up", (0, 1), xycoords=("data", "axes fraction"), fontsize=8, va="top")
+            axis.set_ylim(bottom=0)
+            axis.set_xlim(left=0)
+            axis.set_ylabel("arrivals (tuples/s)")
+            axis.set_title(title, loc="left")
+            legend(axis, members)
+        axes[-1, 0].set_xlabel("time since start (s)")
+        if not spoken:
+            return None
+        alternative = f"Arrivals at the sink over time. {'; '.join(spoken)}."
+        return finish(drawing, "throughput-time", "Throughput over time", alternative)
+
+
+def _rates(cell: Cell) -> tuple[list[float], list[float], float]:
+    """Arrivals per second in bins, the mean over the cell's runs; and when the warm-up was over."""
+    series = [result["series"] for _, result in cell.runs if result["series"]["deliveries"]]
+    if not series:
+        return [], [], 0.0
+    end = max(s["ended_s"] for s in series)
+    width = max(1, math.ceil(end / 60))
+    bins = [0] * (math.ceil(end / width) + 1)
+    for s in series:
+        for second, tuples, _ in s["deliveries"]:
+            bins[int(second) // width] += tuples
+    times = [float(index * width) for index in range(len(bins))]
+    return times, [count / width / len(cell.runs) for count in bins], series[0]["window_s"][0] or 0.0
+
+
+def latency_distribution(cells: Sequence[Cell]) -> Figure | None:
+    curves = [(cell, curve) for cell in cells if (curve := cell.latency_quantiles())]
+    if not curves:
+        return None
+    panels = panels_of([cell for cell, _ in curves])
+    by_cell = {cell.label: curve for cell, curve in curves}
+    smallest = min(curve[0] for _, curve in curves)
+    largest = max(curve[-1] for _, curve in curves)
+    columns = min(len(panels), 3)
+    rows = math.ceil(len(panels) / columns)
+    with canvas(rows, columns, figsize=(WIDTH, 0.6 + 2.7 * rows), sharex=True, sharey=True) as (
+        drawing,
+        axes,
+    ):
+        for axis in axes.flat[len(panels) :]:
+            axis.set_visible(False)
+        for axis, (title, members) in zip(axes.flat, panels, strict=False):
+            for position, cell in enumerate(members):
+                curve = by_cell[cell.label]
+                shares = [100 * step / (len(curve) - 1) for step in range(len(curve))]
+                axis.plot(curve, shares, label=hue(cell, members), **stroke(position))
+            if largest > 30 * smallest > 0:
+                axis.set_xscale("log")
+            axis.axhline(95, color=INK, linewidth=0.8, linestyle=":")
+            axis.set_ylim(0, 100)
+            axis.set_title(title, loc="left")
+            axis.set_xlabel("latency (s)")
+            legend(axis, members)
+        for row in axes:
+            row[0].set_ylabel("tuples within (%)")
+        spoken = "; ".join(
+            f"{cell.label or 'all'}: median {curve[len(curve) // 2]:.3g} s" for cell, curve in curves
+        )
+        alternative = f"Share of delivered tuples within a latency. {spoken}."
+        return finish(drawing, "latency", "Latency distribution (dotted: 95 %)", alternative)
+
+
+def by_factor(cells: Sequence[Cell]) -> Figure | None:
+    """Throughput and p95 latency over the factor that the cells vary; a line for each other combination."""
+    factor = main_factor(cells)
+    if factor is None:
+        return None
+    values = list(dict.fromkeys(cell.factors[factor] for cell in cells))
+    shown = (("throughput_fps", "throughput (tuples/s)"), ("latency_p95_s", "latency, p95 (s)"))
+    spoken = []
+    with canvas(1, 2, figsize=(WIDTH, 3.1)) as (drawing, axes):
+        for axis, (metric, title) in zip(axes[0], shown, strict=True):
+            groups = grouped(cells, lambda cell: label_of(without(cell.factors, factor)))
+            for position, (rest, members) in enumerate(groups.items()):
+                found = [(values.index(c.factors[factor]), c.metric(metric)) for c in members]
+                points = [(at, figure) for at, figure in found if figure["mean"] is not None]
+                if not points:
+                    continue
+                axis.errorbar(
+                    [at for at, _ in points],
+                    [figure["mean"] for _, figure in points],
+                    yerr=[figure["sd"] or 0.0 for _, figure in points],
+                    marker="o",
+                    capsize=4,
+                    label=rest,
+                    **stroke(position),
+                )
+                means = ", ".join(f"{values[at]}: {figure['mean']:.3g}" for at, figure in points)
+                spoken.append(f"{title}{f', {rest}' if rest else ''}: {means}")
+            axis.set_xticks(range(len(values)), [str(value) for value in values])
+            axis.set_xlim(-0.3, len(values) - 0.7)
+            axis.set_ylim(bottom=0)
+            axis.set_title(title, loc="left")
+            axis.set_xlabel(
+                "replicas per operator (k)" if factor == REPLICAS else label_of({factor: ""})[:-3]
+            )
+        if len(groups) > 1:
+            axes[0][0].legend(fontsize=8)
+        if not spoken:
+            return None
+        seeds = max(len(cell.runs) for cell in cells)
+        title = f"Effect of {'k' if factor == REPLICAS else factor}"
+        title += f" (mean ± standard deviation, {seeds} seeds)" if seeds > 1 else ""
+        return finish(drawing, "factor", title, f"{'; '.join(spoken)}.")
+
+
+def fates(cells: Sequence[Cell]) -> Figure | None:
+    counts = [(cell, _fate_shares(cell)) for cell in cells[:MOST_ROWS]]
+    names = sorted(
+        {name for _, shares in counts for name in shares}, key=lambda name: (name != DELIVERED, name)
+    )
+    if not names:
+        return None
+    colours = {DELIVERED: SERIES[2], IN_FLIGHT: SERIES[5]}
+    spare = [colour for colour in SERIES if colour not in colours.values()]
+    others = [name for name in names if name not in colours]
+    colours |= {name: spare[index % len(spare)] for index, name in enumerate(others)}
+    with canvas(figsize=(WIDTH, 1.4 + 0.32 * len(counts) + 0.18 * len(names))) as (drawing, axes):
+        axis = axes[0, 0]
+        left = [0.0] * len(counts)
+        for name in names:
+            widths = [shares.get(name, 0.0) for _, shares in counts]
+            axis.barh(
+                range(len(counts)), widths, left=left, height=0.7, color=colours[name], label=_plain(name)
+            )
+            left = [a + b for a, b in zip(left, widths, strict=True)]
+        axis.set_yticks(range(len(counts)), [cell.label or "run" for cell, _ in counts])
+        axis.invert_yaxis()
+        axis.grid(axis="y", visible=False)
+        axis.set_xlim(0, 100)
+        axis.set_xlabel("tuples born in the measured window (%)")
+        drawing.legend(loc="outside lower left", ncols=2, fontsize=8)
+        spoken = "; ".join(
+            f"{cell.label or 'all'}: " + ", ".join(f"{_plain(n)} {shares.get(n, 0):.1f} %" for n in names)
+            for cell, shares in counts
+        )
+        return finish(drawing, "fates", "What became of the tuples", f"{spoken}.")
+
+
+def _fate_shares(cell: Cell) -> dict[str, float]:
+    totals: dict[str, int] = {}
+    for _, result in cell.runs:
+        for name, count in result["metrics"]["fates"].items():
+            totals[name] = totals.get(name, 0) + count
+    whole = sum(totals.values())
+    return {name: 100 * count / whole for name, count in totals.items()}
+
+
+def _plain(fate: str) -> str:
+    return fate.replace("_", " ").replace("dropped:", "dropped: ")
+
+
+def connectivity(cells: Sequence[Cell]) -> Figure | None:
+    """By ground truth. Runs that differ only in k share their mobility, so each is shown once."""
+    rows: dict[str, Result] = {}
+    for cell in cells:
+        for run, result in cell.runs:
+            if result["series"]["connectivity"]:
+                rest = {**without(cell.factors, REPLICAS), SEED: run.manifest.get("seed")}
+                rows.setdefault(label_of(rest), result)
+    shown = dict(list(rows.items())[:MOST_ROWS])
+    if not shown:
+        return None
+    spoken = []
+    with canvas(figsize=(WIDTH, 1.1 + 0.34 * len(shown))) as (drawing, axes):
+        axis = axes[0, 0]
+        for row, (label, result) in enumerate(shown.items()):
+            for begin, until, connected in result["series"]["connectivity"]:
+                colour = GOOD if connected else BAD
+                axis.broken_barh([(begin, until - begin)], (row - 0.35, 0.7), facecolor=colour)
+            ratio = result["metrics"]["source_sink_connected_ratio"]
+            if ratio is not None:
+                spoken.append(f"{label}: connected {100 * ratio:.1f} % of the measured window")
+        axis.set_yticks(range(len(shown)), list(shown))
+        axis.invert_yaxis()
+        axis.grid(axis="y", visible=False)
+        axis.set_xlim(0, max(result["series"]["ended_s"] for result in shown.values()))
+        axis.set_xlabel("time since start (s)")
+        for colour, name in ((GOOD, "a path exists"), (BAD, "no path")):
+            axis.plot([], [], color=colour, linewidth=6, label=name)
+        drawing.legend(loc="outside upper right", ncols=2, fontsize=8)
+        title = "Were source and sink connected at all? (ground truth)"
+        return finish(drawing, "connectivity", title, f"{'; '.join(spoken)}.")

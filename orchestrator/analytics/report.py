@@ -1,0 +1,223 @@
+"""The report: one HTML page that needs nothing but itself, for one run or for a sweep."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from orchestrator.analytics.cells import SEED, cells
+from orchestrator.analytics.figures import all_figures
+from orchestrator.analytics.inputs import RunInput
+from orchestrator.analytics.svg import Figure
+from orchestrator.analytics.views import Cell, Result, label_of
+from orchestrator.lifecycle.run_directory import RunDirectory
+
+# Nothing may be loaded from anywhere, whatever text found its way into the page.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+MEANINGS = {
+    "throughput": "arrivals at the sink per second, between the first and the last one after warm-up",
+    "goodput": "the same over the whole measured window, outages included",
+    "latency": "arrival at the sink minus capture at the source",
+    "loss": "share of tuples that never arrived; those still under way at the end do not count",
+    "switches": "how often a replica went over to another replica downstream",
+    "connected": "share of time in which a path between source and sink existed at all (ground truth)",
+}
+SPOKEN_VERDICTS = {
+    "valid": "Valid: these numbers can be used.",
+    "invalid": "Invalid: it ran, but do not use these numbers.",
+    "failed": "Failed: it did not do what was asked.",
+}
+NOTHING = "–"
+
+
+def render(place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]) -> str:
+    """``summary`` is the directory's summary.json; ``runs`` are its runs with what was computed for each."""
+    shown = _cells_of(runs)
+    drawn = all_figures(shown)
+    style = files("orchestrator.analytics").joinpath("report.css").read_text()
+    sections = (
+        _header(place, summary),
+        _verdict(summary),
+        _results(summary, runs),
+        _figures(drawn, runs),
+        _runs(runs) if len(runs) > 1 else "",
+        _provenance(place, summary, runs),
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(place.experiment)} · Rove report</title>\n<style>\n{style}</style>\n</head>\n"
+        f"<body>\n<main>\n{''.join(sections)}</main>\n</body>\n</html>\n"
+    )
+
+
+def _cells_of(runs: Sequence[tuple[RunInput, Result]]) -> list[Cell]:
+    """Unusable runs are drawn only where a cell has no others."""
+    groups: dict[str, list[tuple[RunInput, Result]]] = {}
+    for run, result in runs:
+        groups.setdefault(label_of(_factors(run)), []).append((run, result))
+    return [
+        Cell(label, _factors(group[0][0]), tuple([pair for pair in group if pair[0].is_usable] or group))
+        for label, group in groups.items()
+    ]
+
+
+def _factors(run: RunInput) -> dict[str, Any]:
+    return {name: value for name, value in run.factors.items() if name != SEED}
+
+
+def _header(place: RunDirectory, summary: Mapping[str, Any]) -> str:
+    when = (summary.get("started") or "").replace("T", " ")[:16]
+    facts = " · ".join(escape(text) for text in (f"run {place.id}", when and f"{when} UTC") if text)
+    return (
+        f'<p class="kicker">Rove report</p><h1>{escape(place.experiment)}</h1><p class="soft">{facts}</p>\n'
+    )
+
+
+def _verdict(summary: Mapping[str, Any]) -> str:
+    verdict = str(summary.get("verdict") or "")
+    kind = verdict if verdict in SPOKEN_VERDICTS else "unknown"
+    text = SPOKEN_VERDICTS.get(verdict, "No verdict: the run did not end in order, or is not judged yet.")
+    reasons = _list(summary.get("reasons") or [])
+    return f'<section class="verdict {kind}"><strong>{escape(text)}</strong>{reasons}</section>\n'
+
+
+def _list(items: Iterable[Any], limit: int = 12) -> str:
+    texts = [str(item) for item in items]
+    if len(texts) > limit:
+        texts = [*texts[:limit], f"… and {len(texts) - limit} more"]
+    return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>" if texts else ""
+
+
+def _results(summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]) -> str:
+    groups: Sequence[Mapping[str, Any]] = summary.get("cells") or cells([dict(summary)], [True])
+    compared = any("versus" in cell for cell in groups)
+    several = any(cell["n"] > 1 for cell in groups)
+    headings = ["" if len(groups) > 1 else "run", "throughput<br>tuples/s", "kbit/s"]
+    headings += ["latency p50<br>s", "latency p95<br>s", "loss<br>%", "switches", "connected<br>%"]
+    headings += ["throughput<br>vs fewest k", "p95<br>vs fewest k"] if compared else []
+    headings += ["runs"] if several else []
+    rows = []
+    for cell in groups:
+        figures = cell["metrics"]
+        label = label_of(cell["factors"]) or str(summary["run"])
+        row = [
+            escape(label),
+            _figure(figures["throughput_fps"], 1, 2),
+            _figure(figures["throughput_kbps"], 1, 0),
+            _figure(figures["latency_p50_s"], 1, 3),
+            _figure(figures["latency_p95_s"], 1, 3),
+            _figure(figures["loss_ratio"], 100, 1),
+            _figure(figures["switches"], 1, 0),
+            _figure(figures["source_sink_connected_ratio"], 100, 1),
+        ]
+        if compared:
+            ratios = cell.get("versus", {}).get("ratios", {})
+            row += [_figure(ratios.get(name), 1, 2, "×") for name in ("throughput_fps", "latency_p95_s")]
+        row += [str(cell["n"])] if several else []
+        rows.append(row)
+    notes = []
+    if several:
+        notes.append("Mean ± standard deviation over seeds; ratios are taken between runs of the same seed.")
+    excluded = [entry["run"] for cell in groups for entry in cell["excluded"]]
+    if excluded:
+        notes.append(f"Not in the means, because they are not valid: {', '.join(excluded)}.")
+    if not any(result["metrics"]["delivered"] for _, result in runs):
+        notes.append("Nothing was delivered in the measured window, so there is no latency to show.")
+    spoken = "".join(f'<p class="soft">{escape(note)}</p>' for note in notes)
+    return f"<h2>Results</h2>{_table(headings, rows)}{spoken}{_meanings()}\n"
+
+
+def _meanings() -> str:
+    entries = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in MEANINGS.items())
+    return f'<details class="card"><summary>What the columns mean</summary><dl>{entries}</dl></details>'
+
+
+def _figure(spread: Mapping[str, Any] | None, factor: float, digits: int, unit: str = "") -> str:
+    if not spread or spread["mean"] is None:
+        return NOTHING
+    text = f"{spread['mean'] * factor:.{digits}f}{unit}"
+    deviation = spread["sd"]
+    return text if deviation is None else f"{text} <small>± {deviation * factor:.{digits}f}</small>"
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Headings and cells are markup: what comes from outside must have been escaped."""
+    head = "".join(f'<th scope="col">{heading}</th>' for heading in headings)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return (
+        f'<div class="card scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def _figures(drawn: Sequence[Figure], runs: Sequence[tuple[RunInput, Result]]) -> str:
+    if not drawn:
+        return '<h2>Figures</h2><p class="soft">There is nothing to draw: the runs left no records.</p>\n'
+    cards = "".join(
+        f'<figure class="card" id="{figure.name}"><h3>{escape(figure.title)}</h3>'
+        f'<div class="scroll">{figure.markup}</div></figure>\n'
+        for figure in drawn
+    )
+    return f'<h2>Figures</h2><div class="figures">{cards}</div>\n'
+
+
+def _runs(runs: Sequence[tuple[RunInput, Result]]) -> str:
+    headings = [
+        "run",
+        "factors",
+        "seed",
+        "verdict",
+        "throughput<br>tuples/s",
+        "latency p95<br>s",
+        "loss<br>%",
+    ]
+    headings += ["records", "missing", "unreadable"]
+    rows = []
+    for run, result in runs:
+        figures, log = result["metrics"], result["telemetry"]
+        alone = {name: {"mean": figures[name], "sd": None} for name in ("latency_p95_s", "loss_ratio")}
+        rows.append(
+            [
+                escape(run.run),
+                escape(label_of(_factors(run))) or NOTHING,
+                escape(str(run.manifest.get("seed"))),
+                escape(str(run.verdict.get("verdict") or NOTHING)),
+                f"{figures['throughput_fps']:.2f}",
+                _figure(alone["latency_p95_s"], 1, 3),
+                _figure(alone["loss_ratio"], 100, 1),
+                *(str(log[name]) for name in ("records", "missing", "corrupt_lines")),
+            ]
+        )
+    return f"<h2>Runs</h2>{_table(headings, rows)}\n"
+
+
+def _provenance(
+    place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]
+) -> str:
+    manifest = runs[0][0].manifest
+    facts: dict[str, Any] = {
+        "experiment": place.experiment,
+        "run": place.id,
+        "seeds": ", ".join(dict.fromkeys(str(run.manifest.get("seed")) for run, _ in runs)),
+        "clock": manifest.get("clock"),
+        "started": summary.get("started"),
+        "finished": summary.get("finished"),
+        **{f"{name} version": value for name, value in (manifest.get("versions") or {}).items()},
+    }
+    if len(runs) == 1:
+        facts |= {f"telemetry, {name}": count for name, count in runs[0][1]["telemetry"].items()}
+    entries = "".join(
+        f"<dt>{escape(name.replace('_', ' '))}</dt><dd>{escape(str(value))}</dd>"
+        for name, value in facts.items()
+        if value is not None
+    )
+    specification = place.spec.read_text(errors="replace") if place.spec.is_file() else "(no spec.yaml)"
+    return (
+        "<h2>How to reproduce</h2>"
+        "<p>The file holds every parameter and seed of this run; in virtual time the result is the same.</p>"
+        '<code class="card command">rove run spec.yaml</code>'
+        f'<details class="card"><summary>spec.yaml</summary><pre>{escape(specification)}</pre></details>'
+        f"<h2>Provenance</h2><dl>{entries}</dl>\n"
+    )

@@ -1,0 +1,75 @@
+"""Figures of a single run: who used whom, and who was where."""
+
+from collections.abc import Sequence
+
+from orchestrator.analytics.svg import FAINT, INK, PAPER, SERIES, Figure, canvas, finish
+from orchestrator.analytics.views import Cell, grouped, most_telling, which
+
+WIDTH = 6.6
+MOST_ROWS = 16
+
+
+def routes(cells: Sequence[Cell]) -> Figure | None:
+    """For one run, the one with most replicas: which replica each upstream used, from switch to switch."""
+    cell, (run, result) = most_telling(cells)
+    series = result["series"]
+    end = series["ended_s"]
+    pairs = grouped(series["routes"], lambda row: f"{row[1]} → {row[2]}")
+    if not pairs or end is None:
+        return None
+    shown = dict(sorted(pairs.items())[:MOST_ROWS])
+    used: dict[str, int] = {}
+    changes = 0
+    with canvas(figsize=(WIDTH, 1.3 + 0.34 * len(shown))) as (drawing, axes):
+        axis = axes[0, 0]
+        for row, changes_of_pair in enumerate(shown.values()):
+            ends = [change[0] for change in changes_of_pair[1:]] + [end]
+            for (begin, _, _, target), until in zip(changes_of_pair, ends, strict=True):
+                changes += 1
+                if target is not None:
+                    index = int(target.rpartition("/")[2])
+                    used.setdefault(f"replica {index}", index)
+                    colour = SERIES[index % len(SERIES)]
+                    axis.broken_barh(
+                        [(begin, until - begin)], (row - 0.35, 0.7), facecolor=colour, edgecolor=PAPER
+                    )
+        axis.set_yticks(range(len(shown)), list(shown))
+        axis.invert_yaxis()
+        axis.grid(axis="y", visible=False)
+        axis.set_xlim(0, end)
+        axis.set_xlabel("time since start (s); gap: no route")
+        for name, index in sorted(used.items(), key=lambda item: item[1]):
+            axis.plot([], [], color=SERIES[index % len(SERIES)], linewidth=6, label=name)
+        if used:
+            drawing.legend(loc="outside upper right", ncols=min(len(used), 5), fontsize=8)
+        rest = f" The first {MOST_ROWS} of {len(pairs)} pairs." if len(pairs) > len(shown) else ""
+        alternative = f"Routes in use, {len(shown)} pairs of replica and operator, {changes} changes.{rest}"
+        return finish(drawing, "routes", f"Which replica was used{which(cell, run)}", alternative)
+
+
+def trajectories(cells: Sequence[Cell]) -> Figure | None:
+    cell, (run, result) = most_telling(cells)
+    paths: dict[str, list[list[float]]] = result["series"]["positions"]
+    if not paths:
+        return None
+    placed: dict[str, list[str]] = {}
+    for replica in run.plan.replicas if run.plan else ():
+        placed.setdefault(replica.node, []).append(replica.id)
+    with canvas(figsize=(WIDTH, WIDTH * 0.86)) as (drawing, axes):
+        axis = axes[0, 0]
+        for node in sorted(paths, key=lambda name: (name in placed, name)):
+            xs, ys = [x for x, _ in paths[node]], [y for _, y in paths[node]]
+            colour = SERIES[0] if node in placed else FAINT
+            axis.plot(xs, ys, color=colour, linewidth=1.0, alpha=0.8 if node in placed else 1.0)
+            axis.plot(xs[:1], ys[:1], marker="o", color=SERIES[1] if node in placed else INK, markersize=4)
+            if node in placed:
+                text = f"{', '.join(placed[node])} ({node})"
+                axis.annotate(text, (xs[0], ys[0]), xytext=(5, 4), textcoords="offset points", fontsize=8)
+        axis.set_aspect("equal")
+        axis.set_xlabel("x (m)")
+        axis.set_ylabel("y (m)")
+        where = "; ".join(f"{node}: {', '.join(replicas)}" for node, replicas in sorted(placed.items()))
+        alternative = (
+            f"Paths of {len(paths)} nodes; dots mark where they began. Replicas are on {where or 'none'}."
+        )
+        return finish(drawing, "map", f"Where the nodes went{which(cell, run)}", alternative)
