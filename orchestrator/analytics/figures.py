@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from orchestrator.analytics.cells import REPLICAS, SEED
 from orchestrator.analytics.run_figures import MOST_ROWS, WIDTH, routes, trajectories
@@ -19,6 +20,8 @@ from orchestrator.analytics.views import (
     stroke,
     without,
 )
+
+SIDEWAYS: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "center", "fontsize": 8}
 
 
 def all_figures(cells: Sequence[Cell]) -> list[Figure]:
@@ -47,7 +50,7 @@ def throughput_over_time(cells: Sequence[Cell]) -> Figure | None:
                 spoken.append(f"{cell.label or 'all'}: up to {max(rates):.1f} tuples/s")
                 if position == 0 and begin > 0:
                     axis.axvspan(0, begin, color=GRID, linewidth=0)
-                    axis.annotate("warm-up", (0, 1), xycoords=("data", "axes fraction"), fontsize=8, va="top")
+                    axis.text(begin / 2, 0.5, "warm-up", transform=axis.get_xaxis_transform(), **SIDEWAYS)
             axis.set_ylim(bottom=0)
             axis.set_xlim(left=0)
             axis.set_ylabel("arrivals (tuples/s)")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
@@ -14,6 +14,8 @@ from orchestrator.analytics.store import TableStore, literal_path
 
 Progress = Callable[[float], None]
 """Called with the fraction done, 0 to 1."""
+
+KEY = ("run", "node", "boot", "seq")
 
 # Within a file, rows in an order of their own: equal input gives equal tables.
 ORDER: dict[str, tuple[str, ...]] = {
@@ -38,7 +40,7 @@ def ingest(spark: SparkSession, store: TableStore, runs: Sequence[RunInput], pro
         if stale:
             _prepare(spark, staging, stale, progress)
         for run in stale:
-            store.commit(staging, run.run, fingerprints[run.run])
+            store.commit(staging, run, fingerprints[run.run])
     progress(1.0)
 
 
@@ -46,8 +48,11 @@ def _prepare(spark: SparkSession, staging: Path, runs: Sequence[RunInput], progr
     lines = _read_lines(spark, runs).persist()
     changes = _read_truth(spark, runs, "links.jsonl", schemas.RAW_LINKS).persist()
     positions = _read_truth(spark, runs, "positions.jsonl", schemas.RAW_POSITIONS)
-    records = lines.where("copy = 1")
-    nodes = tables.nodes(lines.where(~F.col("corrupt")), _corrupt_per_boot(lines)).persist()
+    readable = lines.where(~F.col("corrupt"))
+    nodes = tables.nodes(readable, _corrupt_per_boot(lines)).persist()
+    # Rarely is there anything to remove, and to look for it means to sort everything.
+    twice = not nodes.where("duplicates > 0").isEmpty()
+    records = _each_once(readable) if twice else readable
     described = spark.createDataFrame([run.row() for run in runs], _described_schema())
     of_runs = tables.runs(described, nodes).persist()
     hops = tables.hops(records).persist()
@@ -70,27 +75,31 @@ def _prepare(spark: SparkSession, staging: Path, runs: Sequence[RunInput], progr
 
 
 def _read_lines(spark: SparkSession, runs: Sequence[RunInput]) -> DataFrame:
-    """Every line of every segment: ``corrupt``, or numbered by ``copy`` among those with the same key."""
+    """Every line of every segment; ``corrupt`` if it is no record."""
     schema = StructType([*schemas.RAW, StructField(CORRUPT, schemas.TEXT)])
     paths = [run.directory.nodes for run in runs if run.directory.nodes.is_dir()]
-    lines = _read_json(spark, paths, schema)
-    file = F.col("_file")
-    path = r"/([^/]+)/nodes/([^/]+)/segments/(?:b(\d+)-)?[^/]*$"
-    key = ("run", "node", "boot", "seq")
-    needed = (*key, "t_ns", "kind")
     unreadable = F.col(CORRUPT).isNotNull()
-    for name in needed:
+    for name in (*KEY, "t_ns", "kind"):
         unreadable = unreadable | F.col(name).isNull()
+    boot = F.regexp_extract("_file", r"/b(\d+)-[^/]*$", 1).try_cast(LongType())
     return (
-        lines.withColumn("run", F.regexp_extract(file, path, 1))
+        _read_json(spark, paths, schema)
         .withColumn("corrupt", unreadable)
-        # What cannot be read is told apart by where it lies.
-        .withColumn("node", F.coalesce(F.col("node"), F.regexp_extract(file, path, 2)))
-        .withColumn("boot", F.coalesce(F.col("boot"), F.regexp_extract(file, path, 3).try_cast(LongType())))
+        # What cannot be read is told apart by where it lies: <run>/nodes/<node>/segments/<file>.
+        .withColumn("run", _part_from_end("_file", 5))
+        .withColumn("node", F.coalesce(F.col("node"), _part_from_end("_file", 3)))
+        .withColumn("boot", F.coalesce(F.col("boot"), boot))
         .drop(CORRUPT, "_file")
-        .withColumn("copy", F.row_number().over(Window.partitionBy("corrupt", *key).orderBy("t_ns", "kind")))
-        .withColumn("copy", F.when(~F.col("corrupt"), F.col("copy")))
     )
+
+
+def _part_from_end(path: str, position: int) -> Column:
+    return F.substring_index(F.substring_index(path, "/", -position), "/", 1)
+
+
+def _each_once(readable: DataFrame) -> DataFrame:
+    alike = Window.partitionBy(*KEY).orderBy("t_ns", "kind")
+    return readable.withColumn("copy", F.row_number().over(alike)).where("copy = 1").drop("copy")
 
 
 def _corrupt_per_boot(lines: DataFrame) -> DataFrame:
@@ -99,8 +108,8 @@ def _corrupt_per_boot(lines: DataFrame) -> DataFrame:
 
 def _read_truth(spark: SparkSession, runs: Sequence[RunInput], name: str, schema: StructType) -> DataFrame:
     paths = [path for run in runs if (path := run.directory.radio / name).is_file()]
-    run = F.regexp_extract("_file", r"/([^/]+)/radio/[^/]*$", 1)
-    return _read_json(spark, paths, schema).withColumn("run", run).where("t_ns is not null")
+    truth = _read_json(spark, paths, schema).withColumn("run", _part_from_end("_file", 3))
+    return truth.where("t_ns is not null")
 
 
 def _read_json(spark: SparkSession, paths: Sequence[Path], schema: StructType) -> DataFrame:

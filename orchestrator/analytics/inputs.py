@@ -54,7 +54,10 @@ class RunInput:
         return judgement != "invalid"
 
     def fingerprint(self) -> str:
-        """Changes when the telemetry, the ground truth, the manifest or the layout of the tables does."""
+        """Changes when the telemetry, the ground truth, the manifest or the layout of the tables does.
+
+        Not with the verdict: it may be given after the analysis, and because of it.
+        """
         directory = self.directory
         digest = sha256(f"{schemas.VERSION} {directory.experiment}/{directory.id}\n".encode())
         for part in (directory.nodes, directory.radio):
@@ -66,6 +69,11 @@ class RunInput:
         judged = [self.verdict.get("verdict"), self.verdict.get("reasons")]
         digest.update(json.dumps([self.manifest, judged], sort_keys=True).encode())
         return digest.hexdigest()
+
+    def judgement(self) -> dict[str, Any]:
+        """The columns of its row that may change after the analysis."""
+        reasons = [str(reason) for reason in self.verdict.get("reasons") or []]
+        return {"verdict": self.verdict.get("verdict"), "reasons": reasons}
 
     def row(self) -> dict[str, Any]:
         """Its row of the ``runs`` table, as far as it does not come from the telemetry."""
@@ -80,8 +88,7 @@ class RunInput:
             "factors": {name: json.dumps(value) for name, value in self.factors.items()},
             "seed": manifest.get("seed"),
             "clock": manifest.get("clock"),
-            "verdict": self.verdict.get("verdict"),
-            "reasons": [str(reason) for reason in self.verdict.get("reasons") or []],
+            **self.judgement(),
             "started": _moment(manifest.get("started")),
             "finished": _moment(manifest.get("finished")),
             "measure_from_ns": manifest.get("measure_from_ns"),

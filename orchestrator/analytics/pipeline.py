@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.analytics.cells import cells
 from orchestrator.analytics.inputs import RunInput, runs_in, unique
+from orchestrator.errors import BadInput
 from orchestrator.lifecycle.files import read_json, write_atomic
 from orchestrator.lifecycle.run_directory import RunDirectory
 
@@ -36,7 +37,7 @@ def analyze(
 
     A directory is that of a run or of a sweep. ``spark``: use this session instead of one of our own.
     """
-    tell = progress or (lambda stage, fraction: None)
+    tell = progress or _say_nothing
     members = [runs_in(directory) for directory in directories]
     runs = unique([run for group in members for run in group])
     results = _results(runs, tell, spark)
@@ -57,22 +58,35 @@ def analyze(
     return documents
 
 
-def write_report(directory: Path, output: Path | None = None) -> Path:
+def write_report(
+    directory: Path,
+    progress: Progress | None = None,
+    *,
+    output: Path | None = None,
+    spark: "SparkSession | None" = None,
+) -> Path:
     """Write the report of a run or a sweep (default: its ``report.html``); analyses it first where needed."""
     from orchestrator.analytics.report import render
 
-    summary = analyze([directory])[0]
+    summary = analyze([directory], progress, spark=spark)[0]
     runs = runs_in(directory)
-    results = _results(runs, lambda stage, fraction: None, None)
+    results = _results(runs, _say_nothing, spark)
     place = RunDirectory(directory.resolve())
     page = render(place, summary, [(run, results[run.directory.path]) for run in runs])
     target = output or place.report
-    write_atomic(target, page.encode())
+    try:
+        write_atomic(target, page.encode())
+    except OSError as error:
+        raise BadInput(f"cannot write the report to {target}: {error.strerror}") from error
     return target
 
 
 def write_json(path: Path, document: Document) -> None:
     write_atomic(path, (json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode())
+
+
+def _say_nothing(stage: str, fraction: float) -> None:
+    """For callers that do not ask for progress."""
 
 
 def _results(runs: Sequence[RunInput], tell: Progress, spark: "SparkSession | None") -> dict[Path, Document]:
@@ -81,12 +95,18 @@ def _results(runs: Sequence[RunInput], tell: Progress, spark: "SparkSession | No
 
     roots = {run.directory.path: run.directory.path.parent.parent for run in runs}
     stores = {root: TableStore(root) for root in roots.values()}
-    stamps = {run.directory.path: f"{RESULTS_VERSION} {run.fingerprint()}" for run in runs}
+    prints = {run.directory.path: run.fingerprint() for run in runs}
+    stamps = {path: f"{RESULTS_VERSION} {found}" for path, found in prints.items()}
     known: dict[Path, Document] = {}
     for run in runs:
         path = run.directory.path
-        kept = read_json(stores[roots[path]].results(run.run))
-        if isinstance(kept, dict) and kept.get("stamp") == stamps[path]:
+        store = stores[roots[path]]
+        kept = read_json(store.results(run.run))
+        if (
+            isinstance(kept, dict)
+            and kept.get("stamp") == stamps[path]
+            and store.holds(run.run, prints[path])
+        ):
             known[path] = kept
     missing = [run for run in runs if run.directory.path not in known]
     if missing:
@@ -95,6 +115,8 @@ def _results(runs: Sequence[RunInput], tell: Progress, spark: "SparkSession | No
                 group = [run for run in missing if roots[run.directory.path] == root]
                 if group:
                     known |= _compute(session, store, group, stamps, tell)
+    for run in runs:
+        stores[roots[run.directory.path]].restate(run)
     return known
 
 

@@ -55,7 +55,10 @@ def trajectories(cells: Sequence[Cell]) -> Figure | None:
     placed: dict[str, list[str]] = {}
     for replica in run.plan.replicas if run.plan else ():
         placed.setdefault(replica.node, []).append(replica.id)
-    with canvas(figsize=(WIDTH, WIDTH * 0.86)) as (drawing, axes):
+    points = [point for path in paths.values() for point in path]
+    wide, high = (max(p[i] for p in points) - min(p[i] for p in points) for i in (0, 1))
+    shape = min(max(high / wide, 0.3), 1.1) if wide else 1.0
+    with canvas(figsize=(WIDTH, 0.6 + 0.9 * WIDTH * shape)) as (drawing, axes):
         axis = axes[0, 0]
         for node in sorted(paths, key=lambda name: (name in placed, name)):
             xs, ys = [x for x, _ in paths[node]], [y for _, y in paths[node]]

@@ -114,6 +114,8 @@ def _settings(scratch: Path) -> dict[str, str]:
         # Hundreds of small files: pack many into a task, and list them here instead of in a job of its own.
         "spark.sql.files.openCostInBytes": str(128 * 1024),
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+        # As other readers of Parquet know them.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         # A run called 007 is not the number 7.
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     }

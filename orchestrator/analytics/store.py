@@ -12,8 +12,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
+from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 
+from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.schemas import TABLES, VERSION
 from orchestrator.errors import RoveError
 from orchestrator.lifecycle.files import read_json, write_json
@@ -60,8 +63,9 @@ class TableStore:
         finally:
             os.close(lock)
 
-    def commit(self, staging: Path, run: str, fingerprint: str) -> None:
+    def commit(self, staging: Path, ingested: RunInput, fingerprint: str) -> None:
         """Replace the run's tables by those in ``staging``. Cut short, it leaves the run as not ingested."""
+        run = ingested.run
         marker = self._marker(run)
         marker.unlink(missing_ok=True)
         for table in TABLES:
@@ -73,7 +77,25 @@ class TableStore:
                 final.parent.mkdir(exist_ok=True)
                 prepared.rename(final)
         marker.parent.mkdir(exist_ok=True)
-        write_json(marker, {"fingerprint": fingerprint, "files": self._files(run)})
+        self._mark(ingested, fingerprint)
+
+    def restate(self, run: RunInput) -> None:
+        """Bring the verdict in the ``runs`` table up to date, if that is all that has changed."""
+        marker = read_json(self._marker(run.run))
+        if marker is None or marker["judgement"] == run.judgement():
+            return
+        with self.writing() as staging:
+            for path in self.partition("runs", run.run).glob("*.parquet"):
+                table = parquet.read_table(path, partitioning=None)
+                for name, value in run.judgement().items():
+                    field = table.schema.field(name)
+                    column = table.schema.get_field_index(name)
+                    table = table.set_column(column, field, pa.array([value], field.type))
+                # Under another name: Spark keeps a checksum beside the old one.
+                parquet.write_table(table, staging / "restated.parquet", compression="zstd")
+                (staging / "restated.parquet").rename(path.with_stem(f"{path.stem}-restated"))
+                path.unlink()
+            self._mark(run, marker["fingerprint"])
 
     def read(self, spark: SparkSession, table: str, runs: Sequence[str]) -> DataFrame:
         """The rows of ``runs``; a run that has none in this table has no directory there."""
@@ -85,6 +107,10 @@ class TableStore:
 
     def _marker(self, run: str) -> Path:
         return self.root / "ingested" / f"{run}.json"
+
+    def _mark(self, run: RunInput, fingerprint: str) -> None:
+        content = {"fingerprint": fingerprint, "judgement": run.judgement(), "files": self._files(run.run)}
+        write_json(self._marker(run.run), content)
 
     def _files(self, run: str) -> dict[str, int]:
         """Names and sizes: a table that was deleted or cut short by a crash of the machine is noticed."""

@@ -35,11 +35,10 @@ def _windows(runs: DataFrame) -> DataFrame:
 
 
 def nodes(lines: DataFrame, corrupt: DataFrame) -> DataFrame:
-    """``lines`` still has duplicates, numbered by ``copy``; ``corrupt`` counts unreadable lines per boot."""
-    first = F.col("copy") == 1
+    """``lines`` still has duplicates; ``corrupt`` counts unreadable lines per boot."""
     boots = lines.groupBy("run", "node", "boot").agg(
-        F.count(F.when(first, True)).alias("records"),
-        F.count(F.when(~first, True)).alias("duplicates"),
+        F.count_distinct("seq").alias("records"),
+        (F.count("*") - F.count_distinct("seq")).alias("duplicates"),
         F.min("seq").alias("first_seq"),
         F.max("seq").alias("last_seq"),
         F.min("t_ns").alias("first_ns"),

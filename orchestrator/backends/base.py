@@ -1,4 +1,4 @@
-"""What every way of running nodes offers to the life cycle above it: same experiment, other infrastructure."""
+"""What every way of running nodes offers to the life cycle: same experiment, other infrastructure."""
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -53,6 +53,10 @@ class Backend(Protocol):
 
     async def collect(self, into: Path) -> Outcomes:
         """Bring telemetry to ``into/nodes`` and ground truth to ``into/radio``."""
+        ...
+
+    def doubts(self) -> Sequence[str]:
+        """Why the numbers must not be used, however well all nodes did; asked for after ``down``."""
         ...
 
     async def down(self) -> None:

@@ -3,12 +3,18 @@
 from pathlib import Path
 
 from orchestrator.backends.base import Backend
-from orchestrator.backends.sim.backend import SimBackend
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.spec.experiment import Experiment
 
 
 def create_backend(experiment: Experiment, run_id: str, directory: Path, journal: Journal) -> Backend:
+    # Imported where they are used: one backend need not have, nor wait for, what another needs.
     match experiment.backend:
         case "sim":
+            from orchestrator.backends.sim.backend import SimBackend
+
             return SimBackend(run_id, directory, journal)
+        case "netns":
+            from orchestrator.backends.netns.backend import NetnsBackend
+
+            return NetnsBackend(experiment, run_id, directory, journal)

@@ -70,7 +70,8 @@ def doctor(runs_dir: RunsDir = DEFAULT_ROOT, as_json: JsonFlag = False) -> None:
 
 def examine(runs_dir: Path) -> list[Check]:
     machine = [_python(), *_packages(), _java(), _cores(), _memory()]
-    return [*machine, _runs_directory(runs_dir), _disk(runs_dir), _leftovers(runs_dir), _chromium()]
+    places = [_runs_directory(runs_dir), _disk(runs_dir), _leftovers(runs_dir)]
+    return [*machine, *places, *_namespaces(), _chromium()]
 
 
 def _python() -> Check:
@@ -144,6 +145,20 @@ def _leftovers(root: Path) -> Check:
     if not dead:
         return Check("leftovers", Health.OK, "no dead runs")
     return Check("leftovers", Health.WARN, f"dead: {', '.join(dead)}", "rove down")
+
+
+def _namespaces() -> list[Check]:
+    """Only the backend netns needs them."""
+    from orchestrator.backends.netns.checks import checks
+
+    return [
+        Check(f"netns: {check.name}", Health.OK if check.ok else Health.WARN, _works(check.ok), check.advice)
+        for check in checks()
+    ]
+
+
+def _works(ok: bool) -> str:
+    return "works" if ok else "does not work"
 
 
 def _chromium() -> Check:

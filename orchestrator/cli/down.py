@@ -24,8 +24,9 @@ def down(
 ) -> None:
     """Stop runs and remove what they left behind; recorded data is kept.
 
-    Without RUN: everything that dead runs left (rove was killed, the machine went down). A run that is
-    still alive is only touched if it is named or with --all: it is asked to stop in order first.
+    Without RUN: everything that dead runs left (rove was killed, the machine went down), and networks of
+    [bold]rove up[/]. A run that is still alive is only touched if it is named or with --all: it is asked to
+    stop in order first.
 
     [bold]Examples[/]
 
@@ -38,7 +39,7 @@ def down(
     if runs:
         chosen = [run for reference in runs for run in _with_members(resolve(reference, runs_dir))]
     else:
-        chosen = [run for run in all_runs(runs_dir) if everything or teardown.state_of(run) is State.DEAD]
+        chosen = [run for run in all_runs(runs_dir) if everything or _is_meant(run)]
     removals = [_take_down(run) for run in dict.fromkeys(chosen)]
     tables = [str(path) for path in teardown.remove_abandoned_tables(runs_dir)]
     if as_json:
@@ -48,6 +49,10 @@ def down(
             console.print(line, markup=False, soft_wrap=True)
     if any(removal.left for removal in removals):
         raise typer.Exit(EXIT_FAILED)
+
+
+def _is_meant(run: RunDirectory) -> bool:
+    return teardown.state_of(run) is State.DEAD or run.network.exists()
 
 
 def _with_members(run: RunDirectory) -> list[RunDirectory]:

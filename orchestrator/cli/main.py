@@ -6,13 +6,17 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.cli.analyze import analyze
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.down import down
 from orchestrator.cli.events import events
+from orchestrator.cli.execute import execute
 from orchestrator.cli.output import console, errors
 from orchestrator.cli.plan import plan
+from orchestrator.cli.report import report
 from orchestrator.cli.run import run
 from orchestrator.cli.status import status
+from orchestrator.cli.up import up
 from orchestrator.cli.validate import validate
 from orchestrator.errors import RoveError
 
@@ -40,8 +44,8 @@ def rove(
     """Run stream queries on mobile ad-hoc networks: one experiment file, one command, one report."""
 
 
-for verb in (validate, plan, run, status, events, down, doctor):
-    app.command()(verb)
+for verb in (validate, plan, up, run, status, events, execute, down, analyze, report, doctor):
+    app.command("exec" if verb is execute else None)(verb)
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """`rove plan`: what a run would create and how long it takes, before anything is created."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,14 +23,22 @@ def plan(
     cell: Annotated[
         int | None,
         typer.Option(
-            "--cell", min=0, help="Place this cell of a sweep; the first if not given.", show_default=False
+            "--cell", min=1, help="Place this cell of a sweep; the first if not given.", show_default=False
+        ),
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            "--trace",
+            help="Write how its nodes move: for BonnMotion (.movements) or ns-2 (.ns_movements, .tcl).",
+            show_default=False,
         ),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Show what a run would create: nodes, replicas on nodes, the cells of a sweep, and how long they take.
 
-    Nothing is created.
+    Nothing is created, but for the file that --trace asks for.
 
     [bold]Examples[/]
 
@@ -38,6 +47,8 @@ def plan(
       rove plan experiments/quickstart.yaml --cell 2
 
       rove plan experiments/quickstart.yaml --json
+
+      rove plan experiments/quickstart.yaml --trace quickstart.movements
     """
     # Imported here: completion and --help must not wait for them.
     from orchestrator.spec.load import load_experiment
@@ -45,14 +56,26 @@ def plan(
 
     experiment = load_experiment(file)
     every = cells(experiment)
-    if cell is not None and cell >= len(every):
-        raise BadInput(f"--cell {cell}: {file} has {len(every)} cells, numbered from 0")
-    chosen = every[cell or 0]
+    if cell is not None and cell > len(every):
+        raise BadInput(f"--cell {cell}: {file} has {len(every)} cells, numbered from 1")
+    chosen = every[(cell or 1) - 1]
+    if trace is not None:
+        _write_trace(trace, chosen)
     if as_json:
         shown = every if cell is None else (chosen,)
         print_json(_document(experiment, every, shown))
     else:
         _show(experiment, every, chosen)
+        if trace is not None:
+            console.print(f"[bold]Movements[/] of cell {chosen.number} written to {trace}", soft_wrap=True)
+
+
+def _write_trace(file: Path, cell: "Cell") -> None:
+    from orchestrator.mobility.formats import write_trace
+    from orchestrator.mobility.generate import generate_trace
+
+    topology, end = cell.experiment.topology, _seconds(cell)
+    write_trace(file, generate_trace(topology, cell.experiment.seed, end).until(end), topology.area, end)
 
 
 def _seconds(cell: "Cell") -> float:
@@ -76,7 +99,7 @@ def _cell_document(cell: "Cell") -> dict[str, Any]:
 
     topology = cell.experiment.topology
     return {
-        "cell": cell.index,
+        "cell": cell.number,
         "factors": cell.factors,
         "virtual_seconds": _seconds(cell),
         "nodes": topology.addresses(),
@@ -91,7 +114,7 @@ def _show(experiment: "Experiment", every: "tuple[Cell, ...]", chosen: "Cell") -
     console.print(f"[bold]{experiment.name}[/] on {experiment.backend}: nothing is created by planning\n")
     console.print(_nodes_table(chosen.experiment.topology))
     title = (
-        f"\n[bold]Replicas[/] of cell {chosen.index} ({_factors(chosen)})"
+        f"\n[bold]Replicas[/] of cell {chosen.number} ({_factors(chosen)})"
         if chosen.factors
         else "\n[bold]Replicas[/]"
     )
@@ -126,17 +149,13 @@ def _nodes_table(topology: "Topology") -> Table:
 
 
 def _mobility(topology: "Topology") -> str:
-    from orchestrator.spec.topology import RandomWaypoint
+    from orchestrator.spec.recorded import RecordedTrace
 
     mobility = topology.mobility
-    if isinstance(mobility, RandomWaypoint):
-        return (
-            f"random waypoint, {mobility.speed:g} ± {mobility.speed_spread:g} m/s, "
-            f"pause {mobility.pause:g} ± {mobility.pause_spread:g} s"
-        )
-    if mobility.grid is not None:
-        return f"static, on a grid of {mobility.grid.columns} columns, {mobility.grid.spacing:g} m apart"
-    return "static, at given positions"
+    if not isinstance(mobility, RecordedTrace):
+        return mobility.summary()
+    paths = mobility.read(topology.node_names, topology.area).paths.values()
+    return f"{mobility.summary()}, standing still after {max(path[-1].t for path in paths):g} s"
 
 
 def _replicas_table(experiment: "Experiment") -> Table:
@@ -159,7 +178,7 @@ def _cells_table(every: "tuple[Cell, ...]") -> Table:
     for cell in every[:_MOST_ROWS]:
         replicas = sum(cell.experiment.replica_counts().values())
         table.add_row(
-            str(cell.index), *map(str, cell.factors.values()), str(replicas), f"{_seconds(cell):g} s"
+            str(cell.number), *map(str, cell.factors.values()), str(replicas), f"{_seconds(cell):g} s"
         )
     if len(every) > _MOST_ROWS:
         table.caption = f"… and {len(every) - _MOST_ROWS} more: --json lists them all"

@@ -58,28 +58,28 @@ class RunProgress:
     def say(self, text: str) -> None:
         self._console.print(text, markup=False)
 
-    def observe(self, index: int, phase: Phase, within: float) -> None:
-        if self._phases.get(index) is not phase:
-            self._phases[index] = phase
+    def observe(self, number: int, phase: Phase, within: float) -> None:
+        if self._phases.get(number) is not phase:
+            self._phases[number] = phase
             if not self._console.is_terminal:
-                self.say(f"[{index + 1}/{len(self._labels)}] {self._labels[index]}: {phase}")
-        if index not in self._bars:
-            self._bars[index] = self._progress.add_task(self._labels[index], phase="", total=1.0)
+                self.say(f"[{number}/{len(self._labels)}] {self._labels[number - 1]}: {phase}")
+        if number not in self._bars:
+            self._bars[number] = self._progress.add_task(self._labels[number - 1], phase="", total=1.0)
         fraction = fraction_done(phase, within, self._warmup, self._duration)
         finished = phase is Phase.VERDICT and within >= 1.0
         text = "done" if finished else str(phase)
-        self._progress.update(self._bars[index], completed=fraction, phase=text)
+        self._progress.update(self._bars[number], completed=fraction, phase=text)
         if finished:
-            self._finish(index)
+            self._finish(number)
 
-    def _finish(self, index: int) -> None:
+    def _finish(self, number: int) -> None:
         self._done += 1
         if self._whole is not None:
             self._progress.update(
                 self._whole, completed=self._done, phase=f"{self._done}/{len(self._labels)}"
             )
         if len(self._labels) > MOST_BARS:
-            self._progress.remove_task(self._bars[index])
+            self._progress.remove_task(self._bars[number])
 
 
 @contextmanager

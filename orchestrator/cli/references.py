@@ -42,6 +42,15 @@ RUN_HELP = "A run: its id, its directory, the name of an experiment (its latest 
 RunReference = Annotated[
     str, typer.Argument(metavar="RUN", help=RUN_HELP, autocompletion=complete_run, show_default=False)
 ]
+TopologyFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TOPOLOGY",
+        help="Topology file (YAML).",
+        autocompletion=complete_experiment_file,
+        show_default=False,
+    ),
+]
 ExperimentFile = Annotated[
     Path,
     typer.Argument(

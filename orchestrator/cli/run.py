@@ -127,7 +127,7 @@ async def _run(
     progress.say(f"Run {invocation.directory.id} in {invocation.directory.path}")
     with interruption.by_signals(), progress.shown():
         return await invocation.run(
-            jobs=jobs or default_jobs(len(cells)),
+            jobs=jobs or default_jobs(experiment, len(cells)),
             create_backend=create_backend,
             interruption=interruption,
             observe=progress.observe,
@@ -162,6 +162,7 @@ def _document(
                 "directory": str(run.directory.path),
                 "factors": run.factors,
                 "verdict": run.verdict.verdict,
+                "reasons": list(run.verdict.reasons),
                 "summary": summaries.get(run.directory.id),
             }
             for run in runs

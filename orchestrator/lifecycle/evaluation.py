@@ -28,16 +28,21 @@ class Evaluated:
 def evaluate(
     invocation: Invocation, finished: Finished, expect: Sequence[str], progress: Callable[[str, float], None]
 ) -> Evaluated:
-    from orchestrator.analytics import pipeline  # here, because few commands need what it imports
+    # Imported here: only who analyses has to wait for it.
+    from orchestrator.analytics import pipeline
+    from orchestrator.analytics.session import spark_session
 
     if not any(segment for run in finished.runs for segment in run.directory.nodes.glob("*/segments/*")):
         return Evaluated(finished.verdict, finished.runs, {}, None)
-    with _scratch(invocation):
-        pipeline.analyze([invocation.directory.path], progress)
+    path = invocation.directory.path
+    progress("starting Spark", 0.0)
+    with _scratch(invocation), spark_session() as spark:
+        pipeline.analyze([path], progress, spark=spark)
         runs = tuple(_held_to(expect, run) for run in finished.runs)
         verdict = _whole(invocation, finished, runs)
-        # Writes the summaries again, with the verdicts as they are now.
-        report = pipeline.write_report(invocation.directory.path)
+        # Summaries and tables tell the verdicts as they are now.
+        pipeline.analyze([path], spark=spark)
+        report = pipeline.write_report(path)
     summaries = {run.directory.id: read_json(run.directory.summary) for run in runs}
     invocation.events.add("analysis", report=report.name)
     return Evaluated(verdict, runs, summaries, report)

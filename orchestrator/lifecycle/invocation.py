@@ -17,12 +17,12 @@ from orchestrator.lifecycle.phases import Phase, Urgency
 from orchestrator.lifecycle.run import CreateBackend, Run, RunOrder
 from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.lifecycle.verdict import Verdict, judge_sweep
-from orchestrator.spec.dump import to_yaml
+from orchestrator.spec.bundle import bundle
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.sweep import Cell
 
 CellObserver = Callable[[int, Phase, float], None]
-"""Told of a cell's index, the phase it is in, and the fraction of that phase that is done."""
+"""Told of a cell's number, the phase it is in, and the fraction of that phase that is done."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Invocation:
         self._cells = cells
         self._finished: dict[int, FinishedRun] = {}
         self._started: dict[int, str] = {}
-        write_atomic(directory.spec, to_yaml(experiment.resolved()).encode())
+        _write_spec(experiment, directory)
         if self.is_sweep:
             self._write_members()
         run_directory.point_latest(directory)
@@ -83,7 +83,7 @@ class Invocation:
         async def take_turn(cell: Cell) -> None:
             async with places:
                 if interruption.urgency is Urgency.NONE:
-                    self._finished[cell.index] = await self._run_cell(
+                    self._finished[cell.number] = await self._run_cell(
                         cell, create_backend, interruption, observe, command
                     )
 
@@ -92,7 +92,7 @@ class Invocation:
         for ending in endings:
             if isinstance(ending, BaseException):
                 raise ending
-        runs = tuple(self._finished[index] for index in sorted(self._finished))
+        runs = tuple(self._finished[number] for number in sorted(self._finished))
         interrupted = interruption.urgency is not Urgency.NONE
         return Finished(self._verdict(runs, interrupted), runs, interrupted)
 
@@ -107,14 +107,14 @@ class Invocation:
         order = RunOrder(cell.experiment, dict(cell.factors), self.directory.id, command)
 
         def observe_cell(phase: Phase, fraction: float) -> None:
-            observe(cell.index, phase, fraction)
+            observe(cell.number, phase, fraction)
 
         if not self.is_sweep:
             run = Run(order, self.directory, self.journal, create_backend, interruption, observe_cell)
             return FinishedRun(self.directory, order.factors, await run.execute())
         directory, intent = self._create_member(cell)
         with Journal.create(directory.journal) as journal:
-            write_atomic(directory.spec, to_yaml(cell.experiment.resolved()).encode())
+            _write_spec(cell.experiment, directory)
             run = Run(order, directory, journal, create_backend, interruption, observe_cell)
             verdict = await run.execute()
         self.journal.done(intent, verdict=verdict.verdict)
@@ -122,10 +122,10 @@ class Invocation:
         return FinishedRun(directory, order.factors, verdict)
 
     def _create_member(self, cell: Cell) -> tuple[RunDirectory, int]:
-        run_id = run_directory.member_id(self.directory.id, cell.index + 1)
+        run_id = run_directory.member_id(self.directory.id, cell.number)
         intent = self.journal.intend("run", run=run_id)
         directory = run_directory.create(self.directory.path.parent.parent, self.directory.experiment, run_id)
-        self._started[cell.index] = run_id
+        self._started[cell.number] = run_id
         self._write_members()
         return directory, intent
 
@@ -134,7 +134,7 @@ class Invocation:
         document = {
             "id": self.directory.id,
             "experiment": self.directory.experiment,
-            "members": [self._started[index] for index in sorted(self._started)],
+            "members": [self._started[number] for number in sorted(self._started)],
             "factors": list(factors),
         }
         write_json(self.directory.sweep, document)
@@ -148,5 +148,16 @@ class Invocation:
         return verdict
 
 
-def default_jobs(cells: int) -> int:
+def _write_spec(experiment: Experiment, directory: RunDirectory) -> None:
+    """With all that it refers to: a run can be repeated from its own directory."""
+    for name, content in bundle(experiment).items():
+        path = directory.path / name
+        path.parent.mkdir(exist_ok=True)
+        write_atomic(path, content)
+
+
+def default_jobs(experiment: Experiment, cells: int) -> int:
+    """Runs on the real clock would make each other late."""
+    if experiment.backend != "sim":
+        return 1
     return max(1, min(len(os.sched_getaffinity(0)), cells))

@@ -30,8 +30,9 @@ def host_facts() -> dict[str, Any]:
 
 
 def checksums(directory: Path) -> dict[str, str]:
-    """SHA-256 of every telemetry segment and ground-truth file, by path within the run directory."""
-    files = [path for part in ("nodes", "radio") for path in (directory / part).rglob("*") if path.is_file()]
+    """SHA-256 of every telemetry segment, ground-truth and trace file, by path within the run directory."""
+    parts = ("nodes", "radio", "mobility")
+    files = [path for part in parts for path in (directory / part).rglob("*") if path.is_file()]
     return {str(path.relative_to(directory)): _sha256(path) for path in sorted(files)}
 
 

@@ -227,7 +227,8 @@ class Run:
     async def _judge(self, history: list[PhaseResult]) -> Verdict:
         self._observe(Phase.VERDICT, 0.0)
         completeness, sums = await asyncio.to_thread(self._examine)
-        verdict = judge_run(history, completeness)
+        doubts = self._backend.doubts() if self._backend is not None else ()
+        verdict = judge_run(history, completeness, doubts)
         finished = datetime.now(UTC).isoformat(timespec="milliseconds")
         if self._manifest:
             write_json(self._directory.manifest, {**self._manifest, "finished": finished, "files": sums})

@@ -72,6 +72,11 @@ class RunDirectory:
         return self.path / "sweep.json"
 
     @property
+    def network(self) -> Path:
+        """Only for a network without a run (`rove up`), while it is up: who is where."""
+        return self.path / "network.json"
+
+    @property
     def temporary(self) -> Path:
         """The only place where a run keeps what must not outlive it."""
         return self.path / "tmp"

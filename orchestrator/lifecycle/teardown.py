@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from orchestrator.backends import remains
 from orchestrator.lifecycle import journal as journals
 from orchestrator.lifecycle import processes
 from orchestrator.lifecycle.files import parse_lines, write_json
@@ -92,6 +93,8 @@ def tear_down(directory: RunDirectory, stopped: bool = False) -> Removal:
     if journal is None:
         return Removal(directory.id, stopped, left=[f"{directory.journal} is locked by a living process"])
     ended = processes.end(processes.marked(directory.id, directory.path), KILL_GRACE_S)
+    for kind in _kinds(directory):
+        kind.remove(directory.id, directory.path)
     paths = directory.remove_temporary()
     judged = not directory.verdict.exists()
     if judged:
@@ -122,4 +125,11 @@ def remove_abandoned_tables(root: Path) -> list[Path]:
 def _traces(directory: RunDirectory) -> list[str]:
     """The proof: a fresh look for anything of the run that should be gone."""
     alive = [f"process {process.pid}" for process in processes.marked(directory.id, directory.path)]
-    return alive + [str(path) for path in directory.temporary_paths()]
+    remaining = [what for kind in _kinds(directory) for what in kind.find(directory.id, directory.path)]
+    return list(dict.fromkeys([*alive, *remaining, *map(str, directory.temporary_paths())]))
+
+
+def _kinds(directory: RunDirectory) -> list[remains.Kind]:
+    """What the run meant to create, as far as it takes more than ending processes to remove it."""
+    intended = dict.fromkeys(entry.get("kind") for entry in journals.read(directory.journal))
+    return [kind for name, kind in remains.KINDS.items() if name in intended]

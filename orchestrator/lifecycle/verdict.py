@@ -56,12 +56,16 @@ def worst(judgements: Sequence[Judgement]) -> Judgement:
     return max(judgements, key=order.index, default=Judgement.VALID)
 
 
-def judge_run(history: Sequence[PhaseResult], completeness: Mapping[str, Completeness]) -> Verdict:
+def judge_run(
+    history: Sequence[PhaseResult], completeness: Mapping[str, Completeness], doubts: Sequence[str] = ()
+) -> Verdict:
+    """``doubts`` are the backend's own: it knows best if it was too slow, or its clocks were off."""
     findings = [finding for result in history if (finding := _phase_finding(result))]
     if was_cut_short(history):
         findings.append((Judgement.INVALID, INTERRUPTED))
     if any(result.phase is Phase.UP and result.passed for result in history):
         findings.extend((Judgement.INVALID, reason) for reason in _telemetry_flaws(completeness))
+    findings.extend((Judgement.INVALID, doubt) for doubt in doubts)
     return Verdict(
         verdict=worst([judgement for judgement, _ in findings]),
         reasons=tuple(reason for _, reason in findings),

@@ -41,6 +41,16 @@ class Trace:
             return path[-1].x, path[-1].y
         return between(path[after - 1], path[after], t)
 
+    def until(self, end: float) -> "Trace":
+        """The same motion up to ``end`` and not beyond."""
+        return Trace({node: self._cut(node, end) for node in self.paths})
+
+    def _cut(self, node: str, end: float) -> Path:
+        path = self.paths[node]
+        if path[-1].t <= end:
+            return path
+        return (*(w for w in path if w.t < end), Waypoint(end, *self.position(node, end)))
+
 
 def between(a: Waypoint, b: Waypoint, t: float) -> Position:
     """Where a node is at ``t`` on its straight way from ``a`` to ``b``."""

@@ -1,6 +1,7 @@
 """What reading any trace file needs: errors that name file and line, checked numbers, names for nodes."""
 
 import gzip
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -11,13 +12,15 @@ from orchestrator.mobility.trace import Area, Path, Position, Trace
 
 BORDER_ROUNDING_M = 1e-6
 """How far outside the area a position may lie: rounding by the tool that wrote the file."""
+MOST_BYTES = 100_000_000
+"""Of a file, decompressed: what fits into memory as waypoints."""
 
 
 class TraceError(BadInput):
     """A trace file cannot be used; ``line`` counts from 1 and is None where the whole file is meant."""
 
-    def __init__(self, file: str, line: int | None, message: str) -> None:
-        self.file, self.line, self.message = file, line, message
+    def __init__(self, file: str, line: int | None, message: str, hint: str = "") -> None:
+        self.file, self.line, self.message, self.hint = file, line, message, hint
         super().__init__(f"{file}:{line}: {message}" if line is not None else f"{file}: {message}")
 
 
@@ -28,8 +31,8 @@ class Place:
     file: str
     line: int | None = None
 
-    def error(self, message: str) -> TraceError:
-        return TraceError(self.file, self.line, message)
+    def error(self, message: str, hint: str = "") -> TraceError:
+        return TraceError(self.file, self.line, message, hint)
 
     def number(self, token: str, what: str) -> float:
         try:
@@ -47,7 +50,8 @@ class Place:
                 if not -BORDER_ROUNDING_M <= at <= side + BORDER_ROUNDING_M:
                     raise self.error(
                         f"position ({position[0]:g}, {position[1]:g}) lies outside the area "
-                        f"of {area[0]:g} m × {area[1]:g} m"
+                        f"of {area[0]:g} m × {area[1]:g} m",
+                        "the area starts at (0, 0): make it larger, or shift the trace into it",
                     )
         return position
 
@@ -55,20 +59,30 @@ class Place:
 def read_text(file: FilePath) -> str:
     """The file's text, decompressed if its name ends in .gz."""
     try:
-        data = file.read_bytes()
-        return (gzip.decompress(data) if file.suffix == ".gz" else data).decode()
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+        with gzip.open(file) if _is_compressed(file) else file.open("rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise TraceError(str(file), None, f"larger than {MOST_BYTES / 1e6:g} MB, more than is read")
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise TraceError(str(file), None, f"cannot be read: byte {error.start} is not UTF-8") from None
+    except (OSError, EOFError, zlib.error) as error:
         raise TraceError(str(file), None, f"cannot be read: {error}") from None
 
 
 def write_text(file: FilePath, text: str) -> None:
     """The same text gives the same bytes, compressed or not."""
     data = text.encode()
-    file.write_bytes(gzip.compress(data, mtime=0) if file.suffix == ".gz" else data)
+    file.write_bytes(gzip.compress(data, mtime=0) if _is_compressed(file) else data)
+
+
+def _is_compressed(file: FilePath) -> bool:
+    return file.suffix.lower() == ".gz"
 
 
 def named(paths: Sequence[Path], nodes: Sequence[str], file: str) -> Trace:
     """The file's nodes, in order, under the topology's names; nodes beyond the topology's are left out."""
     if len(paths) < len(nodes):
-        raise TraceError(file, None, f"moves {len(paths)} nodes, but the topology has {len(nodes)}")
+        text = f"moves {len(paths)} nodes, but the topology has {len(nodes)}"
+        raise TraceError(file, None, text, f"use at most {len(paths)} nodes" if paths else "")
     return Trace(dict(zip(nodes, paths, strict=False)))

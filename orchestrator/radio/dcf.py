@@ -117,6 +117,31 @@ class Dcf(Air):
         events = self._events
         return min(events[0][0], self._next_access) if events else self._next_access
 
+    def next_delivery_ns(self) -> int:
+        """Before this moment nothing is delivered if nothing is offered before: NEVER if nothing waits.
+
+        For a driver to whom waking up is dear: transmissions need not be seen to start, only to end.
+        """
+        earliest = self._events[0][0] if self._events else NEVER
+        access_at, stations, air = self._access_at, self.stations, self.air
+        nodes = self._counting
+        while nodes:
+            bit = nodes & -nodes
+            nodes ^= bit
+            node = bit.bit_length() - 1
+            head = stations[node].head
+            if head is not None:
+                destination, size, _ = head
+                if destination < 0:
+                    end = access_at[node] + air.broadcast[size]
+                elif size < self._rts_from:
+                    end = access_at[node] + self._unicast_ns[size]
+                else:
+                    end = access_at[node] + air.rts
+                if end < earliest:
+                    earliest = end
+        return earliest
+
     def move(self, channel: Channel, now_ns: int) -> None:
         """Nodes have moved: go on over another channel."""
         self.place(channel)

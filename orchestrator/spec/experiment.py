@@ -165,7 +165,7 @@ class Experiment(Section):
 
     name: Name = Field(examples=["quickstart"])
     topology: Topology = Field(examples=["../topologies/rwp-25.yaml"])
-    backend: Literal["sim"] = "sim"
+    backend: Literal["sim", "netns"] = "sim"
     routing: Routing = Routing()
     query: QueryField = Field(examples=["synthetic_chain"])
     replicas: Replicas = 1

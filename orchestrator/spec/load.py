@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from orchestrator.spec.base import Section
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.problems import BadSpec, Finding, Place, Problem, shown
+from orchestrator.spec.recorded import FOLDER
 from orchestrator.spec.semantics import placement_findings
 from orchestrator.spec.sweep import expand
 from orchestrator.spec.topology import Topology
@@ -42,14 +43,14 @@ def load_topology(path: Path) -> Topology:
     document = _mapping_in(path, "a topology", Topology)
     if _looks_like_experiment(document.value):
         raise BadSpec(document.file, [Problem("", "this is an experiment, not a topology")])
-    return _topology(document)
+    return _topology(document, path)
 
 
 def load_any(path: Path) -> Loaded:
     """An experiment or a topology, whichever the file looks like."""
     document = _mapping_in(path, "an experiment or a topology", Experiment)
     if _looks_like_topology(document.value):
-        return Loaded(None, _topology(document))
+        return Loaded(None, _topology(document, path))
     experiment = _experiment(document, path)
     return Loaded(experiment, experiment.topology)
 
@@ -66,14 +67,14 @@ def _own_keys(value: dict[str, Any], model: type[Section], other: type[Section])
     return sum(key in value for key in model.model_fields if key not in other.model_fields)
 
 
-def _topology(document: Document) -> Topology:
-    topology, findings = _examined(Topology, document.value)
+def _topology(document: Document, path: Path) -> Topology:
+    topology, findings = _examined(Topology, document.value, path.parent)
     return _checked(topology, document, document.placed(findings))
 
 
 def _experiment(document: Document, path: Path) -> Experiment:
     value, problems = _with_topology(document, path)
-    experiment, findings = _examined(Experiment, value)
+    experiment, findings = _examined(Experiment, value, path.parent)
     findings = [f for f in findings if not (problems and f.at == ("topology",))]
     if experiment is not None:
         clean = not findings and not problems
@@ -130,14 +131,14 @@ def _unfit_reference(reference: str) -> tuple[str, str] | None:
     return None
 
 
-def _examined(model: type[S], document: dict[str, Any]) -> tuple[S | None, list[Finding]]:
+def _examined(model: type[S], document: dict[str, Any], folder: Path) -> tuple[S | None, list[Finding]]:
     """Validate, set aside what is wrong and validate the rest, so that one error does not hide another."""
     findings: list[Finding] = []
     removed: set[Place] = set()
     rest = copy.deepcopy(document)
     for _ in range(4):
         try:
-            return model.model_validate(rest), findings
+            return model.model_validate(rest, context={FOLDER: folder}), findings
         except ValidationError as error:
             new = [
                 f for f in findings_of(error, model, rest) if f not in findings and not _within(f.at, removed)

@@ -4,16 +4,30 @@ from collections.abc import Mapping
 from math import hypot
 
 from node_agent.model.plan import DeploymentPlan
+from orchestrator.mobility.trace import Position
 from orchestrator.planning.placement import deployment_plan
 from orchestrator.spec.experiment import Experiment, ExplicitPlacement
 from orchestrator.spec.problems import Finding, did_you_mean, listed, shown
-from orchestrator.spec.topology import Position
 
 
 def semantic_findings(experiment: Experiment) -> list[Finding]:
-    findings = placement_findings(experiment)
+    findings = placement_findings(experiment) + _backend_findings(experiment)
     # A plan exists only for what can be placed.
     return findings or reachability_findings(experiment)
+
+
+def _backend_findings(experiment: Experiment) -> list[Finding]:
+    """In namespaces a disc is where an 802.11b radio is heard; it sends at a rate that such a radio has."""
+    if experiment.backend == "sim":
+        return []
+    # Imported here: numpy comes with it, which is worth its time only where it is needed.
+    from orchestrator.radio.reception import RATES
+
+    rate = experiment.topology.radio.bandwidth / 1e6
+    if rate in RATES:
+        return []
+    text = f"{rate:g} Mb/s is not a rate of 802.11b, which is what the backend {experiment.backend} emulates"
+    return [Finding(("topology", "radio", "bandwidth"), text, "choose 1, 2, 5.5 or 11 Mb/s")]
 
 
 def placement_findings(experiment: Experiment) -> list[Finding]:

@@ -26,12 +26,14 @@ _FIXED = {
     "sweep": "a sweep cannot vary itself",
     "expect": "expectations hold for every cell",
     "topology": "vary one of its values, such as topology.nodes or topology.mobility.speed",
+    "topology.mobility.file": "write one topology and one experiment for each trace",
 }
 
 
 @dataclass(frozen=True)
 class Cell:
-    index: int
+    number: int
+    """From 1, as in the names of the runs' directories."""
     factors: dict[str, Scalar]
     """What distinguishes this cell, by path; quantities in base units."""
     experiment: Experiment
@@ -52,7 +54,7 @@ def cells(experiment: Experiment) -> tuple[Cell, ...]:
 
 def expand(experiment: Experiment) -> Expansion:
     if not experiment.sweep:
-        return Expansion((Cell(0, {}, experiment),), semantic_findings(experiment))
+        return Expansion((Cell(1, {}, experiment),), semantic_findings(experiment))
     document = {key: value for key, value in experiment.resolved().items() if key != "sweep"}
     findings = [finding for path in experiment.sweep for finding in _path_findings(path, document)]
     count = math.prod(len(values) for values in experiment.sweep.values())
@@ -78,7 +80,7 @@ def _expanded(experiment: Experiment, document: dict[str, Any]) -> Expansion:
             unusable.add(choice)
         else:
             findings = semantic_findings(cell)
-            done.append(Cell(len(looked_at), _factors(written, cell), cell))
+            done.append(Cell(len(looked_at) + 1, _factors(written, cell), cell))
         looked_at.append(choice)
         for finding in findings:
             failing.setdefault(finding, set()).add(choice)
@@ -100,8 +102,10 @@ def _written(experiment: Experiment, choice: Choice) -> dict[str, Scalar]:
 
 def _path_findings(path: str, document: dict[str, Any]) -> list[Finding]:
     at = ("sweep", path)
-    if path in _FIXED or path.split(".")[0] in ("sweep", "expect"):
-        return [Finding(at, "cannot be varied", _FIXED[path.split(".")[0]])]
+    whole = path.split(".")[0]
+    fixed = path if path in _FIXED else whole
+    if fixed in ("sweep", "expect") or path in _FIXED:
+        return [Finding(at, "cannot be varied", _FIXED[fixed])]
     known = [name for name in _paths(document) if name not in _FIXED]
     if path in known:
         return []

@@ -1,17 +1,21 @@
 """Who is there, how they move, which radio: the topology file as a value."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from orchestrator.spec.base import NAME_PATTERN, Count, Name, Section, check_name
+from orchestrator.mobility.trace import Position
+from orchestrator.mobility.trace_file import TraceError
+from orchestrator.spec.base import NAME_PATTERN, Name, Section, check_name
+from orchestrator.spec.mobility import GaussMarkov, Group, RandomWalk, RandomWaypoint, Static
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
-from orchestrator.spec.units import LENGTH, BitRate, Duration, PositiveLength, Speed
+from orchestrator.spec.recorded import RecordedTrace
+from orchestrator.spec.units import LENGTH, BitRate, Duration, PositiveLength
 
 MAX_NODES = 10_000
 _HOSTS_PER_BLOCK = 250
-
-Position = tuple[float, float]
 
 
 class Area(NamedTuple):
@@ -31,12 +35,6 @@ def _read_area(value: Any) -> Area:
         raise unusable(f"{shown(value)} is not an area", "write it like 1200 m x 1200 m or [1200 m, 1200 m]")
     side = LENGTH.positive()
     return Area(side.read(parts[0]), side.read(parts[1]))
-
-
-def _read_position(value: Any) -> Position:
-    if not isinstance(value, list | tuple) or len(value) != 2:
-        raise unusable(f"{shown(value)} is not a position", "write it like [100 m, 250 m]")
-    return LENGTH.read(value[0]), LENGTH.read(value[1])
 
 
 def _read_nodes(value: Any) -> int | tuple[str, ...]:
@@ -99,66 +97,9 @@ AreaField = Annotated[
 ]
 
 
-PositionField = Annotated[
-    Position,
-    BeforeValidator(_read_position),
-    WithJsonSchema(
-        {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["number", "string"]}},
-    ),
+Mobility = Annotated[
+    RandomWaypoint | RandomWalk | GaussMarkov | Group | Static | RecordedTrace, Field(discriminator="model")
 ]
-
-
-class RandomWaypoint(Section):
-    """Walk to a random point, pause, repeat; speed and pause are uniform in mean ± spread."""
-
-    model: Literal["random_waypoint"]
-    speed: Speed = Field(examples=["5 m/s"])
-    speed_spread: Speed = 0.0
-    pause: Duration = 0.0
-    pause_spread: Duration = 0.0
-
-    @model_validator(mode="after")
-    def _spread_within_mean(self) -> "RandomWaypoint":
-        findings = []
-        if self.speed == 0:
-            findings.append(Finding(("speed",), "0 m/s: nodes would not move", "use model: static"))
-        elif self.speed_spread > self.speed:
-            text = f"{self.speed_spread:g} m/s is more than the speed itself ({self.speed:g} m/s)"
-            findings.append(Finding(("speed_spread",), text, "speeds are drawn from speed ± speed_spread"))
-        if self.pause_spread > self.pause:
-            text = f"{self.pause_spread:g} s is more than the pause itself ({self.pause:g} s)"
-            findings.append(Finding(("pause_spread",), text, "pauses are drawn from pause ± pause_spread"))
-        if findings:
-            raise Unusable(*findings)
-        return self
-
-
-class Grid(Section):
-    """Nodes in rows from the corner (0, 0), in the order of their list."""
-
-    columns: Count
-    spacing: PositiveLength = Field(examples=["200 m"])
-
-
-class Static(Section):
-    """Nodes stay where they are put: at ``positions``, or on a ``grid``."""
-
-    model: Literal["static"]
-    positions: dict[Name, PositionField] | None = None
-    grid: Grid | None = None
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> "Static":
-        if (self.positions is None) == (self.grid is None):
-            found = "neither is given" if self.grid is None else "both are given"
-            raise unusable(
-                f"static nodes need either positions or a grid; {found}",
-                "for example grid: {columns: 5, spacing: 200 m}",
-            )
-        return self
-
-
-Mobility = Annotated[RandomWaypoint | Static, Field(discriminator="model")]
 
 
 class DiscRadio(Section):
@@ -194,8 +135,8 @@ class Topology(Section):
         }
 
     def static_positions(self) -> dict[str, Position]:
-        """Where each node stands for good; empty if nodes move."""
-        if not isinstance(self.mobility, Static):
+        """Where each node stands for good by this file; empty if nodes move or the seed scatters them."""
+        if not isinstance(self.mobility, Static) or self.mobility.scatter:
             return {}
         if self.mobility.positions is not None:
             return {node: self.mobility.positions[node] for node in self.node_names}
@@ -208,10 +149,17 @@ class Topology(Section):
 
     @model_validator(mode="after")
     def _everyone_has_a_place(self) -> "Topology":
-        if isinstance(self.mobility, Static):
-            findings = _misnamed(self.node_names, self.mobility) or _outside(self)
-            if findings:
-                raise Unusable(*findings)
+        match self.mobility:
+            case Static():
+                findings = _misnamed(self.node_names, self.mobility) or _outside(self)
+            case Group():
+                findings = _misgrouped(self.node_names, self.mobility) + _cramped(self.mobility, self.area)
+            case RecordedTrace():
+                findings = _unlike_the_trace(self, self.mobility)
+            case _:
+                findings = []
+        if findings:
+            raise Unusable(*findings)
         return self
 
 
@@ -227,9 +175,51 @@ def _misnamed(nodes: tuple[str, ...], mobility: Static) -> list[Finding]:
     ]
     without = [node for node in nodes if node not in mobility.positions]
     if without:
-        some = ", ".join(without[:5]) + (f" and {len(without) - 5} more" if len(without) > 5 else "")
-        unknown.append(Finding(at, f"no position for {some}", "every node needs one"))
+        unknown.append(Finding(at, f"no position for {_some(without)}", "every node needs one"))
     return unknown
+
+
+def _misgrouped(nodes: tuple[str, ...], mobility: Group) -> list[Finding]:
+    at = ("mobility", "groups")
+    if isinstance(mobility.groups, int):
+        fits = mobility.groups <= len(nodes)
+        return [] if fits else [Finding(at, f"{mobility.groups} groups, but only {len(nodes)} nodes")]
+    findings = []
+    known, seen = frozenset(nodes), set[str]()
+    for number, members in enumerate(mobility.groups):
+        for index, node in enumerate(members):
+            if node not in known:
+                text = f"there is no node {shown(node)}"
+                findings.append(Finding((*at, number, index), text, did_you_mean(node, nodes)))
+            elif node in seen:
+                findings.append(Finding((*at, number, index), f"{shown(node)} is in a group already"))
+            seen.add(node)
+    without = [node for node in nodes if node not in seen]
+    if without:
+        hint = "every node needs one; a group may consist of its leader alone"
+        findings.append(Finding(at, f"no group for {_some(without)}", hint))
+    return findings
+
+
+def _cramped(mobility: Group, area: Area) -> list[Finding]:
+    if 2 * mobility.radius < min(area):
+        return []
+    text = f"{mobility.radius:g} m: a group of that radius does not fit into {area}"
+    return [Finding(("mobility", "radius"), text, f"use less than {min(area) / 2:g} m, or a larger area")]
+
+
+def _unlike_the_trace(topology: Topology, mobility: RecordedTrace) -> list[Finding]:
+    try:
+        mobility.read(topology.node_names, topology.area)
+    except TraceError as error:
+        name = Path(error.file).name
+        place = name if error.line is None else f"{name}, line {error.line}"
+        return [Finding(("mobility", "file"), f"{place}: {error.message}", error.hint)]
+    return []
+
+
+def _some(nodes: Sequence[str]) -> str:
+    return ", ".join(nodes[:5]) + (f" and {len(nodes) - 5} more" if len(nodes) > 5 else "")
 
 
 def _outside(topology: Topology) -> list[Finding]:

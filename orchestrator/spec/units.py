@@ -1,6 +1,6 @@
 """Quantities as people write them (``120s``, ``36 km/h``, ``11 Mb/s``, ``-10 dBm``), held in SI base units.
 
-A bare number is taken to be in the base unit already.
+A bare number is taken to be in the base unit already. Angles are held in degrees, as people think of them.
 """
 
 import math
@@ -146,6 +146,14 @@ RATE = Quantity(
     1e6,
     above_low=True,
 )
+ANGLE = Quantity(
+    "an angle",
+    {**dict.fromkeys(("deg", "°", "degree", "degrees"), 1.0), "rad": math.degrees(1)},
+    ("90 deg", "-45°"),
+    "degrees",
+    -360,
+    360,
+)
 
 Duration = Annotated[float, DURATION]
 PositiveDuration = Annotated[float, DURATION.positive()]
@@ -156,3 +164,4 @@ BitRate = Annotated[float, BIT_RATE]
 Power = Annotated[float, POWER]
 Size = Annotated[int, SIZE]
 Rate = Annotated[float, RATE]
+Angle = Annotated[float, ANGLE]

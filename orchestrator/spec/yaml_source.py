@@ -5,7 +5,6 @@ follow the YAML 1.2 core schema: ``no`` and ``2024-01-01`` are words, only ``tru
 """
 
 import re
-import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any
 
 import yaml
 
-from orchestrator.spec.problems import BadSpec, Finding, Place, Problem, did_you_mean, dotted, shown
+from orchestrator.spec.problems import BadSpec, Finding, Place, Problem, dotted, shown
+from orchestrator.spec.source_file import Unreadable, read_bytes
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 20
@@ -70,33 +70,11 @@ def parse_document(file: str, text: str) -> Document:
 def _read_text(path: Path) -> str:
     file = str(path)
     try:
-        status = path.stat()
-        if stat.S_ISDIR(status.st_mode):
-            raise _refusal(file, "this is a folder, not a file")
-        if not stat.S_ISREG(status.st_mode):
-            raise _refusal(file, "not a regular file")
-        if status.st_size > MAX_BYTES:
-            size = f"{status.st_size / 1e6:.1f} MB"
-            raise _refusal(file, f"too large: {size}, at most 1 MB is read", "is this the right file?")
-        return path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise _refusal(file, "no such file", _neighbour(path)) from None
-    except PermissionError:
-        raise _refusal(file, "no permission to read this file") from None
-    except OSError as error:
-        raise _refusal(file, f"cannot be read: {(error.strerror or 'unknown reason').lower()}") from None
+        return read_bytes(path, MAX_BYTES).decode("utf-8-sig")
+    except Unreadable as error:
+        raise _refusal(file if file.isprintable() else shown(file), error.message, error.hint) from None
     except UnicodeDecodeError as error:
         raise _refusal(file, f"not a text file: byte {error.start} is not UTF-8") from None
-    except ValueError:
-        raise _refusal(shown(file), "not a usable file name") from None
-
-
-def _neighbour(path: Path) -> str:
-    try:
-        siblings = sorted(p.name for p in path.parent.iterdir() if p.suffix == path.suffix)
-    except OSError:
-        return ""
-    return did_you_mean(path.name, siblings)
 
 
 class _Refused(Exception):

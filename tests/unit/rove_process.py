@@ -24,9 +24,9 @@ def rove(root: Path, *arguments: str, timeout: float = PATIENCE_S) -> subprocess
     )
 
 
-def start(root: Path, file: Path, *options: str) -> subprocess.Popen[str]:
+def start(root: Path, file: Path, *options: str, run_id: str = RUN_ID) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        command("run", str(file), "--run-id", RUN_ID, *options),
+        command("run", str(file), "--run-id", run_id, *options),
         env=environment(root),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -1,7 +1,7 @@
 """A backend that does what a test tells it, and writes the telemetry that real agents would."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from node_agent.model.telemetry import AgentStart, AgentStop, QueueSample
@@ -54,6 +54,9 @@ class ScriptedBackend:
 
     async def collect(self, into: Path) -> Outcomes:
         return await self._play("collect")
+
+    def doubts(self) -> Sequence[str]:
+        return ()
 
     async def down(self) -> None:
         await self._play("down")

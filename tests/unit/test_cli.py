@@ -203,6 +203,6 @@ def test_without_a_terminal_progress_is_plain_lines(capsys: pytest.CaptureFixtur
     progress = RunProgress(Console(stderr=True), ["k=1", "k=2"], 1, 10)
     with progress.shown():
         for within in (0.0, 0.5, 1.0):
-            progress.observe(1, Phase.MEASURE, within)
-        progress.observe(1, Phase.VERDICT, 1.0)
+            progress.observe(2, Phase.MEASURE, within)
+        progress.observe(2, Phase.VERDICT, 1.0)
     assert capsys.readouterr().err == "[2/2] k=2: measure\n[2/2] k=2: verdict\n"

@@ -8,6 +8,8 @@ from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
 from orchestrator.errors import BadInput
+from orchestrator.mobility.generate import generate_trace
+from orchestrator.spec.load import load_experiment, load_topology
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = str(ROOT / "experiments/quickstart.yaml")
@@ -46,7 +48,7 @@ def test_validate_gives_problems_as_json() -> None:
 
 
 def test_plan_shows_nodes_replicas_cells_and_time() -> None:
-    result = runner.invoke(app, ["plan", QUICKSTART, "--cell", "2"])
+    result = runner.invoke(app, ["plan", QUICKSTART, "--cell", "3"])
     assert result.exit_code == 0
     for expected in (
         "25: n01",
@@ -66,7 +68,35 @@ def test_plan_as_json_places_every_cell() -> None:
     assert [len(cell["replicas"]) for cell in document["cells"]] == [4, 6, 8]
 
 
-def test_plan_of_a_cell_that_is_not_there() -> None:
-    result = runner.invoke(app, ["plan", QUICKSTART, "--cell", "3"])
+def test_plan_numbers_cells_as_run_directories_are() -> None:
+    document = json.loads(runner.invoke(app, ["plan", QUICKSTART, "--cell", "2", "--json"]).stdout)
+    assert [(cell["cell"], cell["factors"]) for cell in document["cells"]] == [(2, {"replicas": 2})]
+
+
+@pytest.mark.parametrize("name", ["out.movements", "out.movements.gz", "out.ns_movements"])
+def test_plan_writes_a_trace_that_a_topology_can_name(name: str, tmp_path: Path) -> None:
+    result = runner.invoke(app, ["plan", QUICKSTART, "--trace", str(tmp_path / name)])
+    assert result.exit_code == 0 and "Movements of cell 1 written to" in result.stdout
+    original = load_experiment(Path(QUICKSTART))
+    text = (ROOT / "topologies/rwp-25.yaml").read_text()
+    start, end = text.index("mobility:"), text.index("radio:")
+    topology = tmp_path / "topology.yaml"
+    topology.write_text(f"{text[:start]}mobility: {{model: trace, file: {name}}}\n{text[end:]}")
+    expected = generate_trace(original.topology, original.seed, 140.0)
+    read = generate_trace(load_topology(topology), 99, 140.0)
+    for t in (0.0, 33.3, 139.9):
+        for node, position in expected.at(t).items():
+            assert read.position(node, t) == pytest.approx(position, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["out.csv", "absent/out.movements"])
+def test_plan_of_a_trace_that_cannot_be_written(name: str, tmp_path: Path) -> None:
+    result = runner.invoke(app, ["plan", QUICKSTART, "--trace", str(tmp_path / name)])
     assert isinstance(result.exception, BadInput)
-    assert str(result.exception).endswith("has 3 cells, numbered from 0")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_plan_of_a_cell_that_is_not_there() -> None:
+    result = runner.invoke(app, ["plan", QUICKSTART, "--cell", "4"])
+    assert isinstance(result.exception, BadInput)
+    assert str(result.exception).endswith("has 3 cells, numbered from 1")

@@ -16,6 +16,8 @@ from orchestrator.lifecycle.invocation import Finished, Invocation
 from orchestrator.lifecycle.phases import Phase
 from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.lifecycle.verdict import Judgement
+from orchestrator.mobility.generate import generate_trace
+from orchestrator.spec.dump import to_yaml
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.load import load_experiment
 from orchestrator.spec.sweep import cells
@@ -88,8 +90,8 @@ def test_a_sound_run_leaves_everything_the_contract_names(tmp_path: Path) -> Non
     assert phases(events) == [phase for phase in Phase if phase is not Phase.VERDICT]
     assert [phase["phase"] for phase in verdict["phases"]] == phases(events)
     assert verdict["completeness"]["a"]["records"] == 4
-    assert seen[-1] == (0, Phase.VERDICT, 1.0)
-    assert (0, Phase.MEASURE, 1.0) in seen
+    assert seen[-1] == (1, Phase.VERDICT, 1.0)
+    assert (1, Phase.MEASURE, 1.0) in seen
 
 
 def test_the_run_is_locked_while_it_lasts_and_its_temporary_directory_journalled(tmp_path: Path) -> None:
@@ -229,6 +231,30 @@ def test_a_sweep_makes_member_runs_beside_its_own_directory(tmp_path: Path) -> N
     assert set(json.loads(directory.verdict.read_text())["members"].values()) == {"valid"}
     for run in (directory, *directory.members()):
         assert journals.is_closed(journals.read(run.journal))
+
+
+def test_a_run_takes_its_trace_along(tmp_path: Path) -> None:
+    trace = tmp_path / "walk.movements"
+    trace.write_text("0 0 0 10 100 0\n" + "0 100 50\n" * 4)
+    (tmp_path / "walk.params").write_text("nn=5\n")
+    file = tmp_path / "walk.yaml"
+    topology = load_experiment(LINE).resolved()["topology"]
+    mobility = {"model": "trace", "file": "walk.movements"}
+    document = {**load_experiment(LINE).resolved(), "topology": {**topology, "mobility": mobility}}
+    file.write_text(to_yaml({**document, "sweep": {"seed": [1, 2]}}))
+    original = load_experiment(file)
+    second = cells(original)[1].experiment
+    finished = perform(tmp_path / "runs", Stage(), original)
+    for gone in (trace, tmp_path / "walk.params"):
+        gone.unlink()
+    assert load_experiment(tmp_path / "runs/line/r1/spec.yaml") == original
+    run = finished.runs[1].directory
+    again = load_experiment(run.spec)
+    assert again == second
+    assert generate_trace(again.topology, 1, 10.0).position("a", 5.0) == (50.0, 0.0)
+    assert "mobility/walk.movements" in json.loads(run.manifest.read_text())["files"]
+    (run.path / "mobility/walk.movements").write_text("0 7 7\n" * 5)
+    assert load_experiment(run.spec) != again
 
 
 def test_no_more_runs_at_a_time_than_jobs(tmp_path: Path) -> None:

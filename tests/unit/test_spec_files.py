@@ -13,10 +13,11 @@ from orchestrator.spec.dataflow import find_cycle
 from orchestrator.spec.dump import to_yaml
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.load import load_any, load_experiment, load_topology
+from orchestrator.spec.mobility import RandomWaypoint
 from orchestrator.spec.problems import BadSpec
 from orchestrator.spec.schema import schema_files
 from orchestrator.spec.sweep import cells
-from orchestrator.spec.topology import Area, RandomWaypoint, Topology
+from orchestrator.spec.topology import Area, Topology
 from orchestrator.spec.yaml_source import parse_document
 from tests.unit.specs import experiment, topology
 

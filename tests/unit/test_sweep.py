@@ -13,7 +13,7 @@ from tests.unit.specs import experiment
 
 def test_without_a_sweep_there_is_one_cell() -> None:
     (cell,) = cells(experiment())
-    assert (cell.index, cell.factors, cell.experiment) == (0, {}, experiment())
+    assert (cell.number, cell.factors, cell.experiment) == (1, {}, experiment())
 
 
 def test_cells_are_the_product_in_the_order_of_the_file() -> None:
@@ -24,7 +24,7 @@ def test_cells_are_the_product_in_the_order_of_the_file() -> None:
         {"replicas": 1, "topology.mobility.speed": 10.0},
         {"replicas": 1, "topology.mobility.speed": 1.0},
     ]
-    assert [cell.index for cell in found] == [0, 1, 2, 3]
+    assert [cell.number for cell in found] == [1, 2, 3, 4]
     assert all(not cell.experiment.sweep for cell in found)
 
 

@@ -121,9 +121,10 @@ def test_a_living_run_is_asked_to_stop_and_lets_go(tmp_path: Path, spawn: Spawn)
         "import pathlib, signal, sys\n"
         "from orchestrator.lifecycle.journal import Journal\n"
         "with Journal.create(pathlib.Path(sys.argv[1])):\n"
-        "    signal.signal(signal.SIGINT, lambda *_: print('asked', flush=True))\n"
+        "    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\n"
         "    print('up', flush=True)\n"
-        "    signal.pause()\n"
+        "    signal.sigwait([signal.SIGINT])\n"
+        "    print('asked', flush=True)\n"
     )
     process = spawn(sys.executable, "-c", program, str(run.journal))
     assert process.stdout is not None and process.stdout.readline() == b"up\n"

@@ -6,13 +6,14 @@ A socket stays in the namespace in which it was opened, so one thread can speak 
 import os
 import socket
 import struct
+from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 RTM_NEWLINK, RTM_GETLINK = 16, 18
 RTM_NEWADDR = 20
-RTM_NEWROUTE = 24
+RTM_NEWROUTE, RTM_DELROUTE = 24, 25
 RTM_NEWNEIGH = 28
 RTM_NEWNSID, RTM_DELNSID = 88, 89
 GROUP_NSID = 28
@@ -20,7 +21,7 @@ GROUP_NSID = 28
 _NETLINK_ROUTE = 0
 _SOL_NETLINK = 270
 _ADD_MEMBERSHIP = 1
-_REQUEST, _ACK, _EXCLUSIVE, _CREATE = 0x1, 0x4, 0x200, 0x400
+_REQUEST, _ACK, _REPLACE, _EXCLUSIVE, _CREATE = 0x1, 0x4, 0x100, 0x200, 0x400
 _ERROR = 2
 _NESTED = 0x8000
 
@@ -33,12 +34,25 @@ _NDA_DST, _NDA_LLADDR = 1, 2
 _NETNSA_NSID, _NETNSA_FD = 1, 3
 _UP = 1
 _PERMANENT = 0x80
-_MAIN_TABLE, _BOOT, _UNIVERSE, _LINK, _UNICAST = 254, 3, 0, 253, 1
+_MAIN_TABLE, _BOOT, _UNIVERSE, _LINK, _NOWHERE, _UNICAST = 254, 3, 0, 253, 255, 1
+_ONLINK = 4
+
+ROUTE_PROTOCOL = 82
+"""Who installed it: `ip route` shows ``proto 82`` on the routes that we keep up to date."""
 
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
 _LINK_MESSAGE = struct.Struct("=BxHiII")
 _REPLY_SIZE = 1 << 16
+_TOGETHER = 500
+
+
+class Order(NamedTuple):
+    """One request of many."""
+
+    kind: int
+    flags: int
+    body: bytes
 
 
 def attribute(kind: int, payload: bytes) -> bytes:
@@ -126,6 +140,24 @@ def new_route(destination: IPv4Network, via: IPv4Address | None, link: int) -> b
     return head + attribute(_RTA_DST, destination.network_address.packed) + gateway + _number(_RTA_OIF, link)
 
 
+def _host_route(destination: IPv4Address, scope: int, flags: int) -> bytes:
+    head = struct.pack(
+        "=BBBBBBBBI", socket.AF_INET, 32, 0, 0, _MAIN_TABLE, ROUTE_PROTOCOL, scope, _UNICAST, flags
+    )
+    return head + attribute(_RTA_DST, destination.packed)
+
+
+def set_host_route(destination: IPv4Address, via: IPv4Address | None, link: int) -> Order:
+    """To one host, over a neighbour or (None) directly; takes the place of the route there was."""
+    body = _host_route(destination, _LINK if via is None else _UNIVERSE, 0 if via is None else _ONLINK)
+    gateway = b"" if via is None else attribute(_RTA_GATEWAY, via.packed)
+    return Order(RTM_NEWROUTE, _CREATE | _REPLACE, body + gateway + _number(_RTA_OIF, link))
+
+
+def remove_host_route(destination: IPv4Address) -> Order:
+    return Order(RTM_DELROUTE, 0, _host_route(destination, _NOWHERE, 0))
+
+
 def new_neighbour(link: int, address: IPv4Address, mac: str) -> bytes:
     head = struct.pack("=BxxxiHBB", socket.AF_INET, link, _PERMANENT, 0, 0)
     return head + attribute(_NDA_DST, address.packed) + attribute(_NDA_LLADDR, mac_bytes(mac))
@@ -151,6 +183,30 @@ class Netlink:
 
     def change(self, kind: int, body: bytes) -> None:
         self._ask(kind, _ACK, body)
+
+    def carry_out(self, orders: Sequence[Order]) -> list[OSError]:
+        """All of them with few system calls; says which errors there were, and stops for none."""
+        refused: list[OSError] = []
+        for start in range(0, len(orders), _TOGETHER):
+            refused += self._carry_out(orders[start : start + _TOGETHER])
+        return refused
+
+    def _carry_out(self, orders: Sequence[Order]) -> list[OSError]:
+        """Only the last is acknowledged; of the others only errors are reported, and all before that."""
+        last = len(orders)
+        messages = []
+        for number, (kind, flags, body) in enumerate(orders, start=1):
+            asked = _REQUEST | flags | (_ACK if number == last else 0)
+            messages.append(_HEADER.pack(_HEADER.size + len(body), kind, asked, number, 0) + body)
+        self._socket.send(b"".join(messages))
+        refused = []
+        while True:
+            data = self._socket.recv(_REPLY_SIZE)
+            _, _, _, answered, _ = _HEADER.unpack_from(data)
+            if error := -struct.unpack_from("=i", data, _HEADER.size)[0]:
+                refused.append(OSError(error, os.strerror(error)))
+            if answered == last:
+                return refused
 
     def link_index(self, name: str) -> int:
         index: int = _LINK_MESSAGE.unpack_from(self._get_link(name))[2]

@@ -15,6 +15,9 @@ from orchestrator.backends.netns.obituary import Obituary
 from orchestrator.errors import BadInput
 from orchestrator.lifecycle import processes
 
+JOURNAL_KIND = "network"
+"""What a run's journal calls the intent to build one: teardown looks for it."""
+
 _GRACE_S = 1.0
 
 
@@ -24,6 +27,9 @@ class Leftover:
 
     kind: str
     what: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.what}"
 
 
 def up(layout: Layout, mark: Mark, directory: Path = names.HOST_NAMES) -> Descriptors:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import msgspec
 from orchestrator.backends.base import Outcomes, Progress
 from orchestrator.backends.sim.protocol import Command, Reply
 from orchestrator.errors import RoveError
+from orchestrator.lifecycle import processes
 from orchestrator.lifecycle.journal import Journal
 
 GRACE_S = 5.0
@@ -49,7 +51,7 @@ class SimBackend:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=stderr,
-                env={**os.environ, "ROVE_RUN": self._run_id},
+                env={**os.environ, **processes.mark(self._run_id, self._directory)},
                 start_new_session=True,
             )
         self._journal.done(intent, pid=self._process.pid)
@@ -72,6 +74,9 @@ class SimBackend:
     async def collect(self, into: Path) -> Outcomes:
         """The simulator writes in place; what is left to say is which nodes left telemetry."""
         return await self._ask("collect")
+
+    def doubts(self) -> Sequence[str]:
+        return ()  # virtual time is never late
 
     async def down(self) -> None:
         process = self._process

@@ -11,10 +11,11 @@ from node_agent.virtual.loop import VirtualLoop
 from node_agent.virtual.port import VirtualPort
 from node_agent.virtual.segment import StreamConfig
 from orchestrator.backends.base import NodeOutcome, Status
-from orchestrator.backends.sim.truth import GroundTruth, TruthRecorder
+from orchestrator.backends.sim.truth import GroundTruth
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.planning.placement import deployment_plan
 from orchestrator.radio.disc import DiscRadio
+from orchestrator.radio.truth import TruthRecorder
 from orchestrator.spec.experiment import Experiment
 
 TICK_NS = 100_000_000

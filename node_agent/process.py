@@ -1,0 +1,100 @@
+"""An agent as a process of its own: ``python -m node_agent --config FILE``.
+
+Its owner speaks to it over standard input and output. It stops in order when told to, on SIGTERM, and when
+its owner is gone.
+"""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from node_agent.agent import Agent, AgentConfig, BadConfig
+from node_agent.control import ControlledAgent
+from node_agent.control_lines import encode, open_standard_streams, serve
+from node_agent.linkstate.base import LinkState
+from node_agent.linkstate.told import ToldLinkState
+from node_agent.os_port import OsPort
+from node_agent.telemetry.segment_log import LogError, SegmentLog
+
+LINK_STATES: dict[str, Callable[[], LinkState]] = {"told": ToldLinkState}
+EXIT_FAILED = 1
+EXIT_BAD_CONFIG = 2
+_LAST_WORDS_S = 2.0
+
+
+class ProcessConfig(Struct, frozen=True):
+    """What an agent's process needs besides the agent's own configuration: where it is, where it writes.
+
+    ``host`` is the address that other agents reach it at, ``segments`` the directory of its telemetry.
+    """
+
+    agent: AgentConfig
+    host: str
+    segments: str
+    link_state: str = "told"
+    seed: int | None = None
+
+
+def run(config: str) -> int:
+    """The exit status: 0 if the agent stopped in order, 1 if it failed, 2 if it cannot run like this."""
+    try:
+        read = msgspec.json.decode(Path(config).read_bytes(), type=ProcessConfig)
+        if read.link_state not in LINK_STATES:
+            raise BadConfig(f"there is no link state {read.link_state!r}: {', '.join(LINK_STATES)}")
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(_live(read))
+    except (OSError, msgspec.DecodeError, BadConfig, LogError) as error:
+        print(f"{config}: {error}", file=sys.stderr)
+        return EXIT_BAD_CONFIG
+
+
+async def _live(config: ProcessConfig) -> int:
+    port = OsPort(config.host, config.seed)
+    link_state = LINK_STATES[config.link_state]()
+    log = SegmentLog(Path(config.segments), config.agent.run, config.agent.node, port.now_ns)
+    agent = Agent(config.agent, port, link_state, log)
+    told = link_state if isinstance(link_state, ToldLinkState) else None
+    controlled = ControlledAgent(agent, port, told)
+    signalled = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, signalled.set)
+    reader, writer = await open_standard_streams()
+    served = asyncio.create_task(serve(reader, writer, controlled.obey, controlled.reject))
+    failed = asyncio.create_task(agent.wait_failed())
+    asked = asyncio.create_task(signalled.wait())
+    await asyncio.wait([served, failed, asked], return_when=asyncio.FIRST_COMPLETED)
+    for task in (served, failed, asked):
+        task.cancel()
+    reason = "asked by a signal"
+    try:
+        if served.done():
+            reason = served.result()
+    finally:
+        await agent.stop(reason)
+    if agent.failure is not None:
+        print(agent.failure, file=sys.stderr)
+        writer.write(encode(controlled.report()))
+    await _close(writer)
+    return 0 if agent.failure is None else EXIT_FAILED
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    try:
+        async with asyncio.timeout(_LAST_WORDS_S):
+            await writer.wait_closed()
+    except (TimeoutError, ConnectionError):
+        pass  # nobody listens any more
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:  # not to be had everywhere that an agent runs
+        return None
+    return uvloop.new_event_loop

@@ -1,0 +1,99 @@
+"""The owner's end of an agent's control stream, whatever carries it: a socket, an SSH channel."""
+
+import asyncio
+from contextlib import suppress
+
+import msgspec
+
+from node_agent.control import AnyCommand, Report, Request
+from node_agent.control_lines import encode
+from orchestrator.errors import RoveError
+
+
+class AgentLost(RoveError):
+    """The agent did not answer, or its end of the control stream is closed."""
+
+
+def news(command: AnyCommand) -> bytes:
+    """A request that wants no answer, ready to be told to many agents."""
+    return encode(Request(command))
+
+
+class AgentChannel:
+    """Close it: an agent whose control is closed stops by itself."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.failure = ""
+        """Why the agent failed, if it said so."""
+        self._reader = reader
+        self._writer = writer
+        self._last_id = 0
+        self._asked: dict[int, asyncio.Future[Report]] = {}
+        self._latest: bytes | None = None
+        self._news = asyncio.Event()
+        self._lost = ""
+        self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._pass_on())]
+
+    async def ask(self, command: AnyCommand, timeout: float) -> Report:
+        """Raises AgentLost if there is no answer, or if the answer is that it cannot be done."""
+        if self._lost:
+            raise AgentLost(self._lost)
+        self._last_id += 1
+        number = self._last_id
+        answer: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
+        self._asked[number] = answer
+        try:
+            async with asyncio.timeout(timeout):
+                self._writer.write(encode(Request(command, number)))
+                await self._writer.drain()
+                report = await answer
+        except TimeoutError as error:
+            raise AgentLost(f"no answer within {timeout:g} s") from error
+        except ConnectionError as error:
+            raise AgentLost(f"control lost: {error}") from error
+        finally:
+            del self._asked[number]
+        if report.error or report.failure:
+            raise AgentLost(report.error or report.failure)
+        return report
+
+    def tell_latest(self, line: bytes) -> None:
+        """Pass ``line`` on when the agent is ready to read it, unless a newer one comes before that."""
+        self._latest = line
+        self._news.set()
+
+    async def close(self) -> None:
+        """May be repeated."""
+        self._lose("control closed")
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.wait(self._tasks)
+        self._writer.close()
+        with suppress(ConnectionError):
+            await self._writer.wait_closed()
+
+    async def _listen(self) -> None:
+        try:
+            while line := await self._reader.readline():
+                report = msgspec.json.decode(line, type=Report)
+                self.failure = self.failure or report.failure
+                if (asked := self._asked.get(report.id)) and not asked.done():
+                    asked.set_result(report)
+        except (ConnectionError, ValueError) as error:
+            self._lose(f"control lost: {error}")
+        self._lose(self.failure or "the agent closed its control")
+
+    async def _pass_on(self) -> None:
+        with suppress(ConnectionError):
+            while await self._news.wait():
+                self._news.clear()
+                if self._latest is not None:
+                    self._writer.write(self._latest)
+                    self._latest = None
+                    await self._writer.drain()
+
+    def _lose(self, reason: str) -> None:
+        self._lost = self._lost or reason
+        for asked in self._asked.values():
+            if not asked.done():
+                asked.set_exception(AgentLost(self._lost))

@@ -1,0 +1,158 @@
+"""A topology on this machine: nodes as namespaces, the radio between them, routes that follow the true links.
+
+With agents on it, it is a run; without, a network for people to use by hand.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv4Interface
+from pathlib import Path
+
+from node_agent.model.cost_graph import CostGraph
+from orchestrator.backends.netns import executor, names, network
+from orchestrator.backends.netns.errors import NetworkError
+from orchestrator.backends.netns.executor import Descriptors
+from orchestrator.backends.netns.layout import Layout, RadioEnd, numbered
+from orchestrator.backends.netns.marks import Mark
+from orchestrator.backends.netns.routes import Routes
+from orchestrator.lifecycle.journal import Journal
+from orchestrator.mobility.generate import generate_trace
+from orchestrator.radio.realtime.client import RadioProcess
+from orchestrator.radio.realtime.config import RadioChoice, RadioConfig, radio_config
+from orchestrator.radio.settings import Mac
+from orchestrator.radio.truth import Links, true_costs
+from orchestrator.spec.topology import Topology
+
+DOWN_S = 15.0
+OnCosts = Callable[[CostGraph], None]
+
+
+def layout_of(topology: Topology) -> Layout:
+    """Every node alone in its network: who can be reached, and over whom, is for routing to say."""
+    layout = numbered(topology.node_names)
+    hosts = topology.addresses()
+    nodes = tuple(replace(node, radio=IPv4Interface(f"{hosts[node.name]}/32")) for node in layout.nodes)
+    usable = os.access(executor.TUN_DEVICE, os.R_OK | os.W_OK)
+    # Permanent neighbours: a lost ARP request would delay a first packet by a second, in one run and not
+    # in the next.
+    return replace(
+        layout,
+        nodes=nodes,
+        static_neighbours=True,
+        radio_end=RadioEnd.TAP if usable else RadioEnd.PACKET,
+    )
+
+
+class Emulation:
+    def __init__(
+        self, topology: Topology, seed: int, seconds: float, mark: Mark, journal: Journal, on_costs: OnCosts
+    ) -> None:
+        """Nodes move for ``seconds``; after that they stay where they are."""
+        self.layout = layout_of(topology)
+        self.doubts: tuple[str, ...] = ()
+        """Why the numbers must not be used; complete once the radio has stopped."""
+        self._topology = topology
+        self._seed = seed
+        self._seconds = seconds
+        self._mark = mark
+        self._journal = journal
+        self._on_costs = on_costs
+        self._hosts = {node.name: node.radio.ip for node in self.layout.nodes}
+        self._intended = False
+        self._building: asyncio.Future[None] | None = None
+        self._ends: Descriptors = {}
+        self._routes: Routes | None = None
+        self._air: RadioProcess | None = None
+        self._links: Links | None = None
+        self._broken: Exception | None = None
+
+    @property
+    def hosts(self) -> dict[str, IPv4Address]:
+        """Where each node is reached over the radio."""
+        return dict(self._hosts)
+
+    def namespace(self, node: str) -> Path:
+        return names.HOST_NAMES / self._mark.namespace(node)
+
+    async def up(self) -> None:
+        await self._build()
+        config = self._radio_config()
+        intent = self._journal.intend("process", mark=self._mark.run_id, what="radio")
+        self._air = RadioProcess(on_links=self._follow)
+        await self._air.start(config, self._ends)
+        self._journal.done(intent, pid=self._air.pid)
+        self._close_ends()
+
+    def check(self) -> None:
+        """Raises if the network is no longer what it should be."""
+        if self._broken is not None:
+            raise NetworkError(f"the network broke: {self._broken}") from self._broken
+        if self._air is not None:
+            self._air.check()
+
+    async def stop_radio(self) -> None:
+        """The air goes silent, and says how well it did. May be repeated."""
+        air, self._air = self._air, None
+        if air is not None:
+            report = await air.stop()
+            self.doubts = tuple(report.problems)
+
+    async def down(self) -> None:
+        """Everything goes, by its mark alone; raises NetworkError if the proof fails. May be repeated."""
+        if self._building is not None:
+            await asyncio.wait([self._building])
+        try:
+            with suppress(Exception):  # whatever ails it, it ends below
+                await self.stop_radio()
+        finally:
+            if self._routes is not None:
+                self._routes.close()
+            self._close_ends()
+            left = await asyncio.to_thread(network.down, self._mark, timeout=DOWN_S) if self._intended else []
+        if left:
+            raise NetworkError(f"still there: {', '.join(map(str, left))}")
+
+    async def _build(self) -> None:
+        intent = self._journal.intend(network.JOURNAL_KIND, mark=self._mark.run_id)
+        self._intended = True
+        # A thread cannot be cancelled: whoever cancels us finds what it made in ``_ends``.
+        self._building = asyncio.ensure_future(asyncio.to_thread(self._build_now))
+        await asyncio.shield(self._building)
+        self._journal.done(intent, namespaces=len(self.layout.nodes) + 1)
+
+    def _build_now(self) -> None:
+        self._ends = network.up(self.layout, self._mark)
+        self._routes = Routes({node: self.namespace(node) for node in self._hosts}, self._hosts)
+
+    def _radio_config(self) -> RadioConfig:
+        trace = generate_trace(self._topology, self._seed, self._seconds)
+        radio = self._topology.radio
+        rate = radio.bandwidth / 1e6
+        return radio_config(
+            self._mark,
+            self.layout,
+            trace,
+            RadioChoice("ns3-range", {"range_m": radio.range}),
+            Mac(unicast_rate=rate, broadcast_rate=rate, control_rate=rate),
+            self._seed,
+        )
+
+    def _follow(self, links: Links) -> None:
+        if links == self._links or self._broken is not None or self._routes is None:
+            return
+        self._links = links
+        try:
+            self._routes.install(links)
+        except (OSError, NetworkError) as error:
+            self._broken = error
+            return
+        self._on_costs(true_costs(links, time.time_ns()))
+
+    def _close_ends(self) -> None:
+        ends, self._ends = self._ends, {}
+        for descriptor in ends.values():
+            os.close(descriptor)

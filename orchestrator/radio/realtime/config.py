@@ -1,0 +1,107 @@
+"""What the radio process is told: who is on the air, where they are over time, and which radio they have."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from orchestrator.backends.netns.layout import Layout
+from orchestrator.backends.netns.marks import Mark
+from orchestrator.errors import BadInput
+from orchestrator.mobility.trace import Trace, Waypoint
+from orchestrator.radio.presets import DEFAULT_PRESET, PRESETS, radio_preset
+from orchestrator.radio.settings import Mac, Radio
+
+
+class RadioChoice(Struct, frozen=True):
+    """A preset, the arguments it takes (range, antenna height), and fields of ``Radio`` to be different."""
+
+    preset: str = DEFAULT_PRESET
+    arguments: dict[str, float] = {}
+    overrides: dict[str, float | None] = {}
+
+    def radio(self) -> Radio:
+        radio = radio_preset(self.preset) if not self.arguments else self._built()
+        try:
+            return replace(radio, **self.overrides)  # type: ignore[arg-type]
+        except TypeError as error:
+            raise BadInput(f"radio {self.preset}: {error}") from None
+
+    def _built(self) -> Radio:
+        radio_preset(self.preset)  # complains about an unknown name
+        build: Any = PRESETS[self.preset]
+        try:
+            radio: Radio = build(**self.arguments)
+        except TypeError as error:
+            raise BadInput(f"radio {self.preset}: {error}") from None
+        return radio
+
+
+class RadioConfig(Struct, frozen=True):
+    run_id: str
+    directory: str
+    """The run's; ground truth and lateness go to ``radio/`` in it."""
+    addresses: dict[str, str]
+    """Each node's hardware address. Their order numbers the nodes."""
+    trace: dict[str, tuple[Waypoint, ...]]
+    radio: RadioChoice = RadioChoice()
+    mac: Mac = Mac()
+    seed: int = 1
+    origin_ns: int | None = None
+    """Model time 0 on this machine's monotonic clock; None: the moment the air is up."""
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return tuple(self.addresses)
+
+    @property
+    def place(self) -> Path:
+        return Path(self.directory) / "radio"
+
+    @property
+    def mark(self) -> Mark:
+        return Mark(self.run_id, Path(self.directory))
+
+    def check(self) -> None:
+        """Everything that can be wrong with it, before anything is started."""
+        self.radio.radio()
+        if not self.addresses:
+            raise BadInput("the air needs at least one node")
+        for node, address in self.addresses.items():
+            hardware_address(address)
+            path = self.trace.get(node)
+            if not path:
+                raise BadInput(f"the mobility trace has no path for {node}")
+            if not all(map(isfinite, (number for waypoint in path for number in waypoint))):
+                raise BadInput(f"{node}: every waypoint must be three finite numbers")
+        if len({hardware_address(address) for address in self.addresses.values()}) < len(self.addresses):
+            raise BadInput("two nodes have the same hardware address")
+
+
+def radio_config(
+    mark: Mark, layout: Layout, trace: Trace, radio: RadioChoice, mac: Mac, seed: int
+) -> RadioConfig:
+    """The air for a network that was built from ``layout``."""
+    paths: Mapping[str, tuple[Waypoint, ...]] = trace.paths
+    return RadioConfig(
+        run_id=mark.run_id,
+        directory=str(mark.directory),
+        addresses={node.name: node.mac for node in layout.nodes},
+        trace={node.name: paths[node.name] for node in layout.nodes if node.name in paths},
+        radio=radio,
+        mac=mac,
+        seed=seed,
+    )
+
+
+def hardware_address(text: str) -> bytes:
+    try:
+        address = bytes.fromhex(text.replace(":", ""))
+    except ValueError:
+        address = b""
+    if len(address) != 6 or address[0] & 1:
+        raise BadInput(f"{text!r} is not a hardware address of a single node")
+    return address

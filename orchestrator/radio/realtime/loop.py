@@ -1,0 +1,182 @@
+"""The real-time loop: frames from TAP devices into the modelled medium and out of it, gated by the clock.
+
+The medium lives in model time. The wall clock only says how far it may run, so an event that is carried out
+late does not shift later ones. Of each node's frames only the first is read; the rest wait in the kernel's
+ring, which is the MAC's queue and drops what does not fit.
+"""
+
+import os
+import random
+import select
+import time
+from collections.abc import Callable, Sequence
+
+from orchestrator.radio.channel import Channel
+from orchestrator.radio.dcf import Dcf, Deliver, Pull
+from orchestrator.radio.realtime import shared
+from orchestrator.radio.realtime.lateness import (
+    BINS,
+    COARSE_SHIFT,
+    EARLY_NS,
+    FINE_BINS,
+    FINE_SHIFT,
+    LIMIT_NS,
+)
+from orchestrator.radio.realtime.shared import Shared
+from orchestrator.radio.settings import Mac
+from orchestrator.radio.station import EVERYONE, Outgoing
+
+TICK_NS = 100_000_000
+"""How often nodes move."""
+
+_PUBLISH_TICKS = 10
+# To sleep and be woken costs as much processor time as this, so shorter waits are spent polling.
+_SPIN_NS = 40_000
+# A loop that is late looks at new arrivals at least this often, in model time.
+_STEP_NS = 10_000_000
+_RETRY_NS = 1_000_000
+_LARGEST_READ = 2048
+_ARMED = select.EPOLLIN | select.EPOLLONESHOT
+
+
+class AirLoop:
+    """``descriptors`` and ``addresses`` by node; model time 0 is ``origin_ns`` on ``clock``."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        mac: Mac,
+        rng: random.Random,
+        descriptors: Sequence[int],
+        addresses: Sequence[bytes],
+        memory: Shared,
+        origin_ns: int,
+        first_tick: int = 0,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._memory = memory
+        self._origin = origin_ns
+        self._clock = clock
+        self._ticks = first_tick
+        self._epoll = select.epoll()
+        for descriptor in descriptors:
+            self._epoll.register(descriptor, _ARMED)
+        self._node_at = {descriptor: node for node, descriptor in enumerate(descriptors)}
+        self._bins = [0] * BINS
+        self._latest = 0
+        self._dcf = Dcf(
+            channel, mac, rng, self._pulling(descriptors, addresses), self._delivering(descriptors), _ignore
+        )
+        self._dcf.now_ns = first_tick * TICK_NS
+        self._started_cpu = time.process_time_ns()
+
+    def run(self) -> None:
+        """Until told to stop."""
+        dcf, clock, origin, cells = self._dcf, self._clock, self._origin, self._memory.cells
+        epoll, node_at = self._epoll, self._node_at
+        poll, wait_for = epoll.poll, select.select
+        most = len(node_at)
+        look_at_channel = (self._ticks + 1) * TICK_NS
+        cells[shared.READY] = 1
+        while not cells[shared.STOP]:
+            now = clock() - origin
+            until = min(now, look_at_channel)
+            if until > dcf.now_ns:
+                dcf.run_until(min(until, dcf.now_ns + _STEP_NS))
+            for descriptor, _ in poll(0, most):
+                dcf.offer(node_at[descriptor], dcf.now_ns)
+            if dcf.now_ns >= look_at_channel:
+                look_at_channel = self._tick()
+            # Ahead of time one by one: a frame that arrives now must wait for the last event, not for more.
+            horizon = min(min(now, dcf.now_ns) + EARLY_NS, look_at_channel)
+            while (at := dcf.next_event_ns()) <= horizon:
+                dcf.run_until(at)
+            wake = min(dcf.next_delivery_ns() - EARLY_NS, look_at_channel)
+            pause = wake - (clock() - origin)
+            if pause > _SPIN_NS:
+                wait_for((epoll,), (), (), pause * 1e-9)
+        self._publish()
+
+    def _tick(self) -> int:
+        """Nodes have moved, if the helper says so in time; returns when to look again."""
+        memory, now = self._memory, self._dcf.now_ns
+        cells = memory.cells
+        if cells[shared.PUBLISHED] == cells[shared.APPLIED]:
+            return now + _RETRY_NS
+        channel = memory.take(self._dcf.channel.radio)
+        self._ticks += 1
+        due = self._ticks * TICK_NS
+        cells[shared.LAG_MAX_NS] = max(cells[shared.LAG_MAX_NS], self._clock() - self._origin - due)
+        if channel is not None:
+            self._dcf.move(channel, now)
+        if self._ticks % _PUBLISH_TICKS == 0:
+            self._publish()
+        return due + TICK_NS
+
+    def _publish(self) -> None:
+        memory, stations = self._memory, self._dcf.stations
+        cells = memory.cells
+        with memory.update():
+            memory.put_lateness(self._bins)
+            for station in stations:
+                memory.put_links(station.index, station.link_attempts, station.link_received)
+            cells[shared.LATENESS_MAX_NS] = self._latest
+            cells[shared.ACKNOWLEDGED] = sum([station.acknowledged for station in stations])
+            cells[shared.BROADCASTS] = sum([station.broadcasts for station in stations])
+            cells[shared.TIMEOUTS] = sum([station.timeouts for station in stations])
+            cells[shared.GIVEN_UP] = sum([station.given_up for station in stations])
+            cells[shared.CPU_NS] = time.process_time_ns() - self._started_cpu
+            cells[shared.NOW_NS] = self._dcf.now_ns
+
+    # The medium calls these for every frame: closures, because a local name is the cheapest to look up.
+
+    def _pulling(self, descriptors: Sequence[int], addresses: Sequence[bytes]) -> Pull:
+        read, rearm, cells = os.read, self._epoll.modify, self._memory.cells
+        node_with = {address: node for node, address in enumerate(addresses)}.get
+        new = tuple.__new__
+
+        def pull(node: int) -> Outgoing | None:
+            descriptor = descriptors[node]
+            while True:
+                try:
+                    frame = read(descriptor, _LARGEST_READ)
+                except BlockingIOError:
+                    rearm(descriptor, _ARMED)
+                    return None
+                except OSError:  # the device is gone, and nothing will come from it any more
+                    return None
+                destination = node_with(frame[:6])
+                if destination is None:
+                    if not frame[0] & 1:
+                        cells[shared.UNKNOWN_DESTINATION] += 1
+                        continue
+                    destination = EVERYONE
+                return new(Outgoing, (destination, len(frame), frame))
+
+        return pull
+
+    def _delivering(self, descriptors: Sequence[int]) -> Deliver:
+        write, clock, cells, bins = os.write, self._clock, self._memory.cells, self._bins
+        base = self._origin - EARLY_NS
+        limit = LIMIT_NS + EARLY_NS
+
+        def deliver(receiver: int, sender: int, frame: Outgoing) -> None:
+            try:
+                write(descriptors[receiver], frame[2])
+            except OSError:  # the device is down or gone
+                cells[shared.REFUSED] += 1
+                return
+            late = clock() - base - self._dcf.now_ns
+            if late <= limit:
+                bins[late >> FINE_SHIFT] += 1
+            else:
+                late -= EARLY_NS
+                bins[FINE_BINS + (late >> COARSE_SHIFT).bit_length()] += 1
+                if late > self._latest:
+                    self._latest = late
+
+        return deliver
+
+
+def _ignore(sender: int, frame: Outgoing) -> None:
+    """A frame that was given up is lost; the kernel above finds out by itself."""

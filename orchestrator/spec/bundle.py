@@ -1,0 +1,19 @@
+"""An experiment as files that need nothing outside their directory: spec.yaml, and the trace it names."""
+
+from orchestrator.spec.dump import to_yaml
+from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.recorded import RecordedTrace
+
+SPEC = "spec.yaml"
+TRACES = "mobility"
+
+
+def bundle(experiment: Experiment) -> dict[str, bytes]:
+    """Contents by path within the directory; spec.yaml comes last and loads to the same experiment."""
+    document = experiment.resolved()
+    files: dict[str, bytes] = {}
+    mobility = experiment.topology.mobility
+    if isinstance(mobility, RecordedTrace):
+        files = {f"{TRACES}/{name}": content for name, content in mobility.file.contents().items()}
+        document["topology"]["mobility"]["file"] = f"{TRACES}/{mobility.file.path.name}"
+    return {**files, SPEC: to_yaml(document).encode()}

@@ -1,0 +1,47 @@
+"""Files that a person names: read whole, within bounds, or refused with a reason that can be shown."""
+
+import stat
+from pathlib import Path
+
+from orchestrator.errors import BadInput
+from orchestrator.spec.problems import did_you_mean
+
+
+class Unreadable(BadInput):
+    """There is no such file, or not one that can be read."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        self.message, self.hint = message, hint
+        super().__init__(message)
+
+
+def read_bytes(path: Path, most: int) -> bytes:
+    """The content of a regular file of at most ``most`` bytes; nothing else is opened."""
+    try:
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            raise Unreadable("this is a folder, not a file")
+        if not stat.S_ISREG(status.st_mode):
+            raise Unreadable("not a regular file")
+        if status.st_size > most:
+            size = f"{status.st_size / 1e6:.1f} MB"
+            raise Unreadable(
+                f"too large: {size}, at most {most / 1e6:g} MB is read", "is this the right file?"
+            )
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise Unreadable("no such file", _neighbour(path)) from None
+    except PermissionError:
+        raise Unreadable("no permission to read this file") from None
+    except OSError as error:
+        raise Unreadable(f"cannot be read: {(error.strerror or 'unknown reason').lower()}") from None
+    except ValueError:
+        raise Unreadable("not a usable file name") from None
+
+
+def _neighbour(path: Path) -> str:
+    try:
+        siblings = sorted(p.name for p in path.parent.iterdir() if p.suffix == path.suffix)
+    except OSError:
+        return ""
+    return did_you_mean(path.name, siblings)
