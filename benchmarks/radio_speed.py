@@ -1,8 +1,8 @@
 """What the radio process costs, and how punctual it is, with frames of real kernels through TAP devices.
 
-``frames_per_cpu_second``: a saturated link of 1470-byte datagrams. The transmit ring is filled first; then the
-real-time loop runs with its model time far behind the wall clock, so that it never waits and the 11 Mb/s of
-the modelled channel do not limit it. Data frames delivered per second of processor time of that process,
+``frames_per_cpu_second``: a saturated link of 1470-byte datagrams. The transmit ring is filled first; then
+the real-time loop runs with its model time far behind the wall clock, so that it never waits and the 11 Mb/s
+of the modelled channel do not limit it. Data frames delivered per second of processor time of that process,
 user and system (which includes the receiving kernel's work on each frame); median of several rounds.
 ``frames_per_cpu_second_25_pairs``: the same with 25 saturated pairs out of each other's range.
 

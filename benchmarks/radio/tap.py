@@ -3,6 +3,7 @@
 import os
 import selectors
 import socket
+import struct
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -97,8 +98,10 @@ def tcp_pair(
         to = (net.address(sink), server.getsockname()[1])
         sender = inside(net.mark, source, lambda: socket.create_connection(to, timeout))
         receiver, _ = server.accept()
-    sender.setblocking(False)
-    receiver.setblocking(False)
+    for end in (sender, receiver):
+        end.setblocking(False)
+        # Closed means gone: data that waits for an acknowledgement would keep the namespace alive.
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     return sender, receiver
 
 

@@ -91,8 +91,9 @@ def _detached(file: Path, seed: int, runs_dir: Path, run_id: str, directory: Run
             start_new_session=True,
         )
         deadline = time.monotonic() + DETACHED_UP_S
+        document: dict[str, Any]
         try:
-            while (document := read_json(directory.network)) is None:
+            while (document := read_json(directory.network) or {}).get("owner") != owner.pid:
                 if owner.poll() is not None:
                     last_words.seek(0)
                     failure = RoveError(last_words.read().decode(errors="replace").strip())
@@ -104,7 +105,7 @@ def _detached(file: Path, seed: int, runs_dir: Path, run_id: str, directory: Run
         except BaseException:
             owner.terminate()
             raise
-    return dict(document)
+    return document
 
 
 def _show(document: dict[str, Any], as_json: bool, end_with: str) -> None:

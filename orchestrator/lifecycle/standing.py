@@ -1,6 +1,7 @@
 """A network without a run: brought up for people to use by hand, held until they have done with it."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,7 @@ def _document(directory: RunDirectory, emulation: Emulation) -> dict[str, Any]:
     return {
         "run": directory.id,
         "directory": str(directory.path),
+        "owner": os.getpid(),
         "nodes": [
             {"node": node.name, "address": str(node.radio.ip), "control": str(node.control.ip)}
             for node in emulation.layout.nodes
