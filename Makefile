@@ -47,4 +47,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 debian-packages:
-	@command -v chromium >/dev/null || .ci/debian-packages --optional chromium
+	@missing=; \
+	command -v chromium >/dev/null || missing="$$missing chromium"; \
+	command -v ip >/dev/null || missing="$$missing iproute2"; \
+	test -z "$$missing" || .ci/debian-packages --optional $$missing

@@ -14,6 +14,9 @@ PROBE_S = 2
 DEAD_AFTER_MS = 30_000
 """Longer than the virtual stream's: to Linux, a peer that keeps its window shut looks dead too."""
 
+_GIVE_UP, _KEEP_TRYING = struct.pack("ii", 1, 0), struct.pack("ii", 0, 0)
+"""What the kernel does with bytes not yet delivered when the socket is closed."""
+
 _OPTIONS = (
     (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),
     (socket.IPPROTO_TCP, "TCP_NODELAY", 1),
@@ -84,19 +87,16 @@ class OsStream(asyncio.Protocol):
         self._arrived.clear()
         self._resume_reading()
         if self._eof:
-            self._transport.close()
+            self._leave_to_kernel()
         else:
             self._transport.write_eof()
-            self._linger = asyncio.get_running_loop().call_later(LINGER_S, self._transport.close)
+            self._linger = asyncio.get_running_loop().call_later(LINGER_S, self._leave_to_kernel)
         self._wake_all()
 
     def abort(self) -> None:
         if self._lost is None:
             self._closing = True
             self._lost = "aborted"
-            connection = self._transport.get_extra_info("socket")
-            # Without this the kernel would say good-bye as for an orderly close.
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self._transport.abort()
             self._wake_all()
 
@@ -105,6 +105,9 @@ class OsStream(asyncio.Protocol):
         host, port = transport.get_extra_info("peername")[:2]
         self._peer = Address(host, port)
         connection = transport.get_extra_info("socket")
+        # A stream that ends other than in order is reset, also where this process is killed: the kernel would
+        # say good-bye as for an orderly close, and go on trying to long after.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _GIVE_UP)
         for level, name, value in _OPTIONS:
             if (option := getattr(socket, name, None)) is not None:  # some exist on Linux only
                 connection.setsockopt(level, option, value)
@@ -124,7 +127,7 @@ class OsStream(asyncio.Protocol):
     def eof_received(self) -> bool:
         self._eof = True
         if self._closing:
-            self._transport.close()
+            self._leave_to_kernel()
         _wake(self._reader)
         return True  # our own direction stays open
 
@@ -140,6 +143,12 @@ class OsStream(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._writing_paused = False
         self._wake_all()
+
+    def _leave_to_kernel(self) -> None:
+        """What was written may still arrive, for as long as the kernel tries."""
+        connection = self._transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _KEEP_TRYING)
+        self._transport.close()
 
     def _resume_reading(self) -> None:
         if self._reading_paused:

@@ -194,7 +194,7 @@ def walk(writer: RunWriter) -> None:
 
 
 def small_sweep(root: Path, ks: Sequence[int] = (1, 2, 3), seeds: Sequence[int] = (1,)) -> Path:
-    """A sweep over k (and seeds): with k replicas, k + seed tuples a second arrive in (1 + seed / 10) / k s."""
+    """A sweep over k (and seeds): k + seed tuples a second arrive after (1 + seed / 10) / k s."""
     sweep = root / "sweep" / "20260301-130000-bbbb"
     members = []
     for number, (k, seed) in enumerate(((k, seed) for k in ks for seed in seeds), start=1):
@@ -203,7 +203,9 @@ def small_sweep(root: Path, ks: Sequence[int] = (1, 2, 3), seeds: Sequence[int] 
             writer.record(node, 0.0, AgentStart("0.1.0", "virtual", ()))
         rate = k + seed
         for index in range(rate * (UNTIL_S - FROM_S)):
-            deliver(writer, index + 1, FROM_S + index / rate, (1 + seed / 10) / k, via=index // rate // 20 % k)
+            deliver(
+                writer, index + 1, FROM_S + index / rate, (1 + seed / 10) / k, via=index // rate // 20 % k
+            )
         for turn in range(5 if k > 1 else 0):
             old, new = f"detect/{turn % k}", f"detect/{(turn + 1) % k}"
             switch = RouteSwitch(SOURCE, "detect", old, new, 2.0, 1.0, "ground_truth")

@@ -84,10 +84,9 @@ def udp_pair(net: Network, source: str, sink: str) -> tuple[socket.socket, socke
     return sender, receiver
 
 
-def tcp_pair(
-    net: Network, source: str, sink: str, timeout: float = 10.0
-) -> tuple[socket.socket, socket.socket]:
+def tcp_pair(net: Network, source: str, sink: str) -> tuple[socket.socket, socket.socket]:
     """A connection over the air, both ends non-blocking."""
+    timeout = 10.0
 
     def listening() -> socket.socket:
         server = socket.create_server(("0.0.0.0", 0))

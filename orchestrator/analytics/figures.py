@@ -144,7 +144,7 @@ def by_factor(cells: Sequence[Cell]) -> Figure | None:
                 spoken.append(f"{title}{f', {rest}' if rest else ''}: {means}")
             axis.set_xticks(range(len(values)), [str(value) for value in values])
             axis.set_xlim(-0.3, len(values) - 0.7)
-            axis.set_ylim(bottom=0)
+            axis.set_ylim(0, 1.08 * axis.get_ylim()[1])
             axis.set_title(title, loc="left")
             axis.set_xlabel(
                 "replicas per operator (k)" if factor == REPLICAS else label_of({factor: ""})[:-3]

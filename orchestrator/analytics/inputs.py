@@ -53,21 +53,29 @@ class RunInput:
             return bool(phases) and all(phase.get("outcome") == "ok" for phase in phases)
         return judgement != "invalid"
 
+    def recorded(self) -> list[Path]:
+        """Telemetry and ground truth."""
+        return [
+            path
+            for part in (self.directory.nodes, self.directory.radio)
+            for path in sorted(part.rglob("*.jsonl"))
+        ]
+
+    def bytes(self) -> int:
+        return sum(path.stat().st_size for path in self.recorded())
+
     def fingerprint(self) -> str:
         """Changes when the telemetry, the ground truth, the manifest or the layout of the tables does.
 
-        Not with the verdict: it may be given after the analysis, and because of it.
+        Not with the verdict, which may be given after the analysis and because of it.
         """
         directory = self.directory
         digest = sha256(f"{schemas.VERSION} {directory.experiment}/{directory.id}\n".encode())
-        for part in (directory.nodes, directory.radio):
-            for path in sorted(part.rglob("*.jsonl")):
-                status = path.stat()
-                name = path.relative_to(directory.path)
-                digest.update(f"{name} {status.st_size} {status.st_mtime_ns}\n".encode())
-        # Of the verdict only what the tables take: to note expectations that hold computes nothing anew.
-        judged = [self.verdict.get("verdict"), self.verdict.get("reasons")]
-        digest.update(json.dumps([self.manifest, judged], sort_keys=True).encode())
+        for path in self.recorded():
+            status = path.stat()
+            name = path.relative_to(directory.path)
+            digest.update(f"{name} {status.st_size} {status.st_mtime_ns}\n".encode())
+        digest.update(json.dumps(self.manifest, sort_keys=True).encode())
         return digest.hexdigest()
 
     def judgement(self) -> dict[str, Any]:

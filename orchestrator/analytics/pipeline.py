@@ -110,7 +110,7 @@ def _results(runs: Sequence[RunInput], tell: Progress, spark: "SparkSession | No
             known[path] = kept
     missing = [run for run in runs if run.directory.path not in known]
     if missing:
-        with _session(tell, spark) as session:
+        with _session(tell, spark, missing) as session:
             for root, store in stores.items():
                 group = [run for run in missing if roots[run.directory.path] == root]
                 if group:
@@ -121,11 +121,13 @@ def _results(runs: Sequence[RunInput], tell: Progress, spark: "SparkSession | No
 
 
 @contextmanager
-def _session(tell: Progress, spark: "SparkSession | None") -> Iterator["SparkSession"]:
+def _session(
+    tell: Progress, spark: "SparkSession | None", runs: Sequence[RunInput]
+) -> Iterator["SparkSession"]:
     from orchestrator.analytics.session import spark_session
 
     tell("starting Spark", 0.02)
-    with nullcontext(spark) if spark else spark_session() as session:
+    with nullcontext(spark) if spark else spark_session(input_bytes=sum(r.bytes() for r in runs)) as session:
         yield session
 
 
@@ -171,7 +173,16 @@ def _summary(run: RunInput, result: Document) -> Document:
         "finished": run.manifest.get("finished"),
         "metrics": result["metrics"],
         "telemetry": result["telemetry"],
+        "radio": _punctuality(run.directory),
     }
+
+
+def _punctuality(place: RunDirectory) -> Document | None:
+    """How late an emulated radio was; None where time is virtual."""
+    found = read_json(place.radio / "lateness.json")
+    if not isinstance(found, dict):
+        return None
+    return {name: value for name, value in found.items() if name != "histogram"}
 
 
 def _sweep_summary(place: RunDirectory, runs: Sequence[RunInput], summaries: Sequence[Document]) -> Document:

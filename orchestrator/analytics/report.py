@@ -81,7 +81,19 @@ def _verdict(summary: Mapping[str, Any]) -> str:
     kind = verdict if verdict in SPOKEN_VERDICTS else "unknown"
     text = SPOKEN_VERDICTS.get(verdict, "No verdict: the run did not end in order, or is not judged yet.")
     reasons = _list(summary.get("reasons") or [])
-    return f'<section class="verdict {kind}"><strong>{escape(text)}</strong>{reasons}</section>\n'
+    radio = _punctuality(summary.get("radio") or {})
+    return f'<section class="verdict {kind}"><strong>{escape(text)}</strong>{reasons}{radio}</section>\n'
+
+
+def _punctuality(radio: Mapping[str, Any]) -> str:
+    """Said of valid runs, too: how far from invalid they were."""
+    if not radio:
+        return ""
+    return (
+        f'<p class="soft">Radio: {radio["deliveries"]:,} deliveries, '
+        f"{100 * radio['late_ratio']:.2f} % more than 1 ms late, p99 {radio['p99_us'] / 1e3:.2f} ms, "
+        f"nodes moved unnoticed for at most {radio['channel_lag_max_ms']:.0f} ms.</p>"
+    )
 
 
 def _list(items: Iterable[Any], limit: int = 12) -> str:

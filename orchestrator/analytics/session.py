@@ -29,14 +29,27 @@ from orchestrator.errors import RoveError
 
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 15.0
-DRIVER_MEMORY = "1g"
 
-# Jobs here are short: the first compiler alone starts twice as fast as waiting for the optimising one.
-JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+# With less input than this, compiling for speed takes longer than it saves.
+BULK_BYTES = 64 * 2**20
+
+QUICK = {
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+BULK = {
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-UsePerfData",
+    "spark.sql.shuffle.partitions": "8",
+}
 
 QUIET_LOG = """\
 rootLogger.level = error
-rootLogger.appenderRef.file.ref = console
+rootLogger.appenderRef.console.ref = console
 appender.console.type = Console
 appender.console.name = console
 appender.console.target = SYSTEM_ERR
@@ -49,13 +62,14 @@ WATCHER = 'cat >/dev/null; rm -rf -- "$1"'
 
 
 @contextmanager
-def spark_session(java: Java | None = None) -> Iterator[SparkSession]:
-    """One session, one JVM. Only one may be open in a process at a time."""
+def spark_session(java: Java | None = None, input_bytes: int = 0) -> Iterator[SparkSession]:
+    """One session, one JVM, tuned for about this much input. Only one may be open in a process at a time."""
     home = java_home(java or find_java())
     with _scratch_directory() as (scratch, held_open):
-        process = _start_jvm(home, scratch, held_open)
+        settings = _settings(scratch, QUICK if input_bytes < BULK_BYTES else BULK)
+        process = _start_jvm(home, scratch, settings, held_open)
         try:
-            spark = _connect(process, scratch)
+            spark = _connect(process, scratch, settings)
             try:
                 yield spark
             except BaseException:
@@ -92,23 +106,21 @@ def _scratch_directory() -> Iterator[tuple[Path, int]]:
             shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _settings(scratch: Path) -> dict[str, str]:
+def _settings(scratch: Path, tuning: Mapping[str, str]) -> dict[str, str]:
+    options = f'{tuning["spark.driver.extraJavaOptions"]} "-Djava.io.tmpdir={scratch}"'
     return {
+        **tuning,
+        "spark.driver.extraJavaOptions": options,
         "spark.app.name": "rove",
         "spark.master": "local[2]",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": DRIVER_MEMORY,
-        "spark.driver.extraJavaOptions": (
-            f'{JVM_OPTIONS} "-Djava.io.tmpdir={scratch}" "-Dderby.system.home={scratch}"'
-        ),
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.catalogImplementation": "in-memory",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.default.parallelism": "2",
-        "spark.sql.shuffle.partitions": "4",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # Hundreds of small files: pack many into a task, and list them here instead of in a job of its own.
@@ -121,10 +133,12 @@ def _settings(scratch: Path) -> dict[str, str]:
     }
 
 
-def _start_jvm(home: Path, scratch: Path, held_open: int) -> subprocess.Popen[bytes]:
+def _start_jvm(
+    home: Path, scratch: Path, settings: Mapping[str, str], held_open: int
+) -> subprocess.Popen[bytes]:
     (scratch / "log4j2.properties").write_text(QUIET_LOG)
     command = [str(_spark_home() / "bin" / "spark-submit")]
-    for key, value in _settings(scratch).items():
+    for key, value in settings.items():
         command += ["--conf", f"{key}={value}"]
     with (scratch / "spark.log").open("wb") as log:
         return subprocess.Popen(
@@ -157,9 +171,9 @@ def _jvm_environment(home: Path, scratch: Path) -> dict[str, str]:
     }
 
 
-def _connect(process: subprocess.Popen[bytes], scratch: Path) -> SparkSession:
+def _connect(process: subprocess.Popen[bytes], scratch: Path, settings: Mapping[str, str]) -> SparkSession:
     port, secret = _await_connection(process, scratch)
-    conf = SparkConf(loadDefaults=False).setAll(list(_settings(scratch).items()))
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     variables = {
         "PYSPARK_GATEWAY_PORT": str(port),
         "PYSPARK_GATEWAY_SECRET": secret,

@@ -56,6 +56,7 @@ _STYLE: Any = {
     "legend.labelcolor": INK,
     "lines.linewidth": 1.8,
     "text.color": INK,
+    "text.parse_math": False,  # a dollar sign in a label is a dollar sign
     "xtick.color": INK,
     "ytick.color": INK,
     "xtick.labelsize": 9,

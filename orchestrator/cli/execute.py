@@ -35,8 +35,12 @@ def execute(
     """
     from orchestrator.backends.netns.enter import execute_on
     from orchestrator.backends.netns.marks import Mark
+    from orchestrator.backends.netns.rootless import join
 
     directory = _newest_alive(all_runs(runs_dir)) if run is None else resolve(run, runs_dir)
+    owner = journals.owner(journals.read(directory.journal))
+    if owner is not None and owner.is_alive():
+        join(owner.pid)
     execute_on(Mark(directory.id, directory.path), node, command)
 
 

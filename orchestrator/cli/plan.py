@@ -1,11 +1,13 @@
 """`rove plan`: what a run would create and how long it takes, before anything is created."""
 
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
+from orchestrator.cli.outlook import outlook_document, outlook_of, show_outlook
 from orchestrator.cli.output import JsonFlag, console, print_json
 from orchestrator.cli.references import ExperimentFile
 from orchestrator.errors import BadInput
@@ -38,6 +40,9 @@ def plan(
 ) -> None:
     """Show what a run would create: nodes, replicas on nodes, the cells of a sweep, and how long they take.
 
+    And what may be expected of the radio: its range, how many neighbours nodes have, how much of the time
+    source and sink are connected, and over how many hops.
+
     Nothing is created, but for the file that --trace asks for.
 
     [bold]Examples[/]
@@ -63,11 +68,15 @@ def plan(
         _write_trace(trace, chosen)
     if as_json:
         shown = every if cell is None else (chosen,)
-        print_json(_document(experiment, every, shown))
+        print_json({**_document(experiment, every, shown), "outlook": _outlook_document(chosen)})
     else:
         _show(experiment, every, chosen)
         if trace is not None:
             console.print(f"[bold]Movements[/] of cell {chosen.number} written to {trace}", soft_wrap=True)
+
+
+def _outlook_document(cell: "Cell") -> dict[str, Any]:
+    return {"cell": cell.number, **outlook_document(outlook_of(cell))}
 
 
 def _write_trace(file: Path, cell: "Cell") -> None:
@@ -120,6 +129,7 @@ def _show(experiment: "Experiment", every: "tuple[Cell, ...]", chosen: "Cell") -
     )
     console.print(title)
     console.print(_replicas_table(chosen.experiment))
+    show_outlook(outlook_of(chosen))
     if experiment.sweep:
         console.print(f"\n[bold]Sweep[/] of {len(every)} cells")
         console.print(_cells_table(every))
@@ -139,12 +149,8 @@ def _nodes_table(topology: "Topology") -> Table:
     table.add_row("Nodes", f"{len(names)}: {first} ({addresses[first]}) … {last} ({addresses[last]})")
     table.add_row("Area", str(topology.area))
     table.add_row("Mobility", _mobility(topology))
-    radio = topology.radio
-    table.add_row(
-        "Radio",
-        f"{radio.model}, range {radio.range:g} m, {radio.bandwidth / 1e6:g} Mb/s, "
-        f"latency {radio.latency * 1e3:g} ms",
-    )
+    for title, line in zip_longest(["Radio"], topology.radio.summary(), fillvalue=""):
+        table.add_row(title, line)
     return table
 
 

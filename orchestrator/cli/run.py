@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestrator.cli.output import JsonFlag, console, errors, print_json
+from orchestrator.cli.output import JsonFlag, console, errors, print_json, rove_command
 from orchestrator.cli.progress import RunProgress, step
 from orchestrator.cli.references import DEFAULT_ROOT, ExperimentFile, RunsDir
 from orchestrator.cli.results import results_table, verdict_text
@@ -61,6 +61,7 @@ def run(
       rove run experiments/quickstart.yaml --no-analyze --json
     """
     # Imported here: completion and --help must not wait for them.
+    from orchestrator.backends.netns.rootless import become_root
     from orchestrator.lifecycle.interruption import signals_as_keyboard_interrupt
     from orchestrator.lifecycle.invocation import Invocation
     from orchestrator.lifecycle.run_directory import new_run_id
@@ -68,6 +69,8 @@ def run(
 
     experiment = _load(file, seed)
     cells = cells_of(experiment)
+    if experiment.backend == "netns":
+        become_root(rove_command())
     if analyze:
         _require_java()
     with (

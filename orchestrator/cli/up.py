@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from orchestrator.cli.output import JsonFlag, console, errors, print_json
+from orchestrator.cli.output import JsonFlag, console, errors, print_json, rove_command
 from orchestrator.cli.references import DEFAULT_ROOT, RunsDir, TopologyFile
 from orchestrator.errors import EXIT_INTERRUPTED, RoveError
 from orchestrator.lifecycle.files import read_json
@@ -50,6 +50,7 @@ def up(
       rove down
     """
     # Imported here: completion and --help must not wait for it.
+    from orchestrator.backends.netns.rootless import become_root
     from orchestrator.spec.load import load_topology
 
     topology = load_topology(file)
@@ -59,6 +60,7 @@ def up(
         _show(document, as_json, "rove down")
         return
 
+    become_root(rove_command())
     from orchestrator.lifecycle.interruption import Interruption
     from orchestrator.lifecycle.standing import hold
 
@@ -81,7 +83,7 @@ def up(
 
 def _detached(file: Path, seed: int, runs_dir: Path, run_id: str, directory: RunDirectory) -> dict[str, Any]:
     """Start the same command in the background, and wait until it says that the network is up."""
-    command = [sys.executable, "-m", "orchestrator.cli.main", "up", str(file), "--seed", str(seed)]
+    command = rove_command("up", str(file), "--seed", str(seed))
     with tempfile.TemporaryFile() as last_words:
         owner = subprocess.Popen(
             [*command, "--runs-dir", str(runs_dir), "--run-id", run_id],

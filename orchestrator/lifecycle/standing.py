@@ -15,6 +15,7 @@ from orchestrator.lifecycle.interruption import Interruption
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.phases import Phase, Urgency
 from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.radio.from_spec import air_settings
 from orchestrator.spec.dump import to_yaml
 from orchestrator.spec.topology import Topology
 
@@ -33,6 +34,7 @@ async def hold(
 
     False if the user wanted out before it was up.
     """
+    air_settings(topology)  # complains before anything is created
     directory = run_directory.create(root, topology.name, run_id)
     with Journal.create(directory.journal) as journal:
         write_atomic(directory.spec, to_yaml(topology.model_dump(mode="json")).encode())
@@ -49,7 +51,7 @@ async def _hold(
 ) -> bool:
     events = EventLog(directory.events)
     mark = Mark(directory.id, directory.path)
-    emulation = Emulation(topology, seed, MOVING_S, mark, journal, on_costs=lambda graph: None)
+    emulation = Emulation(topology, seed, MOVING_S, mark, journal)
     leaving = asyncio.create_task(interruption.reaches(Urgency.IN_ORDER))
     rising = asyncio.create_task(emulation.up())
     events.add("phase", phase=Phase.UP, state="started")

@@ -67,9 +67,7 @@ def build_channel(
     xy = np.array(positions, dtype=np.float64).reshape(count, 2)
     if not np.isfinite(xy).all():
         raise BadInput("every position must be two finite numbers of metres")
-    offsets = xy[:, None, :] - xy[None, :, :]
-    loss = (path_loss or radio.path_loss).loss_db(np.hypot(offsets[..., 0], offsets[..., 1]))
-    power_dbm = radio.tx_power_dbm + 2 * radio.antenna_gain_dbi - loss
+    power_dbm = received_dbm(radio, distances(xy), path_loss)
     np.fill_diagonal(power_dbm, -np.inf)
 
     may_decode = power_dbm >= radio.decode_threshold_dbm
@@ -94,6 +92,17 @@ def build_channel(
         ln_control=ln[mac.control_rate],
         snr_db=snr_db,
     )
+
+
+def distances(xy: Matrix) -> Matrix:
+    """Between any two of the positions along the axis before the last."""
+    offsets = xy[..., :, None, :] - xy[..., None, :, :]
+    return np.hypot(offsets[..., 0], offsets[..., 1])
+
+
+def received_dbm(radio: Radio, distance_m: Matrix, path_loss: PathLoss | None = None) -> Matrix:
+    loss = (path_loss or radio.path_loss).loss_db(distance_m)
+    return radio.tx_power_dbm + 2 * radio.antenna_gain_dbi - loss
 
 
 def _rivals(may_decode: Flags, reaches: Flags) -> Flags:

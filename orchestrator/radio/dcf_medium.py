@@ -34,6 +34,13 @@ class LinkTruth(NamedTuple):
     received: int
 
 
+class LinkCounters(NamedTuple):
+    """What a node has sent so far, by receiver; a broadcast counts for everyone in range."""
+
+    attempts: list[int]
+    received: list[int]
+
+
 class NodeTruth(NamedTuple):
     """What became of a node's frames. ``timeouts`` counts transmissions without an answer."""
 
@@ -131,6 +138,9 @@ class DcfMedium:
                     snr_db = float(channel.snr_db[station.index, other])
                     truth.append(LinkTruth(*names, snr_db, expected, attempts, station.link_received[other]))
         return truth
+
+    def link_counters(self) -> list[LinkCounters]:
+        return [LinkCounters(s.link_attempts.copy(), s.link_received.copy()) for s in self._dcf.stations]
 
     def node_truth(self) -> list[NodeTruth]:
         return [

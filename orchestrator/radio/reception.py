@@ -12,9 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.errors import BadInput
-
-RATES = (1.0, 2.0, 5.5, 11.0)
-"""Mb/s, those of 802.11b."""
+from orchestrator.radio.rates import RATES
 
 _STEPS_PER_DB = 100
 _ROUNDING = 1e-6

@@ -5,19 +5,24 @@ Until a routing daemon runs on the nodes, routes and costs come from here; whoev
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from node_agent.model.cost_graph import CostGraph
 
 Links = Mapping[str, Mapping[str, float]]
 
 
-def true_costs(links: Links, now_ns: int) -> CostGraph:
+def true_costs(links: Links, now_ns: int, metric: str = "etx") -> CostGraph:
     costs = {node: dict(peers) for node, peers in links.items()}
-    return CostGraph(costs, metric="hops", source="ground_truth", taken_ns=now_ns)
+    return CostGraph(costs, metric=metric, source="ground_truth", taken_ns=now_ns)
+
+
+def counted_in_hops(links: Links) -> Links:
+    """The same links, one as good as another."""
+    return {node: dict.fromkeys(peers, 1.0) for node, peers in links.items()}
 
 
 def next_hops_towards(destination: str, links: Links) -> dict[str, str]:
@@ -41,13 +46,25 @@ def next_hops_towards(destination: str, links: Links) -> dict[str, str]:
     return next_hop
 
 
+class LinkUse(NamedTuple):
+    """What a link was used for over a while, and what a full-size frame could expect of it at the end."""
+
+    source: str
+    destination: str
+    attempted: int
+    delivered: int
+    expected: float
+    snr_db: float
+
+
 class TruthRecorder:
-    """Writes ``radio/positions.jsonl`` (samples) and ``radio/links.jsonl`` (changes)."""
+    """Writes ``positions.jsonl`` (samples), ``links.jsonl`` (changes) and ``deliveries.jsonl`` (sums)."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._positions = (directory / "positions.jsonl").open("w")
         self._links = (directory / "links.jsonl").open("w")
+        self._deliveries = (directory / "deliveries.jsonl").open("w")
         self._known: dict[tuple[str, str], float] = {}
 
     def positions(self, t_ns: int, positions: Mapping[str, tuple[float, float]]) -> None:
@@ -65,9 +82,23 @@ class TruthRecorder:
                 _write(self._links, {"t_ns": t_ns, "src": src, "dst": dst, "up": up, "cost": cost})
         self._known = current
 
+    def deliveries(self, t_ns: int, uses: Iterable[LinkUse]) -> None:
+        for use in uses:
+            record = {
+                "t_ns": t_ns,
+                "src": use.source,
+                "dst": use.destination,
+                "attempted": use.attempted,
+                "delivered": use.delivered,
+                "expected": round(use.expected, 4),
+                "snr_db": round(use.snr_db, 2),
+            }
+            _write(self._deliveries, record)
+
     def close(self) -> None:
         self._positions.close()
         self._links.close()
+        self._deliveries.close()
 
 
 def _write(file: IO[str], value: dict[str, Any]) -> None:

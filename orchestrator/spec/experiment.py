@@ -50,11 +50,14 @@ Replicas = Annotated[
 ]
 
 
+Metric = Literal["etx", "hops"]
+
+
 class Routing(Section):
-    """Where the costs of links come from."""
+    """Where the costs of links come from, and what they count: transmissions that it takes, or links."""
 
     protocol: Literal["ground_truth"] = "ground_truth"
-    metric: Literal["hops"] = "hops"
+    metric: Metric = "etx"
 
 
 class RandomPlacement(Section):

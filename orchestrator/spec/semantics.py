@@ -1,13 +1,15 @@
 """What no single section can tell: whether replicas, placement, query and topology go together."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import hypot
 
 from node_agent.model.plan import DeploymentPlan
 from orchestrator.mobility.trace import Position
 from orchestrator.planning.placement import deployment_plan
+from orchestrator.radio.rates import RATES
 from orchestrator.spec.experiment import Experiment, ExplicitPlacement
 from orchestrator.spec.problems import Finding, did_you_mean, listed, shown
+from orchestrator.spec.radio import RATES_HINT, DiscRadio
 
 
 def semantic_findings(experiment: Experiment) -> list[Finding]:
@@ -18,16 +20,12 @@ def semantic_findings(experiment: Experiment) -> list[Finding]:
 
 def _backend_findings(experiment: Experiment) -> list[Finding]:
     """In namespaces a disc is where an 802.11b radio is heard; it sends at a rate that such a radio has."""
-    if experiment.backend == "sim":
+    radio = experiment.topology.radio
+    if experiment.backend == "sim" or not isinstance(radio, DiscRadio) or radio.bandwidth / 1e6 in RATES:
         return []
-    # Imported here: numpy comes with it, which is worth its time only where it is needed.
-    from orchestrator.radio.reception import RATES
-
-    rate = experiment.topology.radio.bandwidth / 1e6
-    if rate in RATES:
-        return []
-    text = f"{rate:g} Mb/s is not a rate of 802.11b, which is what the backend {experiment.backend} emulates"
-    return [Finding(("topology", "radio", "bandwidth"), text, "choose 1, 2, 5.5 or 11 Mb/s")]
+    rate, backend = radio.bandwidth / 1e6, experiment.backend
+    text = f"{rate:g} Mb/s is not a rate of 802.11b, which is what the backend {backend} emulates"
+    return [Finding(("topology", "radio", "bandwidth"), text, RATES_HINT)]
 
 
 def placement_findings(experiment: Experiment) -> list[Finding]:
@@ -102,12 +100,22 @@ def reachability_findings(experiment: Experiment) -> list[Finding]:
     if not positions:
         return []
     plan = deployment_plan(experiment)
-    reach = experiment.topology.radio.range
-    island = islands(positions, reach)
-    return [finding for sink in plan.query.sinks() for finding in _cut_off(plan, sink, island, reach)]
+    radio = experiment.topology.radio
+    if isinstance(radio, DiscRadio):
+        island = islands(_in_range(positions, radio.range))
+        why = f"hops of {radio.range:g} m do not connect them"
+    else:
+        # Imported here: numpy comes with it, which is worth its time only where it is needed.
+        from orchestrator.radio.from_spec import air_settings
+        from orchestrator.radio.survey import survey
+
+        choice, mac = air_settings(experiment.topology)
+        island = islands(survey(choice.radio(), mac, positions).links)
+        why = f"no chain of links connects them at {radio.tx_power:g} dBm"
+    return [finding for sink in plan.query.sinks() for finding in _cut_off(plan, sink, island, why)]
 
 
-def _cut_off(plan: DeploymentPlan, sink: str, island: Mapping[str, int], reach: float) -> list[Finding]:
+def _cut_off(plan: DeploymentPlan, sink: str, island: Mapping[str, int], why: str) -> list[Finding]:
     """Relays can be any node, so it is enough that one replica of each operator shares the sink's island."""
     (home,) = plan.of(sink)
     lost = [
@@ -120,25 +128,27 @@ def _cut_off(plan: DeploymentPlan, sink: str, island: Mapping[str, int], reach: 
         return []
     text = (
         f"the sink {sink} ({home.node}) can never be reached from {listed(lost)}: "
-        f"nodes do not move, and hops of {reach:g} m do not connect them"
+        f"nodes do not move, and {why}"
     )
-    return [Finding(("placement",), text, "use a longer range, other positions or another placement")]
+    hint = "use a longer range or more power, other positions or another placement"
+    return [Finding(("placement",), text, hint)]
 
 
-def islands(positions: Mapping[str, Position], reach: float) -> dict[str, int]:
+def _in_range(positions: Mapping[str, Position], reach: float) -> dict[str, list[str]]:
+    return {
+        node: [other for other, (ox, oy) in positions.items() if hypot(ox - x, oy - y) <= reach]
+        for node, (x, y) in positions.items()
+    }
+
+
+def islands(neighbours: Mapping[str, Iterable[str]]) -> dict[str, int]:
     """For each node the number of the group it can talk to over any number of hops."""
     island: dict[str, int] = {}
-    for number, start in enumerate(positions):
+    for number, start in enumerate(neighbours):
         frontier = [] if start in island else [start]
         while frontier:
             node = frontier.pop()
-            if node in island:
-                continue
-            island[node] = number
-            x, y = positions[node]
-            frontier.extend(
-                other
-                for other, (ox, oy) in positions.items()
-                if other not in island and hypot(ox - x, oy - y) <= reach
-            )
+            if node not in island:
+                island[node] = number
+                frontier.extend(other for other in neighbours[node] if other not in island)
     return island

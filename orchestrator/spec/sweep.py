@@ -27,6 +27,7 @@ _FIXED = {
     "expect": "expectations hold for every cell",
     "topology": "vary one of its values, such as topology.nodes or topology.mobility.speed",
     "topology.mobility.file": "write one topology and one experiment for each trace",
+    "topology.radio.preset": "vary one of its values, or write one topology for each preset",
 }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
@@ -10,9 +10,11 @@ from orchestrator.mobility.trace import Position
 from orchestrator.mobility.trace_file import TraceError
 from orchestrator.spec.base import NAME_PATTERN, Name, Section, check_name
 from orchestrator.spec.mobility import GaussMarkov, Group, RandomWalk, RandomWaypoint, Static
+from orchestrator.spec.pathloss import Matrix
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
+from orchestrator.spec.radio import Radio80211b, RadioField, default_radio
 from orchestrator.spec.recorded import RecordedTrace
-from orchestrator.spec.units import LENGTH, BitRate, Duration, PositiveLength
+from orchestrator.spec.units import LENGTH
 
 MAX_NODES = 10_000
 _HOSTS_PER_BLOCK = 250
@@ -102,15 +104,6 @@ Mobility = Annotated[
 ]
 
 
-class DiscRadio(Section):
-    """In range or not: every node within ``range`` hears, nobody else."""
-
-    model: Literal["disc"]
-    range: PositiveLength = Field(examples=["300 m"])
-    bandwidth: BitRate = Field(examples=["11 Mb/s"])
-    latency: Duration = Field(examples=["1 ms"])
-
-
 class Topology(Section):
     """Who is there, how they move, which radio."""
 
@@ -118,7 +111,9 @@ class Topology(Section):
     nodes: Nodes = Field(examples=[25])
     area: AreaField = Field(examples=["1200 m x 1200 m"])
     mobility: Mobility = Field(examples=["{model: random_waypoint, speed: 5 m/s}"])
-    radio: DiscRadio = Field(examples=["{model: disc, range: 300 m, bandwidth: 11 Mb/s, latency: 1 ms}"])
+    radio: RadioField = Field(
+        default_factory=default_radio, examples=["{model: 80211b, tx_power: -10 dBm, rate: 11 Mb/s}"]
+    )
 
     @property
     def node_names(self) -> tuple[str, ...]:
@@ -158,6 +153,7 @@ class Topology(Section):
                 findings = _unlike_the_trace(self, self.mobility)
             case _:
                 findings = []
+        findings += _unheard_of(self)
         if findings:
             raise Unusable(*findings)
         return self
@@ -177,6 +173,14 @@ def _misnamed(nodes: tuple[str, ...], mobility: Static) -> list[Finding]:
     if without:
         unknown.append(Finding(at, f"no position for {_some(without)}", "every node needs one"))
     return unknown
+
+
+def _unheard_of(topology: Topology) -> list[Finding]:
+    radio = topology.radio
+    if not isinstance(radio, Radio80211b) or not isinstance(radio.pathloss, Matrix):
+        return []
+    at = ("radio", "pathloss", "losses")
+    return [Finding((*at, *f.at), f.message, f.hint) for f in radio.pathloss.findings(topology.node_names)]
 
 
 def _misgrouped(nodes: tuple[str, ...], mobility: Group) -> list[Finding]:

@@ -1,10 +1,12 @@
 """Quantities as people write them (``120s``, ``36 km/h``, ``11 Mb/s``, ``-10 dBm``), held in SI base units.
 
-A bare number is taken to be in the base unit already. Angles are held in degrees, as people think of them.
+A bare number is taken to be in the base unit already. Angles are held in degrees and powers in dBm, as people
+think of them.
 """
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
@@ -30,6 +32,8 @@ class Quantity:
     high: float
     above_low: bool = False
     whole: bool = False
+    convert: Callable[[float], float] | None = field(default=None, hash=False)
+    """To the base unit, for a quantity that is counted on another scale than its other units are."""
 
     def positive(self) -> "Quantity":
         return replace(self, above_low=True)
@@ -45,7 +49,7 @@ class Quantity:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise unusable(f"{shown(value)} is not {self.kind}", self._advice())
         number = self._in_base_units(value) if isinstance(value, str) else float(value)
-        if not math.isfinite(number):
+        if math.isnan(number) or number == math.inf:
             raise unusable(f"{shown(value)} is not a finite number", self._advice())
         if number < self.low or (self.above_low and number == self.low):
             word = "more than" if self.above_low else "at least"
@@ -67,15 +71,14 @@ class Quantity:
         number, unit = float(written[1].replace("−", "-")), written[2]
         if unit == "":
             return number
-        if unit == "dBm" and unit in self.units:
-            return _watts(number)
         if unit not in self.units:
             raise unusable(
                 f'{shown(text)} is not {self.kind}: unknown unit "{unit[:20]}"', self._unit_advice(unit)
             )
         # Dividing by the exact reciprocal keeps 500 ms and 0.5 s the same number.
         scale = self.units[unit]
-        return number * scale if scale >= 1 else number / round(1 / scale, 9)
+        scaled = number * scale if scale >= 1 else number / round(1 / scale, 9)
+        return scaled if self.convert is None or unit == self.base else self.convert(scaled)
 
     def _unit_advice(self, unit: str) -> str:
         meant = [name for name in self.units if name.lower() == unit.lower()]
@@ -105,11 +108,30 @@ class Quantity:
         }
 
 
-def _watts(dbm: float) -> float:
-    try:
-        return float(10 ** (dbm / 10) / 1000)
-    except OverflowError:
-        return math.inf
+@dataclass(frozen=True)
+class OrWord:
+    """A quantity, or one word that stands for its absence; usable as pydantic annotation."""
+
+    quantity: Quantity
+    word: str
+
+    def read(self, value: Any) -> float | str:
+        if value == self.word:
+            return self.word
+        return replace(self.quantity, examples=(*self.quantity.examples, self.word)).read(value)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self.read, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        described = self.quantity.__get_pydantic_json_schema__(schema, handler)
+        return {**described, "anyOf": [*described["anyOf"], {"const": self.word}]}
+
+
+def _dbm(milliwatts: float) -> float:
+    return 10 * math.log10(milliwatts) if milliwatts > 0 else -math.inf
 
 
 _TIMES = {
@@ -135,7 +157,20 @@ BIT_RATE = Quantity(
     1e12,
     above_low=True,
 )
-POWER = Quantity("a power", {"dBm": 0.0, "mW": 1e-3, "W": 1.0}, ("-10 dBm", "5 mW"), "watts", 0, 1000, True)
+POWER = Quantity(
+    "a power", {"dBm": 1.0, "mW": 1.0, "W": 1e3}, ("-10 dBm", "5 mW"), "dBm", -200, 60, convert=_dbm
+)
+LEVEL = Quantity("a ratio in decibels", {"dB": 1.0}, ("4 dB",), "dB", -200, 200)
+GAIN = Quantity("an antenna gain", {"dBi": 1.0, "dB": 1.0}, ("2 dBi",), "dBi", -60, 60)
+FREQUENCY = Quantity(
+    "a frequency",
+    {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9},
+    ("2.4 GHz", "914 MHz"),
+    "Hz",
+    0,
+    1e12,
+    above_low=True,
+)
 SIZE = Quantity("a size", _BYTES, ("8 kB", "8 KiB", "500 B"), "bytes", 0, 64 * 1024**2, whole=True)
 RATE = Quantity(
     "a rate",
@@ -162,6 +197,8 @@ Length = Annotated[float, LENGTH]
 PositiveLength = Annotated[float, LENGTH.positive()]
 BitRate = Annotated[float, BIT_RATE]
 Power = Annotated[float, POWER]
+Gain = Annotated[float, GAIN]
+Frequency = Annotated[float, FREQUENCY]
 Size = Annotated[int, SIZE]
 Rate = Annotated[float, RATE]
 Angle = Annotated[float, ANGLE]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.backends.netns import network
+from orchestrator.backends.netns import names, network, rootless
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.lifecycle import journal as journals
 from orchestrator.lifecycle import run_directory, teardown
@@ -128,3 +128,16 @@ def test_what_cannot_be_brought_up_says_why(root: Path, tmp_path: Path) -> None:
     up(root, "--run-id", "taken")
     again = rove(root, "up", str(LINE), "--detach", "--run-id", "taken")
     assert again.returncode == 2 and "already exists" in again.stderr
+
+
+def test_a_network_in_a_user_namespace_is_used_from_outside(root: Path) -> None:
+    """As for a user who is not root, whom `rove` makes root of a namespace of their own."""
+    inside = [sys.executable, "-m", rootless.__name__, "/run", *command("up", str(LINE), "--run-id", "mine")]
+    run = directory_of(root, "mine")
+    with subprocess.Popen(inside, env=environment(root), stdout=subprocess.DEVNULL) as process:
+        wait_until(run.network.exists, "the network is up")
+        assert not any(Mark(run.id, run.path).node_of(path.name) for path in names.HOST_NAMES.iterdir())
+        pinged = rove(root, "exec", "a", "--", sys.executable, "-c", PING, "10.77.0.5")
+        assert pinged.returncode == 0, pinged.stderr
+        assert "nothing is left" in rove(root, "down").stdout
+        assert process.wait(PATIENCE_S) == 0

@@ -1,6 +1,8 @@
 import os
 import select
 import socket
+import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -190,3 +192,27 @@ def test_a_namespace_that_somebody_holds_is_reported(mark: Mark) -> None:
         assert left.what.startswith("n02:")
     finally:
         os.close(held)
+
+
+def test_tcp_that_cannot_say_good_bye_holds_nobody_up(mark: Mark) -> None:
+    """The kernel tries for half a minute on behalf of a program that is gone, in a namespace that is."""
+    layout = nodes(2)
+    to = str(layout.nodes[1].control.ip)
+
+    def tcp() -> socket.socket:
+        stream = socket.socket()
+        stream.settimeout(5)
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
+        return stream
+
+    with network_of(layout, mark):
+        listener = inside(mark, "n02", lambda: socket.create_server((to, 7)))
+        stream = inside(mark, "n01", tcp)
+        stream.connect((to, 7))
+        subprocess.run(["ip", "-n", mark.namespace("n02"), "link", "set", "ctl0", "down"], check=True)
+        stream.sendall(b"nobody hears this")
+        stream.close()
+        listener.close()
+    before = time.monotonic()
+    assert network.down(mark, timeout=20) == []
+    assert time.monotonic() - before < 10

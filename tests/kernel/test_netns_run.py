@@ -190,9 +190,10 @@ def test_down_cleans_up_when_nobody_else_can(tmp_path: Path, run: RunDirectory) 
     for pid in helpers:
         os.kill(pid, signal.SIGSTOP)
     process.kill()
-    finish(process)
+    process.wait()
     for pid in helpers:
         os.kill(pid, signal.SIGKILL)
+    finish(process)
     kinds = {entry.kind for entry in network.leftovers(mark_of(run))}
     assert "namespace" in kinds
     down = json.loads(rove(root_of(run), "down", "--json").stdout)

@@ -108,7 +108,7 @@ def test_an_agent_does_as_it_is_told_over_any_stream(tmp_path: Path, carried: An
             channel.tell_latest(news(Costs(GRAPH)))
 
             async def ready() -> bool:
-                return (await channel.ask(AskStatus(), PATIENCE_S)).ready
+                return bool((await channel.ask(AskStatus(), PATIENCE_S)).ready)
 
             async def delivering() -> bool:
                 return bool(records(tmp_path, "tuple_delivered"))

@@ -15,6 +15,7 @@ from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.load import load_any, load_experiment, load_topology
 from orchestrator.spec.mobility import RandomWaypoint
 from orchestrator.spec.problems import BadSpec
+from orchestrator.spec.radio import DiscRadio, Radio80211b
 from orchestrator.spec.schema import schema_files
 from orchestrator.spec.sweep import cells
 from orchestrator.spec.topology import Area, Topology
@@ -53,13 +54,21 @@ def test_the_topology_of_the_quickstart() -> None:
     assert found.area == Area(1200.0, 1200.0)
     assert isinstance(found.mobility, RandomWaypoint)
     assert (found.mobility.speed, found.mobility.speed_spread) == (5.0, 1.0)
+    assert isinstance(found.radio, Radio80211b)
+    assert (found.radio.preset, found.radio.tx_power, found.radio.rate) == ("seed-80211b", -10.0, 11e6)
+
+
+def test_the_same_on_a_disc_radio() -> None:
+    found = load_topology(ROOT / "topologies/rwp-25-disc.yaml")
+    assert isinstance(found.radio, DiscRadio)
     assert (found.radio.range, found.radio.bandwidth, found.radio.latency) == (300.0, 11e6, 0.001)
+    assert found.mobility == load_topology(ROOT / "topologies/rwp-25.yaml").mobility
 
 
 def test_the_quickstart() -> None:
     found = load_experiment(ROOT / "experiments/quickstart.yaml")
     assert found.dataflow().inner() == ("detect", "recognise")
-    assert (found.warmup, found.duration, found.seed) == (20.0, 120.0, 1)
+    assert (found.warmup, found.duration, found.seed) == (20.0, 120.0, 2)
     assert [cell.factors for cell in cells(found)] == [{"replicas": 1}, {"replicas": 2}, {"replicas": 3}]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.backends import remains
 from orchestrator.lifecycle import journal as journals
 from orchestrator.lifecycle import processes, run_directory
 from orchestrator.lifecycle.files import write_json
@@ -96,6 +97,28 @@ def test_a_process_that_ignores_the_polite_signal_is_killed(
     assert deaf.stdout is not None and deaf.stdout.readline() == b"up\n"
     assert tear_down(dead_run).processes == [deaf.pid]
     assert deaf.wait(10) == -signal.SIGKILL
+
+
+def test_what_the_journal_says_was_meant_is_removed_and_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = ["a kite"]
+
+    def remove(run_id: str, directory: Path) -> list[str]:
+        there.clear()
+        return there
+
+    kite = remains.Kind(find=lambda run_id, directory: list(there), remove=remove)
+    monkeypatch.setattr(remains, "KINDS", {"kite": kite})
+    run = run_directory.create(tmp_path, "quick", "windy")
+    journal = Journal.create(run.journal)
+    journal.intend("kite")
+    journal.close()
+    assert state_of(run) is State.FINISHED  # but not without traces
+    assert tear_down(run).left == [] and there == []
+    monkeypatch.setattr(remains, "KINDS", {"kite": remains.Kind(find=kite.find, remove=kite.find)})
+    there.append("another")
+    assert tear_down(run).left == ["another"]
 
 
 def test_a_verdict_that_was_reached_stands(dead_run: RunDirectory) -> None:

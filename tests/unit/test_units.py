@@ -11,7 +11,10 @@ from orchestrator.spec.problems import Unusable
 from orchestrator.spec.units import (
     BIT_RATE,
     DURATION,
+    FREQUENCY,
+    GAIN,
     LENGTH,
+    LEVEL,
     POWER,
     RATE,
     SIZE,
@@ -21,7 +24,7 @@ from orchestrator.spec.units import (
     Size,
 )
 
-ALL = (BIT_RATE, DURATION, LENGTH, POWER, RATE, SIZE, SPEED)
+ALL = (BIT_RATE, DURATION, FREQUENCY, GAIN, LENGTH, LEVEL, POWER, RATE, SIZE, SPEED)
 
 
 @pytest.mark.parametrize(
@@ -44,9 +47,14 @@ ALL = (BIT_RATE, DURATION, LENGTH, POWER, RATE, SIZE, SPEED)
         (BIT_RATE, "11 Mb/s", 11_000_000),
         (BIT_RATE, "11 Mbit/s", 11_000_000),
         (BIT_RATE, "5.5Mbps", 5_500_000),
-        (POWER, "-10 dBm", 0.0001),
-        (POWER, "−10 dBm", 0.0001),
-        (POWER, "5 mW", 0.005),
+        (POWER, "-10 dBm", -10),
+        (POWER, "−10 dBm", -10),
+        (POWER, "100 mW", 20),
+        (POWER, "0.1 W", 20),
+        (POWER, -10, -10),
+        (LEVEL, "-4 dB", -4),
+        (GAIN, "2 dBi", 2),
+        (FREQUENCY, "2.4 GHz", 2.4e9),
         (SIZE, "32 kB", 32_000),
         (SIZE, "8 KiB", 8192),
         (SIZE, "1.5 kB", 1500),
@@ -83,7 +91,10 @@ def test_the_same_value_in_other_units_is_the_same_number() -> None:
         (DURATION, float("inf"), "not a finite number"),
         (DURATION, "1e999 s", "not a finite number"),
         (DURATION, "nan s", "is not a duration"),
-        (POWER, "9999999 dBm", "not a finite number"),
+        (POWER, "300 dBm", "too large: it must be at most 60 dBm"),
+        (POWER, "0 mW", "too small"),
+        (POWER, "-5 W", "too small"),
+        (POWER, "2 V", 'unknown unit "V"'),
         (SIZE, "0.5 B", "not a whole number of bytes"),
         (SIZE, "32 kb", 'unknown unit "kb"'),
         (SIZE, "100 MB", "too large"),

@@ -83,6 +83,13 @@ def test_telemetry_of_nodes_that_never_came_up_is_not_missed() -> None:
     assert len(verdict.reasons) == 1
 
 
+def test_what_the_backend_doubts_is_invalid_but_fails_nothing() -> None:
+    doubted = judge_run(history(), {"n1": WHOLE}, ("the radio was late",))
+    assert (doubted.verdict, doubted.reasons) == (Judgement.INVALID, ("the radio was late",))
+    failed = judge_run(history(UP=Ending.FAILED), {}, ("the radio was late",))
+    assert failed.verdict is Judgement.FAILED
+
+
 def test_an_interrupted_run_is_invalid() -> None:
     cut = [*history(MEASURE=Ending.INTERRUPTED)]
     assert judge_run(cut, {"n1": WHOLE}).reasons == ("interrupted by user",)

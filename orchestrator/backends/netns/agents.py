@@ -17,7 +17,7 @@ from orchestrator.backends.netns.forkclient import Child, Entry, ForkServer, Lau
 
 ENTRY = f"{agent_process.__name__}:{agent_process.run.__name__}"
 ANSWER_S = 10.0
-STOP_S = 15.0
+STOP_S = 12.0
 END_S = 3.0
 
 
@@ -55,7 +55,7 @@ class AgentProcess:
 
     async def ask(self, command: AnyCommand, timeout: float = ANSWER_S) -> Report | None:
         """None if it cannot answer any more, or could not do it: ``failure`` says why."""
-        if self.failure:
+        if self._watching.done():
             return None
         try:
             return await self._channel.ask(command, timeout)

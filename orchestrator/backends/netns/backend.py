@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -35,12 +35,18 @@ SETTLING_S = 60.0
 class NetnsBackend:
     def __init__(self, experiment: Experiment, run_id: str, directory: Path, journal: Journal) -> None:
         self._experiment = experiment
-        self._directory = directory
+        self._directory = directory.resolve()  # agents live elsewhere: a relative path would mislead them
         self._journal = journal
-        self._mark = Mark(run_id, directory)
+        self._mark = Mark(run_id, self._directory)
         seconds = experiment.warmup + experiment.duration + SETTLING_S
         self._emulation = Emulation(
-            experiment.topology, experiment.seed, seconds, self._mark, journal, self._tell_costs
+            experiment.topology,
+            experiment.seed,
+            seconds,
+            self._mark,
+            journal,
+            experiment.routing.metric,
+            self._tell_costs,
         )
         self._server: ForkServer | None = None
         self._agents: dict[str, AgentProcess] = {}
@@ -73,9 +79,13 @@ class NetnsBackend:
             waiting = [agent for agent, is_ready in pairs if not is_ready and not agent.failure]
             if waiting:
                 await asyncio.sleep(POLL_S)
-        for agent in waiting:
-            agent.failure = "no costs from the routing layer"
-        return self._outcomes()
+        without = {agent.node for agent in waiting}
+        return [
+            NodeOutcome(outcome.node, Status.FAILED, "no costs from the routing layer")
+            if outcome.node in without
+            else outcome
+            for outcome in self._outcomes()
+        ]
 
     async def advance(self, seconds: float, progress: Progress) -> Outcomes:
         end = time.monotonic() + seconds
@@ -139,14 +149,11 @@ class NetnsBackend:
                 switching=Switching(switching.policy, switching.period, switching.threshold),
             ),
             host=str(hosts[node]),
-            segments=str(self._directory.resolve() / "nodes" / node / "segments"),
+            segments=str(self._directory / "nodes" / node / "segments"),
             seed=random.Random(f"agent/{experiment.seed}/{node}").getrandbits(53),
         )
 
     def _tell_costs(self, graph: CostGraph) -> None:
         self._costs = news(Costs(graph))
-        for agent in self._living():
+        for agent in self._agents.values():
             agent.tell_latest(self._costs)
-
-    def _living(self) -> Iterable[AgentProcess]:
-        return (agent for agent in self._agents.values() if not agent.failure)

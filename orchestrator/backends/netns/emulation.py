@@ -21,17 +21,18 @@ from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.netns.routes import Routes
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.mobility.generate import generate_trace
+from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.realtime.client import RadioProcess
-from orchestrator.radio.realtime.config import RadioChoice, RadioConfig, radio_config
-from orchestrator.radio.settings import Mac
-from orchestrator.radio.truth import Links, true_costs
+from orchestrator.radio.realtime.config import RadioConfig, radio_config
+from orchestrator.radio.truth import Links, counted_in_hops, true_costs
+from orchestrator.spec.experiment import Metric
 from orchestrator.spec.topology import Topology
 
 DOWN_S = 15.0
 OnCosts = Callable[[CostGraph], None]
 
 
-def layout_of(topology: Topology) -> Layout:
+def layout_of(topology: Topology, queue_length: int) -> Layout:
     """Every node alone in its network: who can be reached, and over whom, is for routing to say."""
     layout = numbered(topology.node_names)
     hosts = topology.addresses()
@@ -42,6 +43,7 @@ def layout_of(topology: Topology) -> Layout:
     return replace(
         layout,
         nodes=nodes,
+        queue_length=queue_length,
         static_neighbours=True,
         radio_end=RadioEnd.TAP if usable else RadioEnd.PACKET,
     )
@@ -49,10 +51,19 @@ def layout_of(topology: Topology) -> Layout:
 
 class Emulation:
     def __init__(
-        self, topology: Topology, seed: int, seconds: float, mark: Mark, journal: Journal, on_costs: OnCosts
+        self,
+        topology: Topology,
+        seed: int,
+        seconds: float,
+        mark: Mark,
+        journal: Journal,
+        metric: Metric = "etx",
+        on_costs: OnCosts = lambda graph: None,
     ) -> None:
         """Nodes move for ``seconds``; after that they stay where they are."""
-        self.layout = layout_of(topology)
+        self._settings = air_settings(topology)
+        # What waits for the air waits in the kernel: its queue is the MAC's.
+        self.layout = layout_of(topology, self._settings.mac.queue_limit)
         self.doubts: tuple[str, ...] = ()
         """Why the numbers must not be used; complete once the radio has stopped."""
         self._topology = topology
@@ -60,6 +71,7 @@ class Emulation:
         self._seconds = seconds
         self._mark = mark
         self._journal = journal
+        self._metric: Metric = metric
         self._on_costs = on_costs
         self._hosts = {node.name: node.radio.ip for node in self.layout.nodes}
         self._intended = False
@@ -105,6 +117,7 @@ class Emulation:
         """Everything goes, by its mark alone; raises NetworkError if the proof fails. May be repeated."""
         if self._building is not None:
             await asyncio.wait([self._building])
+            self._building.exception()  # heard: whoever waited for it has been told, or does not care
         try:
             with suppress(Exception):  # whatever ails it, it ends below
                 await self.stop_radio()
@@ -130,18 +143,12 @@ class Emulation:
 
     def _radio_config(self) -> RadioConfig:
         trace = generate_trace(self._topology, self._seed, self._seconds)
-        radio = self._topology.radio
-        rate = radio.bandwidth / 1e6
-        return radio_config(
-            self._mark,
-            self.layout,
-            trace,
-            RadioChoice("ns3-range", {"range_m": radio.range}),
-            Mac(unicast_rate=rate, broadcast_rate=rate, control_rate=rate),
-            self._seed,
-        )
+        radio, mac = self._settings
+        return radio_config(self._mark, self.layout, trace, radio, mac, self._seed)
 
     def _follow(self, links: Links) -> None:
+        if self._metric == "hops":
+            links = counted_in_hops(links)
         if links == self._links or self._broken is not None or self._routes is None:
             return
         self._links = links
@@ -150,7 +157,7 @@ class Emulation:
         except (OSError, NetworkError) as error:
             self._broken = error
             return
-        self._on_costs(true_costs(links, time.time_ns()))
+        self._on_costs(true_costs(links, time.time_ns(), self._metric))
 
     def _close_ends(self) -> None:
         ends, self._ends = self._ends, {}

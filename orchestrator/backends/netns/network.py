@@ -19,6 +19,7 @@ JOURNAL_KIND = "network"
 """What a run's journal calls the intent to build one: teardown looks for it."""
 
 _GRACE_S = 1.0
+_DRAIN_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -76,19 +77,47 @@ def down(mark: Mark, directory: Path = names.HOST_NAMES, timeout: float = 10.0) 
 
 
 def _remove_namespaces(mark: Mark, directory: Path, timeout: float) -> list[Leftover]:
+    deadline = time.monotonic() + timeout
     with ExitStack() as watching:
         with names.names_of(mark, directory) as found:
             if not found:
                 return []
             obituary = watching.enter_context(Obituary())
+            identities = {}
             for named in found:
                 if named.descriptor is not None:
                     obituary.expect(named.node, named.descriptor)
+                    identities[named.node] = _identity(os.fstat(named.descriptor))
             for named in found:
                 names.release(named.path)
         # Only now, for until here we held them ourselves.
-        alive = obituary.wait(timeout)
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            alive = obituary.wait(min(left, _DRAIN_S))
+            held = _held_by_processes() if alive else frozenset()
+            alive = [node for node in alive if identities[node] in held]
+            if not alive or left <= _DRAIN_S:
+                break
     return [Leftover("namespace", f"{node}: a process outside the run holds it open") for node in alive]
+
+
+def _held_by_processes() -> frozenset[tuple[int, int]]:
+    """Everything, namespaces among it, that a process is in or has open.
+
+    A namespace that still exists and is not in here has no way back: TCP connections whose programs are gone
+    keep it until they give up, and then it ends by itself.
+    """
+    held = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # gone, or another user's
+            for link in (*process.glob("task/*/ns/net"), *process.glob("fd/*")):
+                with suppress(OSError):
+                    held.add(_identity(link.stat()))
+    return frozenset(held)
+
+
+def _identity(facts: os.stat_result) -> tuple[int, int]:
+    return facts.st_dev, facts.st_ino
 
 
 def leftovers(mark: Mark, directory: Path = names.HOST_NAMES) -> list[Leftover]:

@@ -6,9 +6,13 @@ place for the names of namespaces. All of it ends with the last process inside.
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from orchestrator.backends.netns import syscalls
+from orchestrator.backends.netns import names, syscalls
+from orchestrator.backends.netns.errors import NetworkError
+
+_ADVICE = "run as root, or allow user namespaces (sysctl user.max_user_namespaces, AppArmor)"
 
 
 def enter(directory: Path) -> None:
@@ -23,12 +27,40 @@ def enter(directory: Path) -> None:
     syscalls.mount("tmpfs", directory, kind="tmpfs")
 
 
+def become_root(argv: Sequence[str]) -> None:
+    """Where we are not root already: start ``argv`` over, as root of a user namespace. Does not return then.
+
+    Names go where root has them; where that place is missing, only a tmpfs on all of /run can give it to us.
+    """
+    if os.geteuid() == 0:
+        return
+    place = names.HOST_NAMES if names.HOST_NAMES.is_dir() else names.HOST_NAMES.parent
+    os.execv(sys.executable, [sys.executable, "-m", __spec__.name, str(place), *argv])
+
+
+def join(pid: int) -> None:
+    """Move this process, which must have one thread only, to where the process ``pid`` is root."""
+    here, there = Path("/proc/self/ns/user"), Path(f"/proc/{pid}/ns/user")
+    directory = Path.cwd()
+    try:
+        if here.readlink() == there.readlink():
+            return
+        descriptor = os.pidfd_open(pid)
+        try:
+            syscalls.setns(descriptor, syscalls.CLONE_NEWUSER | syscalls.CLONE_NEWNS)
+        finally:
+            os.close(descriptor)
+        os.chdir(directory)
+    except OSError as error:
+        raise NetworkError(f"cannot join process {pid}: {error.strerror}: it is another user's") from error
+
+
 def main() -> None:
     directory, argv = Path(sys.argv[1]), sys.argv[2:]
     try:
         enter(directory)
     except OSError as error:
-        sys.exit(f"cannot make a user namespace: {error.strerror}")
+        sys.exit(f"cannot make a user namespace: {error.strerror}: {_ADVICE}")
     os.execvp(argv[0], argv)
 
 

@@ -11,15 +11,15 @@ from node_agent.virtual.loop import VirtualLoop
 from node_agent.virtual.port import VirtualPort
 from node_agent.virtual.segment import StreamConfig
 from orchestrator.backends.base import NodeOutcome, Status
+from orchestrator.backends.sim.air import make_air
 from orchestrator.backends.sim.truth import GroundTruth
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.planning.placement import deployment_plan
-from orchestrator.radio.disc import DiscRadio
 from orchestrator.radio.truth import TruthRecorder
 from orchestrator.spec.experiment import Experiment
 
 TICK_NS = 100_000_000
-POSITION_SAMPLE_TICKS = 10
+SAMPLE_TICKS = 10
 CONVERGE_LIMIT_NS = 30_000_000_000
 DATA_PORT = 7400
 # Short buffers, as in the paper's prototype: a tuple inside a socket can no longer be sent another way.
@@ -39,9 +39,8 @@ class Simulation:
         topology = experiment.topology
         # Mobility does not depend on k or placement, so that a comparison of them is paired.
         self._trace = generate_trace(topology, experiment.seed, experiment.warmup + experiment.duration)
-        radio = topology.radio
-        self._medium = DiscRadio(self._loop, radio.range, round(radio.bandwidth), round(radio.latency * 1e9))
-        self._truth = GroundTruth(self._loop.now_ns)
+        self._air = make_air(topology, self._loop, self._trace.at(0.0), experiment.seed)
+        self._truth = GroundTruth(self._loop.now_ns, experiment.routing.metric)
         self._recorder = TruthRecorder(directory / "radio")
         self._ticks = 0
         self._agents: dict[str, Agent] = {}
@@ -75,6 +74,7 @@ class Simulation:
 
     def stop(self) -> tuple[NodeOutcome, ...]:
         self._loop.run_until_complete(self._stop_agents())
+        self._recorder.deliveries(self.now_ns(), self._air.uses())
         self._recorder.close()
         return self.outcomes()
 
@@ -100,7 +100,7 @@ class Simulation:
             def next_hop(destination: str, node: str = node) -> str | None:
                 return self._truth.next_hop(node, node_at[destination]) if destination in node_at else None
 
-            stack = VirtualHost(node, host, self._loop, self._medium, next_hop, STREAMS)
+            stack = VirtualHost(node, host, self._loop, self._air.medium, next_hop, STREAMS)
             port = VirtualPort(stack, experiment.seed)
             log = SegmentLog(
                 self._directory / "nodes" / node / "segments", self._run_id, node, self._loop.now_ns
@@ -130,11 +130,12 @@ class Simulation:
         """Move the nodes; what changed on the air is told to the truth and to the record."""
         now = self.now_ns()
         positions = self._trace.at(now / 1e9)
-        self._medium.move(positions)
-        links = self._medium.links()
+        # What was sent is recorded with what could be expected of the links while it was.
+        if self._ticks % SAMPLE_TICKS == 0:
+            self._recorder.positions(now, positions)
+            self._recorder.deliveries(now, self._air.uses())
+        links = self._air.move(positions)
         self._truth.update(links)
         self._recorder.links(now, links)
-        if self._ticks % POSITION_SAMPLE_TICKS == 0:
-            self._recorder.positions(now, positions)
         self._ticks += 1
         self._loop.call_at_ns(now + TICK_NS, self._tick)

@@ -12,6 +12,7 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -26,7 +27,7 @@ from orchestrator.radio.realtime.desk import Desk
 from orchestrator.radio.realtime.loop import TICK_NS, AirLoop
 from orchestrator.radio.realtime.priority import become_punctual
 from orchestrator.radio.realtime.shared import Shared
-from orchestrator.radio.realtime.survey import Survey, survey
+from orchestrator.radio.survey import Survey, survey
 
 
 def main() -> None:
@@ -47,7 +48,8 @@ def main() -> None:
         _carry_frames(config, memory, first, descriptors, origin, first_tick)
     for descriptor in descriptors:
         os.close(descriptor)
-    Desk(config, memory, first, first_tick, origin, loop).serve()
+    with suppress(BrokenPipeError):  # the owner is gone
+        Desk(config, memory, first, first_tick, origin, loop).serve()
 
 
 def _carry_frames(

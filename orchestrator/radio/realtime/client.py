@@ -14,7 +14,7 @@ from orchestrator.errors import BadInput, RoveError
 from orchestrator.radio.realtime.config import RadioConfig
 from orchestrator.radio.realtime.lateness import LatenessReport
 from orchestrator.radio.realtime.protocol import REPORT, STOP, Command, Message
-from orchestrator.radio.realtime.survey import Links
+from orchestrator.radio.survey import Links
 
 START_TIMEOUT_S = 30.0
 ANSWER_TIMEOUT_S = 10.0
@@ -46,7 +46,8 @@ class RadioProcess:
 
     def check(self) -> None:
         """Raises RadioFailed if it has ended by itself."""
-        if self._process is not None and self._process.returncode is not None:
+        # Its exit status may become known only later.
+        if self._process is not None and self._listener is not None and self._listener.done():
             raise RadioFailed(f"the radio ended{self._why()}")
 
     def links(self) -> Links:
@@ -131,9 +132,10 @@ class RadioProcess:
             raise
 
     async def _ask(self, do: str) -> LatenessReport:
+        self.check()
         process = self._process
-        if process is None or process.stdin is None or process.returncode is not None:
-            raise RadioFailed(f"the radio is not running{self._why()}")
+        if process is None or process.stdin is None:
+            raise RadioFailed("the radio is not running")
         self._last_id += 1
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._answers[self._last_id] = answer

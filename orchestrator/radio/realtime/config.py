@@ -1,10 +1,8 @@
 """What the radio process is told: who is on the air, where they are over time, and which radio they have."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
@@ -12,32 +10,8 @@ from orchestrator.backends.netns.layout import Layout
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.errors import BadInput
 from orchestrator.mobility.trace import Trace, Waypoint
-from orchestrator.radio.presets import DEFAULT_PRESET, PRESETS, radio_preset
-from orchestrator.radio.settings import Mac, Radio
-
-
-class RadioChoice(Struct, frozen=True):
-    """A preset, the arguments it takes (range, antenna height), and fields of ``Radio`` to be different."""
-
-    preset: str = DEFAULT_PRESET
-    arguments: dict[str, float] = {}
-    overrides: dict[str, float | None] = {}
-
-    def radio(self) -> Radio:
-        radio = radio_preset(self.preset) if not self.arguments else self._built()
-        try:
-            return replace(radio, **self.overrides)  # type: ignore[arg-type]
-        except TypeError as error:
-            raise BadInput(f"radio {self.preset}: {error}") from None
-
-    def _built(self) -> Radio:
-        radio_preset(self.preset)  # complains about an unknown name
-        build: Any = PRESETS[self.preset]
-        try:
-            radio: Radio = build(**self.arguments)
-        except TypeError as error:
-            raise BadInput(f"radio {self.preset}: {error}") from None
-        return radio
+from orchestrator.radio.choice import RadioChoice
+from orchestrator.radio.settings import Mac
 
 
 class RadioConfig(Struct, frozen=True):

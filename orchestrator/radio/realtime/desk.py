@@ -4,7 +4,6 @@ Ground truth of a tick is recorded, and the owner told, once the loop has applie
 Unix time, as in the telemetry of the agents.
 """
 
-import json
 import os
 import select
 import signal
@@ -32,8 +31,8 @@ from orchestrator.radio.realtime.loop import TICK_NS
 from orchestrator.radio.realtime.protocol import Command, Message
 from orchestrator.radio.realtime.queue_drops import queue_drops
 from orchestrator.radio.realtime.shared import Shared
-from orchestrator.radio.realtime.survey import Survey, survey
-from orchestrator.radio.truth import TruthRecorder
+from orchestrator.radio.survey import Survey, survey
+from orchestrator.radio.truth import LinkUse, TruthRecorder
 
 _SAMPLE_TICKS = 10
 _STOP_TIMEOUT_S = 5.0
@@ -67,7 +66,6 @@ class Desk:
         self._started_ns = time.monotonic_ns()
         self._cpu_at_start = time.process_time()
         self._recorder = TruthRecorder(config.place)
-        self._deliveries = (config.place / "deliveries.jsonl").open("w")
         self._counted = memory.counters()
         self._latest = first
         self._current = first
@@ -137,24 +135,25 @@ class Desk:
                 self._record_deliveries(now)
 
     def _record_deliveries(self, now_ns: int) -> None:
-        """What was sent over each link since the last time; full-size unicast is what ``expected`` is for."""
         counted, before = self._memory.counters(), self._counted
-        nodes = self._config.nodes
+        self._counted = counted
+        nodes, current = self._config.nodes, self._current
+        uses = []
         for index, attempted in enumerate(counted.attempts):
             if attempted == before.attempts[index]:
                 continue
             here, there = divmod(index, len(nodes))
-            record = {
-                "t_ns": now_ns,
-                "src": nodes[here],
-                "dst": nodes[there],
-                "attempted": attempted - before.attempts[index],
-                "delivered": counted.received[index] - before.received[index],
-                "expected": round(float(self._current.expected[here, there]), 4),
-                "snr_db": round(float(self._current.channel.snr_db[here, there]), 2),
-            }
-            self._deliveries.write(json.dumps(record, separators=(",", ":")) + "\n")
-        self._counted = counted
+            uses.append(
+                LinkUse(
+                    nodes[here],
+                    nodes[there],
+                    attempted - before.attempts[index],
+                    counted.received[index] - before.received[index],
+                    float(current.expected[here, there]),
+                    float(current.channel.snr_db[here, there]),
+                )
+            )
+        self._recorder.deliveries(now_ns, uses)
 
     # The owner
 
@@ -184,7 +183,6 @@ class Desk:
         self._record_applied()
         self._record_deliveries(self._epoch + self._memory.cells[shared.NOW_NS])
         self._recorder.close()
-        self._deliveries.close()
         report = self._report()
         _write_whole(self._config.place / "lateness.json", msgspec.json.encode(report))
         return report

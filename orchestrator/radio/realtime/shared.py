@@ -39,7 +39,7 @@ SLOTS = 4
     VERSION,
 ) = range(16)
 _SCALARS = 16
-_LOOKS = 100
+_LOOKS = 1000
 _LOOK_AGAIN_S = 0.0005
 # The loop has no use for the SNR; who records it has the channel itself.
 _SENT = [field.name for field in fields(Channel) if field.name not in ("radio", "snr_db")]

@@ -25,25 +25,29 @@ class Survey:
     """Share of full-size frames that arrive in one undisturbed transmission; [transmitter, receiver]."""
     links: Links
     """Each node's neighbours and the expected number of transmissions until a full-size frame is
-    acknowledged: 1 / (delivery there × delivery of the ACK back), to two decimals."""
+    acknowledged: 1 / (delivery there × delivery of the ACK back), to one decimal."""
 
 
 def survey(radio: Radio, mac: Mac, positions: Mapping[str, Position]) -> Survey:
     channel = build_channel(radio, mac, list(positions.values()))
-    decodable = _flags(channel.decoders)
-    expected = np.exp(np.array(channel.ln_unicast) * (FULL_SIZE + radio.reception.counted_overhead))
-    expected = np.where(decodable, expected, 0.0)
-    acknowledged = np.where(decodable, np.exp(np.array(channel.ln_control) * ACK_BYTES), 0.0)
-    success = expected * acknowledged.T
+    expected = delivery(radio, mac.unicast_rate, FULL_SIZE + radio.reception.counted_overhead, channel.snr_db)
+    success = exchange(radio, mac, expected, channel.snr_db)
     names = list(positions)
     links: Links = {name: {} for name in names}
-    for here, there in np.argwhere(success >= WORST_LINK).tolist():
-        links[names[here]][names[there]] = round(1.0 / float(success[here, there]), 2)
+    rows, columns = np.nonzero(success >= WORST_LINK)
+    costs = np.round(1.0 / success[rows, columns], 1)
+    for here, there, cost in zip(rows.tolist(), columns.tolist(), costs.tolist(), strict=True):
+        links[names[here]][names[there]] = cost
     return Survey(positions, channel, expected, links)
 
 
-def _flags(rows: list[int]) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    size = (len(rows) + 7) // 8
-    packed = np.frombuffer(b"".join(row.to_bytes(size, "little") for row in rows), dtype=np.uint8)
-    bits = np.unpackbits(packed.reshape(len(rows), size), axis=1, bitorder="little", count=len(rows))
-    return bits.astype(np.bool_)
+def delivery(radio: Radio, rate: float, length: int, snr_db: Matrix) -> Matrix:
+    """Share of frames that arrive in a single transmission, if nobody else sends."""
+    decodable = snr_db >= radio.decode_threshold_dbm - radio.noise_dbm
+    return np.where(decodable, np.exp(radio.reception.curves[rate].ln_per_byte_matrix(snr_db) * length), 0.0)
+
+
+def exchange(radio: Radio, mac: Mac, expected: Matrix, snr_db: Matrix) -> Matrix:
+    """Share of unicast transmissions that arrive and whose ACK comes back."""
+    acknowledged = delivery(radio, mac.control_rate, ACK_BYTES, snr_db)
+    return expected * np.swapaxes(acknowledged, -1, -2)

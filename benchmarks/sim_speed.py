@@ -1,0 +1,103 @@
+"""How much faster than real time a mobile network with light traffic is simulated, on one core.
+
+Virtual hosts on the 802.11b medium at the paper's setting and density: random waypoint at 5 ± 1 m/s, the
+channel renewed ten times a second, 10 flows of 4 datagrams of 512 bytes a second between random nodes, on the
+routes of the true links. Processor time, not wall time, so that other work on the machine does not count;
+the best of three rounds.
+"""
+
+import random
+import time
+
+from benchmarks.radio.report import Row, main
+from node_agent.virtual.host import Datagram, VirtualHost
+from node_agent.virtual.loop import NS, VirtualLoop
+from orchestrator.backends.sim.air import make_air
+from orchestrator.backends.sim.truth import GroundTruth
+from orchestrator.mobility.generate import generate_trace
+from orchestrator.spec.topology import Topology
+
+SIZES = {25: 60, 50: 60, 200: 10}
+"""Nodes, and virtual seconds to simulate."""
+TARGETS = {25: 20.0, 50: 5.0}
+ROUNDS = 3
+FLOWS = 10
+PACKETS_PER_S = 4
+PAYLOAD = bytes(512)
+TICK_NS = 100_000_000
+PORT = 9
+SIDE_OF_25_M = 1200.0
+
+
+def simulate(nodes: int, seconds: int, seed: int) -> Row:
+    side = SIDE_OF_25_M * (nodes / 25) ** 0.5
+    mobility = {
+        "model": "random_waypoint",
+        "speed": 5.0,
+        "speed_spread": 1.0,
+        "pause": 2.0,
+        "pause_spread": 1.0,
+    }
+    topology = Topology.model_validate(
+        {"name": "field", "nodes": nodes, "area": [side, side], "mobility": mobility}
+    )
+    loop = VirtualLoop()
+    trace = generate_trace(topology, seed, seconds)
+    air = make_air(topology, loop, trace.at(0.0), seed)
+    truth = GroundTruth(loop.now_ns, "etx")
+    arrived = sent = 0
+
+    def tick() -> None:
+        truth.update(air.move(trace.at(loop.now_ns() / NS)))
+        loop.call_at_ns(loop.now_ns() + TICK_NS, tick)
+
+    def on_packet(datagram: Datagram, source: str) -> None:
+        nonlocal arrived
+        arrived += 1
+
+    def send(source: VirtualHost, destination: str) -> None:
+        nonlocal sent
+        sent += 1
+        source.send(destination, Datagram(PORT, PORT, PAYLOAD))
+        loop.call_at_ns(loop.now_ns() + NS // PACKETS_PER_S, send, source, destination)
+
+    hosts = {}
+    for node in topology.node_names:
+
+        def next_hop(destination: str, node: str = node) -> str | None:
+            return truth.next_hop(node, destination)
+
+        hosts[node] = VirtualHost(node, node, loop, air.medium, next_hop)
+        hosts[node].bind_socket(PORT, on_packet)
+    rng = random.Random(f"flows/{seed}")
+    for _ in range(FLOWS):
+        source, destination = rng.sample(topology.node_names, 2)
+        loop.call_at_ns(rng.randrange(NS // PACKETS_PER_S), send, hosts[source], destination)
+
+    started = time.process_time()
+    tick()
+    loop.run_until_ns(seconds * NS)
+    spent = time.process_time() - started
+    loop.close()
+    return {
+        "nodes": nodes,
+        "virtual_s": seconds,
+        "cpu_s": spent,
+        "times_real_time": seconds / spent,
+        "target": TARGETS.get(nodes),
+        "sent": sent,
+        "arrived_ratio": arrived / sent,
+        "transmissions": sum(host.counters.sent + host.counters.forwarded for host in hosts.values()),
+    }
+
+
+def measure() -> tuple[Row, list[Row]]:
+    rows = [
+        max((simulate(nodes, seconds, seed=1) for _ in range(ROUNDS)), key=lambda row: row["times_real_time"])
+        for nodes, seconds in SIZES.items()
+    ]
+    return {"benchmark": "sim_speed", "times_real_time": rows[0]["times_real_time"]}, rows
+
+
+if __name__ == "__main__":
+    main("Virtual time with the 802.11b radio on one core", measure)

