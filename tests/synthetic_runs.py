@@ -41,7 +41,7 @@ class RunWriter:
         self.experiment = experiment
         self.k = k
         self._lines: dict[tuple[str, int], list[bytes]] = {}
-        self._truth: dict[str, list[dict[str, Any]]] = {"links": [], "positions": []}
+        self._truth: dict[str, list[dict[str, Any]]] = {"links": [], "positions": [], "deliveries": []}
 
     def record(self, node: str, t_s: float, event: Event, boot: int = 1) -> None:
         lines = self._lines.setdefault((node, boot), [])
@@ -58,6 +58,12 @@ class RunWriter:
 
     def position(self, t_s: float, node: str, x: float, y: float) -> None:
         self._truth["positions"].append({"t_ns": ns(t_s), "node": node, "x": x, "y": y})
+
+    def delivery(
+        self, t_s: float, src: str, dst: str, attempted: int, delivered: int, expected: float
+    ) -> None:
+        line = {"t_ns": ns(t_s), "src": src, "dst": dst, "attempted": attempted, "delivered": delivered}
+        self._truth["deliveries"].append({**line, "expected": expected, "snr_db": 8.0})
 
     def plan(self) -> DeploymentPlan:
         query = Query(
@@ -166,6 +172,8 @@ def known_run(root: Path, experiment: str = "known", run: str = "20260301-120000
         writer.link(0, src, dst, up=True)
     writer.link(60, "n2", "n9", up=False)
     writer.link(80, "n2", "n9", up=True)
+    writer.delivery(30, "n2", "n9", attempted=10, delivered=9, expected=1.0)
+    writer.delivery(59, "n2", "n9", attempted=30, delivered=12, expected=0.6)
     walk(writer)
     return writer
 

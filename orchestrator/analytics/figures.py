@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from orchestrator.analytics.cells import REPLICAS, SEED
-from orchestrator.analytics.run_figures import MOST_ROWS, WIDTH, routes, trajectories
+from orchestrator.analytics.run_figures import MOST_ROWS, WIDTH, link_deliveries, routes, trajectories
 from orchestrator.analytics.svg import BAD, GOOD, GRID, INK, SERIES, Figure, canvas, finish
 from orchestrator.analytics.tables import DELIVERED, IN_FLIGHT
 from orchestrator.analytics.views import (
@@ -32,6 +32,7 @@ def all_figures(cells: Sequence[Cell]) -> list[Figure]:
         fates,
         routes,
         connectivity,
+        link_deliveries,
         trajectories,
     )
     return [figure for function in draw if (figure := function(cells))]

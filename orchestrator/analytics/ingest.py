@@ -25,6 +25,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     "costs": ("t_ns", "replica", "to"),
     "links_truth": ("up_ns", "src", "dst"),
     "positions": ("t_ns", "node"),
+    "deliveries": ("t_ns", "src", "dst"),
     "connectivity": ("from_ns",),
     "nodes": ("node", "boot"),
     "runs": (),
@@ -65,6 +66,7 @@ def _prepare(spark: SparkSession, staging: Path, runs: Sequence[RunInput], progr
         "costs": tables.costs(records),
         "links_truth": tables.links_truth(changes),
         "positions": positions,
+        "deliveries": _read_truth(spark, runs, "deliveries.jsonl", schemas.RAW_DELIVERIES),
         "connectivity": tables.connectivity(changes, of_runs),
     }
     for done, (name, frame) in enumerate(made.items()):

@@ -47,6 +47,40 @@ def routes(cells: Sequence[Cell]) -> Figure | None:
         return finish(drawing, "routes", f"Which replica was used{which(cell, run)}", alternative)
 
 
+def link_deliveries(cells: Sequence[Cell]) -> Figure | None:
+    """For one run: what was delivered over each link, beside what its SNR let expect."""
+    cell, (run, result) = most_telling(cells)
+    links: list[tuple[int, int, float]] = result["series"]["links"]
+    if not links:
+        return None
+    most = max(attempted for attempted, _, _ in links)
+    with canvas(figsize=(WIDTH, 3.6)) as (drawing, axes):
+        axis = axes[0, 0]
+        axis.plot([0, 100], [0, 100], color=FAINT, linewidth=1.0, zorder=0)
+        axis.scatter(
+            [100 * expected for _, _, expected in links],
+            [100 * delivered / attempted for attempted, delivered, _ in links],
+            s=[8 + 80 * attempted / most for attempted, _, _ in links],
+            color=SERIES[0],
+            alpha=0.6,
+            linewidths=0,
+        )
+        axis.set_xlim(-3, 103)
+        axis.set_ylim(-3, 103)
+        axis.set_xlabel("expected of full frames on a silent radio (%)")
+        axis.set_ylabel("delivered (%)")
+        sent = sum(attempted for attempted, _, _ in links)
+        arrived = sum(delivered for _, delivered, _ in links)
+        expected = sum(attempted * share for attempted, _, share in links)
+        alternative = (
+            f"{len(links)} links, the larger a dot the more was sent. In all {100 * arrived / sent:.0f} % of "
+            f"{sent:,} transmissions arrived, where {100 * expected / sent:.0f} % were to be expected; "
+            "what is missing below the diagonal was lost to collisions."
+        )
+        title = f"Delivered and expected, by link{which(cell, run)}"
+        return finish(drawing, "links", title, alternative)
+
+
 def trajectories(cells: Sequence[Cell]) -> Figure | None:
     cell, (run, result) = most_telling(cells)
     paths: dict[str, list[list[float]]] = result["series"]["positions"]

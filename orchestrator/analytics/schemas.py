@@ -64,6 +64,9 @@ RAW = _columns(
 # Ground truth as the radio writes it.
 RAW_LINKS = _columns(t_ns=COUNT, src=TEXT, dst=TEXT, up=FLAG, cost=REAL)
 RAW_POSITIONS = _columns(t_ns=COUNT, node=TEXT, x=REAL, y=REAL)
+RAW_DELIVERIES = _columns(
+    t_ns=COUNT, src=TEXT, dst=TEXT, attempted=COUNT, delivered=COUNT, expected=REAL, snr_db=REAL
+)
 
 # A tuple (origin, tau) from birth to fate: delivered, dropped:<reason>, lost_in_transit, in_flight_at_end.
 TUPLES = _columns(
@@ -123,6 +126,10 @@ LINKS_TRUTH = _columns(run=TEXT, src=TEXT, dst=TEXT, up_ns=COUNT, down_ns=COUNT,
 
 POSITIONS = _columns(run=TEXT, node=TEXT, t_ns=COUNT, x=REAL, y=REAL)
 
+# Ground truth: frames sent over a link in the second before ``t_ns``, beside the share of full-size frames
+# that its SNR lets expect (without interference).
+DELIVERIES = StructType([StructField("run", TEXT), *RAW_DELIVERIES])
+
 # Ground truth: whether every source node had a path to a sink node, in intervals without gaps.
 CONNECTIVITY = _columns(run=TEXT, from_ns=COUNT, until_ns=COUNT, connected=FLAG)
 
@@ -177,6 +184,7 @@ TABLES: dict[str, StructType] = {
     "costs": COSTS,
     "links_truth": LINKS_TRUTH,
     "positions": POSITIONS,
+    "deliveries": DELIVERIES,
     "connectivity": CONNECTIVITY,
     "nodes": NODES,
     "runs": RUNS,

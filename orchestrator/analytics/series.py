@@ -6,7 +6,7 @@ Times are in seconds since the first record of the run.
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from orchestrator.analytics.inputs import RunInput
@@ -14,6 +14,9 @@ from orchestrator.analytics.store import TableStore
 
 MOST_POSITIONS = 150
 """Per node; more samples than that are thinned out."""
+
+MOST_LINKS = 300
+"""Those over which most was sent."""
 
 Series = dict[str, Any]
 
@@ -33,6 +36,7 @@ def draw_from(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]
             "routes": [],
             "connectivity": [],
             "positions": {},
+            "links": [],
         }
     clocks = F.broadcast(clocks)
     for row in _deliveries(store.read(spark, "tuples", names).join(clocks, "run")).collect():
@@ -43,6 +47,8 @@ def draw_from(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]
         series[row["run"]]["connectivity"].append([row["from"], row["until"], row["connected"]])
     for row in _positions(store.read(spark, "positions", names).join(clocks, "run")).collect():
         series[row["run"]]["positions"].setdefault(row["node"], []).append([row["x"], row["y"]])
+    for row in _links(store.read(spark, "deliveries", names)).collect():
+        series[row["run"]]["links"].append([row["attempted"], row["delivered"], row["expected"]])
     return series
 
 
@@ -84,3 +90,15 @@ def _positions(positions: DataFrame) -> DataFrame:
         .select("run", "node", "t_ns", F.round("x", 1).alias("x"), F.round("y", 1).alias("y"))
         .orderBy("run", "node", "t_ns")
     )
+
+
+def _links(deliveries: DataFrame) -> DataFrame:
+    """Per directed link over the whole run; what was expected is weighted by what was sent."""
+    used = deliveries.groupBy("run", "src", "dst").agg(
+        F.sum("attempted").alias("attempted"),
+        F.sum("delivered").alias("delivered"),
+        F.round(F.sum(F.col("attempted") * F.col("expected")) / F.sum("attempted"), 4).alias("expected"),
+    )
+    busiest = Window.partitionBy("run").orderBy(F.desc("attempted"), "src", "dst")
+    ranked = used.withColumn("rank", F.row_number().over(busiest)).where(F.col("rank") <= MOST_LINKS)
+    return ranked.orderBy("run", "rank")

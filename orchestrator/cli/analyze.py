@@ -49,15 +49,15 @@ def analyze(runs: RunReferences, runs_dir: RunsDir = DEFAULT_ROOT, as_json: Json
 
 
 def cells_table(cells: Sequence[Mapping[str, Any]]) -> Table:
-    """One row for each cell of a sweep: mean ± standard deviation over its seeds."""
+    """One row a cell: mean ± standard deviation over seeds; × relates it to the fewest replicas."""
     factors = list({name: None for cell in cells for name in cell["factors"]})
     compared = any("versus" in cell for cell in cells)
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in factors:
-        table.add_column(name.rpartition(".")[2], justify="right")
-    for heading in ("runs", "throughput\n/s", "latency\np50 ms", "latency\np95 ms", "loss\n%", "switches"):
+        table.add_column(name.rpartition(".")[2], justify="right", no_wrap=True)
+    for heading in ("runs", "tuples/s", "p50 ms", "p95 ms", "loss %", "switches"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for heading in ("throughput\nvs fewest k", "p95\nvs fewest k") if compared else ():
+    for heading in ("× tuples/s", "× p95") if compared else ():
         table.add_column(heading, justify="right", no_wrap=True)
     for cell in cells:
         metrics, ratios = cell["metrics"], cell.get("versus", {}).get("ratios", {})

@@ -11,8 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from node_agent.model.telemetry import AgentStart, AgentStop, TupleEmitted, TupleReceived, TupleSent
+from orchestrator.analytics.inputs import runs_in
 from orchestrator.analytics.pipeline import analyze, write_report
 from orchestrator.analytics.schemas import TABLES
+from orchestrator.analytics.series import draw_from
 from orchestrator.analytics.store import TableStore
 from orchestrator.errors import BadInput
 from tests.synthetic_runs import SOURCE, RunWriter, deliver, known_run, small_sweep
@@ -175,6 +177,9 @@ def test_tables_of_a_known_run(spark: SparkSession, runs: Path, analysed: Analys
     assert links["n2", "n9", 0] == 60_000_000_000
     assert links["n2", "n9", 80_000_000_000] is None
     assert len(tables["positions"]) == 4 * 113
+    assert [(row["attempted"], row["delivered"]) for row in tables["deliveries"]] == [(10, 9), (30, 12)]
+    (used,) = draw_from(spark, TableStore(runs), runs_in(analysed["known"]))["007"]["links"]
+    assert used == [40, 21, pytest.approx(0.7)]
     (row,) = tables["runs"]
     assert row["factors"] == {"replicas": "2"}
     assert (row["verdict"], row["sources"], row["sink_nodes"]) == ("valid", [SOURCE], ["n9"])

@@ -35,6 +35,7 @@ def result(k: int, speed: int, seed: int) -> dict[str, Any]:
             ],
             "connectivity": [[0.0, 60.0, True], [60.0, 112.0, False]],
             "positions": {f"n{index}": [[0.0, index], [50.0, 10.0 * index]] for index in range(1, 10)},
+            "links": [[100, 90, 0.95], [40, 10, 0.5]],
         },
     }
 
@@ -52,7 +53,7 @@ def forty_five_runs(root: Path, speed_name: str) -> list[Rendered]:
 
 def page_of(runs: list[Rendered], **summary: Any) -> str:
     summaries = [
-        {"run": run.run, "factors": run.factors, "seed": found["metrics"]["emitted"], "verdict": "valid"}
+        {"run": run.run, "factors": run.factors, "seed": run.manifest["seed"], "verdict": "valid"}
         | {"metrics": found["metrics"]}
         for run, found in runs
     ]
@@ -60,12 +61,13 @@ def page_of(runs: list[Rendered], **summary: Any) -> str:
     return render(RunDirectory(runs[0][0].directory.path.with_name("r")), document | summary, runs)
 
 
-def test_forty_five_runs_are_nine_rows_and_seven_figures(tmp_path: Path) -> None:
+def test_forty_five_runs_are_nine_rows_and_eight_figures(tmp_path: Path) -> None:
     page = page_of(forty_five_runs(tmp_path, "topology.mobility.speed"))
     table = page[page.index("<h2>Results") : page.index("<h2>Figures")]
     assert table.count("<tr><td>") == 9
     assert "k = 3, speed = 10 m/s" in table
-    assert page.count("<svg") == 7
+    assert page.count("<svg") == 8
+    assert "71 % of 140 transmissions arrived, where 82 % were to be expected" in page
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     used = re.findall(r'(?:href="#|url\(#)([^")]+)', page)

@@ -22,7 +22,7 @@ class Worker:
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
         # Unbuffered: a command already read ahead would be invisible to the selector.
-        self._input = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115, PTH123
+        self._input = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115
         self._waiting = selectors.DefaultSelector()
         self._waiting.register(self._input, selectors.EVENT_READ)
 
