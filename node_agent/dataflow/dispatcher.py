@@ -19,12 +19,14 @@ from node_agent.transport.link import Link
 class Limits(Struct, frozen=True):
     """Queue lengths in tuples, times in seconds.
 
+    Short queues, as in the paper's prototype: what waits longer is stale when it arrives, and what is not on
+    a link yet can still take another route.
     ``send_timeout``: how long a send may be stuck once the route leads elsewhere.
     ``retry_age``: how long after its first failed send a tuple is still retried.
     """
 
-    input_queue: int = 16
-    output_buffer: int = 16
+    input_queue: int = 1
+    output_buffer: int = 2
     send_timeout: float = 1.0
     retry_age: float = 30.0
 

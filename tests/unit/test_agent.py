@@ -28,6 +28,8 @@ Record = dict[str, Any]
 CHAIN = synthetic_chain()
 FAR = 1e6
 ALONE = {"camera": ("n1",), "detect": ("n2",), "recognise": ("n3",), "screen": ("n4",)}
+# Room enough for the outages in these tests; the default keeps only what is fresh.
+ROOMY = Limits(input_queue=16, output_buffer=16)
 TWICE = {"camera": ("n1",), "detect": ("n2", "n5"), "recognise": ("n3", "n6"), "screen": ("n4",)}
 
 
@@ -54,6 +56,7 @@ class Testbed:
     __test__ = False
 
     def __init__(self, directory: Path, deployment: DeploymentPlan, network: Network, **config: Any) -> None:
+        config = {"limits": ROOMY, **config}
         self.directory = directory
         self.nodes = nodes_of(deployment)
         addresses = {node: network.address(node) for node in self.nodes}
@@ -251,7 +254,7 @@ def test_a_link_between_replicas_may_have_several_hops(tmp_path: Path) -> None:
 
 def test_a_source_without_a_route_keeps_the_newest_tuples(tmp_path: Path) -> None:
     async def scenario() -> None:
-        limits = Limits(output_buffer=4)
+        limits = Limits(input_queue=16, output_buffer=4)
         testbed = RadioTestbed(tmp_path, plan(finite_chain(100), ALONE), limits=limits)
         testbed.network.move(n1=FAR)
         await testbed.start()
@@ -362,7 +365,7 @@ def test_the_static_policy_waits_for_its_one_replica(tmp_path: Path) -> None:
 
 def test_a_tuple_that_no_link_takes_expires(tmp_path: Path) -> None:
     async def scenario() -> None:
-        limits = Limits(retry_age=3.0)
+        limits = Limits(input_queue=16, output_buffer=16, retry_age=3.0)
         testbed = RadioTestbed(tmp_path, plan(finite_chain(3), ALONE), limits=limits)
         await testbed.start()
         await testbed.agents["n2"].stop("gone, though the node can be reached")

@@ -49,7 +49,7 @@ class Bench:
         self.links = {f"detect/{i}": ScriptedLink(behaviour) for i, behaviour in enumerate(behaviours)}
         self.events: list[tuple[float, Event]] = []
         self.dispatcher = Dispatcher(
-            "camera/0", "detect", self.links.__getitem__, self._record, Limits(**limits)
+            "camera/0", "detect", self.links.__getitem__, self._record, Limits(**{"output_buffer": 16, **limits})
         )
         self._task = asyncio.create_task(self.dispatcher.run())
 
