@@ -69,9 +69,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 _skipped: dict[str, str] = {}
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.skipped and isinstance(report.longrepr, tuple):
+def _note_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if not report.skipped:
+        return
+    if isinstance(report.longrepr, tuple):
         _skipped[report.nodeid] = report.longrepr[2].removeprefix("Skipped: ")
+    else:  # an expected failure is a test that does not count either
+        _skipped[report.nodeid] = f"xfail: {getattr(report, 'wasxfail', '')}"
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _note_skip(report)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    _note_skip(report)
 
 
 def _undue_skips(config: pytest.Config) -> dict[str, str]:

@@ -15,6 +15,7 @@ from node_agent.model.query import OperatorSpec, Query
 from node_agent.model.tuples import StreamTuple
 from node_agent.transport.framing import MAX_PAYLOAD
 
+MAX_CHAIN = 1000
 Size = Annotated[int, Meta(ge=0, le=MAX_PAYLOAD)]
 
 
@@ -80,7 +81,12 @@ class Sink:
         return ()
 
 
-def synthetic_chain(operators: int = 2, rate: float = 10.0, payload: int = 8192, cpu: float = 0.005) -> Query:
+def synthetic_chain(
+    operators: Annotated[int, Meta(ge=1, le=MAX_CHAIN)] = 2,
+    rate: float = 10.0,
+    payload: int = 8192,
+    cpu: float = 0.005,
+) -> Query:
     """camera → detect → recognise → screen; with other than two operators in between, op1 … opN."""
     if operators < 1:
         raise ValueError(f"a chain needs at least one operator between source and sink, not {operators}")

@@ -112,11 +112,14 @@ def _read_sweep(value: Any) -> dict[str, tuple[Scalar, ...]]:
             hint = "" if isinstance(values, list | dict | None) else f"write it like {key}: [{values}]"
             findings.append(Finding((key,), text, hint))
             continue
+        seen: set[tuple[type, Scalar]] = set()
         for index, entry in enumerate(values):
             if not isinstance(entry, Scalar):
                 findings.append(Finding((key, index), f"{shown(entry)} is not a single value"))
-            elif any(type(entry) is type(other) and entry == other for other in values[:index]):
+            elif (type(entry), entry) in seen:
                 findings.append(Finding((key, index), f"{shown(entry)} is listed twice"))
+            else:
+                seen.add((type(entry), entry))
     if findings:
         raise Unusable(*findings)
     return {key: tuple(values) for key, values in value.items()}
