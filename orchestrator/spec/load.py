@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from orchestrator.spec.base import Section
 from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.file_reference import FOLDER
 from orchestrator.spec.problems import BadSpec, Finding, Place, Problem, shown
-from orchestrator.spec.recorded import FOLDER
 from orchestrator.spec.semantics import placement_findings
 from orchestrator.spec.sweep import expand
 from orchestrator.spec.topology import Topology

@@ -1,16 +1,13 @@
-"""Movements from a file: the ``trace`` model, and the reference to a file that it holds."""
+"""Movements from a file: the ``trace`` model."""
 
-import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     Field,
     PlainSerializer,
     PlainValidator,
-    ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
@@ -19,44 +16,23 @@ from orchestrator.mobility.bonnmotion import params_file
 from orchestrator.mobility.formats import TraceFormat, format_of, read_trace
 from orchestrator.mobility.trace import Area, Trace
 from orchestrator.mobility.trace_file import MOST_BYTES
+from orchestrator.spec.file_reference import FileReference, reader
 from orchestrator.spec.mobility import MobilityModel
 from orchestrator.spec.problems import shown, unusable
-from orchestrator.spec.source_file import Unreadable, read_bytes
-
-FOLDER = "folder"
-"""The key of the validation context for what relative references are relative to."""
+from orchestrator.spec.source_file import read_bytes
 
 
 @dataclass(frozen=True)
-class TraceFile:
-    """Two files of the same content are the same value, wherever they lie: a copy stands for its original."""
-
-    path: Path = field(compare=False)
-    """Absolute, so that the value means the same to everybody on this machine."""
-    digest: str
-
+class TraceFile(FileReference):
     def contents(self) -> dict[str, bytes]:
-        """By name: the file, and the parameters that BonnMotion keeps beside it."""
-        contents = {self.path.name: read_bytes(self.path, MOST_BYTES)}
+        """The file, and the parameters that BonnMotion keeps beside it."""
         beside = params_file(self.path)
-        return contents | ({beside.name: read_bytes(beside, MOST_BYTES)} if beside.exists() else {})
-
-
-def _read_reference(value: Any, info: ValidationInfo) -> TraceFile:
-    if not isinstance(value, str):
-        raise unusable(f"{shown(value)} is not the name of a file", "for example file: walk.movements")
-    path = (info.context or {}).get(FOLDER, Path()).absolute() / value
-    try:
-        contents = TraceFile(path, "").contents()
-    except Unreadable as error:
-        raise unusable(f"{shown(value)}: {error.message}", error.hint) from None
-    digests = [hashlib.sha256(content).hexdigest() for content in contents.values()]
-    return TraceFile(path, " ".join(digests))
+        return super().contents() | ({beside.name: read_bytes(beside, MOST_BYTES)} if beside.exists() else {})
 
 
 TraceFileField = Annotated[
     TraceFile,
-    PlainValidator(_read_reference),
+    PlainValidator(reader(TraceFile, "walk.movements")),
     PlainSerializer(lambda file: str(file.path)),
     WithJsonSchema({"type": "string", "description": "A trace file, relative to this one"}),
 ]

@@ -48,9 +48,8 @@ class Bench:
     def __init__(self, *behaviours: Behaviour, **limits: Any) -> None:
         self.links = {f"detect/{i}": ScriptedLink(behaviour) for i, behaviour in enumerate(behaviours)}
         self.events: list[tuple[float, Event]] = []
-        self.dispatcher = Dispatcher(
-            "camera/0", "detect", self.links.__getitem__, self._record, Limits(**{"output_buffer": 16, **limits})
-        )
+        room = Limits(**{"output_buffer": 16, **limits})
+        self.dispatcher = Dispatcher("camera/0", "detect", self.links.__getitem__, self._record, room)
         self._task = asyncio.create_task(self.dispatcher.run())
 
     def _record(self, event: Event) -> None:
