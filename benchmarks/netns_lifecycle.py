@@ -1,6 +1,7 @@
 """How long a network of 50 nodes takes to come up and go away, and whether it leaves or disturbs anything.
 
-Median of several rounds. Decoys whose names resemble the run's stand beside it all the while.
+Median of several rounds; then `rove up`, killed again and again (see ``netns_kills``). Decoys whose names
+resemble the run's stand beside it all the while.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from benchmarks import harness
+from benchmarks import harness, netns_kills
 from orchestrator.backends.netns import names, network, syscalls
 from orchestrator.backends.netns.checks import checks
 from orchestrator.backends.netns.executor import Descriptors
@@ -25,6 +26,8 @@ from orchestrator.lifecycle import processes
 
 NODES = 50
 ROUNDS = 5
+KILLS = 20
+SEED = 1
 LAYOUT = numbered([f"n{number:02d}" for number in range(1, NODES + 1)])
 
 
@@ -34,10 +37,13 @@ def measure() -> harness.Figures:
         return {"skipped": f"needs root and {', '.join(lacking) or 'network namespaces'}"}
     with tempfile.TemporaryDirectory(prefix="rove-benchmark-") as directory, ExitStack() as stack:
         mark = Mark("benchmark", Path(directory))
-        strangers = [stack.enter_context(_foreign_process(mark)) for _ in range(3)]
-        paths = [stack.enter_context(_foreign_namespace(name)) for name in _lookalikes(mark)]
+        to_be_killed = Mark(netns_kills.RUN_ID, netns_kills.directory_in(Path(directory)))
+        lookalikes = [f"rove-foo{os.getpid()}", *_lookalikes(mark), *_lookalikes(to_be_killed)]
+        strangers = [stack.enter_context(_foreign_process(like)) for like in (mark, to_be_killed)]
+        paths = [stack.enter_context(_foreign_namespace(name)) for name in lookalikes]
         before = _state(strangers, paths)
         rounds = [_round(mark) for _ in range(ROUNDS)]
+        killed = netns_kills.kill_repeatedly(Path(directory), KILLS, SEED)
         after = _state(strangers, paths)
     up, spawn, down, left = zip(*rounds, strict=True)
     return {
@@ -47,6 +53,10 @@ def measure() -> harness.Figures:
         "spawn_s": statistics.median(spawn),
         "down_s": statistics.median(down),
         "leftovers": int(sum(left)),
+        "kills": killed.kills,
+        "kills_that_left_something": killed.found_something,
+        "leftovers_after_kills": killed.leftovers,
+        "failed_downs_after_kills": killed.failures,
         "foreign_touched": sum(after[key] != value for key, value in before.items()),
     }
 
@@ -81,13 +91,7 @@ async def _run_and_end(mark: Mark, ends: Descriptors) -> tuple[float, float, int
 
 
 def _lookalikes(mark: Mark) -> list[str]:
-    return [
-        f"rove-foo{os.getpid()}",
-        mark.group,
-        f"{mark.group}x-n01",
-        f"{mark.group}-n01.old",
-        mark.namespace("n99"),
-    ]
+    return [mark.group, f"{mark.group}x-n01", f"{mark.group}-n01.old", mark.namespace("n99")]
 
 
 def _state(strangers: list[subprocess.Popen[bytes]], paths: list[Path]) -> dict[str, object]:

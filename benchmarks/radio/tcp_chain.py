@@ -23,7 +23,15 @@ STREAMS = StreamConfig(
 )
 
 
-def tcp_chain(radio: Radio, mac: Mac, hops: int, seconds: float, seed: int, warmup: float = 5.0) -> float:
+def tcp_chain(
+    radio: Radio,
+    mac: Mac,
+    hops: int,
+    seconds: float,
+    seed: int,
+    warmup: float = 5.0,
+    streams: StreamConfig = STREAMS,
+) -> float:
     """Application Mb/s at the last node."""
     loop = VirtualLoop()
     nodes = [f"n{index}" for index in range(hops + 1)]
@@ -36,19 +44,19 @@ def tcp_chain(radio: Radio, mac: Mac, hops: int, seconds: float, seed: int, warm
             target = nodes.index(destination)
             return nodes[here + 1] if target > here else nodes[here - 1]
 
-        hosts.append(VirtualHost(node, node, loop, medium, next_hop, STREAMS))
+        hosts.append(VirtualHost(node, node, loop, medium, next_hop, streams))
     arrived = 0
 
     async def swallow(stream: Stream) -> None:
         nonlocal arrived
         while True:
-            await stream.read_exactly(STREAMS.mss)
-            arrived += STREAMS.mss
+            await stream.read_exactly(streams.mss)
+            arrived += streams.mss
 
     async def run() -> None:
         await VirtualPort(hosts[-1], seed).listen(PORT, swallow)
         stream = await VirtualPort(hosts[0], seed).connect(Address(nodes[-1], PORT), timeout=30.0)
-        block = bytes(16 * STREAMS.mss)
+        block = bytes(16 * streams.mss)
         while True:
             await stream.write(block)
 

@@ -1,18 +1,46 @@
 """From ground truth: when could the sources have reached a sink at all? An upper bound for any router."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 LinkChange = tuple[int, str, str, bool]
 """Time, from node, to node, whether the link is up from then on."""
+
+
+class _Line(msgspec.Struct):
+    t_ns: int
+    src: str
+    dst: str
+    up: bool
 
 
 class Interval(NamedTuple):
     from_ns: int
     until_ns: int
     connected: bool
+
+
+def read_changes(links: Path) -> Iterator[LinkChange]:
+    """Where links came up or went down, from the ground truth as it was written; new costs are passed over."""
+    if not links.is_file():
+        return
+    decode = msgspec.json.Decoder(_Line).decode
+    up: set[tuple[str, str]] = set()
+    with links.open("rb") as lines:
+        for text in lines:
+            try:
+                line = decode(text)
+            except msgspec.DecodeError:  # the last line of a run that was killed
+                continue
+            link = (line.src, line.dst)
+            if line.up != (link in up):
+                (up.add if line.up else up.discard)(link)
+                yield line.t_ns, line.src, line.dst, line.up
 
 
 def connected_intervals(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from orchestrator.analytics.cells import REPLICAS, SEED
+from orchestrator.analytics.radio_view import degrees, delivery_by_distance
 from orchestrator.analytics.run_figures import MOST_ROWS, WIDTH, link_deliveries, routes, trajectories
 from orchestrator.analytics.svg import BAD, GOOD, GRID, INK, SERIES, Figure, canvas, finish
 from orchestrator.analytics.tables import DELIVERED, IN_FLIGHT
@@ -31,10 +32,13 @@ def all_figures(cells: Sequence[Cell]) -> list[Figure]:
         by_factor,
         fates,
         routes,
-        connectivity,
-        link_deliveries,
         trajectories,
     )
+    return [figure for function in draw if (figure := function(cells))]
+
+
+def radio_figures(cells: Sequence[Cell]) -> list[Figure]:
+    draw = (connectivity, degrees, delivery_by_distance, link_deliveries)
     return [figure for function in draw if (figure := function(cells))]
 
 

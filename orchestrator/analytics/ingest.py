@@ -2,20 +2,28 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
 from orchestrator.analytics import schemas, tables
+from orchestrator.analytics.connectivity import connected_intervals, read_changes
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.schemas import CORRUPT, TABLES
+from orchestrator.analytics.session import BULK_BYTES, side_by_side
 from orchestrator.analytics.store import TableStore, literal_path
 
 Progress = Callable[[float], None]
 """Called with the fraction done, 0 to 1."""
 
 KEY = ("run", "node", "boot", "seq")
+
+WRITERS = 2
+"""Tables that are written at the same time: while one is planned, the other is computed."""
 
 # Within a file, rows in an order of their own: equal input gives equal tables.
 ORDER: dict[str, tuple[str, ...]] = {
@@ -47,33 +55,51 @@ def ingest(spark: SparkSession, store: TableStore, runs: Sequence[RunInput], pro
 
 def _prepare(spark: SparkSession, staging: Path, runs: Sequence[RunInput], progress: Progress) -> None:
     lines = _read_lines(spark, runs).persist()
-    changes = _read_truth(spark, runs, "links.jsonl", schemas.RAW_LINKS).persist()
-    positions = _read_truth(spark, runs, "positions.jsonl", schemas.RAW_POSITIONS)
     readable = lines.where(~F.col("corrupt"))
     nodes = tables.nodes(readable, _corrupt_per_boot(lines)).persist()
     # Rarely is there anything to remove, and to look for it means to sort everything.
     twice = not nodes.where("duplicates > 0").isEmpty()
     records = _each_once(readable) if twice else readable
-    described = spark.createDataFrame([run.row() for run in runs], _described_schema())
+    described = _frame(spark, [run.row() for run in runs], _described_schema())
     of_runs = tables.runs(described, nodes).persist()
     hops = tables.hops(records).persist()
     made: Mapping[str, DataFrame] = {
+        "tuples": tables.tuples(records, hops, nodes, of_runs),
+        "links_truth": tables.links_truth(_read_truth(spark, runs, "links.jsonl", schemas.RAW_LINKS)),
+        "hops": hops,
         "nodes": nodes,
         "runs": of_runs,
-        "hops": hops,
-        "tuples": tables.tuples(records, hops, nodes, of_runs),
         "switches": tables.switches(records, of_runs),
         "costs": tables.costs(records),
-        "links_truth": tables.links_truth(changes),
-        "positions": positions,
+        "positions": _read_truth(spark, runs, "positions.jsonl", schemas.RAW_POSITIONS),
         "deliveries": _read_truth(spark, runs, "deliveries.jsonl", schemas.RAW_DELIVERIES),
-        "connectivity": tables.connectivity(changes, of_runs),
+        "connectivity": _frame(spark, _connectivity(runs, of_runs), schemas.CONNECTIVITY),
     }
-    for done, (name, frame) in enumerate(made.items()):
-        _write(frame, name, staging)
-        progress((done + 1) / (len(made) + 1))
-    for frame in (lines, changes, nodes, of_runs, hops):
+    small = sum(run.bytes() for run in runs) < BULK_BYTES
+    with side_by_side(WRITERS) as together:
+        writes = [together.submit(_write, frame, name, staging, small) for name, frame in made.items()]
+        for done, write in enumerate(writes):
+            write.result()
+            progress((done + 1) / (len(made) + 1))
+    for frame in (lines, nodes, of_runs, hops):
         frame.unpersist()
+
+
+def _frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: StructType) -> DataFrame:
+    """By way of Arrow: from plain rows, Spark would start Python processes only to copy them."""
+    return spark.createDataFrame(pa.Table.from_pylist(list(rows), to_arrow_schema(schema, timezone="UTC")), schema)
+
+
+def _connectivity(runs: Sequence[RunInput], of_runs: DataFrame) -> list[dict[str, Any]]:
+    spans = {row["run"]: row for row in of_runs.collect()}
+    rows = []
+    for run in runs:
+        span = spans[run.run]
+        if span["source_nodes"] and span["sink_nodes"] and span["ended_ns"] is not None:
+            ends = (span["source_nodes"], span["sink_nodes"], span["first_ns"], span["ended_ns"])
+            intervals = connected_intervals(read_changes(run.directory.radio / "links.jsonl"), *ends)
+            rows += [{"run": run.run, **interval._asdict()} for interval in intervals]
+    return rows
 
 
 def _read_lines(spark: SparkSession, runs: Sequence[RunInput]) -> DataFrame:
@@ -133,7 +159,10 @@ def _described_schema() -> StructType:
     return StructType([field for field in schemas.RUNS if field.name not in from_telemetry])
 
 
-def _write(frame: DataFrame, table: str, staging: Path) -> None:
+def _write(frame: DataFrame, table: str, staging: Path, small: bool) -> None:
     columns = [F.col(field.name).cast(field.dataType) for field in TABLES[table]]
-    ordered = frame.select(*columns).repartition("run").sortWithinPartitions("run", *ORDER[table])
+    chosen = frame.select(*columns)
+    # One file a run either way; to bring little data together takes longer than to write it from one task.
+    together = chosen.coalesce(1) if small else chosen.repartition("run")
+    ordered = together.sortWithinPartitions("run", *ORDER[table])
     ordered.write.partitionBy("run").option("compression", "zstd").parquet(str(staging / table))

@@ -46,12 +46,13 @@ class RunInput:
 
     @property
     def is_usable(self) -> bool:
-        """May its numbers enter a mean? Not if it is invalid or broke; to miss its own goal is no flaw."""
+        """May its numbers enter a mean? Only if it was judged, and sound; to miss its own goal is no flaw."""
         judgement = self.verdict.get("verdict")
-        if judgement == "failed":
-            phases = self.verdict.get("phases") or []
-            return bool(phases) and all(phase.get("outcome") == "ok" for phase in phases)
-        return judgement != "invalid"
+        if judgement != "failed":
+            return bool(judgement == "valid")
+        phases, expectations = (self.verdict.get(part) or [] for part in ("phases", "expectations"))
+        went_well = bool(phases) and all(phase.get("outcome") == "ok" for phase in phases)
+        return went_well and any(expectation.get("holds") is False for expectation in expectations)
 
     def recorded(self) -> list[Path]:
         """Telemetry and ground truth."""

@@ -10,7 +10,8 @@ The *measured window* is from ``measure_from_ns`` (after warm-up) to ``measure_u
   the first arrival in the window, up to the last one in it, over the time between the two; 0 with fewer
   than two arrivals. ``goodput_fps``: arrivals in the window over its whole length, outages included.
 - ``latency_*_s``: arrival minus capture at the source; percentiles are exact, interpolated between values.
-- ``switches``: how often in the window a replica took another replica downstream than it had used before.
+- ``switches``: how often in the window a replica took another replica downstream than it had used before;
+  only of replicas that emitted or received a tuple in the window. Others decide too, but move nothing.
 - ``no_route_s``: time in the window in which a source had no route, summed over sources and their outputs.
 - ``source_sink_connected_ratio``: share of the window in which, by ground truth, every source had a path to a
   sink. What cannot be told is None.
@@ -19,9 +20,10 @@ The *measured window* is from ``measure_from_ns`` (after warm-up) to ``measure_u
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from orchestrator.analytics.gather import Rows, gather
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.store import TableStore
 from orchestrator.analytics.tables import IN_FLIGHT
@@ -31,7 +33,7 @@ QUANTILES = 200
 
 LOG_FIGURES = ("boots", "incomplete_boots", "records", "missing", "duplicates", "corrupt_lines")
 
-Rows = dict[str, Row]
+Row = dict[str, Any]
 Figures = dict[str, Any]
 
 
@@ -42,15 +44,22 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
     windows = F.broadcast(runs.select("run", "measure_from_ns", "measure_until_ns"))
     tuples = store.read(spark, "tuples", names)
     switches = store.read(spark, "switches", names)
-    born = _by_run(_born_in_window(tuples))
-    arrived = _by_run(_arrived_in_window(tuples, windows))
-    fates = _fates(tuples)
-    switched = _by_run(
-        switches.where("in_window and changed").groupBy("run").agg(F.count("*").alias("switches"))
+    hops = store.read(spark, "hops", names)
+    rows = gather(
+        {
+            "born": _born_in_window(tuples),
+            "arrived": _arrived_in_window(tuples, windows),
+            "fates": _fates(tuples),
+            "switched": _switched(switches, _carriers(tuples, hops, windows)),
+            "unrouted": _without_route(switches, runs),
+            "connected": _connected(store.read(spark, "connectivity", names), windows),
+            "logs": _completeness(store.read(spark, "nodes", names)),
+        }
     )
-    unrouted = _by_run(_without_route(switches, runs))
-    connected = _by_run(_connected(store.read(spark, "connectivity", names), windows))
-    logs = _by_run(_completeness(store.read(spark, "nodes", names)))
+    fates = _fates_by_run(rows.pop("fates"))
+    of = {name: {row["run"]: row for row in found} for name, found in rows.items()}
+    born, arrived, switched = of["born"], of["arrived"], of["switched"]
+    unrouted, connected, logs = of["unrouted"], of["connected"], of["logs"]
     return {
         run.run: {
             "metrics": {
@@ -68,10 +77,6 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
     }
 
 
-def _by_run(frame: DataFrame) -> Rows:
-    return {row["run"]: row for row in frame.collect()}
-
-
 def _born_in_window(tuples: DataFrame) -> DataFrame:
     shares = F.array(*(F.lit(step / QUANTILES) for step in range(QUANTILES + 1)))
     return (
@@ -87,11 +92,14 @@ def _born_in_window(tuples: DataFrame) -> DataFrame:
     )
 
 
+def _inside(t_ns: str) -> str:
+    return f"{t_ns} >= measure_from_ns and {t_ns} < measure_until_ns"
+
+
 def _arrived_in_window(tuples: DataFrame, windows: DataFrame) -> DataFrame:
-    inside = "delivered_ns >= measure_from_ns and delivered_ns < measure_until_ns"
     return (
         tuples.join(windows, "run")
-        .where(inside)
+        .where(_inside("delivered_ns"))
         .groupBy("run")
         .agg(
             F.count("*").alias("arrivals"),
@@ -102,12 +110,28 @@ def _arrived_in_window(tuples: DataFrame, windows: DataFrame) -> DataFrame:
     )
 
 
-def _fates(tuples: DataFrame) -> dict[str, dict[str, int]]:
-    counted = tuples.where("in_window").groupBy("run", "fate").agg(F.count("*").alias("tuples"))
+def _fates(tuples: DataFrame) -> DataFrame:
+    return tuples.where("in_window").groupBy("run", "fate").agg(F.count("*").alias("tuples"))
+
+
+def _fates_by_run(counted: Rows) -> dict[str, dict[str, int]]:
     fates: dict[str, dict[str, int]] = {}
-    for row in counted.orderBy("run", "fate").collect():
+    for row in sorted(counted, key=lambda row: (row["run"], row["fate"])):
         fates.setdefault(row["run"], {})[row["fate"]] = row["tuples"]
     return fates
+
+
+def _carriers(tuples: DataFrame, hops: DataFrame, windows: DataFrame) -> DataFrame:
+    """The replicas that emitted or received a tuple in the window."""
+    emitted = tuples.select("run", F.col("origin").alias("replica"), F.col("emitted_ns").alias("t_ns"))
+    received = hops.select("run", F.col("receiver").alias("replica"), F.col("received_ns").alias("t_ns"))
+    moved = emitted.union(received).join(windows, "run").where(_inside("t_ns"))
+    return moved.select("run", "replica").distinct()
+
+
+def _switched(switches: DataFrame, carriers: DataFrame) -> DataFrame:
+    counted = switches.where("in_window and changed").join(carriers, ["run", "replica"], "left_semi")
+    return counted.groupBy("run").agg(F.count("*").alias("switches"))
 
 
 def _overlap(begin: Column, end: Column) -> Column:

@@ -6,10 +6,12 @@ from importlib.resources import files
 from typing import Any
 
 from orchestrator.analytics.cells import SEED, cells
-from orchestrator.analytics.figures import all_figures
+from orchestrator.analytics.figures import all_figures, radio_figures
 from orchestrator.analytics.inputs import RunInput
+from orchestrator.analytics.radio_view import facts
 from orchestrator.analytics.svg import Figure
-from orchestrator.analytics.views import Cell, Result, label_of
+from orchestrator.analytics.views import Cell, Result, label_of, most_telling, which
+from orchestrator.lifecycle.files import read_json
 from orchestrator.lifecycle.run_directory import RunDirectory
 
 # Nothing may be loaded from anywhere, whatever text found its way into the page.
@@ -20,7 +22,7 @@ MEANINGS = {
     "goodput": "the same over the whole measured window, outages included",
     "latency": "arrival at the sink minus capture at the source",
     "loss": "share of tuples that never arrived; those still under way at the end do not count",
-    "switches": "how often a replica went over to another replica downstream",
+    "switches": "how often a replica that carried tuples went over to another replica downstream",
     "connected": "share of time in which a path between source and sink existed at all (ground truth)",
 }
 SPOKEN_VERDICTS = {
@@ -34,13 +36,13 @@ NOTHING = "–"
 def render(place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]) -> str:
     """``summary`` is the directory's summary.json; ``runs`` are its runs with what was computed for each."""
     shown = _cells_of(runs)
-    drawn = all_figures(shown)
     style = files("orchestrator.analytics").joinpath("report.css").read_text()
     sections = (
         _header(place, summary),
         _verdict(summary),
         _results(summary, runs),
-        _figures(drawn, runs),
+        _figures(all_figures(shown)),
+        _radio(shown, said="radio" in summary),
         _runs(runs) if len(runs) > 1 else "",
         _provenance(place, summary, runs),
     )
@@ -107,7 +109,7 @@ def _results(summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]
     groups: Sequence[Mapping[str, Any]] = summary.get("cells") or cells([dict(summary)], [True])
     compared = any("versus" in cell for cell in groups)
     several = any(cell["n"] > 1 for cell in groups)
-    headings = ["" if len(groups) > 1 else "run", "throughput<br>tuples/s", "kbit/s"]
+    headings = ["" if len(groups) > 1 else "run", "throughput<br>tuples/s", "goodput<br>tuples/s", "kbit/s"]
     headings += ["latency p50<br>s", "latency p95<br>s", "loss<br>%", "switches", "connected<br>%"]
     headings += ["throughput<br>vs fewest k", "p95<br>vs fewest k"] if compared else []
     headings += ["runs"] if several else []
@@ -118,6 +120,7 @@ def _results(summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]
         row = [
             escape(label),
             _figure(figures["throughput_fps"], 1, 2),
+            _figure(figures["goodput_fps"], 1, 2),
             _figure(figures["throughput_kbps"], 1, 0),
             _figure(figures["latency_p50_s"], 1, 3),
             _figure(figures["latency_p95_s"], 1, 3),
@@ -143,8 +146,8 @@ def _results(summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]
 
 
 def _meanings() -> str:
-    entries = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in MEANINGS.items())
-    return f'<details class="card"><summary>What the columns mean</summary><dl>{entries}</dl></details>'
+    meanings = _definitions(MEANINGS)
+    return f'<details class="card"><summary>What the columns mean</summary>{meanings}</details>'
 
 
 def _figure(spread: Mapping[str, Any] | None, factor: float, digits: int, unit: str = "") -> str:
@@ -164,15 +167,36 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def _figures(drawn: Sequence[Figure], runs: Sequence[tuple[RunInput, Result]]) -> str:
+def _figures(drawn: Sequence[Figure]) -> str:
     if not drawn:
         return '<h2>Figures</h2><p class="soft">There is nothing to draw: the runs left no records.</p>\n'
+    return f"<h2>Figures</h2>{_drawn(drawn)}\n"
+
+
+def _radio(shown: Sequence[Cell], said: bool) -> str:
+    """``said``: how punctual the radio was stands beside the verdict already."""
+    known, drawn = facts(shown), radio_figures(shown)
+    if not known and not drawn:
+        return ""
+    cell, (run, _) = most_telling(shown)
+    whose = f'<p class="soft">{escape(which(cell, run).strip(" ()"))}</p>' if cell.label else ""
+    lateness = None if said else read_json(run.directory.radio / "lateness.json")
+    late = _punctuality(lateness) if isinstance(lateness, dict) else ""
+    return f"<h2>Radio and connectivity</h2>{whose}{_definitions(known)}{late}{_drawn(drawn)}\n"
+
+
+def _definitions(entries: Mapping[str, Any]) -> str:
+    pairs = (f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>" for name, value in entries.items())
+    return f"<dl>{''.join(pairs)}</dl>"
+
+
+def _drawn(drawn: Sequence[Figure]) -> str:
     cards = "".join(
         f'<figure class="card" id="{figure.name}"><h3>{escape(figure.title)}</h3>'
         f'<div class="scroll">{figure.markup}</div></figure>\n'
         for figure in drawn
     )
-    return f'<h2>Figures</h2><div class="figures">{cards}</div>\n'
+    return f'<div class="figures">{cards}</div>'
 
 
 def _runs(runs: Sequence[tuple[RunInput, Result]]) -> str:
@@ -209,7 +233,7 @@ def _provenance(
     place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]
 ) -> str:
     manifest = runs[0][0].manifest
-    facts: dict[str, Any] = {
+    known: dict[str, Any] = {
         "experiment": place.experiment,
         "run": place.id,
         "seeds": ", ".join(dict.fromkeys(str(run.manifest.get("seed")) for run, _ in runs)),
@@ -219,17 +243,13 @@ def _provenance(
         **{f"{name} version": value for name, value in (manifest.get("versions") or {}).items()},
     }
     if len(runs) == 1:
-        facts |= {f"telemetry, {name}": count for name, count in runs[0][1]["telemetry"].items()}
-    entries = "".join(
-        f"<dt>{escape(name.replace('_', ' '))}</dt><dd>{escape(str(value))}</dd>"
-        for name, value in facts.items()
-        if value is not None
-    )
+        known |= {f"telemetry, {name}": count for name, count in runs[0][1]["telemetry"].items()}
+    entries = {name.replace("_", " "): value for name, value in known.items() if value is not None}
     specification = place.spec.read_text(errors="replace") if place.spec.is_file() else "(no spec.yaml)"
     return (
         "<h2>How to reproduce</h2>"
         "<p>The file holds every parameter and seed of this run; in virtual time the result is the same.</p>"
         '<code class="card command">rove run spec.yaml</code>'
         f'<details class="card"><summary>spec.yaml</summary><pre>{escape(specification)}</pre></details>'
-        f"<h2>Provenance</h2><dl>{entries}</dl>\n"
+        f"<h2>Provenance</h2>{_definitions(entries)}\n"
     )

@@ -16,6 +16,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -70,6 +71,7 @@ def spark_session(java: Java | None = None, input_bytes: int = 0) -> Iterator[Sp
         process = _start_jvm(home, scratch, settings, held_open)
         try:
             spark = _connect(process, scratch, settings)
+            _say_nothing_of_broken_connections(spark)
             try:
                 yield spark
             except BaseException:
@@ -226,12 +228,35 @@ def _interrupt_handler_kept() -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
 
 
+@contextmanager
+def side_by_side(threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads for Spark jobs. Whoever is interrupted does not wait for them: they end with the JVM."""
+    executor = ThreadPoolExecutor(threads)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(wait=sys.exc_info()[0] is None, cancel_futures=True)
+
+
+def _say_nothing_of_broken_connections(spark: SparkSession) -> None:
+    """When the JVM is killed, threads of Py4J and PySpark notice, late, and print it: it is no news then.
+
+    Where it is, in a call that fails, there is an exception.
+    """
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_from_py4j)
+    accumulators = spark.sparkContext._accumulatorServer
+    accumulators.handle_error = lambda request, client: None
+
+
+def _is_not_from_py4j(record: logging.LogRecord) -> bool:
+    """Some of it goes to the root logger."""
+    return "py4j" not in Path(record.pathname).parts
+
+
 def _disconnect(spark: SparkSession) -> None:
     """Undo what PySpark keeps in its classes, so that a later session in this process can start."""
     gateway = SparkContext._gateway
-    logger = logging.getLogger("py4j")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
     try:
         with warnings.catch_warnings(), suppress(Exception):
             warnings.simplefilter("ignore")
@@ -240,7 +265,6 @@ def _disconnect(spark: SparkSession) -> None:
             with suppress(Exception):
                 gateway.shutdown()
     finally:
-        logger.setLevel(level)
         SparkContext._gateway = None
         SparkContext._jvm = None
         SparkContext._active_spark_context = None

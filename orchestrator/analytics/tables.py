@@ -4,12 +4,8 @@
 ``runs`` is the ``runs`` table.
 """
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-
-from orchestrator.analytics.connectivity import connected_intervals
-from orchestrator.analytics.schemas import CONNECTIVITY
 
 # A tuple that was on a link this shortly before the end may still have arrived: streams under back-pressure
 # hold tuples for seconds. It then counts as in flight, neither delivered nor lost.
@@ -181,27 +177,4 @@ def links_truth(changes: DataFrame) -> DataFrame:
         changes.withColumn("down_ns", F.lead("t_ns").over(following))
         .where("up")
         .withColumnRenamed("t_ns", "up_ns")
-    )
-
-
-def connectivity(changes: DataFrame, runs: DataFrame) -> DataFrame:
-    ends = runs.select("run", "source_nodes", "sink_nodes", "first_ns", "ended_ns").where(
-        (F.size("source_nodes") > 0) & (F.size("sink_nodes") > 0) & F.col("ended_ns").isNotNull()
-    )
-    located = changes.join(F.broadcast(ends), "run")
-    return located.groupBy("run").applyInArrow(_connectivity_of_run, CONNECTIVITY)
-
-
-def _connectivity_of_run(changes: pa.Table) -> pa.Table:
-    columns = (changes.column(name).to_pylist() for name in ("t_ns", "src", "dst", "up"))
-    constant = ("run", "source_nodes", "sink_nodes", "first_ns", "ended_ns")
-    run, sources, sinks, first_ns, ended_ns = (changes.column(name)[0].as_py() for name in constant)
-    intervals = connected_intervals(zip(*columns, strict=True), sources, sinks, first_ns, ended_ns)
-    return pa.table(
-        {
-            "run": pa.array([run] * len(intervals), pa.string()),
-            "from_ns": pa.array([interval.from_ns for interval in intervals], pa.int64()),
-            "until_ns": pa.array([interval.until_ns for interval in intervals], pa.int64()),
-            "connected": pa.array([interval.connected for interval in intervals], pa.bool_()),
-        }
     )

@@ -1,6 +1,7 @@
 """`rove down`: stop runs and remove what they left, keeping their data."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,7 +9,7 @@ import typer
 from orchestrator.cli.output import JsonFlag, console, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
 from orchestrator.errors import EXIT_FAILED
-from orchestrator.lifecycle import teardown
+from orchestrator.lifecycle import processes, teardown
 from orchestrator.lifecycle.run_directory import RunDirectory, all_runs, resolve
 from orchestrator.lifecycle.teardown import Removal, State
 
@@ -24,9 +25,9 @@ def down(
 ) -> None:
     """Stop runs and remove what they left behind; recorded data is kept.
 
-    Without RUN: everything that dead runs left (rove was killed, the machine went down), and networks of
-    [bold]rove up[/]. A run that is still alive is only touched if it is named or with --all: it is asked to
-    stop in order first.
+    Without RUN: everything that runs left which are not alive any more (rove was killed, the machine went
+    down), and networks of [bold]rove up[/]. A run that is still alive is only touched if it is named or with
+    --all: it is asked to stop in order first.
 
     [bold]Examples[/]
 
@@ -39,7 +40,8 @@ def down(
     if runs:
         chosen = [run for reference in runs for run in _with_members(resolve(reference, runs_dir))]
     else:
-        chosen = [run for run in all_runs(runs_dir) if everything or _is_meant(run)]
+        haunted = processes.marked_places()
+        chosen = [run for run in all_runs(runs_dir) if everything or _is_meant(run, haunted)]
     removals = [_take_down(run) for run in dict.fromkeys(chosen)]
     tables = [str(path) for path in teardown.remove_abandoned_tables(runs_dir)]
     if as_json:
@@ -51,8 +53,12 @@ def down(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _is_meant(run: RunDirectory) -> bool:
-    return teardown.state_of(run) is State.DEAD or run.network.exists()
+def _is_meant(run: RunDirectory, haunted: set[Path]) -> bool:
+    """A network of `rove up`; or a run that is not alive but did not end, or whose processes did not."""
+    if run.network.exists():
+        return True
+    state = teardown.state_of(run)
+    return state is State.DEAD or (state is State.FINISHED and run.path.resolve() in haunted)
 
 
 def _with_members(run: RunDirectory) -> list[RunDirectory]:

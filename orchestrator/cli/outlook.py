@@ -65,10 +65,12 @@ def outlook_document(outlook: "Outlook") -> dict[str, Any]:
 
 
 def show_outlook(outlook: "Outlook") -> None:
+    from orchestrator.radio.outlook import ranges_in_words
+
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column()
-    table.add_row("Range", _range(outlook))
+    table.add_row("Range", ranges_in_words(outlook.ranges_m))
     table.add_row("Neighbours", f"{outlook.mean_degree:.1f} of a node in the mean{_isolated(outlook)}")
     for pair in outlook.pairs:
         table.add_row(f"{pair.source} → {pair.sink}", _connection(pair, outlook.static))
@@ -82,16 +84,6 @@ def show_outlook(outlook: "Outlook") -> None:
 
 def _sampled(outlook: "Outlook") -> str:
     return "" if outlook.static else f", over {outlook.samples} moments {outlook.step_s:g} s apart"
-
-
-def _range(outlook: "Outlook") -> str:
-    known = {share: reach for share, reach in outlook.ranges_m.items() if reach is not None}
-    if not known:
-        return "does not depend on distance"
-    if len({*known.values()}) == 1:
-        return f"{next(iter(known.values())):.0f} m"
-    parts = [f"{share:.0%} up to {reach:.0f} m" for share, reach in known.items()]
-    return f"full frames arrive: {', '.join(parts)}"
 
 
 def _isolated(outlook: "Outlook") -> str:

@@ -10,7 +10,7 @@ from orchestrator.cli.analyze import RunReferences
 from orchestrator.cli.output import JsonFlag, console, errors, print_json
 from orchestrator.cli.progress import step
 from orchestrator.cli.references import DEFAULT_ROOT, RunsDir
-from orchestrator.errors import BadInput
+from orchestrator.errors import EXIT_INTERRUPTED, BadInput
 from orchestrator.lifecycle.run_directory import resolve
 
 
@@ -39,9 +39,13 @@ def report(
     from orchestrator.analytics import pipeline
 
     directories = [resolve(reference, runs_dir).path for reference in runs]
-    with step(errors, "report") as progress:
-        pipeline.analyze(directories, progress)
-        pages = [pipeline.write_report(directory, output=output) for directory in directories]
+    try:
+        with step(errors, "report") as progress:
+            pipeline.analyze(directories, progress)
+            pages = [pipeline.write_report(directory, output=output) for directory in directories]
+    except KeyboardInterrupt:
+        errors.print("Report interrupted; the data is kept.")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
     if as_json:
         print_json({"reports": [str(page) for page in pages]})
     else:

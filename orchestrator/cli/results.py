@@ -1,45 +1,93 @@
-"""The table that people came for: what each run measured, one row a run."""
+"""The table that people came for: one row for each combination of factors, mean ± deviation over the seeds."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.table import Table
+
+from orchestrator.analytics.cells import REPLICAS, cells
 
 VERDICT_STYLES = {"valid": "green", "invalid": "yellow", "failed": "red"}
 _NO_VALUE = "–"
 
+Cell = Mapping[str, Any]
 
-def results_table(summaries: Sequence[Mapping[str, Any]]) -> Table:
-    """``summaries`` are documents as in summary.json; ``metrics`` is missing where a run was not analysed."""
-    factors = list({name: None for summary in summaries for name in summary.get("factors", {})})
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("run", no_wrap=True)
+
+class _Column(NamedTuple):
+    heading: str
+    metric: str
+    factor: float
+    digits: int
+
+
+def cells_of(summary: Mapping[str, Any]) -> list[Cell]:
+    """Of a sweep's summary.json or a run's; a single run is a cell of its own, whatever its verdict."""
+    return list(summary["cells"]) if "cells" in summary else list(cells([dict(summary)], [True]))
+
+
+def results_table(rows: Sequence[Cell]) -> Table:
+    """``rows`` are cells as in a sweep's summary.json. It fits 80 columns with one factor."""
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    factors = list({name: None for row in rows for name in row["factors"]})
     for name in factors:
-        table.add_column(name, justify="right")
-    for heading in ("throughput", "latency\np50", "latency\np95", "loss", "switches"):
+        table.add_column(_short(name), justify="right", no_wrap=True)
+    columns = _columns(rows)
+    base = _baseline(rows)
+    for heading in ("runs", *(column.heading for column in columns), *([f"×\n{base}"] if base else [])):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    names = _short_names([str(summary["run"]) for summary in summaries])
-    for name, summary in zip(names, summaries, strict=True):
-        metrics = summary.get("metrics") or {}
+    for row in rows:
+        gain = row.get("versus", {}).get("ratios", {}).get("throughput_fps")
         table.add_row(
-            name,
-            *(str(summary.get("factors", {}).get(factor, _NO_VALUE)) for factor in factors),
-            _number(metrics.get("throughput_fps"), 1, "{:.2f} /s"),
-            _number(metrics.get("latency_p50_s"), 1e3, "{:.1f} ms"),
-            _number(metrics.get("latency_p95_s"), 1e3, "{:.1f} ms"),
-            _number(metrics.get("loss_ratio"), 100, "{:.1f} %"),
-            _number(metrics.get("switches"), 1, "{:.0f}"),
-            verdict_text(summary.get("verdict")),
+            *(str(row["factors"].get(name, _NO_VALUE)) for name in factors),
+            _runs(row),
+            *(_spread(row["metrics"][c.metric], c.factor, c.digits) for c in columns),
+            *([_spread(gain, 1, 2)] if base else []),
         )
     return table
 
 
-def _short_names(runs: Sequence[str]) -> list[str]:
-    """Members of one sweep are told apart by their numbers; their ids would leave no room for the rest."""
-    parts = [run.rpartition(".") for run in runs]
-    of_one_sweep = len({sweep for sweep, _, _ in parts}) == 1 and all(dot for _, dot, _ in parts)
-    return [f".{number}" for _, _, number in parts] if of_one_sweep else list(runs)
+def _short(factor: str) -> str:
+    """``replicas`` is k everywhere else, too; ``topology.mobility.speed`` is known by its last part."""
+    return "k" if factor == REPLICAS else factor.rpartition(".")[2]
+
+
+def _columns(rows: Sequence[Cell]) -> list[_Column]:
+    return [
+        _Column("thru\n/s", "throughput_fps", 1, 2),
+        _Column("good\n/s", "goodput_fps", 1, 2),
+        _latency("p50", "latency_p50_s", rows),
+        _latency("p95", "latency_p95_s", rows),
+        _Column("loss\n%", "loss_ratio", 100, 1),
+        _Column("swit-\nches", "switches", 1, 0),
+    ]
+
+
+def _latency(name: str, metric: str, rows: Sequence[Cell]) -> _Column:
+    """In milliseconds if all are below a second: one unit a column, or nobody compares right."""
+    known = [mean for row in rows if (mean := row["metrics"][metric]["mean"]) is not None]
+    if max(known, default=0.0) < 1.0:
+        return _Column(f"{name}\nms", metric, 1e3, 1)
+    return _Column(f"{name}\ns", metric, 1, 2)
+
+
+def _baseline(rows: Sequence[Cell]) -> str | None:
+    """What the ratios of throughput are against: ``k=1``."""
+    fewest = {row["versus"]["factors"][REPLICAS] for row in rows if "versus" in row}
+    if not fewest:
+        return None
+    return f"k={fewest.pop()}" if len(fewest) == 1 else "least k"
+
+
+def _runs(row: Cell) -> str:
+    left_out = len(row["excluded"])
+    return f"{row['n']} of {row['n'] + left_out}" if left_out else str(row["n"])
+
+
+def _spread(spread: Mapping[str, Any] | None, factor: float, digits: int) -> str:
+    if not spread or spread["mean"] is None:
+        return _NO_VALUE
+    text = f"{spread['mean'] * factor:.{digits}f}"
+    return text if spread["sd"] is None else f"{text}±{spread['sd'] * factor:.{digits}f}"
 
 
 def verdict_text(verdict: str | None) -> str:
@@ -47,7 +95,3 @@ def verdict_text(verdict: str | None) -> str:
         return _NO_VALUE
     style = VERDICT_STYLES.get(verdict)
     return f"[{style}]{verdict}[/]" if style else verdict
-
-
-def _number(value: float | None, factor: float, template: str) -> str:
-    return _NO_VALUE if value is None else template.format(value * factor)

@@ -2,7 +2,8 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,7 @@ import typer
 from orchestrator.cli.output import JsonFlag, console, errors, print_json, rove_command
 from orchestrator.cli.progress import RunProgress, step
 from orchestrator.cli.references import DEFAULT_ROOT, ExperimentFile, RunsDir
-from orchestrator.cli.results import results_table, verdict_text
+from orchestrator.cli.results import cells_of, results_table, verdict_text
 from orchestrator.errors import EXIT_INTERRUPTED, BadInput, RoveError
 from orchestrator.lifecycle.phases import Urgency
 
@@ -62,6 +63,7 @@ def run(
     """
     # Imported here: completion and --help must not wait for them.
     from orchestrator.backends.netns.rootless import become_root
+    from orchestrator.lifecycle.files import read_json
     from orchestrator.lifecycle.interruption import signals_as_keyboard_interrupt
     from orchestrator.lifecycle.invocation import Invocation
     from orchestrator.lifecycle.run_directory import new_run_id
@@ -73,11 +75,13 @@ def run(
         become_root(rove_command())
     if analyze:
         _require_java()
-    with (
-        signals_as_keyboard_interrupt(),
-        Invocation.create(experiment, cells, runs_dir, run_id or new_run_id(datetime.now(UTC))) as invocation,
-    ):
-        finished = asyncio.run(_run(invocation, experiment, cells, jobs))
+    with signals_as_keyboard_interrupt(), ExitStack() as held:
+
+        def create() -> Invocation:
+            chosen = run_id or new_run_id(datetime.now(UTC))
+            return held.enter_context(Invocation.create(experiment, cells, runs_dir, chosen))
+
+        invocation, finished = asyncio.run(_run(create, experiment, cells, jobs))
         evaluated = None
         interrupted = finished.interrupted
         if analyze and not interrupted:
@@ -92,7 +96,7 @@ def run(
     if as_json:
         print_json(document)
     else:
-        _show(document)
+        _show(document, read_json(invocation.directory.summary) if evaluated and evaluated.report else None)
     verdict = (evaluated or finished).verdict.verdict
     raise typer.Exit(EXIT_INTERRUPTED if interrupted else verdict.exit_code)
 
@@ -119,23 +123,26 @@ def _require_java() -> None:
 
 
 async def _run(
-    invocation: "Invocation", experiment: "Experiment", cells: "Sequence[Cell]", jobs: int | None
-) -> "Finished":
+    create: "Callable[[], Invocation]", experiment: "Experiment", cells: "Sequence[Cell]", jobs: int | None
+) -> "tuple[Invocation, Finished]":
+    """Signals are heeded before anything is created: what is there is also taken down and judged."""
     from orchestrator.backends.create import create_backend
     from orchestrator.lifecycle.interruption import Interruption
     from orchestrator.lifecycle.invocation import default_jobs
 
     progress = RunProgress(errors, [_label(cell) for cell in cells], experiment.warmup, experiment.duration)
     interruption = Interruption(lambda urgency: progress.say(_ON_REQUEST[urgency]))
-    progress.say(f"Run {invocation.directory.id} in {invocation.directory.path}")
     with interruption.by_signals(), progress.shown():
-        return await invocation.run(
+        invocation = create()
+        progress.say(f"Run {invocation.directory.id} in {invocation.directory.path}")
+        finished = await invocation.run(
             jobs=jobs or default_jobs(experiment, len(cells)),
             create_backend=create_backend,
             interruption=interruption,
             observe=progress.observe,
             command=["rove", *sys.argv[1:]],
         )
+    return invocation, finished
 
 
 def _label(cell: "Cell") -> str:
@@ -174,12 +181,21 @@ def _document(
     }
 
 
-def _show(document: dict[str, Any]) -> None:
-    rows = [run["summary"] or run for run in document["runs"]]
-    if rows:
-        console.print(results_table(rows))
+def _show(document: dict[str, Any], summary: dict[str, Any] | None) -> None:
+    """``summary`` is that of the whole, if it was analysed."""
+    if summary is not None:
+        console.print(results_table(cells_of(summary)))
+    for run in document["runs"] if len(document["runs"]) > 1 else ():
+        if run["verdict"] != "valid":
+            console.print(f"{run['run']}  {verdict_text(run['verdict'])}", soft_wrap=True)
+            _show_reasons(run["reasons"])
     console.print(f"verdict  {verdict_text(document['verdict'])}")
-    for reason in document["reasons"]:
-        console.print(f"  {reason}", markup=False, soft_wrap=True)
+    if len(document["runs"]) <= 1:
+        _show_reasons(document["reasons"])
     where = document["report"] or document["directory"]
     console.print(f"{'report ' if document['report'] else 'data   '}  {where}", markup=False, soft_wrap=True)
+
+
+def _show_reasons(reasons: Sequence[str]) -> None:
+    for reason in reasons:
+        console.print(f"  {reason}", markup=False, soft_wrap=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.analytics.expectations import evaluate_expectations, parse_expectation
 from orchestrator.lifecycle import processes
 from orchestrator.lifecycle.files import read_json, write_json
 from orchestrator.lifecycle.invocation import Finished, FinishedRun, Invocation
-from orchestrator.lifecycle.verdict import Verdict, judge_expectations, judge_sweep
+from orchestrator.lifecycle.verdict import Verdict, judge_expectations
+from orchestrator.spec.expectations import evaluate_expectations, parse_expectation
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def evaluate(
     with _scratch(invocation), spark_session() as spark:
         pipeline.analyze([path], progress, spark=spark)
         runs = tuple(_held_to(expect, run) for run in finished.runs)
-        verdict = _whole(invocation, finished, runs)
+        verdict = invocation.judge(runs)
         # Summaries and tables tell the verdicts as they are now.
         pipeline.analyze([path], spark=spark)
         report = pipeline.write_report(path)
@@ -62,14 +62,6 @@ def _held_to(expect: Sequence[str], run: FinishedRun) -> FinishedRun:
     verdict = judge_expectations(run.verdict, documents, [str(failure) for failure in failed])
     write_json(run.directory.verdict, verdict.document())
     return FinishedRun(run.directory, run.factors, verdict)
-
-
-def _whole(invocation: Invocation, finished: Finished, runs: Sequence[FinishedRun]) -> Verdict:
-    if not invocation.is_sweep:
-        return runs[0].verdict
-    verdict = judge_sweep({run.directory.id: run.verdict for run in runs}, len(runs), finished.interrupted)
-    write_json(invocation.directory.verdict, verdict.document())
-    return verdict
 
 
 @contextmanager

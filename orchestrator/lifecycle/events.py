@@ -1,9 +1,10 @@
 """What the orchestrator did and saw, one JSON object a line, readable while the run goes on."""
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from orchestrator.lifecycle.files import append_line
 
 Event = dict[str, Any]
 
@@ -16,7 +17,7 @@ class EventLog:
         """Whole lines in one write, so that a reader never sees two events mixed."""
         event = {"t": datetime.now(UTC).isoformat(timespec="milliseconds"), "kind": kind, **facts}
         with self._path.open("ab", buffering=0) as file:
-            file.write(json.dumps(event, ensure_ascii=False).encode() + b"\n")
+            append_line(file, event)
 
 
 def describe(event: Event) -> str:

@@ -1,9 +1,10 @@
 """Files that are either whole or not there: written beside their place, synced, then renamed into it."""
 
+import errno
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 
 def write_atomic(path: Path, data: bytes) -> None:
@@ -18,6 +19,13 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     write_atomic(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def append_line(file: BinaryIO, value: Any) -> None:
+    """In one unbuffered write, so that no reader sees half; a disk that takes only a part of it is full."""
+    line = json.dumps(value, ensure_ascii=False).encode() + b"\n"
+    if file.write(line) != len(line):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), file.name)
 
 
 def sync_directory(directory: Path) -> None:

@@ -67,8 +67,11 @@ class Invocation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.directory.remove_temporary()
-        self.journal.close()
+        """A run that breaks off before its verdict counts as dead: `rove down` cleans up and judges it."""
+        with self.journal:
+            self.directory.remove_temporary()
+            if error is not None and not self.directory.verdict.exists():
+                self.journal.abandon()
 
     async def run(
         self,
@@ -82,7 +85,8 @@ class Invocation:
 
         async def take_turn(cell: Cell) -> None:
             async with places:
-                if interruption.urgency is Urgency.NONE:
+                # A single run is judged in any case; it begins nothing if the user wants out already.
+                if interruption.urgency is Urgency.NONE or not self.is_sweep:
                     self._finished[cell.number] = await self._run_cell(
                         cell, create_backend, interruption, observe, command
                     )
@@ -93,8 +97,7 @@ class Invocation:
             if isinstance(ending, BaseException):
                 raise ending
         runs = tuple(self._finished[number] for number in sorted(self._finished))
-        interrupted = interruption.urgency is not Urgency.NONE
-        return Finished(self._verdict(runs, interrupted), runs, interrupted)
+        return Finished(self.judge(runs), runs, interruption.urgency is not Urgency.NONE)
 
     async def _run_cell(
         self,
@@ -124,10 +127,9 @@ class Invocation:
     def _create_member(self, cell: Cell) -> tuple[RunDirectory, int]:
         run_id = run_directory.member_id(self.directory.id, cell.number)
         intent = self.journal.intend("run", run=run_id)
-        directory = run_directory.create(self.directory.path.parent.parent, self.directory.experiment, run_id)
         self._started[cell.number] = run_id
-        self._write_members()
-        return directory, intent
+        self._write_members()  # before it is there, so that no crash leaves a member that nobody knows
+        return run_directory.create_member(self.directory, cell.number), intent
 
     def _write_members(self) -> None:
         factors = {name: None for cell in self._cells for name in cell.factors}
@@ -139,10 +141,11 @@ class Invocation:
         }
         write_json(self.directory.sweep, document)
 
-    def _verdict(self, runs: Sequence[FinishedRun], interrupted: bool) -> Verdict:
+    def judge(self, runs: Sequence[FinishedRun]) -> Verdict:
+        """Of the only run, or of the sweep as a whole; a sweep's is written down."""
         if not self.is_sweep:
             return runs[0].verdict
-        verdict = judge_sweep({run.directory.id: run.verdict for run in runs}, len(self._cells), interrupted)
+        verdict = judge_sweep({run.directory.id: run.verdict for run in runs}, len(self._cells))
         write_json(self.directory.verdict, verdict.document())
         self.events.add("verdict", verdict=verdict.verdict, reasons=verdict.reasons)
         return verdict

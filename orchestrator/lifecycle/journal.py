@@ -5,7 +5,6 @@ however that dies; descriptors are closed on exec, so children do not keep it.
 """
 
 import fcntl
-import json
 import os
 import time
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from orchestrator.lifecycle.files import parse_lines, sync_directory
+from orchestrator.lifecycle.files import append_line, parse_lines, sync_directory
 from orchestrator.lifecycle.processes import Identity, this_process
 
 CLOSED = "closed"
@@ -66,8 +65,12 @@ class Journal:
 
     def close(self, how: str = CLOSED, **facts: Any) -> None:
         if not self._file.closed:
-            self._append(how, **facts)
-            self._file.close()
+            with self._file:
+                self._append(how, **facts)
+
+    def abandon(self) -> None:
+        """Let go without a word, as a killed process does: the run counts as dead."""
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -75,11 +78,14 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        if error is None:
+            self.close()
+        else:
+            self.abandon()
 
     def _append(self, entry: str, **facts: Any) -> None:
         line = {"t": datetime.now(UTC).isoformat(timespec="milliseconds"), "entry": entry, **facts}
-        self._file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+        append_line(self._file, line)
         os.fsync(self._file.fileno())
 
 

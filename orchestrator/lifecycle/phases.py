@@ -61,7 +61,8 @@ def is_wanted(phase: Phase, history: Sequence[PhaseResult], urgency: Urgency) ->
     if phase in _BEGINS_SOMETHING:
         return urgency is Urgency.NONE and all(result.passed for result in history)
     if phase in _SAVES_DATA:
-        was_up = any(result.phase is Phase.UP for result in history)
+        # Where the user left while nodes were coming up, there is nothing to stop and nothing was recorded.
+        was_up = any(r.phase is Phase.UP and r.ending is not Ending.INTERRUPTED for r in history)
         return was_up and urgency < Urgency.AT_ONCE
     return True
 

@@ -49,6 +49,15 @@ def mark(run_id: str, directory: Path) -> dict[str, str]:
     return {MARK: run_id, PLACE: str(directory.resolve())}
 
 
+def marked_places() -> set[Path]:
+    """The directories of all runs that a living process is marked with, in one look at /proc."""
+    own = os.getpid()
+    pids = (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
+    variables = (variable for pid in pids if pid != own for variable in _environment(pid))
+    prefix = f"{PLACE}=".encode()
+    return {Path(os.fsdecode(v.removeprefix(prefix))) for v in variables if v.startswith(prefix)}
+
+
 def marked(run_id: str, directory: Path) -> list[Identity]:
     """Living processes with the run's mark. One that names another directory belongs to a namesake."""
     found = (identify(int(entry.name)) for entry in _PROC.iterdir() if entry.name.isdigit())
@@ -64,15 +73,18 @@ def marked(run_id: str, directory: Path) -> list[Identity]:
 
 
 def _carries(process: Identity, run_id: str, directory: Path) -> bool:
-    try:
-        raw = (_PROC / str(process.pid) / "environ").read_bytes()
-    except OSError:
-        return False  # gone, or another user's: either way not ours to end
-    variables = raw.split(b"\0")
+    variables = _environment(process.pid)
     if f"{MARK}={run_id}".encode() not in variables:
         return False
     places = [variable for variable in variables if variable.startswith(PLACE.encode() + b"=")]
     return not places or places == [f"{PLACE}={directory.resolve()}".encode()]
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return []  # gone, or another user's: either way not ours to end
 
 
 def end(processes: Iterable[Identity], grace: float) -> list[Identity]:

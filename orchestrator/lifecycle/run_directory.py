@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from orchestrator.errors import BadInput
-from orchestrator.lifecycle.files import sync_directory
+from orchestrator.lifecycle.files import read_json, sync_directory
 from orchestrator.lifecycle.journal import unborn
 
 LATEST = "latest"
@@ -95,9 +95,10 @@ class RunDirectory:
         return match["sweep"] if match else self.id
 
     def members(self) -> list["RunDirectory"]:
-        """By name, not by sweep.json: after a crash the newest member may be missing there."""
-        paths = self.path.parent.glob(f"{self.id}.*")
-        return [RunDirectory(path) for path in sorted(paths, key=_by_number) if _MEMBER.fullmatch(path.name)]
+        """The runs of this sweep, by sweep.json; one that is listed there may not have begun."""
+        document = read_json(self.sweep)
+        listed = document.get("members", []) if isinstance(document, dict) else []
+        return [RunDirectory(path) for name in listed if (path := self.path.with_name(name)).is_dir()]
 
     def created(self) -> float:
         """Seconds since the epoch. The spec is written once, at the start."""
@@ -133,11 +134,19 @@ def member_id(sweep: str, number: int) -> str:
 
 def create(root: Path, experiment: str, run_id: str) -> RunDirectory:
     """Make the directory of a new run. Its id is new under the whole root: processes are marked with it."""
-    match = _MEMBER.fullmatch(run_id)
-    if run_id == LATEST or not _RUN_ID.fullmatch(match["sweep"] if match else run_id):
+    if run_id == LATEST or not _RUN_ID.fullmatch(run_id):
         raise BadInput(
             f"run id {run_id!r} cannot be used: letters, digits, - and _ only, at most 64, and not {LATEST!r}"
         )
+    return _create(root, experiment, run_id)
+
+
+def create_member(sweep: RunDirectory, number: int) -> RunDirectory:
+    """The same for one run of a sweep. Only these have ids with a dot."""
+    return _create(sweep.path.parent.parent, sweep.experiment, member_id(sweep.id, number))
+
+
+def _create(root: Path, experiment: str, run_id: str) -> RunDirectory:
     path = root / experiment / run_id
     taken = next((other for other in root.glob(f"[!.]*/{run_id}")), None)
     if taken is not None:

@@ -75,6 +75,7 @@ async def _hold(
         events.add("phase", phase=Phase.DOWN, state="started")
         directory.network.unlink(missing_ok=True)
         await emulation.down()
+        journal.close()  # whatever ended it: nothing is left
 
 
 def _document(directory: RunDirectory, emulation: Emulation) -> dict[str, Any]:

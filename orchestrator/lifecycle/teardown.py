@@ -87,7 +87,8 @@ def _let_go(directory: RunDirectory, owner: Identity, seconds: float) -> bool:
 
 def tear_down(directory: RunDirectory, stopped: bool = False) -> Removal:
     """Remove what is left of a run whose orchestrator is gone. May be repeated."""
-    if state_of(directory) is State.FINISHED and not _traces(directory):
+    state = state_of(directory)
+    if state is State.FINISHED and not _traces(directory):
         return Removal(directory.id, stopped)
     journal = Journal.take_over(directory.journal, TAKE_OVER_S)
     if journal is None:
@@ -96,7 +97,8 @@ def tear_down(directory: RunDirectory, stopped: bool = False) -> Removal:
     for kind in _kinds(directory):
         kind.remove(directory.id, directory.path)
     paths = directory.remove_temporary()
-    judged = not directory.verdict.exists()
+    # A network without a run ends without a verdict; so it stays.
+    judged = state is not State.FINISHED and not directory.verdict.exists()
     if judged:
         write_json(directory.verdict, judge_dead(last_phase(directory)).document())
     removal = Removal(

@@ -93,12 +93,11 @@ def judge_expectations(
     return replace(judged, verdict=Judgement.FAILED, reasons=reasons)
 
 
-def judge_sweep(members: Mapping[str, Verdict], planned: int, interrupted: bool) -> Verdict:
-    """A sweep is as good as its worst member."""
+def judge_sweep(members: Mapping[str, Verdict], planned: int) -> Verdict:
+    """A sweep is as good as its worst member; only who leaves before all have begun cuts it short."""
     findings = [(v.verdict, f"{run}: {reason}") for run, v in members.items() for reason in v.reasons]
-    if interrupted:
-        findings.append((Judgement.INVALID, INTERRUPTED))
     if len(members) < planned:
+        findings.append((Judgement.INVALID, INTERRUPTED))
         findings.append((Judgement.INVALID, f"{planned - len(members)} of {planned} runs were not started"))
     return Verdict(
         verdict=worst([judgement for judgement, _ in findings] + [v.verdict for v in members.values()]),

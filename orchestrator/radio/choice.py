@@ -9,9 +9,11 @@ from msgspec import Struct
 
 from orchestrator.errors import BadInput
 from orchestrator.radio.airtime import DOT11_OVERHEAD
+from orchestrator.radio.loss_file import LossChange
 from orchestrator.radio.pathloss import (
     FreeSpace,
     LinkMatrix,
+    LinkTrace,
     LogDistance,
     PathLoss,
     RangeDisc,
@@ -32,15 +34,19 @@ PATH_LOSSES: dict[str, Callable[..., PathLoss]] = {
 
 
 class PathLossChoice(Struct, frozen=True):
-    """A model by name with its arguments, or a ``matrix`` of losses (None: no link)."""
+    """A model by name with its arguments, a ``matrix`` of losses (None: no link), or ``changes`` of one."""
 
     model: str
     arguments: dict[str, float] = {}
     matrix: list[list[float | None]] = []
+    nodes: int = 0
+    changes: list[LossChange] = []
 
     def path_loss(self) -> PathLoss:
         if self.model == "matrix":
             return LinkMatrix([[math.inf if loss is None else loss for loss in row] for row in self.matrix])
+        if self.model == "trace":
+            return LinkTrace.following(self.nodes, self.changes)
         if self.model not in PATH_LOSSES:
             raise BadInput(f'there is no path loss "{self.model}"')
         try:

@@ -10,7 +10,7 @@ from orchestrator.radio.choice import PATH_LOSSES, PathLossChoice, RadioChoice
 from orchestrator.radio.presets import radio_preset
 from orchestrator.radio.reception import emane_reception
 from orchestrator.radio.settings import Mac
-from orchestrator.spec.pathloss import Matrix, PathLoss
+from orchestrator.spec.pathloss import LossTrace, Matrix, PathLoss
 from orchestrator.spec.radio import DiscRadio, Radio80211b, RadioSection
 from orchestrator.spec.topology import Topology
 
@@ -66,6 +66,8 @@ def _radio(section: Radio80211b, nodes: tuple[str, ...]) -> RadioChoice:
 def _path_loss(section: PathLoss, nodes: tuple[str, ...]) -> PathLossChoice:
     if isinstance(section, Matrix):
         return PathLossChoice(section.model, matrix=section.rows(nodes))
+    if isinstance(section, LossTrace):
+        return PathLossChoice(section.model, nodes=len(nodes), changes=list(section.changes(nodes)))
     values = section.model_dump(exclude={"model"})
     return PathLossChoice(section.model, {_ARGUMENTS[key]: value for key, value in values.items()})
 

@@ -3,7 +3,7 @@
 Links are those that routing would use; the air is taken to be otherwise silent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from orchestrator.mobility.trace import Trace
 from orchestrator.radio.channel import distances, received_dbm
 from orchestrator.radio.dcf_medium import FULL_SIZE
 from orchestrator.radio.from_spec import air_settings
-from orchestrator.radio.pathloss import LinkMatrix, Matrix
+from orchestrator.radio.pathloss import LinkMatrix, LinkTrace, Matrix, losses_at
 from orchestrator.radio.settings import Mac, Radio
 from orchestrator.radio.survey import WORST_LINK, delivery, exchange
 from orchestrator.spec.radio import DiscRadio
@@ -26,6 +26,9 @@ DELIVERIES = (0.9, 0.5, 0.1)
 _MOST_CELLS = 4_000_000
 """Samples × nodes × nodes: what takes about a second."""
 _GRID_M = np.geomspace(0.1, 1e6, 40_000)
+_CURVE_POINTS = 241
+_BEYOND = 1.25
+"""How far a curve is drawn, in ranges."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ class PairOutlook:
 @dataclass(frozen=True)
 class Outlook:
     ranges_m: dict[float, float | None]
-    """Where the expected delivery of a full frame falls below the key; None: not within 1000 km."""
+    """Where the expected delivery of a full frame falls below the key; None: not within 1000 km, or
+    whatever the distance."""
     samples: int
     step_s: float
     mean_degree: float
@@ -91,12 +95,14 @@ def look_ahead(
     air = _air(topology)
     nodes = list(trace.paths)
     static = all(len({(x, y) for _, x, y in path}) == 1 for path in trace.paths.values())
-    static = static or air.is_fixed
+    static = not air.changes and (static or air.is_fixed)
     most = max(_MOST_CELLS // len(nodes) ** 2, 1)
     samples = 1 if static else max(min(round(seconds), most), 1)
     step = seconds / samples if samples > 1 else 0.0
-    distance = distances(sample_positions(trace, step * np.arange(samples, dtype=np.float64)))
-    expected, links = air.links(distance)
+    times = step * np.arange(samples, dtype=np.float64)
+    distance = distances(sample_positions(trace, times))
+    snr_db = air.snr_db(distance, times)
+    expected, links = air.links(distance, snr_db)
     alone = (~links.any(axis=2)).mean(axis=0)
     return Outlook(
         ranges_m={share: air.reach(share) for share in DELIVERIES},
@@ -105,13 +111,47 @@ def look_ahead(
         mean_degree=float(links.sum(axis=2).mean()),
         isolated={node: float(share) for node, share in zip(nodes, alone, strict=True) if share > 0},
         pairs=tuple(_pair(links, nodes, source, sink) for source in sources for sink in sinks),
-        links=_links(nodes, distance, air.snr_db(distance), expected, links) if static else (),
+        links=_links(nodes, distance, snr_db, expected, links) if static else (),
         static=static,
     )
 
 
+@dataclass(frozen=True)
+class Reach:
+    """What becomes of full frames over distance, on a silent radio."""
+
+    distances_m: list[float]
+    expected: list[float]
+    snr_db: list[float] | None
+    """None where the radio knows no noise; -inf where nothing arrives at all."""
+    ranges_m: dict[float, float]
+    """Where the expected delivery falls below the key."""
+
+
+def reach(topology: Topology) -> Reach | None:
+    """None where distance does not matter, or nothing is out of range."""
+    air = _air(topology)
+    ranges = {share: found for share in DELIVERIES if (found := air.reach(share)) is not None}
+    if not ranges:
+        return None
+    distance = np.linspace(0.0, _BEYOND * max(ranges.values()), _CURVE_POINTS)[1:]
+    expected, snr_db = air.over(distance)
+    return Reach(distance.tolist(), expected.tolist(), None if snr_db is None else snr_db.tolist(), ranges)
+
+
+def ranges_in_words(ranges_m: Mapping[float, float | None]) -> str:
+    known = {share: found for share, found in ranges_m.items() if found is not None}
+    if not known:
+        return "does not depend on distance"
+    if len({*known.values()}) == 1:
+        return f"{next(iter(known.values())):.0f} m"
+    parts = [f"{share:.0%} up to {found:.0f} m" for share, found in known.items()]
+    return f"full frames arrive: {', '.join(parts)}"
+
+
 class _DiscAir:
     is_fixed = False
+    changes = False
 
     def __init__(self, range_m: float) -> None:
         self._range_m = range_m
@@ -119,11 +159,14 @@ class _DiscAir:
     def reach(self, share: float) -> float | None:
         return self._range_m
 
-    def links(self, distance: Matrix) -> tuple[Matrix, Flags]:
+    def over(self, distance: Matrix) -> tuple[Matrix, Matrix | None]:
+        return (distance <= self._range_m).astype(np.float64), None
+
+    def links(self, distance: Matrix, snr_db: Matrix | None) -> tuple[Matrix, Flags]:
         links = (distance <= self._range_m) & ~np.eye(distance.shape[-1], dtype=bool)
         return links.astype(np.float64), links
 
-    def snr_db(self, distance: Matrix) -> Matrix | None:
+    def snr_db(self, distance: Matrix, times: Matrix) -> Matrix | None:
         return None
 
 
@@ -131,27 +174,37 @@ class _DcfAir:
     def __init__(self, radio: Radio, mac: Mac) -> None:
         self._radio, self._mac = radio, mac
         self.is_fixed = isinstance(radio.path_loss, LinkMatrix)
+        self.changes = isinstance(radio.path_loss, LinkTrace)
 
     def reach(self, share: float) -> float | None:
-        if self.is_fixed:
+        if self.is_fixed or self.changes:
             return None
         below = np.flatnonzero(self._expected(self._snr_db(_GRID_M)) < share)
         return float(_GRID_M[below[0]]) if below.size else None
 
-    def links(self, distance: Matrix) -> tuple[Matrix, Flags]:
-        snr_db = self.snr_db(distance)
+    def over(self, distance: Matrix) -> tuple[Matrix, Matrix | None]:
+        snr_db = self._snr_db(distance)
+        return self._expected(snr_db), snr_db
+
+    def links(self, distance: Matrix, snr_db: Matrix | None) -> tuple[Matrix, Flags]:
+        assert snr_db is not None
         expected = self._expected(snr_db)
         return expected, exchange(self._radio, self._mac, expected, snr_db) >= WORST_LINK
 
-    def snr_db(self, distance: Matrix) -> Matrix:
-        # A matrix of losses is that of one sample.
-        snr_db = self._snr_db(distance[0])[None] if self.is_fixed else self._snr_db(distance)
+    def snr_db(self, distance: Matrix, times: Matrix) -> Matrix | None:
+        if self.is_fixed or self.changes:
+            # Losses that are looked up are those of one sample.
+            each = zip(distance, times.tolist(), strict=True)
+            snr_db = np.stack([self._snr_db(sample, t) for sample, t in each])
+        else:
+            snr_db = self._snr_db(distance)
         itself = np.arange(snr_db.shape[-1])
         snr_db[..., itself, itself] = -np.inf
         return snr_db
 
-    def _snr_db(self, distance: Matrix) -> Matrix:
-        return received_dbm(self._radio, distance) - self._radio.noise_dbm
+    def _snr_db(self, distance: Matrix, t: float = 0.0) -> Matrix:
+        path_loss = losses_at(self._radio.path_loss, t)
+        return received_dbm(self._radio, distance, path_loss) - self._radio.noise_dbm
 
     def _expected(self, snr_db: Matrix) -> Matrix:
         length = FULL_SIZE + self._radio.reception.counted_overhead

@@ -6,15 +6,17 @@ the loss up instead of computing it.
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from orchestrator.errors import BadInput
+from orchestrator.radio.loss_file import LossChange
 
 Matrix = npt.NDArray[np.float64]
 
@@ -120,7 +122,10 @@ class LinkMatrix:
 
 
 class LinkTrace:
-    """Link losses that change at given times (seconds); before the first time the first matrix holds."""
+    """Link losses that change at given times (seconds); before the first time the first matrix holds.
+
+    Taken for a path loss without a time, it is that of the beginning.
+    """
 
     def __init__(self, steps: Sequence[tuple[float, LinkMatrix]]) -> None:
         if not steps:
@@ -133,8 +138,28 @@ class LinkTrace:
         self._times = times
         self._matrices = [matrix for _, matrix in steps]
 
+    @classmethod
+    def following(cls, nodes: int, changes: Iterable[LossChange]) -> "LinkTrace":
+        """From nothing, change by change."""
+        loss_db = np.full((nodes, nodes), np.inf)
+        steps = []
+        for t, at_once in groupby(changes, key=attrgetter("t")):
+            for change in at_once:
+                loss = np.inf if change.loss_db is None else change.loss_db
+                loss_db[change.source, change.destination] = loss
+            steps.append((t, LinkMatrix(loss_db)))
+        return cls(steps)
+
+    def loss_db(self, distance_m: Matrix) -> Matrix:
+        return self._matrices[0].loss_db(distance_m)
+
     def at(self, t: float) -> LinkMatrix:
         return self._matrices[max(bisect_right(self._times, t) - 1, 0)]
+
+
+def losses_at(model: PathLoss, t: float) -> PathLoss:
+    """What holds at ``t`` (seconds); the same object for as long as it holds."""
+    return model.at(t) if isinstance(model, LinkTrace) else model
 
 
 def loss_at(model: PathLoss, distance_m: float) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from orchestrator.radio.airtime import ACK_BYTES
 from orchestrator.radio.channel import Channel, Position, build_channel
 from orchestrator.radio.dcf_medium import FULL_SIZE
-from orchestrator.radio.pathloss import Matrix
+from orchestrator.radio.pathloss import Matrix, PathLoss, losses_at
 from orchestrator.radio.settings import Mac, Radio
 
 Links = dict[str, dict[str, float]]
@@ -20,6 +20,7 @@ WORST_LINK = 0.1
 @dataclass(frozen=True)
 class Survey:
     positions: Mapping[str, Position]
+    path_loss: PathLoss
     channel: Channel
     expected: Matrix
     """Share of full-size frames that arrive in one undisturbed transmission; [transmitter, receiver]."""
@@ -27,9 +28,15 @@ class Survey:
     """Each node's neighbours and the expected number of transmissions until a full-size frame is
     acknowledged: 1 / (delivery there × delivery of the ACK back), to one decimal."""
 
+    def holds(self, radio: Radio, positions: Mapping[str, Position], t: float) -> bool:
+        """Would another survey find the same?"""
+        return positions == self.positions and losses_at(radio.path_loss, t) is self.path_loss
 
-def survey(radio: Radio, mac: Mac, positions: Mapping[str, Position]) -> Survey:
-    channel = build_channel(radio, mac, list(positions.values()))
+
+def survey(radio: Radio, mac: Mac, positions: Mapping[str, Position], t: float = 0.0) -> Survey:
+    """``t`` (seconds) matters to losses that change by themselves."""
+    path_loss = losses_at(radio.path_loss, t)
+    channel = build_channel(radio, mac, list(positions.values()), path_loss)
     expected = delivery(radio, mac.unicast_rate, FULL_SIZE + radio.reception.counted_overhead, channel.snr_db)
     success = exchange(radio, mac, expected, channel.snr_db)
     names = list(positions)
@@ -38,7 +45,7 @@ def survey(radio: Radio, mac: Mac, positions: Mapping[str, Position]) -> Survey:
     costs = np.round(1.0 / success[rows, columns], 1)
     for here, there, cost in zip(rows.tolist(), columns.tolist(), costs.tolist(), strict=True):
         links[names[here]][names[there]] = cost
-    return Survey(positions, channel, expected, links)
+    return Survey(positions, path_loss, channel, expected, links)
 
 
 def delivery(radio: Radio, rate: float, length: int, snr_db: Matrix) -> Matrix:

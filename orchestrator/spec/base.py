@@ -1,7 +1,7 @@
 """What all models of our files share: frozen, no unknown keys, names that are fit for files and labels."""
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
@@ -14,6 +14,9 @@ class Section(BaseModel):
     """One mapping of a file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    other_names: ClassVar[dict[str, str]] = {}
+    """What others call a key of ours, for hints: such a name is not accepted."""
 
 
 def check_name(value: Any) -> str:

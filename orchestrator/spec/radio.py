@@ -4,7 +4,7 @@ An ``80211b`` section starts from a preset and says what is different; here ever
 the resolved file states all that was assumed.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
@@ -134,6 +134,7 @@ class Radio80211b(Section):
     """802.11b: path loss, noise, interference, and the DCF with its collisions and retries."""
 
     model_config = ConfigDict(json_schema_extra=_all_from_preset)
+    other_names: ClassVar[dict[str, str]] = {"ack_rate": "control_rate"}
 
     model: Literal["80211b"]
     preset: Literal["seed-80211b", "ns3-range", "ns3-two-ray"] = Field(

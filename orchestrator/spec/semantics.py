@@ -8,6 +8,7 @@ from orchestrator.mobility.trace import Position
 from orchestrator.planning.placement import deployment_plan
 from orchestrator.radio.rates import RATES
 from orchestrator.spec.experiment import Experiment, ExplicitPlacement
+from orchestrator.spec.pathloss import LossTrace
 from orchestrator.spec.problems import Finding, did_you_mean, listed, shown
 from orchestrator.spec.radio import RATES_HINT, DiscRadio
 
@@ -104,6 +105,8 @@ def reachability_findings(experiment: Experiment) -> list[Finding]:
     if isinstance(radio, DiscRadio):
         island = islands(_in_range(positions, radio.range))
         why = f"hops of {radio.range:g} m do not connect them"
+    elif isinstance(radio.pathloss, LossTrace):
+        return []  # links come and go, though nobody moves
     else:
         # Imported here: numpy comes with it, which is worth its time only where it is needed.
         from orchestrator.radio.from_spec import air_settings

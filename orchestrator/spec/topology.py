@@ -10,7 +10,7 @@ from orchestrator.mobility.trace import Position
 from orchestrator.mobility.trace_file import TraceError
 from orchestrator.spec.base import NAME_PATTERN, Name, Section, check_name
 from orchestrator.spec.mobility import GaussMarkov, Group, RandomWalk, RandomWaypoint, Static
-from orchestrator.spec.pathloss import Matrix
+from orchestrator.spec.pathloss import LossTrace, Matrix
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
 from orchestrator.spec.radio import Radio80211b, RadioField, default_radio
 from orchestrator.spec.recorded import RecordedTrace
@@ -177,9 +177,9 @@ def _misnamed(nodes: tuple[str, ...], mobility: Static) -> list[Finding]:
 
 def _unheard_of(topology: Topology) -> list[Finding]:
     radio = topology.radio
-    if not isinstance(radio, Radio80211b) or not isinstance(radio.pathloss, Matrix):
+    if not isinstance(radio, Radio80211b) or not isinstance(radio.pathloss, Matrix | LossTrace):
         return []
-    at = ("radio", "pathloss", "losses")
+    at = ("radio", "pathloss")
     return [Finding((*at, *f.at), f.message, f.hint) for f in radio.pathloss.findings(topology.node_names)]
 
 

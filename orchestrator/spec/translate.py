@@ -49,8 +49,7 @@ def _translated(error: dict[str, Any], at: Place, model: type[Section]) -> Itera
     elif kind == "missing":
         yield Finding(at, "missing", _example(model, error["loc"]))
     elif kind == "extra_forbidden":
-        known = _known_keys(model, error["loc"][:-1])
-        yield Finding(at, UNKNOWN_KEY, did_you_mean(at[-1], known) or f"known here: {', '.join(known)}")
+        yield Finding(at, UNKNOWN_KEY, _key_hint(at[-1], _models_at(model, error["loc"][:-1])))
     elif kind == "literal_error":
         yield _not_a_choice(at, value, context["expected"])
     elif kind == "union_tag_invalid":
@@ -91,8 +90,12 @@ def _not_a_choice(at: Place, value: Any, expected: str) -> Finding:
     )
 
 
-def _known_keys(model: type[Section], location: tuple[str | int, ...]) -> list[str]:
-    return list(dict.fromkeys(key for found in _models_at(model, location) for key in found.model_fields))
+def _key_hint(word: str | int, models: list[type[Section]]) -> str:
+    for found in models:
+        if (ours := found.other_names.get(str(word))) is not None:
+            return did_you_mean(ours, [ours])
+    known = list(dict.fromkeys(key for found in models for key in found.model_fields))
+    return did_you_mean(word, known) or f"known here: {', '.join(known)}"
 
 
 def _example(model: type[Section], location: tuple[str | int, ...]) -> str:

@@ -5,16 +5,18 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from orchestrator.analytics.cells import AVERAGED, cells
 from orchestrator.cli import doctor
-from orchestrator.cli.main import app
+from orchestrator.cli.app import app
 from orchestrator.cli.progress import RunProgress, fraction_done
 from orchestrator.cli.references import complete_experiment_file
-from orchestrator.cli.results import results_table
+from orchestrator.cli.results import cells_of, results_table
 from orchestrator.errors import RoveError
 from orchestrator.lifecycle import run_directory
 from orchestrator.lifecycle.files import write_json
@@ -48,7 +50,7 @@ def test_every_verb_teaches_with_examples_and_speaks_json(verb: str) -> None:
 
 def test_help_does_not_wait_for_heavy_imports() -> None:
     program = (
-        "import sys, orchestrator.cli.main\n"
+        "import sys, orchestrator.cli.app\n"
         "heavy = {'pyspark', 'pandas', 'matplotlib', 'pydantic', 'pyarrow', 'rustworkx'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
@@ -77,6 +79,50 @@ def test_a_bad_experiment_file_creates_nothing(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "nme" in ended.stderr
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("run_id", ["Z.07", "latest", "a/b"])
+def test_a_bad_run_id_creates_nothing(tmp_path: Path, run_id: str) -> None:
+    file = experiment_file(tmp_path, sweep={"seed": [1, 2]})
+    ended = rove(tmp_path / "runs", "run", str(file), "--run-id", run_id, "--no-analyze")
+    assert ended.returncode == 2 and "cannot be used" in ended.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_with_json_failures_are_documents_too(tmp_path: Path) -> None:
+    for verb in ("status", "events", "down", "analyze", "report"):
+        ended = rove(tmp_path, verb, "nothing", "--json")
+        error = json.loads(ended.stdout)["error"]
+        assert (ended.returncode, error["exit_code"]) == (2, 2)
+        assert error["message"] == ended.stderr.strip()
+    (tmp_path / "bad.yaml").write_text("nme: x\n")
+    for verb in ("run", "plan", "up"):
+        error = json.loads(rove(tmp_path, verb, str(tmp_path / "bad.yaml"), "--json").stdout)["error"]
+        assert "nme" in [problem["path"] for problem in error["problems"]]
+    (checked,) = json.loads(rove(tmp_path, "validate", str(tmp_path / "bad.yaml"), "--json").stdout)["files"]
+    assert not checked["ok"]
+
+
+def test_what_the_system_refuses_is_one_line(tmp_path: Path) -> None:
+    run = finished_run(tmp_path, "quick", "r1")
+    run.events.mkdir()
+    ended = rove(tmp_path, "events", "r1", "--json")
+    assert (ended.returncode, ended.stderr) == (1, f"Is a directory: {run.events}\n")
+    assert json.loads(ended.stdout)["error"]["exit_code"] == 1
+
+
+def test_ctrl_c_during_imports_leaves_without_a_word() -> None:
+    program = (
+        "import sys\n"
+        "class Impatience:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'typer': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Impatience())\n"
+        "from orchestrator.cli.main import main\n"
+        "main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
 
 
 def test_a_swept_seed_cannot_be_set_as_well(tmp_path: Path) -> None:
@@ -170,34 +216,42 @@ def test_doctor_finds_dead_runs(tmp_path: Path) -> None:
     assert (leftovers.health, leftovers.found, leftovers.advice) == ("warn", "dead: dead", "rove down")
 
 
-def rendered(table: object) -> list[str]:
-    console = Console(width=160, highlight=False)
+def rendered(table: object, width: int) -> list[str]:
+    console = Console(width=width, highlight=False)
     with console.capture() as captured:
         console.print(table)
     return [" ".join(line.split()) for line in captured.get().splitlines()]
 
 
-def test_the_result_table_has_a_row_a_run_with_units() -> None:
-    metrics = {
-        "throughput_fps": 9.876,
-        "latency_p50_s": 0.0123,
-        "latency_p95_s": 0.5,
-        "loss_ratio": 0.021,
-        "switches": 4,
-    }
-    rows = rendered(
-        results_table(
-            [
-                {"run": "s.01", "factors": {"replicas": 1}, "verdict": "valid", "metrics": metrics},
-                {"run": "s.02", "factors": {"replicas": 2}, "verdict": "failed"},
-            ]
-        )
-    )
-    assert rows == [
-        "latency latency",
-        "run replicas throughput p50 p95 loss switches verdict",
-        ".01 1 9.88 /s 12.3 ms 500.0 ms 2.1 % 4 valid",
-        ".02 2 – – – – – failed",
+def summary_of(k: int, seed: int, verdict: str = "valid", **metrics: float | None) -> dict[str, Any]:
+    known = dict.fromkeys(AVERAGED, 1.0) | {"loss_ratio": 0.5123, "switches": 4, **metrics}
+    factors = {"replicas": k, "seed": seed}
+    return {"run": f"s.{k}{seed}", "factors": factors, "seed": seed, "verdict": verdict, "metrics": known}
+
+
+def test_a_sweep_is_a_row_a_cell_within_80_columns() -> None:
+    figures = {"throughput_fps": 5.22, "goodput_fps": 4.87, "latency_p50_s": 1.337, "latency_p95_s": 3.6}
+    runs = [
+        summary_of(k, seed, **{name: value * k * seed for name, value in figures.items()})
+        for k in (1, 2, 3)
+        for seed in (1, 2, 3)
+    ]
+    shown = cells(runs, [run["run"] != "s.13" for run in runs])
+    assert rendered(results_table(shown), width=80) == [
+        "thru good p50 p95 loss swit- ×",
+        "k runs /s /s s s % ches k=1",
+        "1 2 of 3 7.83±3.69 7.30±3.44 2.01±0.95 5.40±2.55 51.2±0.0 4±0 1.00±0.00",
+        "2 3 20.88±10.44 19.48±9.74 5.35±2.67 14.40±7.20 51.2±0.0 4±0 2.00±0.00",
+        "3 3 31.32±15.66 29.22±14.61 8.02±4.01 21.60±10.80 51.2±0.0 4±0 3.00±0.00",
+    ]
+
+
+def test_a_single_run_is_one_row_in_milliseconds_if_that_is_what_it_took() -> None:
+    run = summary_of(2, 1, verdict="invalid", latency_p50_s=0.0123, latency_p95_s=None)
+    assert rendered(results_table(cells_of(run)), width=80) == [
+        "thru good p50 p95 loss swit-",
+        "k runs /s /s ms ms % ches",
+        "2 1 1.00 1.00 12.3 – 51.2 4",
     ]
 
 

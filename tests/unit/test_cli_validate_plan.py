@@ -6,22 +6,22 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from orchestrator.cli.main import app
+from orchestrator.cli.app import app
 from orchestrator.errors import BadInput
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.spec.load import load_experiment, load_topology
 
 ROOT = Path(__file__).parents[2]
-QUICKSTART = str(ROOT / "experiments/quickstart.yaml")
+THREE_CELLS = str(ROOT / "tests/unit/three_cells.yaml")
 BAD = str(ROOT / "tests/unit/bad_files/many_problems.yaml")
 runner = CliRunner()
 
 
 def test_validate_says_one_line_for_each_good_file() -> None:
-    result = runner.invoke(app, ["validate", QUICKSTART, str(ROOT / "topologies/line-5.yaml")])
+    result = runner.invoke(app, ["validate", THREE_CELLS, str(ROOT / "topologies/line-5.yaml")])
     assert result.exit_code == 0
     first, second = result.stdout.splitlines()
-    assert first.endswith("quickstart.yaml: ok, experiment quickstart, 25 nodes, 3 runs")
+    assert first.endswith("three_cells.yaml: ok, experiment three-cells, 25 nodes, 3 runs")
     assert second.endswith("line-5.yaml: ok, topology line-5, 5 nodes")
 
 
@@ -29,16 +29,16 @@ def test_validate_lists_every_problem_and_creates_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = runner.invoke(app, ["validate", BAD, QUICKSTART, "missing.yaml"])
+    result = runner.invoke(app, ["validate", BAD, THREE_CELLS, "missing.yaml"])
     assert result.exit_code == 2
     assert "many_problems.yaml: 9 problems" in result.stderr
     assert "missing.yaml: 1 problem\n  no such file" in result.stderr
-    assert "quickstart.yaml: ok" in result.stdout
+    assert "three_cells.yaml: ok" in result.stdout
     assert list(tmp_path.iterdir()) == []
 
 
 def test_validate_gives_problems_as_json() -> None:
-    result = runner.invoke(app, ["validate", BAD, QUICKSTART, "--json"])
+    result = runner.invoke(app, ["validate", BAD, THREE_CELLS, "--json"])
     assert result.exit_code == 2
     bad, good = json.loads(result.stdout)["files"]
     assert (bad["ok"], good["ok"], good["cells"]) == (False, True, 3)
@@ -48,7 +48,7 @@ def test_validate_gives_problems_as_json() -> None:
 
 
 def test_plan_shows_nodes_replicas_cells_and_time() -> None:
-    result = runner.invoke(app, ["plan", QUICKSTART, "--cell", "3"])
+    result = runner.invoke(app, ["plan", THREE_CELLS, "--cell", "3"])
     assert result.exit_code == 0
     for expected in (
         "25: n01",
@@ -62,22 +62,22 @@ def test_plan_shows_nodes_replicas_cells_and_time() -> None:
 
 
 def test_plan_as_json_places_every_cell() -> None:
-    document = json.loads(runner.invoke(app, ["plan", QUICKSTART, "--json"]).stdout)
+    document = json.loads(runner.invoke(app, ["plan", THREE_CELLS, "--json"]).stdout)
     assert (document["cell_count"], document["virtual_seconds"]) == (3, 420.0)
     assert [cell["factors"] for cell in document["cells"]] == [{"replicas": k} for k in (1, 2, 3)]
     assert [len(cell["replicas"]) for cell in document["cells"]] == [4, 6, 8]
 
 
 def test_plan_numbers_cells_as_run_directories_are() -> None:
-    document = json.loads(runner.invoke(app, ["plan", QUICKSTART, "--cell", "2", "--json"]).stdout)
+    document = json.loads(runner.invoke(app, ["plan", THREE_CELLS, "--cell", "2", "--json"]).stdout)
     assert [(cell["cell"], cell["factors"]) for cell in document["cells"]] == [(2, {"replicas": 2})]
 
 
 @pytest.mark.parametrize("name", ["out.movements", "out.movements.gz", "out.ns_movements"])
 def test_plan_writes_a_trace_that_a_topology_can_name(name: str, tmp_path: Path) -> None:
-    result = runner.invoke(app, ["plan", QUICKSTART, "--trace", str(tmp_path / name)])
+    result = runner.invoke(app, ["plan", THREE_CELLS, "--trace", str(tmp_path / name)])
     assert result.exit_code == 0 and "Movements of cell 1 written to" in result.stdout
-    original = load_experiment(Path(QUICKSTART))
+    original = load_experiment(Path(THREE_CELLS))
     text = (ROOT / "topologies/rwp-25.yaml").read_text()
     start, end = text.index("mobility:"), text.index("radio:")
     topology = tmp_path / "topology.yaml"
@@ -91,12 +91,12 @@ def test_plan_writes_a_trace_that_a_topology_can_name(name: str, tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["out.csv", "absent/out.movements"])
 def test_plan_of_a_trace_that_cannot_be_written(name: str, tmp_path: Path) -> None:
-    result = runner.invoke(app, ["plan", QUICKSTART, "--trace", str(tmp_path / name)])
+    result = runner.invoke(app, ["plan", THREE_CELLS, "--trace", str(tmp_path / name)])
     assert isinstance(result.exception, BadInput)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_plan_of_a_cell_that_is_not_there() -> None:
-    result = runner.invoke(app, ["plan", QUICKSTART, "--cell", "4"])
+    result = runner.invoke(app, ["plan", THREE_CELLS, "--cell", "4"])
     assert isinstance(result.exception, BadInput)
     assert str(result.exception).endswith("has 3 cells, numbered from 1")

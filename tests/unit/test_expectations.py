@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from orchestrator.analytics.expectations import Expectation, evaluate_expectations, parse_expectation
+from orchestrator.spec.expectations import Expectation, evaluate_expectations, parse_expectation
 
 
 def test_an_expectation_is_a_metric_an_operator_and_a_number() -> None:
@@ -42,5 +42,5 @@ def test_those_that_do_not_hold_are_named_with_the_value() -> None:
 
 
 def test_the_spec_can_use_it_without_loading_spark() -> None:
-    code = "import sys, orchestrator.analytics.expectations; sys.exit('pyspark' in sys.modules)"
+    code = "import sys, orchestrator.spec.expectations; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=30).returncode == 0

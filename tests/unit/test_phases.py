@@ -30,12 +30,24 @@ def test_a_sound_run_goes_through_every_phase_in_order() -> None:
     assert walk({}) == list(Phase)
 
 
-@pytest.mark.parametrize("ending", [Ending.FAILED, Ending.TIMED_OUT, Ending.BROKE, Ending.INTERRUPTED])
-@pytest.mark.parametrize("phase", [Phase.UP, Phase.CONVERGE, Phase.WARM_UP, Phase.MEASURE])
+@pytest.mark.parametrize(
+    ("phase", "ending"),
+    [
+        (phase, ending)
+        for phase in (Phase.UP, Phase.CONVERGE, Phase.WARM_UP, Phase.MEASURE)
+        for ending in (Ending.FAILED, Ending.TIMED_OUT, Ending.BROKE, Ending.INTERRUPTED)
+        if (phase, ending) != (Phase.UP, Ending.INTERRUPTED)
+    ],
+)
 def test_trouble_begins_nothing_new_but_saves_data_and_cleans_up(phase: Phase, ending: Ending) -> None:
     entered = walk({phase: ending})
     assert entered[: entered.index(phase) + 1] == list(Phase)[: list(Phase).index(phase) + 1]
     assert entered[entered.index(phase) + 1 :] == [Phase.STOP, Phase.COLLECT, Phase.DOWN, Phase.VERDICT]
+
+
+def test_who_leaves_while_nodes_come_up_has_nothing_to_stop() -> None:
+    entered = walk({Phase.UP: Ending.INTERRUPTED}, {Phase.UP: Urgency.IN_ORDER})
+    assert entered == [Phase.PLAN, Phase.UP, Phase.DOWN, Phase.VERDICT]
 
 
 def test_a_plan_that_fails_has_nothing_to_stop() -> None:

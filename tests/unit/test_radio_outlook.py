@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from orchestrator.cli.main import app
+from orchestrator.cli.app import app
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.radio.outlook import Outlook, look_ahead
 from orchestrator.spec.topology import Topology

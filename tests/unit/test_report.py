@@ -1,5 +1,6 @@
 """A report of many runs, rendered from results as the analysis keeps them."""
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +14,7 @@ from orchestrator.analytics.report import render
 from orchestrator.analytics.views import label_of
 from orchestrator.lifecycle.run_directory import RunDirectory
 from tests.synthetic_runs import RunWriter
+from tests.unit.specs import experiment, topology
 
 Rendered = tuple[RunInput, dict[str, Any]]
 
@@ -36,6 +38,7 @@ def result(k: int, speed: int, seed: int) -> dict[str, Any]:
             "connectivity": [[0.0, 60.0, True], [60.0, 112.0, False]],
             "positions": {f"n{index}": [[0.0, index], [50.0, 10.0 * index]] for index in range(1, 10)},
             "links": [[100, 90, 0.95], [40, 10, 0.5]],
+            "neighbours": [[0.0, 1.5, 0, 3, 2], [50.0, 2.5, 1, 4, 2], [60.0, 0.5, 0, 1, None], [111.0, 0.5, 0, 1, 1]],
         },
     }
 
@@ -61,17 +64,51 @@ def page_of(runs: list[Rendered], **summary: Any) -> str:
     return render(RunDirectory(runs[0][0].directory.path.with_name("r")), document | summary, runs)
 
 
-def test_forty_five_runs_are_nine_rows_and_eight_figures(tmp_path: Path) -> None:
+def test_forty_five_runs_are_nine_rows_and_nine_figures(tmp_path: Path) -> None:
     page = page_of(forty_five_runs(tmp_path, "topology.mobility.speed"))
     table = page[page.index("<h2>Results") : page.index("<h2>Figures")]
     assert table.count("<tr><td>") == 9
     assert "k = 3, speed = 10 m/s" in table
-    assert page.count("<svg") == 8
+    assert page.count("<svg") == 9
     assert "71 % of 140 transmissions arrived, where 82 % were to be expected" in page
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     used = re.findall(r'(?:href="#|url\(#)([^")]+)', page)
     assert set(used) <= set(ids)
+
+
+def radio_section(page: str) -> str:
+    return page[page.index("<h2>Radio and connectivity") : page.index("<h2>How to reproduce")]
+
+
+def one_run(root: Path) -> list[Rendered]:
+    directory = RunWriter(root, "one", "r", 1).write()
+    return [(read_run(RunDirectory(directory)), result(1, 1, 1))]
+
+
+def test_radio_and_connectivity_of_a_run(tmp_path: Path) -> None:
+    runs = one_run(tmp_path)
+    spec = experiment(topology=topology(radio={"model": "80211b"}))
+    runs[0][0].directory.spec.write_text(json.dumps(spec))
+    section = radio_section(page_of(runs, radio=None))
+    assert "full frames arrive: 90% up to 427 m, 50% up to 452 m, 10% up to 474 m" in section
+    assert "1.2 in the mean, between 0 and 4" in section
+    assert "connected 50.0 % of the measured window, then over 2 hops (100 %)" in section
+    assert re.findall(r'<figure class="card" id="([^"]+)"', section) == ["connectivity", "degree", "reach", "links"]
+    assert 'aria-label="Expected delivery over distance: full frames arrive' in section
+    assert 'aria-label="Neighbours of a node over time, by ground truth: 1.2 in the mean' in section
+    assert section == radio_section(page_of(runs, radio=None))
+
+
+def test_without_ground_truth_or_a_specification_the_section_says_what_it_can(tmp_path: Path) -> None:
+    runs = one_run(tmp_path)
+    series = runs[0][1]["series"]
+    del series["neighbours"]  # as kept by an earlier version
+    series |= {"links": [], "connectivity": []}
+    assert "nobody was in range of anybody" in radio_section(page_of(runs))
+    series["positions"] = {}
+    runs[0][1]["metrics"]["source_sink_connected_ratio"] = None
+    assert "Radio and connectivity" not in page_of(runs)
 
 
 def test_it_refers_to_nothing_outside_itself(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from node_agent.telemetry.segments import inspect
 from orchestrator.lifecycle import journal as journals
-from orchestrator.lifecycle import run_directory, teardown
+from orchestrator.lifecycle import processes, run_directory, teardown
 from orchestrator.lifecycle.run_directory import RunDirectory
 from tests.unit.rove_process import (
     LINE,
@@ -83,10 +84,11 @@ def test_the_first_signal_stops_in_order(tmp_path: Path, run: RunDirectory, phas
     code, out, err = finish(process)
     assert code == 130, err
     assert json.loads(out)["verdict"] == "invalid"
-    assert "interrupted by user" in verdict(run)["reasons"]
-    assert phases(run)[-3:] == ["stop", "collect", "down"]
+    assert verdict(run)["reasons"] == ["interrupted by user"]
+    assert phases(run)[-1] == "down"
+    if phase != "up":
+        assert phases(run)[-3:] == ["stop", "collect", "down"]
     if phase == "measure":
-        assert verdict(run)["reasons"] == ["interrupted by user"]
         assert all(inspect(run.segments(node)).complete for node in "abcde")
     assert_nothing_is_left(run)
 
@@ -180,6 +182,29 @@ def test_status_and_events_of_a_living_run(tmp_path: Path, run: RunDirectory) ->
     assert followed.stdout.splitlines()[-1].endswith("verdict: invalid: interrupted by user")
     finish(process)
     assert "invalid" in rove(root_of(run), "status", "line").stdout
+
+
+def test_ctrl_c_at_the_first_word_is_heeded(run: RunDirectory) -> None:
+    process = start(root_of(run), LINE, "--no-analyze")
+    assert process.stderr is not None and process.stderr.readline().startswith(f"Run {RUN_ID}")
+    process.send_signal(signal.SIGINT)
+    code, _, err = finish(process)
+    assert code == 130 and "Traceback" not in err
+    assert verdict(run)["reasons"] == ["interrupted by user"]
+    assert_nothing_is_left(run)
+
+
+def test_a_run_whose_directory_goes_ends_with_one_error(tmp_path: Path, run: RunDirectory) -> None:
+    process = start(root_of(run), experiment_file(tmp_path, duration="300s"), "--no-analyze", "--json")
+    wait_for_phase(run, "measure")
+    (simulator,) = marked(run)
+    shutil.rmtree(run.path)
+    process.send_signal(signal.SIGINT)
+    code, out, err = finish(process)
+    assert code == 1 and "Traceback" not in err
+    assert err.splitlines()[-1] == json.loads(out)["error"]["message"]
+    assert f"No such file or directory: {run.path}" in err
+    wait_until(lambda: processes.identify(simulator) is None, "the simulator ends")
 
 
 def test_a_simulator_that_dies_fails_the_run(tmp_path: Path, run: RunDirectory) -> None:

@@ -14,7 +14,8 @@ from orchestrator.lifecycle import journal as journals
 from orchestrator.lifecycle.interruption import Interruption
 from orchestrator.lifecycle.invocation import Finished, Invocation
 from orchestrator.lifecycle.phases import Phase
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.lifecycle.run_directory import RunDirectory, all_runs
+from orchestrator.lifecycle.teardown import State, state_of, tear_down
 from orchestrator.lifecycle.verdict import Judgement
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.spec.dump import to_yaml
@@ -277,6 +278,66 @@ def test_an_interrupted_sweep_starts_no_further_runs(tmp_path: Path) -> None:
     assert [run.directory.id for run in finished.runs] == ["r1.01"]
     assert "2 of 3 runs were not started" in finished.verdict.reasons
     assert not (tmp_path / "line" / "r1.02").exists()
+
+
+def test_who_leaves_when_every_run_is_done_spoils_nothing(tmp_path: Path) -> None:
+    wish = Interruption()
+
+    async def leave_in_the_last(backend: ScriptedBackend) -> None:
+        if len(stage.made) == 2:
+            wish.request()
+
+    stage = Stage(collect=leave_in_the_last)
+    finished = perform(tmp_path, stage, experiment(sweep={"seed": [1, 2]}), interruption=wish)
+    assert finished.interrupted
+    assert (finished.verdict.verdict, finished.verdict.reasons) == (Judgement.VALID, ())
+
+
+def test_who_leaves_before_the_first_phase_gets_a_verdict(tmp_path: Path) -> None:
+    wish = Interruption()
+    wish.request()
+    stage = Stage()
+    finished = perform(tmp_path, stage, interruption=wish)
+    assert (finished.interrupted, stage.made) == (True, [])
+    assert finished.verdict.reasons == ("interrupted by user",)
+    assert json.loads(finished.runs[0].directory.verdict.read_text())["verdict"] == "invalid"
+
+
+def test_who_leaves_while_nodes_come_up_is_told_of_nothing_broken(tmp_path: Path) -> None:
+    wish = Interruption()
+    stage = Stage(up=interrupting(wish, 1), stop=broken, collect=broken)
+    finished = perform(tmp_path, stage, interruption=wish)
+    assert finished.verdict.reasons == ("interrupted by user",)
+    assert stage.made[0].calls == ["up", "down"]
+
+
+@pytest.mark.parametrize("swept", [False, True])
+def test_a_run_that_breaks_off_unjudged_is_dead_until_torn_down(tmp_path: Path, swept: bool) -> None:
+    directory = RunDirectory(tmp_path / "line" / ("r1.01" if swept else "r1"))
+
+    async def spoil_the_manifest(backend: ScriptedBackend) -> None:
+        directory.manifest.unlink()
+        directory.manifest.mkdir()
+
+    with pytest.raises(IsADirectoryError):
+        perform(tmp_path, Stage(collect=spoil_the_manifest), experiment(sweep={"seed": [1]} if swept else {}))
+    runs = all_runs(tmp_path)
+    assert [state_of(run) for run in runs] == [State.DEAD] * (2 if swept else 1)
+    for run in runs:
+        assert tear_down(run).judged
+        assert state_of(run) is State.FINISHED
+        assert json.loads(run.verdict.read_text())["verdict"] == "failed"
+
+
+def test_a_run_that_was_judged_is_finished_whatever_comes_after(tmp_path: Path) -> None:
+    of = experiment()
+    with (
+        pytest.raises(KeyboardInterrupt),
+        Invocation.create(of, cells(of), tmp_path, "r1") as invocation,
+    ):
+        asyncio.run(invocation.run(1, Stage(), Interruption(), lambda *fact: None, COMMAND))
+        raise KeyboardInterrupt
+    assert state_of(invocation.directory) is State.FINISHED
 
 
 def test_one_broken_member_does_not_stop_the_others(tmp_path: Path) -> None:

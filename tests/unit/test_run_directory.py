@@ -14,7 +14,14 @@ from orchestrator.lifecycle.run_directory import RunDirectory, all_runs, point_l
 
 
 def make_run(root: Path, experiment: str, run_id: str, created: float) -> RunDirectory:
-    directory = run_directory.create(root, experiment, run_id)
+    return filled(run_directory.create(root, experiment, run_id), created)
+
+
+def make_member(sweep: RunDirectory, number: int, created: float) -> RunDirectory:
+    return filled(run_directory.create_member(sweep, number), created)
+
+
+def filled(directory: RunDirectory, created: float) -> RunDirectory:
     Journal.create(directory.journal).close()
     directory.spec.write_text("name: x\n")
     os.utime(directory.spec, (created, created))
@@ -29,7 +36,7 @@ def test_a_run_id_tells_the_time_and_is_random() -> None:
     assert len(ids) > 1
 
 
-@pytest.mark.parametrize("run_id", ["latest", "", "a/b", "../x", ".hidden", "a b", "x" * 65, "a.b"])
+@pytest.mark.parametrize("run_id", ["latest", "", "a/b", "../x", ".hidden", "a b", "x" * 65, "a.b", "a.07"])
 def test_ids_that_cannot_be_names_are_refused(tmp_path: Path, run_id: str) -> None:
     with pytest.raises(BadInput, match="cannot be used"):
         run_directory.create(tmp_path, "quick", run_id)
@@ -59,7 +66,7 @@ def test_runs_are_listed_newest_first_with_members_after_their_sweep(tmp_path: P
     make_run(tmp_path, "quick", "old", 10)
     sweep = make_run(tmp_path, "quick", "sweep", 20)
     for number in (1, 2, 10):
-        make_run(tmp_path, "quick", run_directory.member_id("sweep", number), 20 + number)
+        make_member(sweep, number, 20 + number)
     make_run(tmp_path, "other", "new", 30)
     assert [run.id for run in all_runs(tmp_path)] == [
         "new",
@@ -69,8 +76,16 @@ def test_runs_are_listed_newest_first_with_members_after_their_sweep(tmp_path: P
         "sweep.10",
         "old",
     ]
-    assert [member.id for member in sweep.members()] == ["sweep.01", "sweep.02", "sweep.10"]
     assert RunDirectory(tmp_path / "quick" / "sweep.02").invocation == "sweep"
+
+
+def test_members_are_those_that_the_sweep_lists_whatever_others_are_called(tmp_path: Path) -> None:
+    sweep = make_run(tmp_path, "quick", "sweep", 1)
+    for number in (1, 2, 8):
+        make_member(sweep, number, 2)
+    assert sweep.members() == []
+    write_json(sweep.sweep, {"members": ["sweep.01", "sweep.02", "sweep.03"]})
+    assert [member.id for member in sweep.members()] == ["sweep.01", "sweep.02"]
 
 
 def test_every_way_to_name_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from orchestrator.lifecycle.teardown import (
     stop_orchestrator,
     tear_down,
 )
+from tests.unit.rove_process import rove
 
 Spawn = Callable[..., subprocess.Popen[bytes]]
 
@@ -119,6 +120,17 @@ def test_what_the_journal_says_was_meant_is_removed_and_looked_for(
     monkeypatch.setattr(remains, "KINDS", {"kite": remains.Kind(find=kite.find, remove=kite.find)})
     there.append("another")
     assert tear_down(run).left == ["another"]
+
+
+def test_down_finds_what_survived_a_run_that_ended_in_order(tmp_path: Path, spawn: Spawn) -> None:
+    run = run_directory.create(tmp_path / "runs", "quick", "over")
+    Journal.create(run.journal).close()
+    write_json(run.verdict, {"verdict": "valid"})
+    survivor = spawn(**mark(run))
+    elsewhere = spawn(ROVE_RUN=run.id, ROVE_RUN_DIRECTORY=str(tmp_path / "other" / "quick" / "over"))
+    (removal,) = json.loads(rove(tmp_path / "runs", "down", "--json").stdout)["runs"]
+    assert (removal["run"], removal["processes"], removal["judged"]) == ("over", [survivor.pid], False)
+    assert elsewhere.poll() is None
 
 
 def test_a_verdict_that_was_reached_stands(dead_run: RunDirectory) -> None:

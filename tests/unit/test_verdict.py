@@ -110,10 +110,10 @@ def test_expectations_fail_a_valid_run_only() -> None:
 
 def test_a_sweep_is_as_good_as_its_worst_member() -> None:
     members = {"s.01": Verdict(Judgement.VALID), "s.02": Verdict(Judgement.INVALID, ("gap",))}
-    verdict = judge_sweep(members, planned=2, interrupted=False)
+    verdict = judge_sweep(members, planned=2)
     assert (verdict.verdict, verdict.reasons) == (Judgement.INVALID, ("s.02: gap",))
     assert verdict.document()["members"] == {"s.01": "valid", "s.02": "invalid"}
-    short = judge_sweep({"s.01": Verdict(Judgement.VALID)}, planned=3, interrupted=True)
+    short = judge_sweep({"s.01": Verdict(Judgement.VALID)}, planned=3)
     assert short.reasons == ("interrupted by user", "2 of 3 runs were not started")
 
 

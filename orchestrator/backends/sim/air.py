@@ -54,15 +54,16 @@ class _Disc:
 
 class _Dcf:
     def __init__(self, schedule: Schedule, positions: Positions, radio: Radio, mac: Mac, seed: int) -> None:
-        self._radio, self._mac = radio, mac
+        self._schedule, self._radio, self._mac = schedule, radio, mac
         self._dcf = DcfMedium(schedule, list(positions), list(positions.values()), radio, mac, seed)
         self.medium: Medium = self._dcf
         self._survey = survey(radio, mac, positions)
         self._counted = self._dcf.link_counters()
 
     def move(self, positions: Positions) -> Links:
-        if positions != self._survey.positions:
-            self._survey = survey(self._radio, self._mac, positions)
+        now = self._schedule.now_ns() / 1e9
+        if not self._survey.holds(self._radio, positions, now):
+            self._survey = survey(self._radio, self._mac, positions, now)
             self._dcf.use_channel(self._survey.channel)
         return self._survey.links
 

@@ -40,8 +40,10 @@ def main() -> None:
     if first_tick < 0:
         raise BadInput("model time 0 lies in the future")
     trace = Trace(config.trace)
-    positions = {node: trace.position(node, first_tick * TICK_NS / 1e9) for node in config.nodes}
-    first = survey(config.radio.radio(), config.mac, positions)
+    now = first_tick * TICK_NS / 1e9
+    positions = {node: trace.position(node, now) for node in config.nodes}
+    radio = config.radio.radio()
+    first = survey(radio, config.mac, positions, now)
     memory = Shared(len(config.nodes))
     loop = os.fork()
     if not loop:
@@ -49,7 +51,7 @@ def main() -> None:
     for descriptor in descriptors:
         os.close(descriptor)
     with suppress(BrokenPipeError):  # the owner is gone
-        Desk(config, memory, first, first_tick, origin, loop).serve()
+        Desk(config, radio, memory, first, first_tick, origin, loop).serve()
 
 
 def _carry_frames(

@@ -31,6 +31,7 @@ from orchestrator.radio.realtime.loop import TICK_NS
 from orchestrator.radio.realtime.protocol import Command, Message
 from orchestrator.radio.realtime.queue_drops import queue_drops
 from orchestrator.radio.realtime.shared import Shared
+from orchestrator.radio.settings import Radio
 from orchestrator.radio.survey import Survey, survey
 from orchestrator.radio.truth import LinkUse, TruthRecorder
 
@@ -52,10 +53,17 @@ class Desk:
     """``loop`` is the pid of the real-time process, a child of this one."""
 
     def __init__(
-        self, config: RadioConfig, memory: Shared, first: Survey, first_tick: int, origin_ns: int, loop: int
+        self,
+        config: RadioConfig,
+        radio: Radio,
+        memory: Shared,
+        first: Survey,
+        first_tick: int,
+        origin_ns: int,
+        loop: int,
     ) -> None:
         self._config = config
-        self._radio = config.radio.radio()
+        self._radio = radio
         self._trace = Trace(config.trace)
         self._memory = memory
         self._origin = origin_ns
@@ -108,10 +116,10 @@ class Desk:
             positions = self._positions(tick)
             # A tick that is over already is skipped: the next one will bring the channel up to date.
             missed = (tick + 1) * TICK_NS < self._now_ns()
-            if missed or positions == self._latest.positions:
+            if missed or self._latest.holds(self._radio, positions, tick * TICK_NS / 1e9):
                 self._memory.publish(None)
             else:
-                self._latest = survey(self._radio, self._config.mac, positions)
+                self._latest = survey(self._radio, self._config.mac, positions, tick * TICK_NS / 1e9)
                 self._memory.publish(self._latest.channel)
             self._waiting.append(_Surveyed(tick, self._latest))
 

@@ -10,14 +10,22 @@ from typing import Any, NamedTuple
 METRICS = (
     "throughput_fps",
     "throughput_kbps",
+    "goodput_fps",
+    "latency_mean_s",
     "latency_p50_s",
     "latency_p95_s",
     "latency_p99_s",
+    "latency_max_s",
     "loss_ratio",
     "delivered",
     "emitted",
+    "duplicates",
+    "lost",
     "switches",
+    "no_route_s",
+    "source_sink_connected_ratio",
 )
+"""The figures in a run's summary.json that are single numbers."""
 
 OPERATORS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,

@@ -1,0 +1,103 @@
+"""`kill -9` at random moments in the life of `rove up`, then `rove down`: what does a scan find afterwards?
+
+Victims in turn: the radio, the orchestrator, both. One run id for all rounds, so that decoys can resemble it.
+"""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import cycle, islice
+from pathlib import Path
+from typing import NamedTuple
+
+from orchestrator.backends.netns import network
+from orchestrator.backends.netns.marks import Mark
+from orchestrator.cli.output import rove_command
+from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.radio import realtime
+
+TOPOLOGY = Path(__file__).parents[1] / "topologies" / "line-5.yaml"
+RUN_ID = "killed"
+PATIENCE_S = 20.0
+LATEST_S = 0.8
+"""Long enough for the network to be up in about half of the rounds."""
+
+
+class Killed(NamedTuple):
+    kills: int
+    found_something: int
+    """Kills after which there was something to remove: the others came too early to prove anything."""
+    leftovers: int
+    failures: int
+    """Times that `rove down` did not say it had succeeded, or the orchestrator outlived it."""
+
+
+def directory_in(root: Path) -> Path:
+    """Where the runs to be killed live."""
+    return root / TOPOLOGY.stem / RUN_ID
+
+
+def kill_repeatedly(root: Path, kills: int, seed: int) -> Killed:
+    run = RunDirectory(directory_in(root))
+    mark = Mark(run.id, run.path)
+    moments = random.Random(seed)
+    found = left = failures = 0
+    for radio, owner in islice(cycle(((True, False), (False, True), (True, True))), kills):
+        process = _start(root)
+        try:
+            # Whoever is to die must have been born: the orchestrator with the run's directory.
+            _wait_until(run.path.exists if owner else lambda: bool(_radio(mark)), process)
+            time.sleep(moments.uniform(0.0, LATEST_S))
+            if radio:
+                for pid in _radio(mark):
+                    with suppress(ProcessLookupError):  # the helper takes the loop along
+                        os.kill(pid, signal.SIGKILL)
+            if owner:
+                process.kill()
+                process.wait()
+            found += bool(network.leftovers(mark))
+            failures += not _taken_down(root, process)
+            left += len(network.leftovers(mark))
+        finally:
+            process.kill()
+            process.wait()
+        shutil.rmtree(run.path, ignore_errors=True)
+    return Killed(kills, found, left, failures)
+
+
+def _wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"the network of {TOPOLOGY.name} does not come up")
+        time.sleep(0.005)
+
+
+def _start(root: Path) -> subprocess.Popen[bytes]:
+    command = rove_command("up", str(TOPOLOGY), "--runs-dir", str(root), "--run-id", RUN_ID)
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _radio(mark: Mark) -> list[int]:
+    """Both processes of it; none if it has not started yet."""
+    found = []
+    for process in mark.processes():
+        with suppress(OSError):
+            arguments = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
+            if realtime.__name__.encode() in arguments:
+                found.append(process.pid)
+    return found
+
+
+def _taken_down(root: Path, owner: subprocess.Popen[bytes]) -> bool:
+    """`rove down` of everything, living or dead; then the orchestrator has no reason to go on."""
+    down = rove_command("down", "--all", "--runs-dir", str(root))
+    succeeded = subprocess.run(down, stdout=subprocess.DEVNULL, timeout=PATIENCE_S).returncode == 0
+    with suppress(subprocess.TimeoutExpired):
+        owner.wait(PATIENCE_S)
+    return succeeded and owner.returncode is not None

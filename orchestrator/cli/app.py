@@ -1,0 +1,83 @@
+"""The verbs of `rove` under one roof, and how each tells of its failure."""
+
+from collections.abc import Callable
+from functools import wraps
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+
+from orchestrator.cli.analyze import analyze
+from orchestrator.cli.doctor import doctor
+from orchestrator.cli.down import down
+from orchestrator.cli.events import events
+from orchestrator.cli.execute import execute
+from orchestrator.cli.output import console, print_json
+from orchestrator.cli.plan import plan
+from orchestrator.cli.report import report
+from orchestrator.cli.run import run
+from orchestrator.cli.status import status
+from orchestrator.cli.up import up
+from orchestrator.cli.validate import validate
+from orchestrator.errors import RoveError
+
+app = typer.Typer(
+    name="rove",
+    epilog="Start here: rove run experiments/quickstart.yaml",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        console.print(f"rove {version('rove-testbed')}")
+        raise typer.Exit
+
+
+@app.callback()
+def rove(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
+    """Run stream queries on mobile ad-hoc networks: one experiment file, one command, one report."""
+
+
+def telling_failure(verb: Callable[..., None]) -> Callable[..., None]:
+    """``verb``, but with --json it prints its failure as a document, and what the system refuses is one."""
+
+    @wraps(verb)
+    def told(**parameters: Any) -> None:
+        try:
+            _without_system_errors(verb, parameters)
+        except RoveError as error:
+            if parameters.get("as_json"):
+                print_json({"error": _document(error)})
+            raise
+
+    return told
+
+
+def _without_system_errors(verb: Callable[..., None], parameters: dict[str, Any]) -> None:
+    try:
+        verb(**parameters)
+    except BrokenPipeError:
+        raise  # nobody reads on: nothing to tell, and nobody to tell it to
+    except OSError as error:
+        what = error.strerror or str(error)
+        raise RoveError(f"{what}: {error.filename}" if error.filename else what) from error
+
+
+def _document(error: RoveError) -> dict[str, Any]:
+    from orchestrator.spec.problems import BadSpec
+
+    document: dict[str, Any] = {"message": str(error), "exit_code": error.exit_code}
+    if isinstance(error, BadSpec):
+        document["problems"] = [problem._asdict() for problem in error.problems]
+    return document
+
+
+for verb in (validate, plan, up, run, status, events, execute, down, analyze, report, doctor):
+    app.command("exec" if verb is execute else None)(telling_failure(verb))
