@@ -1,22 +1,25 @@
-"""One model, two clocks: saturated UDP over chains of 1 to 5 hops, over TAP in real time and in virtual time.
+"""One model, two clocks: UDP and TCP over chains of 1 to 5 hops, over TAP in real time and in virtual time.
 
-Over TAP the packets are the kernel's, forwarded by kernels along static routes; the first node offers more
-than one hop can carry. A row is to be believed only if the radio was punctual (``late_ratio``).
+Over TAP the packets are the kernel's, forwarded by kernels along static routes. UDP: the first node offers
+more than one hop can carry. TCP: one bulk connection, the kernel's (Reno, with buffers like those of virtual
+streams) beside a virtual stream. A row is to be believed only if the radio was punctual (``late_ratio``).
 """
 
 import asyncio
 import socket
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Network
-from typing import Any
+from typing import Any, Literal
 
 from benchmarks.radio.report import Row, main
 from benchmarks.radio.scenarios import SPACING_M, udp_chain
-from benchmarks.radio.tap import lacking, load_average, network_of, udp_pair
-from orchestrator.backends.netns.layout import Layout, Route, numbered
+from benchmarks.radio.tap import Network, lacking, load_average, network_of, stream, tcp_pair, udp_pair
+from benchmarks.radio.tcp_chain import tcp_chain
+from node_agent.virtual.segment import StreamConfig
+from orchestrator.backends.netns.layout import Layout, NodeLayout, Route, numbered
 from orchestrator.mobility.static import static_path
 from orchestrator.mobility.trace import Trace
 from orchestrator.radio.choice import RadioChoice
@@ -31,17 +34,31 @@ WARMUP_S, SECONDS, VIRTUAL_SECONDS = 2.0, 8.0, 30.0
 TOLERANCE = 0.10
 SEED = 1
 PRESETS = ("ns3-range", "ns3-two-ray")
+STREAMS = StreamConfig()
+CONGESTION_CONTROL = "reno"
+
+Protocol = Literal["udp", "tcp"]
+Traffic = Callable[[Network, str, str], float]
+"""Between two nodes of a network that is on the air: Mb/s in the measured time."""
 
 
 def measure() -> tuple[Mapping[str, Any], Sequence[Row]]:
     if reason := lacking():
         return {"skipped": reason}, [{"skipped": reason}]
     before = load_average()
-    rows = [compare(preset, hops) for preset in PRESETS for hops in range(1, 6)]
+    protocols: tuple[Protocol, ...] = ("udp", "tcp")
+    rows = [
+        compare(protocol, preset, hops)
+        for protocol in protocols
+        for preset in PRESETS
+        for hops in range(1, 6)
+    ]
     figures = {
         "cases": len(rows),
         "outside": sum(not row["within"] for row in rows),
-        "worst_ratio": max((row["ratio"] for row in rows), key=lambda ratio: abs(ratio - 1)),
+        "worst_ratio_udp": _worst(row["ratio"] for row in rows if row["protocol"] == "udp"),
+        "worst_ratio_tcp": _worst(row["ratio"] for row in rows if row["protocol"] == "tcp"),
+        "congestion_control": CONGESTION_CONTROL,
         "worst_late_ratio": max(row["late_ratio"] for row in rows),
         "load_average_before": before,
         "load_average_after": load_average(),
@@ -49,13 +66,22 @@ def measure() -> tuple[Mapping[str, Any], Sequence[Row]]:
     return figures, rows
 
 
-def compare(preset: str, hops: int) -> dict[str, Any]:
+def _worst(ratios: Iterable[float]) -> float:
+    return max(ratios, key=lambda ratio: abs(ratio - 1))
+
+
+def compare(protocol: Protocol, preset: str, hops: int) -> dict[str, Any]:
     mac = Mac()
     choice = RadioChoice(preset)
-    virtual = udp_chain(choice.radio(), mac, hops, PAYLOAD, VIRTUAL_SECONDS, SEED).goodput_mbps
-    tap, report = asyncio.run(tap_chain(choice, mac, hops))
+    if protocol == "udp":
+        virtual = udp_chain(choice.radio(), mac, hops, PAYLOAD, VIRTUAL_SECONDS, SEED).goodput_mbps
+        tap, report = asyncio.run(tap_chain(choice, mac, hops, udp_goodput))
+    else:
+        virtual = tcp_chain(choice.radio(), mac, hops, VIRTUAL_SECONDS, SEED, WARMUP_S, STREAMS)
+        tap, report = asyncio.run(tap_chain(choice, mac, hops, tcp_goodput))
     ratio = tap / virtual
     return {
+        "protocol": protocol,
         "radio": preset,
         "hops": hops,
         "tap_mbps": tap,
@@ -67,32 +93,57 @@ def compare(preset: str, hops: int) -> dict[str, Any]:
     }
 
 
-async def tap_chain(choice: RadioChoice, mac: Mac, hops: int) -> tuple[float, LatenessReport]:
+async def tap_chain(
+    choice: RadioChoice, mac: Mac, hops: int, traffic: Traffic
+) -> tuple[float, LatenessReport]:
     layout = _chain(hops, mac.queue_limit)
     names = [node.name for node in layout.nodes]
     trace = Trace({name: static_path((SPACING_M * index, 0.0)) for index, name in enumerate(names)})
     with network_of(layout) as net:
-        sender, receiver = udp_pair(net, names[0], names[-1])
         radio = RadioProcess()
-        with sender, receiver:
-            await radio.start(radio_config(net.mark, layout, trace, choice, mac, SEED), net.ends)
-            try:
-                arrived = await asyncio.to_thread(_offer_and_count, sender, receiver)
-                return arrived * PAYLOAD * 8 / SECONDS / 1e6, await radio.stop()
-            finally:
-                await radio.close()
+        await radio.start(radio_config(net.mark, layout, trace, choice, mac, SEED), net.ends)
+        try:
+            goodput = await asyncio.to_thread(traffic, net, names[0], names[-1])
+            return goodput, await radio.stop()
+        finally:
+            await radio.close()
+
+
+def udp_goodput(net: Network, source: str, sink: str) -> float:
+    sender, receiver = udp_pair(net, source, sink)
+    with sender, receiver:
+        return _offer_and_count(sender, receiver) * PAYLOAD * 8 / SECONDS / 1e6
+
+
+def tcp_goodput(net: Network, source: str, sink: str) -> float:
+    sender, receiver = tcp_pair(net, source, sink, prepare=_like_a_virtual_stream)
+    with sender, receiver:
+        stream([(sender, receiver)], WARMUP_S)
+        return stream([(sender, receiver)], SECONDS) * 8 / SECONDS / 1e6
+
+
+def _like_a_virtual_stream(connection: socket.socket) -> None:
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, CONGESTION_CONTROL.encode())
+    # The kernel doubles what it is told. Of a send buffer nearly all is data, of a receive buffer half.
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, STREAMS.send_buffer // 2)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, STREAMS.receive_buffer)
 
 
 def _chain(hops: int, queue_length: int) -> Layout:
+    """Each node passes on what is for one of the two ends; the ends answer each other the same way."""
     layout = numbered([f"n{number}" for number in range(hops + 1)])
-    last = IPv4Network(f"{layout.nodes[-1].radio.ip}/32")
-    nodes = [
-        replace(node, routes=(Route(last, after.radio.ip),)) if index < hops - 1 else node
-        for index, (node, after) in enumerate(zip(layout.nodes, layout.nodes[1:], strict=False))
-    ]
-    return replace(
-        layout, nodes=(*nodes, layout.nodes[-1]), queue_length=queue_length, static_neighbours=True
-    )
+    nodes = layout.nodes
+    ends = [(IPv4Network(f"{nodes[end].radio.ip}/32"), end) for end in (0, hops)]
+    routed = [replace(node, routes=tuple(_routes(nodes, index, ends))) for index, node in enumerate(nodes)]
+    return replace(layout, nodes=tuple(routed), queue_length=queue_length, static_neighbours=True)
+
+
+def _routes(
+    nodes: Sequence[NodeLayout], index: int, ends: Sequence[tuple[IPv4Network, int]]
+) -> Iterator[Route]:
+    for destination, end in ends:
+        if abs(end - index) > 1:
+            yield Route(destination, nodes[index + (1 if end > index else -1)].radio.ip)
 
 
 def _offer_and_count(sender: socket.socket, receiver: socket.socket) -> int:
@@ -131,4 +182,4 @@ def _count(receiver: socket.socket, seconds: float) -> int:
 
 
 if __name__ == "__main__":
-    main("Saturated UDP chains over TAP and in virtual time", measure)
+    main("UDP and TCP chains over TAP and in virtual time", measure)

@@ -165,6 +165,9 @@ def known_run(root: Path, experiment: str = "known", run: str = "20260301-120000
         writer.record(node, 1, RouteSwitch(replica, "sink", None, SINK, None, 1.0, "ground_truth"))
         writer.record(node, 2, LinkCost(replica, SINK, 2.0, "hops", "ground_truth"))
         writer.record(node, 3, QueueSample(replica, "input", 0))
+    # detect/1 never sees a tuple: what it decides moves nothing.
+    for t_s, old, new in ((40, SINK, "sink/1"), (41, "sink/1", SINK)):
+        writer.record("n3", t_s, RouteSwitch("detect/1", "sink", old, new, 1.0, 1.0, "ground_truth"))
     writer.record("n3", 4, LinkCost("detect/1", SINK, None, "hops", "ground_truth"))
     for node in ("n1", "n2", "n3", "n9"):
         writer.record(node, END_S, AgentStop("stopped"))

@@ -84,18 +84,26 @@ def udp_pair(net: Network, source: str, sink: str) -> tuple[socket.socket, socke
     return sender, receiver
 
 
-def tcp_pair(net: Network, source: str, sink: str) -> tuple[socket.socket, socket.socket]:
-    """A connection over the air, both ends non-blocking."""
-    timeout = 10.0
+def tcp_pair(
+    net: Network,
+    source: str,
+    sink: str,
+    *,
+    prepare: Callable[[socket.socket], None] = lambda connection: None,
+) -> tuple[socket.socket, socket.socket]:
+    """A connection over the air, both ends non-blocking; ``prepare`` sets options of an end beforehand."""
 
-    def listening() -> socket.socket:
-        server = socket.create_server(("0.0.0.0", 0))
-        server.settimeout(timeout)
-        return server
+    def unconnected() -> socket.socket:
+        end = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        end.settimeout(10.0)
+        prepare(end)
+        return end
 
-    with inside(net.mark, sink, listening) as server:
-        to = (net.address(sink), server.getsockname()[1])
-        sender = inside(net.mark, source, lambda: socket.create_connection(to, timeout))
+    sender = inside(net.mark, source, unconnected)
+    with inside(net.mark, sink, unconnected) as server:
+        server.bind(("0.0.0.0", 0))
+        server.listen()
+        sender.connect((net.address(sink), server.getsockname()[1]))
         receiver, _ = server.accept()
     for end in (sender, receiver):
         end.setblocking(False)

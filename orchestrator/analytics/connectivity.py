@@ -26,7 +26,7 @@ class Interval(NamedTuple):
 
 
 def read_changes(links: Path) -> Iterator[LinkChange]:
-    """Where links came up or went down, from the ground truth as it was written; new costs are passed over."""
+    """Where links came up or went down, from the ground truth in its order; new costs are passed over."""
     if not links.is_file():
         return
     decode = msgspec.json.Decoder(_Line).decode

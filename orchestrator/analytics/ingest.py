@@ -87,7 +87,8 @@ def _prepare(spark: SparkSession, staging: Path, runs: Sequence[RunInput], progr
 
 def _frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: StructType) -> DataFrame:
     """By way of Arrow: from plain rows, Spark would start Python processes only to copy them."""
-    return spark.createDataFrame(pa.Table.from_pylist(list(rows), to_arrow_schema(schema, timezone="UTC")), schema)
+    table = pa.Table.from_pylist(list(rows), to_arrow_schema(schema, timezone="UTC"))
+    return spark.createDataFrame(table, schema)
 
 
 def _connectivity(runs: Sequence[RunInput], of_runs: DataFrame) -> list[dict[str, Any]]:

@@ -245,8 +245,7 @@ def _say_nothing_of_broken_connections(spark: SparkSession) -> None:
     """
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_from_py4j)
-    accumulators = spark.sparkContext._accumulatorServer
-    accumulators.handle_error = lambda request, client: None
+    setattr(spark.sparkContext._accumulatorServer, "handle_error", lambda request, client: None)  # noqa: B010
 
 
 def _is_not_from_py4j(record: logging.LogRecord) -> bool:

@@ -1,4 +1,4 @@
-"""The table that people came for: one row for each combination of factors, mean ± deviation over the seeds."""
+"""The table that people came for: a row for each combination of factors, mean ± deviation over seeds."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -27,13 +27,14 @@ def cells_of(summary: Mapping[str, Any]) -> list[Cell]:
 
 def results_table(rows: Sequence[Cell]) -> Table:
     """``rows`` are cells as in a sweep's summary.json. It fits 80 columns with one factor."""
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
     factors = list({name: None for row in rows for name in row["factors"]})
     for name in factors:
         table.add_column(_short(name), justify="right", no_wrap=True)
     columns = _columns(rows)
     base = _baseline(rows)
-    for heading in ("runs", *(column.heading for column in columns), *([f"×\n{base}"] if base else [])):
+    gains = [f"through-\nput × {base}"] if base else []
+    for heading in ("runs", *(column.heading for column in columns), *gains):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         gain = row.get("versus", {}).get("ratios", {}).get("throughput_fps")
@@ -53,21 +54,29 @@ def _short(factor: str) -> str:
 
 def _columns(rows: Sequence[Cell]) -> list[_Column]:
     return [
-        _Column("thru\n/s", "throughput_fps", 1, 2),
-        _Column("good\n/s", "goodput_fps", 1, 2),
+        _three_digits("through-\nput /s", "throughput_fps", 1, rows),
+        _three_digits("goodput\n/s", "goodput_fps", 1, rows),
         _latency("p50", "latency_p50_s", rows),
         _latency("p95", "latency_p95_s", rows),
         _Column("loss\n%", "loss_ratio", 100, 1),
-        _Column("swit-\nches", "switches", 1, 0),
+        _Column("route\nswitches", "switches", 1, 0),
     ]
 
 
 def _latency(name: str, metric: str, rows: Sequence[Cell]) -> _Column:
     """In milliseconds if all are below a second: one unit a column, or nobody compares right."""
-    known = [mean for row in rows if (mean := row["metrics"][metric]["mean"]) is not None]
-    if max(known, default=0.0) < 1.0:
-        return _Column(f"{name}\nms", metric, 1e3, 1)
-    return _Column(f"{name}\ns", metric, 1, 2)
+    short = _largest(metric, rows) < 1.0
+    return _three_digits(f"latency\n{name} {'ms' if short else 's'}", metric, 1e3 if short else 1, rows)
+
+
+def _three_digits(heading: str, metric: str, factor: float, rows: Sequence[Cell]) -> _Column:
+    """As many decimals as give the largest three digits: more would be noise, and take the room of others."""
+    largest = _largest(metric, rows) * factor
+    return _Column(heading, metric, factor, 2 if largest < 10 else 1 if largest < 100 else 0)
+
+
+def _largest(metric: str, rows: Sequence[Cell]) -> float:
+    return max((row["metrics"][metric]["mean"] or 0.0 for row in rows), default=0.0)
 
 
 def _baseline(rows: Sequence[Cell]) -> str | None:

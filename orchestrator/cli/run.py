@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from orchestrator.cli.output import JsonFlag, console, errors, print_json, rove_command
 from orchestrator.cli.progress import RunProgress, step
@@ -182,16 +183,19 @@ def _document(
 
 
 def _show(document: dict[str, Any], summary: dict[str, Any] | None) -> None:
-    """``summary`` is that of the whole, if it was analysed."""
+    """``summary`` is that of the whole, if it was analysed. Of the runs of a sweep only the bad are named."""
     if summary is not None:
         console.print(results_table(cells_of(summary)))
-    for run in document["runs"] if len(document["runs"]) > 1 else ():
-        if run["verdict"] != "valid":
-            console.print(f"{run['run']}  {verdict_text(run['verdict'])}", soft_wrap=True)
-            _show_reasons(run["reasons"])
+    said = document["reasons"]
+    if len(document["runs"]) > 1:
+        for run in document["runs"]:
+            said = [reason for reason in said if not reason.startswith(f"{run['run']}: ")]
+            if run["verdict"] != "valid":
+                factors = escape(" ".join(f"{name}={value}" for name, value in run["factors"].items()))
+                console.print(f"{run['run']}  {factors}  {verdict_text(run['verdict'])}", soft_wrap=True)
+                _show_reasons(run["reasons"])
     console.print(f"verdict  {verdict_text(document['verdict'])}")
-    if len(document["runs"]) <= 1:
-        _show_reasons(document["reasons"])
+    _show_reasons(said)
     where = document["report"] or document["directory"]
     console.print(f"{'report ' if document['report'] else 'data   '}  {where}", markup=False, soft_wrap=True)
 

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_serializer
 
 from node_agent.model.query import Query
-from orchestrator.spec.expectations import METRICS, OPERATORS, parse_expectation
 from orchestrator.spec.base import Name, Section, Seed
+from orchestrator.spec.expectations import METRICS, OPERATORS, parse_expectation
 from orchestrator.spec.problems import Finding, Unusable, shown, unusable
 from orchestrator.spec.query import QueryField
 from orchestrator.spec.topology import Topology

@@ -125,12 +125,13 @@ def test_every_figure_of_a_known_run(analysed: Analysed) -> None:
         "latency_p99_s": 1.0,
         "latency_max_s": 1.0,
         # 20 s: 0 → 1, and 52 s: 1 → none → 0. At 33 s it returns to the same; 1 s and 111 s are outside.
+        # What detect/1 decides at 40 s and 41 s does not count: it carries nothing.
         "switches": 2,
         "no_route_s": 5.0,
         "source_sink_connected_ratio": 0.8,
     }
     assert (summary["schema"], summary["run"], summary["verdict"]) == (1, "007", "valid")
-    assert summary["telemetry"]["records"] == 681
+    assert summary["telemetry"]["records"] == 683
     assert summary["telemetry"]["incomplete_boots"] == 0
 
 
@@ -141,7 +142,7 @@ def test_damaged_telemetry_is_counted_and_the_rest_is_used(
     assert summary["telemetry"] == {
         "boots": 5,
         "incomplete_boots": 2,
-        "records": 681 - 2 + 2,
+        "records": 683 - 2 + 2,
         "missing": 1,
         "duplicates": 2,
         "corrupt_lines": 1,
@@ -172,14 +173,19 @@ def test_tables_of_a_known_run(spark: SparkSession, runs: Path, analysed: Analys
     assert hops[1]["received_ns"] - hops[1]["sent_ns"] == 250_000_000
     changed = [row["changed"] for row in tables["switches"] if row["replica"] == SOURCE]
     assert changed == [False, True, False, False, False, True, True]
+    assert sum(row["changed"] and row["in_window"] for row in tables["switches"]) == 4
     assert [row["cost"] for row in tables["costs"] if row["replica"] == "detect/1"] == [2.0, None]
     links = {(row["src"], row["dst"], row["up_ns"]): row["down_ns"] for row in tables["links_truth"]}
     assert links["n2", "n9", 0] == 60_000_000_000
     assert links["n2", "n9", 80_000_000_000] is None
     assert len(tables["positions"]) == 4 * 113
     assert [(row["attempted"], row["delivered"]) for row in tables["deliveries"]] == [(10, 9), (30, 12)]
-    (used,) = draw_from(spark, TableStore(runs), runs_in(analysed["known"]))["007"]["links"]
+    series = draw_from(spark, TableStore(runs), runs_in(analysed["known"]))["007"]
+    (used,) = series["links"]
     assert used == [40, 21, pytest.approx(0.7)]
+    seen = {moment[0]: moment[1:] for moment in series["neighbours"]}
+    assert len(seen) == 112
+    assert (seen[59.0], seen[60.0], seen[80.0]) == ([0.75, 0, 2, 2], [0.5, 0, 2, None], [0.75, 0, 2, 2])
     (row,) = tables["runs"]
     assert row["factors"] == {"replicas": "2"}
     assert (row["verdict"], row["sources"], row["sink_nodes"]) == ("valid", [SOURCE], ["n9"])
@@ -209,7 +215,7 @@ def test_a_sweep_is_summarised_by_cell(analysed: Analysed) -> None:
     assert all(summary_in(member)["metrics"]["loss_ratio"] == 0.0 for member in members)
     page = write_report(sweep).read_text()
     assert "k = 3" in page
-    assert page.count("<svg") == 7
+    assert page.count("<svg") == 8
 
 
 def test_a_run_that_recorded_or_delivered_nothing_is_no_crash(analysed: Analysed) -> None:

