@@ -5,14 +5,18 @@ With ``--skips-allowed FILE`` (CI) a skip whose reason is not in that list fails
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from orchestrator.analytics.java import find_java
 from orchestrator.backends.netns.checks import checks
 from orchestrator.errors import RoveError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 TESTS = Path(__file__).parent
 
@@ -45,6 +49,18 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "browser": _lacks_chromium,
 }
 
+# What tests share and therefore run in one worker for: the Spark session, the host's namespaces.
+SHARES = {"spark": "spark", "browser": "spark", "kernel": "namespaces"}
+
+
+@pytest.fixture(scope="session")
+def spark() -> "Iterator[SparkSession]":
+    """One session for all tests that need Spark: to start it takes longer than to run them."""
+    from orchestrator.analytics.session import spark_session
+
+    with spark_session() as session:
+        yield session
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -61,9 +77,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(need)
         if reason := lacking[need]:
             item.add_marker(pytest.mark.skip(reason=reason))
-        if need != "unit":
-            # One worker holds the Spark session while the others run the unit tests.
-            item.add_marker(pytest.mark.xdist_group(need))
+        if need in SHARES:
+            item.add_marker(pytest.mark.xdist_group(SHARES[need]))
 
 
 _skipped: dict[str, str] = {}

@@ -108,11 +108,12 @@ def _list(items: Iterable[Any], limit: int = 12) -> str:
 def _results(summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]) -> str:
     groups: Sequence[Mapping[str, Any]] = summary.get("cells") or cells([dict(summary)], [True])
     compared = any("versus" in cell for cell in groups)
-    several = any(cell["n"] > 1 for cell in groups)
+    counts = {cell["n"] for cell in groups}
+    several = max(counts) > 1
     headings = ["" if len(groups) > 1 else "run", "throughput<br>tuples/s", "goodput<br>tuples/s", "kbit/s"]
     headings += ["latency p50<br>s", "latency p95<br>s", "loss<br>%", "switches", "connected<br>%"]
     headings += ["throughput<br>vs fewest k", "p95<br>vs fewest k"] if compared else []
-    headings += ["runs"] if several else []
+    headings += ["runs"] if len(counts) > 1 else []
     rows = []
     for cell in groups:
         figures = cell["metrics"]
@@ -131,11 +132,12 @@ def _results(summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]
         if compared:
             ratios = cell.get("versus", {}).get("ratios", {})
             row += [_figure(ratios.get(name), 1, 2, "×") for name in ("throughput_fps", "latency_p95_s")]
-        row += [str(cell["n"])] if several else []
+        row += [str(cell["n"])] if len(counts) > 1 else []
         rows.append(row)
     notes = []
     if several:
-        notes.append("Mean ± standard deviation over seeds; ratios are taken between runs of the same seed.")
+        over = f"{max(counts)} seeds" if len(counts) == 1 else "seeds"
+        notes.append(f"Mean ± standard deviation over {over}; ratios are between runs of the same seed.")
     excluded = [entry["run"] for cell in groups for entry in cell["excluded"]]
     if excluded:
         notes.append(f"Not in the means, because they are not valid: {', '.join(excluded)}.")

@@ -91,25 +91,26 @@ class Dcf(Air):
 
     def run_until(self, until_ns: int) -> None:
         """Let everything up to and including ``until_ns`` happen."""
-        events, stations = self._events, self.stations
+        events, stations, access_at = self._events, self.stations, self._access_at
         while True:
             access = self._next_access
-            if events and events[0][0] <= access:
-                if events[0][0] > until_ns:
+            now = events[0][0] if events else NEVER
+            if access < now:
+                if access > until_ns:
                     break
-                now, kind, node = heappop(events)
+                self.now_ns = access
+                self._on_access(access, stations[access_at.index(access)])
+            elif now > until_ns:
+                break
+            else:
                 self.now_ns = now
+                _, kind, node = heappop(events)
                 if kind == _END:
                     self._on_end(now, stations[node])
                 elif kind == _RESPOND:
                     self._on_respond(now, stations[node])
                 else:
                     self._on_timeout(now, stations[node])
-            elif access <= until_ns:
-                self.now_ns = access
-                self._on_access(access, stations[self._access_at.index(access)])
-            else:
-                break
         self.now_ns = until_ns
 
     def next_event_ns(self) -> int:
@@ -250,11 +251,9 @@ class Dcf(Air):
         destination, size, _ = head
         if destination < 0:
             station.broadcasts += 1
-            duration = self.air.broadcast[size]
-            self._transmit(now, station, BROADCAST, EVERYONE, duration, size + self._overhead)
+            self._transmit(now, station, BROADCAST, EVERYONE, self.air.broadcast[size], size + self._overhead)
         elif size < self._rts_from:
-            duration = self._unicast_ns[size]
-            self._transmit(now, station, UNICAST, destination, duration, size + self._overhead)
+            self._transmit(now, station, UNICAST, destination, self._unicast_ns[size], size + self._overhead)
         else:
             self._transmit(now, station, RTS, destination, self.air.rts, RTS_BYTES)
 
@@ -265,18 +264,22 @@ class Dcf(Air):
         station.end = end = now + duration
         station.length = length
         station.overlaps = None
-        if self.locked & station.bit:
+        bit = station.bit
+        if self.locked & bit:
             self.stop_receiving(station)
         if self.on_air & station.rivals:
-            station.locks = self.collide(now, station, end, self._counting | self._frozen)
+            station.locks = locks = self.collide(now, station, end, self._counting | self._frozen)
         else:
-            station.locks = station.decoders
-        self.locked |= station.locks
-        self.on_air |= station.bit
-        touched = self._counting & station.hearers
-        if touched:
-            self._freeze(now, touched)
-        self._next_access = min(self._access_at) if self._counting else NEVER
+            station.locks = locks = station.decoders
+        self.locked |= locks
+        self.on_air |= bit
+        counting = self._counting
+        if counting:
+            if touched := counting & station.hearers:
+                self._freeze(now, touched)
+            self._next_access = min(self._access_at)
+        else:
+            self._next_access = NEVER
         heappush(self._events, (end, _END, station.index))
 
     def _on_end(self, now: int, station: Station) -> None:
@@ -313,10 +316,12 @@ class Dcf(Air):
             station.handed_over = True
             # The ACK is not on the air yet: a frame sent on from here finds the medium idle.
             self._deliver(peer, station.index, station.head)  # type: ignore[arg-type]
-        waiting = self._frozen & station.hearers & ~receiver.hearers
-        if waiting:
+        frozen = self._frozen
+        if frozen and (waiting := frozen & station.hearers & ~receiver.hearers):
             self._resume(station, waiting)
-        if self.on_air & receiver.rivals or self._counting & receiver.rivals & ~(receiver.bit | station.bit):
+        rivals = receiver.rivals
+        counting = self._counting & rivals
+        if self.on_air & rivals or (counting and counting & ~(receiver.bit | station.bit)):
             self._respond(now, receiver, ACK, station.index)
         else:
             self._acknowledge(now, receiver, station)
@@ -329,10 +334,10 @@ class Dcf(Air):
         """
         receiver.kind = ACK
         receiver.peer = sender.index
-        receiver.start = now + self._sifs
-        receiver.end = end = receiver.start + self._ack_ns
+        receiver.start = start = now + self._sifs
+        receiver.end = end = start + self._ack_ns
         receiver.length = ACK_BYTES
-        receiver.locks = receiver.decoders
+        receiver.locks = locks = receiver.decoders
         receiver.overlaps = None
         receiver.reserved = 0
         receiver.matters_until = until = end + self._eifs
@@ -341,15 +346,15 @@ class Dcf(Air):
         if self._counting & receiver.bit:
             self._freeze(now, receiver.bit)
             self._next_access = min(self._access_at)
-        if receiver.locks & sender.bit and self.decodes(receiver, sender.index):
+        if locks & sender.bit and self.decodes(receiver, sender.index):
             sender.acknowledged += 1
             sender.window = self._cw_min
             self._next(end, sender)
         else:
             timeout = max(end, now + self.air.response_timeout)
             heappush(self._events, (timeout, _TIMEOUT, sender.index))
-        waiting = self._frozen & receiver.hearers & ~sender.bit
-        if waiting:
+        frozen = self._frozen
+        if frozen and (waiting := frozen & receiver.hearers & ~sender.bit):
             self._resume(receiver, waiting)
 
     def _end_ack(self, now: int, station: Station) -> None:
@@ -445,7 +450,7 @@ class Dcf(Air):
         mac = self.mac
         if station.tries < mac.attempts:
             station.window = min(2 * station.window + 1, mac.cw_max)
-            self._back_off(now, station, self._history(station, now)[1])
+            self._back_off(max(now + self._difs, self._history(station, now)[1]), station)
             return
         station.given_up += 1
         station.window = mac.cw_min
@@ -458,10 +463,17 @@ class Dcf(Air):
         station.head = self._pull(station.index)
         station.tries = 0
         station.handed_over = False
-        self._back_off(now, station, 0)
+        self._back_off(now + self._difs, station)
 
-    def _back_off(self, now: int, station: Station, not_before: int) -> None:
-        station.backoff = int(self._random() * (station.window + 1))
-        ready = now + self._difs
-        station.ready = ready if ready > not_before else not_before
-        self._contend(station)
+    def _back_off(self, ready: int, station: Station) -> None:
+        """Count a new backoff from ``ready`` on, or once the medium is idle."""
+        station.ready = ready
+        station.backoff = backoff = int(self._random() * (station.window + 1))
+        # The same as _contend, written out: this happens after every single frame.
+        if self.on_air & station.heard:
+            self._frozen |= station.bit
+            return
+        self._counting |= station.bit
+        self._access_at[station.index] = at = ready + backoff * self._slot
+        if at < self._next_access:
+            self._next_access = at

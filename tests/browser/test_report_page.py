@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
+from pyspark.sql import SparkSession
 
 from orchestrator.analytics.pipeline import write_report
 from tests.synthetic_runs import small_sweep
@@ -16,8 +17,8 @@ pytestmark = pytest.mark.timeout(180)
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_report(small_sweep(tmp_path_factory.mktemp("runs"), seeds=(1, 2)))
+def report(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
+    return write_report(small_sweep(tmp_path_factory.mktemp("runs"), seeds=(1, 2)), spark=spark)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,8 @@
 """When sources could have reached a sink, from changes of directed links."""
 
-from orchestrator.analytics.connectivity import Interval, LinkChange, connected_intervals
+from pathlib import Path
+
+from orchestrator.analytics.connectivity import Interval, LinkChange, connected_intervals, read_changes
 
 
 def intervals(*changes: LinkChange) -> list[Interval]:
@@ -46,3 +48,12 @@ def test_every_source_must_reach_some_sink() -> None:
 
 def test_what_was_before_the_run_counts_from_its_start() -> None:
     assert connected_intervals([(0, "a", "z", True)], ["a"], ["z"], 10, 20) == [Interval(10, 20, True)]
+
+
+def test_only_what_comes_up_or_goes_down_is_read_not_new_costs_or_a_torn_line(tmp_path: Path) -> None:
+    links = tmp_path / "links.jsonl"
+    assert list(read_changes(links)) == []
+    line = '{{"t_ns":{},"src":"a","dst":"z","up":{},"cost":{}}}\n'
+    lines = ((1, "false", "null"), (2, "true", "1.0"), (3, "true", "1.5"), (4, "false", "null"))
+    links.write_text("".join(line.format(*values) for values in lines) + '{"t_ns":5,"src":"a"')
+    assert list(read_changes(links)) == [(2, "a", "z", True), (4, "a", "z", False)]
