@@ -1,6 +1,6 @@
 """How long a network of 50 nodes takes to come up and go away, and whether it leaves or disturbs anything.
 
-Median of several rounds; then `rove up`, killed again and again (see ``netns_kills``). Decoys whose names
+Median of several rounds; then `rove up`, killed again and again (see ``netns.kills``). Decoys whose names
 resemble the run's stand beside it all the while.
 """
 
@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from benchmarks import harness, netns_kills
+from benchmarks import harness
+from benchmarks.netns import kills
 from orchestrator.backends.netns import names, network, syscalls
 from orchestrator.backends.netns.checks import checks
 from orchestrator.backends.netns.executor import Descriptors
@@ -37,13 +38,13 @@ def measure() -> harness.Figures:
         return {"skipped": f"needs root and {', '.join(lacking) or 'network namespaces'}"}
     with tempfile.TemporaryDirectory(prefix="rove-benchmark-") as directory, ExitStack() as stack:
         mark = Mark("benchmark", Path(directory))
-        to_be_killed = Mark(netns_kills.RUN_ID, netns_kills.directory_in(Path(directory)))
+        to_be_killed = Mark(kills.RUN_ID, kills.directory_in(Path(directory)))
         lookalikes = [f"rove-foo{os.getpid()}", *_lookalikes(mark), *_lookalikes(to_be_killed)]
         strangers = [stack.enter_context(_foreign_process(like)) for like in (mark, to_be_killed)]
         paths = [stack.enter_context(_foreign_namespace(name)) for name in lookalikes]
         before = _state(strangers, paths)
         rounds = [_round(mark) for _ in range(ROUNDS)]
-        killed = netns_kills.kill_repeatedly(Path(directory), KILLS, SEED)
+        killed = kills.kill_repeatedly(Path(directory), KILLS, SEED)
         after = _state(strangers, paths)
     up, spawn, down, left = zip(*rounds, strict=True)
     return {
