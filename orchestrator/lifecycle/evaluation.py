@@ -32,11 +32,13 @@ def evaluate(
     from orchestrator.analytics import pipeline
     from orchestrator.analytics.session import spark_session
 
-    if not any(segment for run in finished.runs for segment in run.directory.nodes.glob("*/segments/*")):
+    segments = [path for run in finished.runs for path in run.directory.nodes.glob("*/segments/*")]
+    if not segments:
         return Evaluated(finished.verdict, finished.runs, {}, None)
     path = invocation.directory.path
     progress("starting Spark", 0.0)
-    with _scratch(invocation), spark_session() as spark:
+    size = sum(segment.stat().st_size for segment in segments)
+    with _scratch(invocation), spark_session(input_bytes=size) as spark:
         pipeline.analyze([path], progress, spark=spark)
         runs = tuple(_held_to(expect, run) for run in finished.runs)
         verdict = invocation.judge(runs)
