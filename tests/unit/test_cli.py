@@ -51,7 +51,7 @@ def test_every_verb_teaches_with_examples_and_speaks_json(verb: str) -> None:
 def test_help_does_not_wait_for_heavy_imports() -> None:
     program = (
         "import sys, orchestrator.cli.app\n"
-        "heavy = {'pyspark', 'pandas', 'matplotlib', 'pydantic', 'pyarrow', 'rustworkx'}\n"
+        "heavy = {'pyspark', 'pandas', 'matplotlib', 'pydantic', 'pyarrow'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
