@@ -246,3 +246,26 @@ async def test_a_bad_config_starts_nothing(mark: Mark) -> None:
     with pytest.raises(BadInput, match="no path for n2"):
         await RadioProcess().start(config, {})
     assert mark.processes() == []
+
+
+@in_loop
+async def test_a_frame_that_finds_the_air_idle_takes_its_time(mark: Mark) -> None:
+    """Sent after pauses of every length, so that model time has had time to fall behind the clock."""
+    layout = row(2)
+    async with on_air(mark, layout, places(layout)):
+        delays = await asyncio.to_thread(one_way_delays, mark, layout, pauses=(0.013, 0.037, 0.073, 0.091))
+    # 1400 bytes of payload alone take more than a millisecond at 11 Mb/s.
+    assert min(delays) > 0.001
+
+
+def one_way_delays(mark: Mark, layout: Layout, pauses: tuple[float, ...]) -> list[float]:
+    delays = []
+    with udp_socket(mark, "n1") as sender, udp_socket(mark, "n2") as receiver:
+        to = (str(layout.nodes[1].radio.ip), receiver.getsockname()[1])
+        for pause in pauses * 3:
+            time.sleep(pause)
+            sent = time.monotonic()
+            sender.sendto(bytes(1400), to)
+            receiver.recv(2048)
+            delays.append(time.monotonic() - sent)
+    return delays

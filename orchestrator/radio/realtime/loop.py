@@ -82,7 +82,11 @@ class AirLoop:
             now = clock() - origin
             until = min(now, look_at_channel)
             if until > dcf.now_ns:
-                dcf.run_until(min(until, dcf.now_ns + _STEP_NS))
+                step = dcf.now_ns + _STEP_NS
+                if until > step:
+                    # Late, or only asleep: what comes to an idle medium comes now, not when it fell asleep.
+                    until = min(until, max(step, dcf.next_delivery_ns()))
+                dcf.run_until(until)
             for descriptor, _ in poll(0, most):
                 dcf.offer(node_at[descriptor], dcf.now_ns)
             if dcf.now_ns >= look_at_channel:
