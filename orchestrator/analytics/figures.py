@@ -69,18 +69,21 @@ def throughput_over_time(cells: Sequence[Cell]) -> Figure | None:
 
 
 def _rates(cell: Cell) -> tuple[list[float], list[float], float]:
-    """Arrivals per second in bins, the mean over the cell's runs; and when the warm-up was over."""
+    """Arrivals per second in whole bins, the mean over the cell's runs; and when the warm-up was over."""
     series = [result["series"] for _, result in cell.runs if result["series"]["deliveries"]]
     if not series:
         return [], [], 0.0
     end = max(s["ended_s"] for s in series)
     width = max(1, math.ceil(end / 60))
-    bins = [0] * (math.ceil(end / width) + 1)
+    # What is left of the last bin when the run stops would look like an outage.
+    bins = [0] * max(1, int(end // width))
     for s in series:
         for second, tuples, _ in s["deliveries"]:
-            bins[int(second) // width] += tuples
-    times = [float(index * width) for index in range(len(bins))]
-    return times, [count / width / len(cell.runs) for count in bins], series[0]["window_s"][0] or 0.0
+            if (index := int(second) // width) < len(bins):
+                bins[index] += tuples
+    times = [float(index * width) for index in range(len(bins) + 1)]
+    rates = [count / width / len(cell.runs) for count in (*bins, bins[-1])]
+    return times, rates, series[0]["window_s"][0] or 0.0
 
 
 def latency_distribution(cells: Sequence[Cell]) -> Figure | None:

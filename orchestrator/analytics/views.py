@@ -1,8 +1,8 @@
 """How the figures of a report look at runs: by cell, in panels, with names that fit a legend."""
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from orchestrator.analytics.cells import REPLICAS, spread
@@ -28,9 +28,26 @@ class Cell:
         return spread([result["metrics"][name] for _, result in self.runs])
 
     def latency_quantiles(self) -> list[float]:
-        """The mean of the runs' distributions; empty if nothing was delivered."""
-        curves = [result["latency_quantiles_s"] for _, result in self.runs if result["latency_quantiles_s"]]
-        return [math.fsum(values) / len(values) for values in zip(*curves, strict=True)]
+        """Of the tuples of all runs together; empty if nothing was delivered."""
+        told = [result for _, result in self.runs if result["latency_quantiles_s"]]
+        if len(told) < 2:
+            return list(told[0]["latency_quantiles_s"]) if told else []
+        return pooled([(r["latency_quantiles_s"], r["metrics"]["delivered"]) for r in told])
+
+
+def pooled(curves: Sequence[tuple[Sequence[float], int]]) -> list[float]:
+    """The quantiles of all values together, given each group's quantiles and its number of values."""
+    steps = len(curves[0][0]) - 1
+    # Between two neighbouring quantiles of a group lies an equal share of its values.
+    parts = sorted(((low + high) / 2, count) for curve, count in curves for low, high in pairwise(curve))
+    whole = sum(count for _, count in parts)
+    quantiles = [min(curve[0] for curve, _ in curves)]
+    so_far = 0
+    for value, count in parts:
+        so_far += count
+        while len(quantiles) < steps and so_far * steps >= len(quantiles) * whole:
+            quantiles.append(value)
+    return [*quantiles, max(curve[-1] for curve, _ in curves)]
 
 
 def label_of(factors: dict[str, Any]) -> str:

@@ -76,6 +76,8 @@ def run(
         become_root(rove_command())
     if analyze:
         _require_java()
+    elif experiment.expect:
+        errors.print("Without the analysis, what the file expects is not checked.")
     with signals_as_keyboard_interrupt(), ExitStack() as held:
 
         def create() -> Invocation:
