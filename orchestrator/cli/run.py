@@ -76,8 +76,6 @@ def run(
         become_root(rove_command())
     if analyze:
         _require_java()
-    elif experiment.expect:
-        errors.print("Without the analysis, what the file expects is not checked.")
     with signals_as_keyboard_interrupt(), ExitStack() as held:
 
         def create() -> Invocation:
@@ -95,6 +93,8 @@ def run(
                 errors.print(
                     f"Analysis interrupted; the data is kept: rove analyze {invocation.directory.id}"
                 )
+    if evaluated is None and experiment.expect:
+        errors.print("Without the analysis, what the file expects is not checked.")
     document = _document(invocation, finished, evaluated)
     if as_json:
         print_json(document)
