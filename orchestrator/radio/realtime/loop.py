@@ -78,15 +78,17 @@ class AirLoop:
         most = len(node_at)
         look_at_channel = (self._ticks + 1) * TICK_NS
         cells[shared.READY] = 1
+        slept = False
         while not cells[shared.STOP] and dcf.now_ns < until_ns:
             now = clock() - origin
             until = min(now, look_at_channel)
             if until > dcf.now_ns:
                 step = dcf.now_ns + _STEP_NS
                 if until > step:
-                    # Late, or only asleep: what comes to an idle medium comes now, not when it fell asleep.
-                    until = min(until, max(step, dcf.next_delivery_ns()))
+                    # Not late, only asleep: what woke us came now, not when there was last something to do.
+                    until = min(until, max(step, dcf.next_delivery_ns()) if slept else step)
                 dcf.run_until(until)
+            slept = False
             for descriptor, _ in poll(0, most):
                 dcf.offer(node_at[descriptor], dcf.now_ns)
             if dcf.now_ns >= look_at_channel:
@@ -101,6 +103,7 @@ class AirLoop:
             pause = wake - (clock() - origin)
             if pause > _SPIN_NS:
                 wait_for((epoll,), (), (), pause * 1e-9)
+                slept = True
         self._publish()
 
     def _tick(self) -> int:
