@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,16 @@ def assert_nothing_is_left(run: RunDirectory) -> None:
     assert not journals.is_locked(run.journal)
 
 
+def hold_still(run: RunDirectory) -> None:
+    """Stop whatever is marked, until nobody is left who could start another: launchers come and go."""
+    stopped: set[int] = set()
+    while running := set(marked(run)) - stopped:
+        for process in running:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGSTOP)
+        stopped |= running
+
+
 def test_every_run_of_a_sweep_is_held_to_what_was_expected(tmp_path: Path, run: RunDirectory) -> None:
     """At 10 frames a second the short run cannot deliver what the long one does."""
     expect = ["delivered > 70", "loss_ratio < 0.05"]
@@ -82,8 +93,7 @@ def test_an_interrupted_analysis_keeps_the_run(run: RunDirectory) -> None:
 def test_after_kill_9_in_the_analysis_down_leaves_nothing(run: RunDirectory) -> None:
     process = start(root_of(run), LINE)
     wait_until(lambda: len(marked(run)) >= 2 and run.verdict.exists(), "Spark starts")
-    for spark in marked(run):
-        os.kill(spark, signal.SIGSTOP)  # so that it cannot notice and end by itself
+    hold_still(run)  # so that it cannot notice and end by itself
     process.kill()
     finish(process)
     assert marked(run)
