@@ -1,7 +1,7 @@
 """How long a network of 50 nodes takes to come up and go away, and whether it leaves or disturbs anything.
 
-Median of several rounds; then `rove up`, killed again and again (see ``netns.kills``). Decoys whose names
-resemble the run's stand beside it all the while.
+Median of several rounds; then `rove up` of as many nodes, killed again and again (see ``netns.kills``).
+Decoys whose names resemble the runs' stand beside it all the while.
 """
 
 import asyncio
@@ -11,13 +11,12 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks import harness
-from benchmarks.netns import kills
-from orchestrator.backends.netns import names, network, syscalls
+from benchmarks.netns import decoys, kills
+from orchestrator.backends.netns import names, network
 from orchestrator.backends.netns.checks import checks
 from orchestrator.backends.netns.executor import Descriptors
 from orchestrator.backends.netns.forkclient import Argv, ForkServer, Launch
@@ -39,12 +38,17 @@ def measure() -> harness.Figures:
     with tempfile.TemporaryDirectory(prefix="rove-benchmark-") as directory, ExitStack() as stack:
         mark = Mark("benchmark", Path(directory))
         to_be_killed = Mark(kills.RUN_ID, kills.directory_in(Path(directory)))
-        lookalikes = [f"rove-foo{os.getpid()}", *_lookalikes(mark), *_lookalikes(to_be_killed)]
-        strangers = [stack.enter_context(_foreign_process(like)) for like in (mark, to_be_killed)]
-        paths = [stack.enter_context(_foreign_namespace(name)) for name in lookalikes]
+        strangers = [
+            stack.enter_context(decoys.sleeper({**os.environ, processes.MARK: f"{like.run_id}-2"}))
+            for like in (mark, to_be_killed)
+        ]
+        paths = [
+            stack.enter_context(decoys.foreign_namespace(name))
+            for name in decoys.lookalikes(mark, to_be_killed)
+        ]
         before = _state(strangers, paths)
         rounds = [_round(mark) for _ in range(ROUNDS)]
-        killed = kills.kill_repeatedly(Path(directory), KILLS, SEED)
+        killed = kills.kill_repeatedly(Path(directory), NODES, KILLS, SEED)
         after = _state(strangers, paths)
     up, spawn, down, left = zip(*rounds, strict=True)
     return {
@@ -91,10 +95,6 @@ async def _run_and_end(mark: Mark, ends: Descriptors) -> tuple[float, float, int
     return spawn, down, len(left)
 
 
-def _lookalikes(mark: Mark) -> list[str]:
-    return [mark.group, f"{mark.group}x-n01", f"{mark.group}-n01.old", mark.namespace("n99")]
-
-
 def _state(strangers: list[subprocess.Popen[bytes]], paths: list[Path]) -> dict[str, object]:
     return {
         "links of the host": socket.if_nameindex(),
@@ -102,32 +102,6 @@ def _state(strangers: list[subprocess.Popen[bytes]], paths: list[Path]) -> dict[
         **{f"process {process.pid}": process.poll() for process in strangers},
         **{str(path): path.stat().st_ino if path.exists() else None for path in paths},
     }
-
-
-@contextmanager
-def _foreign_namespace(name: str) -> Iterator[Path]:
-    path = names.HOST_NAMES / name
-    names.prepare(names.HOST_NAMES)
-
-    def make() -> None:
-        syscalls.unshare(syscalls.CLONE_NEWNET)
-        names.name_own_namespace(path)
-
-    syscalls.in_own_thread(make)
-    try:
-        yield path
-    finally:
-        names.release(path)
-
-
-@contextmanager
-def _foreign_process(mark: Mark) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(["sleep", "600"], env={**os.environ, processes.MARK: f"{mark.run_id}-2"})
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from orchestrator.backends.netns.layout import numbered
 from orchestrator.mobility.trace import Position, Trace, Waypoint
 from orchestrator.radio.channel import build_channel
 from orchestrator.radio.choice import RadioChoice
-from orchestrator.radio.dcf import NEVER
+from orchestrator.radio.contention import NEVER
 from orchestrator.radio.presets import ns3_range
 from orchestrator.radio.realtime import shared
 from orchestrator.radio.realtime.client import RadioProcess

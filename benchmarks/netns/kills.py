@@ -21,11 +21,18 @@ from orchestrator.cli.output import rove_command
 from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.radio import realtime
 
-TOPOLOGY = Path(__file__).parents[1] / "topologies" / "line-5.yaml"
+NAME = "grid"
+TOPOLOGY = """\
+name: {name}
+nodes: {nodes}
+area: 2000 m x {depth} m
+mobility: {{model: static, grid: {{columns: 10, spacing: 200 m}}}}
+radio: {{model: 80211b}}
+"""
 RUN_ID = "killed"
 PATIENCE_S = 20.0
-LATEST_S = 0.8
-"""Long enough for the network to be up in about half of the rounds."""
+LATEST_S = 2.0
+"""Counted from when the victim was born: a network of 50 nodes is up by then, on a busy machine as well."""
 
 
 class Killed(NamedTuple):
@@ -39,16 +46,18 @@ class Killed(NamedTuple):
 
 def directory_in(root: Path) -> Path:
     """Where the runs to be killed live."""
-    return root / TOPOLOGY.stem / RUN_ID
+    return root / NAME / RUN_ID
 
 
-def kill_repeatedly(root: Path, kills: int, seed: int) -> Killed:
+def kill_repeatedly(root: Path, nodes: int, kills: int, seed: int) -> Killed:
+    topology = root / f"{NAME}.yaml"
+    topology.write_text(TOPOLOGY.format(name=NAME, nodes=nodes, depth=200 * (nodes // 10 + 1)))
     run = RunDirectory(directory_in(root))
     mark = Mark(run.id, run.path)
     moments = random.Random(seed)
     found = left = failures = 0
     for radio, owner in islice(cycle(((True, False), (False, True), (True, True))), kills):
-        process = _start(root)
+        process = _start(root, topology)
         try:
             # Whoever is to die must have been born: the orchestrator with the run's directory.
             _wait_until(run.path.exists if owner else lambda: bool(_radio(mark)), process)
@@ -74,12 +83,12 @@ def _wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes])
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
         if process.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"the network of {TOPOLOGY.name} does not come up")
+            raise RuntimeError("the network to be killed does not come up")
         time.sleep(0.005)
 
 
-def _start(root: Path) -> subprocess.Popen[bytes]:
-    command = rove_command("up", str(TOPOLOGY), "--runs-dir", str(root), "--run-id", RUN_ID)
+def _start(root: Path, topology: Path) -> subprocess.Popen[bytes]:
+    command = rove_command("up", str(topology), "--runs-dir", str(root), "--run-id", RUN_ID)
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

@@ -46,6 +46,8 @@ class Airtime:
         self.broadcast_preamble = preamble_ns(mac.broadcast_rate, short)
         self.unicast = self._data(mac.unicast_rate, self.unicast_preamble)
         self.broadcast = self._data(mac.broadcast_rate, self.broadcast_preamble)
+        self.shortest = min(self.unicast[0], self.broadcast[0], self.rts)
+        """Less than anything that a node may begin an exchange with."""
         # A response whose preamble is not over by then does not come.
         self.response_timeout = self.sifs + self.slot + self.control_preamble
 

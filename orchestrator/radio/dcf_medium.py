@@ -9,29 +9,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from orchestrator.errors import BadInput
-from orchestrator.radio.air import members
-from orchestrator.radio.airtime import ACK_BYTES, ETHERNET_HEADER, check_size
+from orchestrator.radio.airtime import ETHERNET_HEADER, check_size
 from orchestrator.radio.channel import Channel, Position, build_channel
-from orchestrator.radio.dcf import NEVER, Dcf
+from orchestrator.radio.contention import NEVER
+from orchestrator.radio.dcf import Dcf
 from orchestrator.radio.medium import BROADCAST, Frame, OnFrame, Schedule
 from orchestrator.radio.settings import Mac, Radio
 from orchestrator.radio.station import EVERYONE, Outgoing
-
-FULL_SIZE = 1514
-"""Bytes of the Ethernet frames that link costs are given for."""
-
-_WORST_LINK = 0.1
-
-
-class LinkTruth(NamedTuple):
-    """One direction of a link: what may be expected of it now, and what has happened on it so far."""
-
-    source: str
-    destination: str
-    snr_db: float
-    expected_delivery: float
-    attempts: int
-    received: int
 
 
 class LinkCounters(NamedTuple):
@@ -100,19 +84,6 @@ class DcfMedium:
             self._dcf.offer(source, self._schedule.now_ns())
             self._arm()
 
-    def links(self) -> dict[str, dict[str, float]]:
-        """Neighbours with the expected number of transmissions until a full-size frame is acknowledged."""
-        channel = self._dcf.channel
-        found: dict[str, dict[str, float]] = {}
-        for source, name in enumerate(self._names):
-            costs = found[name] = {}
-            for destination in members(channel.decoders[source]):
-                success = channel.delivery("unicast", source, destination, FULL_SIZE)
-                success *= channel.delivery("control", destination, source, ACK_BYTES)
-                if success >= _WORST_LINK:
-                    costs[self._names[destination]] = 1.0 / success
-        return found
-
     def move(self, positions: Sequence[Position]) -> None:
         """Put the nodes elsewhere, in the order of their names."""
         if len(positions) != len(self._names):
@@ -125,19 +96,6 @@ class DcfMedium:
             raise BadInput(f"a channel of {channel.node_count} nodes was given for {len(self._names)} nodes")
         self._dcf.move(channel, self._schedule.now_ns())
         self._arm()
-
-    def link_truth(self) -> list[LinkTruth]:
-        """Every link over which something may arrive now or was tried before."""
-        channel = self._dcf.channel
-        truth = []
-        for station in self._dcf.stations:
-            for other, attempts in enumerate(station.link_attempts):
-                expected = channel.delivery("unicast", station.index, other, FULL_SIZE)
-                if attempts or station.decoders >> other & 1:
-                    names = self._names[station.index], self._names[other]
-                    snr_db = float(channel.snr_db[station.index, other])
-                    truth.append(LinkTruth(*names, snr_db, expected, attempts, station.link_received[other]))
-        return truth
 
     def link_counters(self) -> list[LinkCounters]:
         return [LinkCounters(s.link_attempts.copy(), s.link_received.copy()) for s in self._dcf.stations]

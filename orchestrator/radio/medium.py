@@ -1,4 +1,4 @@
-"""The air between nodes, in model time: frames in, frames out, ground truth on the side.
+"""The air between nodes, in model time: frames in, frames out.
 
 A medium schedules its own events on a ``Schedule`` and never asks what drives it, so that one model serves
 virtual time (the simulator's event loop) and real time (frames from TAP devices).
@@ -27,8 +27,4 @@ class Medium(Protocol):
 
     def send(self, frame: Frame) -> None:
         """Queue a frame at its source's interface; a full queue drops it and counts it."""
-        ...
-
-    def links(self) -> dict[str, dict[str, float]]:
-        """Ground truth now: for each node, its neighbours and the cost of reaching them."""
         ...

@@ -12,11 +12,10 @@ import numpy.typing as npt
 from orchestrator.mobility.statistics import sample_positions
 from orchestrator.mobility.trace import Trace
 from orchestrator.radio.channel import distances, received_dbm
-from orchestrator.radio.dcf_medium import FULL_SIZE
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.pathloss import LinkMatrix, LinkTrace, Matrix, losses_at
 from orchestrator.radio.settings import Mac, Radio
-from orchestrator.radio.survey import WORST_LINK, delivery, exchange
+from orchestrator.radio.survey import FULL_SIZE, WORST_LINK, delivery, exchange
 from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.topology import Topology
 

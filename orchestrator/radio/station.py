@@ -2,13 +2,15 @@
 
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from orchestrator.radio.channel import Channel
 
 EVERYONE = -1
 """The destination of a broadcast."""
 
 
-class Outgoing(NamedTuple):
+class Outgoing(Struct, frozen=True, gc=False):
     """A frame as the MAC sees it; ``size`` is that of the Ethernet frame."""
 
     destination: int
@@ -43,6 +45,8 @@ class Station:
         "length",
         "link_attempts",
         "link_received",
+        "ln_control",
+        "ln_unicast",
         "locks",
         "matters_until",
         "overlaps",
@@ -99,3 +103,5 @@ class Station:
         self.heard_nodes = channel.heard_nodes[index]
         self.rivals = channel.rivals[index]
         self.power = channel.power_mw[index]
+        self.ln_unicast = channel.ln_unicast[index]
+        self.ln_control = channel.ln_control[index]

@@ -7,11 +7,13 @@ import numpy as np
 
 from orchestrator.radio.airtime import ACK_BYTES
 from orchestrator.radio.channel import Channel, Position, build_channel
-from orchestrator.radio.dcf_medium import FULL_SIZE
 from orchestrator.radio.pathloss import Matrix, PathLoss, losses_at
 from orchestrator.radio.settings import Mac, Radio
 
 Links = dict[str, dict[str, float]]
+
+FULL_SIZE = 1514
+"""Bytes of the Ethernet frames that links are judged by."""
 
 WORST_LINK = 0.1
 """Where fewer exchanges than this succeed there is no link to speak of."""

@@ -17,6 +17,9 @@ from orchestrator.lifecycle import run_directory, teardown
 from orchestrator.lifecycle.run_directory import RunDirectory
 from tests.unit.rove_process import PATIENCE_S, command, environment, rove, wait_until
 
+# Some of these start ten interpreters, one after the other.
+pytestmark = pytest.mark.timeout(180)
+
 LINE = Path(__file__).parents[2] / "topologies" / "line-5.yaml"
 
 PING = """

@@ -3,35 +3,18 @@
 import os
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from orchestrator.backends.netns import control_group, names, network, syscalls
+from benchmarks.netns.decoys import foreign_namespace, lookalikes, sleeper
+from orchestrator.backends.netns import control_group, names, network
 from orchestrator.backends.netns.executor import execute
 from orchestrator.backends.netns.layout import numbered, steps
 from orchestrator.backends.netns.marks import CONTROL, Mark
 from orchestrator.lifecycle import processes
-
-
-@contextmanager
-def bare_namespace(name: str) -> Iterator[Path]:
-    """A named namespace with nothing of ours in it."""
-    path = names.HOST_NAMES / name
-    names.prepare(names.HOST_NAMES)
-
-    def make() -> None:
-        syscalls.unshare(syscalls.CLONE_NEWNET)
-        names.name_own_namespace(path)
-
-    syscalls.in_own_thread(make)
-    try:
-        yield path
-    finally:
-        names.release(path)
 
 
 def is_namespace(path: Path) -> bool:
@@ -41,34 +24,9 @@ def is_namespace(path: Path) -> bool:
     return descriptor is not None
 
 
-@contextmanager
-def sleeper(environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(["sleep", "60"], env=environment)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
 def test_lookalike_names_stay(mark: Mark) -> None:
-    group = mark.group
-    lookalikes = [
-        f"rove-foo{os.getpid()}",
-        group,
-        f"{group}-",
-        f"{group}x-n01",
-        f"{group[:-1]}-n01",
-        f"{group.upper()}-n01",
-        f"x{group}-n01",
-        f"{group}-n01.bak",
-        f"{group}.controls",
-        f"{group}{CONTROL}-n01",
-    ]
-    # The very names this run would give, on namespaces that are not marked as its own from inside.
-    impostors = [mark.namespace("n07"), mark.namespace("n08")]
     with ExitStack() as stack:
-        decoys = [stack.enter_context(bare_namespace(name)) for name in (*lookalikes, *impostors)]
+        decoys = [stack.enter_context(foreign_namespace(name)) for name in lookalikes(mark)]
         identities = [path.stat().st_ino for path in decoys]
         for descriptor in network.up(numbered(["n01", "n02"]), mark).values():
             os.close(descriptor)

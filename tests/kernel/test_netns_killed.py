@@ -19,10 +19,13 @@ SECONDS = f"60.{os.getpid()}"
 
 
 def start_owner(mark: Mark, nodes: int, rounds: int) -> subprocess.Popen[str]:
+    """Returns when it is about to make something."""
     arguments = [mark.run_id, str(mark.directory), str(nodes), str(rounds), SECONDS]
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", owner.__name__, *arguments], stdout=subprocess.PIPE, text=True
     )
+    assert process.stdout is not None and process.stdout.readline() == "born\n"
+    return process
 
 
 def sleepers() -> list[int]:
@@ -49,7 +52,7 @@ def test_killed_at_random_moments_and_taken_down_nothing_is_left(mark: Mark) -> 
     was_there = 0
     for _ in range(10):
         with start_owner(mark, nodes=6, rounds=100) as process:
-            time.sleep(moments.uniform(0.1, 1.5))
+            time.sleep(moments.uniform(0.0, 1.0))
             assert process.poll() is None
             process.kill()
         was_there += bool(network.leftovers(mark))

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.radio.channel import Channel, Position, build_channel
-from orchestrator.radio.dcf import NEVER, Dcf
+from orchestrator.radio.contention import NEVER
+from orchestrator.radio.dcf import Dcf
 from orchestrator.radio.pathloss import LinkMatrix
 from orchestrator.radio.presets import ns3_range, seed_80211b
 from orchestrator.radio.settings import Mac, Radio
@@ -70,6 +71,16 @@ def test_an_idle_medium_is_used_at_once() -> None:
     world.finish()
     assert world.arrived == [(7_000 + DATA, 1, 0, None)]
     assert world.dcf.stations[0].acknowledged == 1
+
+
+def test_events_alone_leave_the_clock_at_the_last_of_them() -> None:
+    world = line(0, 100)
+    world.send(7_000, 0, 1)
+    world.dcf.run_events(7_000 + DATA - 1)
+    assert world.dcf.now_ns == 7_000 and world.arrived == []
+    world.dcf.run_events(7_000 + DATA + 1)
+    assert world.dcf.now_ns == 7_000 + DATA
+    assert world.arrived == [(7_000 + DATA, 1, 0, None)]
 
 
 def test_the_next_frame_waits_for_ack_difs_and_backoff() -> None:

@@ -14,6 +14,7 @@ from orchestrator.radio.dcf_medium import DcfMedium
 from orchestrator.radio.medium import BROADCAST, Frame, Medium
 from orchestrator.radio.presets import ns3_range, radio_preset
 from orchestrator.radio.settings import Mac
+from orchestrator.radio.survey import survey
 
 
 def ignore(frame: Frame) -> None:
@@ -59,33 +60,43 @@ def test_a_frame_that_is_given_up_is_reported_to_its_sender() -> None:
     loop.close()
 
 
-def test_links_and_their_truth_follow_the_nodes() -> None:
+def test_frames_and_their_counts_follow_the_nodes() -> None:
     loop = VirtualLoop()
     radio = radio_preset("seed-80211b")
-    medium = DcfMedium(loop, ["a", "b", "c"], [(0, 0), (100, 0), (540, 0)], radio, Mac(), 1)
-    links = medium.links()
-    assert links["a"] == {"b": 1.0}
-    assert links["c"] == {"b": pytest.approx(1 / 0.7475, rel=0.01)}
+    medium = DcfMedium(loop, ["a", "b", "c"], [(0, 0), (100, 0), (2000, 0)], radio, Mac(), 1)
     medium.move([(0, 0), (2000, 0), (100, 0)])
-    assert medium.links() == {"a": {"c": 1.0}, "b": {}, "c": {"a": 1.0}}
     medium.send(Frame("a", "c", 1498, None))
     loop.run_until_ns(10**8)
-    (there,) = [link for link in medium.link_truth() if link.attempts]
-    assert (there.source, there.destination, there.received) == ("a", "c", 1)
-    assert there.snr_db == pytest.approx(32.04, abs=0.01) and there.expected_delivery == 1.0
+    assert [tuple(counted) for counted in medium.link_counters()] == [
+        ([0, 0, 1], [0, 0, 1]),
+        ([0, 0, 0], [0, 0, 0]),
+        ([0, 0, 0], [0, 0, 0]),
+    ]
     loop.close()
+
+
+def test_the_cost_of_a_link_is_the_transmissions_that_an_acknowledged_frame_takes() -> None:
+    radio, mac = radio_preset("seed-80211b"), Mac()
+    air = survey(radio, mac, {"a": (0, 0), "b": (100, 0), "c": (540, 0)})
+    assert air.links["a"] == {"b": 1.0}
+    assert air.links["c"] == {"b": 1.3}
+    assert air.expected[2, 1] == pytest.approx(0.7475, rel=0.01)
+    assert air.channel.snr_db[0, 1] == pytest.approx(32.04, abs=0.01)
+    assert survey(radio, mac, {"a": (0, 0), "b": (2000, 0)}).links == {"a": {}, "b": {}}
 
 
 def test_counted_delivery_agrees_with_expected_delivery() -> None:
     loop = VirtualLoop()
     radio = radio_preset("seed-80211b")
-    medium = DcfMedium(loop, ["a", "b"], [(0, 0), (440, 0)], radio, Mac(queue_limit=4000), 3)
+    mac = Mac(queue_limit=4000)
+    medium = DcfMedium(loop, ["a", "b"], [(0, 0), (440, 0)], radio, mac, 3)
     for _ in range(4000):
         medium.send(Frame("a", BROADCAST, 1500, None))
     loop.run_until_ns(10 * 10**9)
-    (truth,) = [link for link in medium.link_truth() if link.attempts]
-    assert truth.attempts == 4000
-    assert truth.received / truth.attempts == pytest.approx(truth.expected_delivery, abs=0.03)
+    attempts, received = medium.link_counters()[0]
+    assert attempts[1] == 4000
+    expected = survey(radio, mac, {"a": (0, 0), "b": (440, 0)}).expected[0, 1]
+    assert received[1] / attempts[1] == pytest.approx(expected, abs=0.03)
     loop.close()
 
 

@@ -1,27 +1,29 @@
+from array import array
+
 import pytest
 
 from orchestrator.radio.realtime.lateness import (
     BINS,
-    COARSE_SHIFT,
     EARLY_NS,
     FINE_BINS,
-    FINE_SHIFT,
     LIMIT_NS,
+    Tally,
     histogram,
     quantile_us,
     upper_edge_us,
 )
 
+ORIGIN_NS = 7 * 10**15
+
 
 def counted(*late_ns: int) -> list[int]:
-    """As the loop counts."""
-    bins = [0] * BINS
+    """As the loop counts, by a clock whose origin is model time 0."""
+    bins = array("q", [0] * BINS)
+    tally = Tally(ORIGIN_NS, bins)
     for late in late_ns:
-        if late <= LIMIT_NS:
-            bins[(late + EARLY_NS) >> FINE_SHIFT] += 1
-        else:
-            bins[FINE_BINS + (late >> COARSE_SHIFT).bit_length()] += 1
-    return bins
+        tally.note(ORIGIN_NS + late)
+    tally.settle()
+    return bins.tolist()
 
 
 @pytest.mark.parametrize("late_ns", [-EARLY_NS, 0, 1, 999_999, LIMIT_NS, LIMIT_NS + 1, 5_000_000, 10**13])
@@ -30,6 +32,17 @@ def test_every_lateness_has_a_bin_that_ends_at_or_above_it(late_ns: int) -> None
     assert upper_edge_us(index) >= late_ns / 1e3
     # A bin is about 1 µs wide, or it doubles; early is on time.
     assert upper_edge_us(index) <= max(0.0, late_ns / 1e3 + 1.1, 2.1 * late_ns / 1e3)
+
+
+def test_counts_add_up_and_the_latest_is_remembered() -> None:
+    bins = array("q", [0] * BINS)
+    tally = Tally(0, bins)
+    for late in (3_000_000, -10_000, 500):
+        tally.note(late)
+        tally.settle()
+    tally.settle()
+    assert sum(bins) == 3
+    assert tally.latest_ns == 3_000_000
 
 
 def test_the_limit_parts_late_from_not_late() -> None:

@@ -4,7 +4,8 @@ from collections import deque
 import pytest
 
 from orchestrator.radio.channel import build_channel
-from orchestrator.radio.dcf import NEVER, Dcf
+from orchestrator.radio.contention import NEVER
+from orchestrator.radio.dcf import Dcf
 from orchestrator.radio.presets import ns3_range
 from orchestrator.radio.settings import Mac
 from orchestrator.radio.station import EVERYONE, Outgoing

@@ -1,3 +1,4 @@
+from array import array
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
@@ -44,7 +45,7 @@ def test_who_reads_in_the_middle_of_an_update_gets_all_of_it() -> None:
     memory = Shared(2)
     with ThreadPoolExecutor(1) as reader:
         with memory.update():
-            memory.put_lateness([1] * BINS)
+            memory.lateness[:] = memoryview(array("q", [1] * BINS))
             reading = reader.submit(memory.counters)
             # Long enough for a reader who does not wait to be done with half of it.
             assert not wait([reading], timeout=0.05).done
@@ -57,6 +58,6 @@ def test_who_reads_in_the_middle_of_an_update_gets_all_of_it() -> None:
 
 def test_a_loop_that_died_in_an_update_does_not_hold_up_its_report() -> None:
     memory = Shared(2)
-    memory.put_lateness([2] * BINS)
+    memory.lateness[:] = memoryview(array("q", [2] * BINS))
     memory.update().__enter__()
     assert memory.counters().lateness == [2] * BINS

@@ -20,13 +20,7 @@ from orchestrator.errors import RoveError
 from orchestrator.mobility.trace import Position, Trace
 from orchestrator.radio.realtime import protocol, shared
 from orchestrator.radio.realtime.config import RadioConfig
-from orchestrator.radio.realtime.lateness import (
-    FINE_BINS,
-    LatenessReport,
-    histogram,
-    quantile_us,
-    upper_edge_us,
-)
+from orchestrator.radio.realtime.lateness import FINE_BINS, LatenessReport, histogram, quantile_us
 from orchestrator.radio.realtime.loop import TICK_NS
 from orchestrator.radio.realtime.protocol import Command, Message
 from orchestrator.radio.realtime.queue_drops import queue_drops
@@ -200,15 +194,15 @@ class Desk:
         cells, bins = counters.scalars, counters.lateness
         deliveries = sum(bins)
         late = sum(bins[FINE_BINS:])
-        latest = max((index for index, count in enumerate(bins) if count), default=-1)
-        max_us = cells[shared.LATENESS_MAX_NS] / 1e3 if late else upper_edge_us(latest) if deliveries else 0.0
+        max_us = max(cells[shared.LATENESS_MAX_NS], 0) / 1e3
         lag = cells[shared.LAG_MAX_NS]
         return LatenessReport(
             deliveries=deliveries,
             late=late,
             late_ratio=late / deliveries if deliveries else 0.0,
-            p50_us=quantile_us(bins, 0.5),
-            p99_us=quantile_us(bins, 0.99),
+            # A bin may end above the latest delivery in it.
+            p50_us=min(quantile_us(bins, 0.5), max_us),
+            p99_us=min(quantile_us(bins, 0.99), max_us),
             max_us=max_us,
             channel_updates=cells[shared.APPLIED],
             channel_lag_max_ms=lag / 1e6,

@@ -4,8 +4,11 @@ A delivery may come up to ``EARLY_NS`` before its time. Bins are about 1 µs wid
 beyond it twice as wide each as the one before.
 """
 
+import math
+from array import array
 from collections.abc import Sequence
 
+import numpy as np
 from msgspec import Struct
 
 EARLY_NS = 40_000
@@ -20,6 +23,13 @@ FINE_BINS = ((LIMIT_NS + EARLY_NS) >> FINE_SHIFT) + 1
 COARSE_SHIFT = 20
 COARSE_BINS = 44
 BINS = FINE_BINS + COARSE_BINS
+
+# The first lateness in nanoseconds that is too much for each bin but the last.
+_BEYOND = np.array(
+    [((index + 1) << FINE_SHIFT) - EARLY_NS for index in range(FINE_BINS - 1)]
+    + [LIMIT_NS + 1]
+    + [1 << (COARSE_SHIFT + index) for index in range(COARSE_BINS - 1)]
+)
 
 
 class Bin(Struct, frozen=True):
@@ -67,12 +77,31 @@ class LatenessReport(Struct, frozen=True):
         return found
 
 
+class Tally:
+    """Counts deliveries by lateness. To note one is an append; they are sorted into bins many at a time.
+    ``bins``: as many 64-bit numbers, to be counted up."""
+
+    def __init__(self, origin_ns: int, bins: "memoryview | array[int]") -> None:
+        self._origin = origin_ns
+        self._bins = np.frombuffer(bins, np.int64)
+        self._noted = array("q")
+        self.latest_ns = -EARLY_NS
+        self.note = self._noted.append
+        """Takes a delivery's time on the clock minus its model time."""
+
+    def settle(self) -> None:
+        """Count what was noted."""
+        if not self._noted:
+            return
+        late = np.array(self._noted) - self._origin
+        del self._noted[:]
+        self._bins += np.bincount(_BEYOND.searchsorted(late, "right"), minlength=BINS)
+        self.latest_ns = max(self.latest_ns, int(late.max()))
+
+
 def upper_edge_us(index: int) -> float:
-    """Of the bin ``(late + EARLY_NS) >> FINE_SHIFT`` or, if late,
-    ``FINE_BINS + (late >> COARSE_SHIFT).bit_length()``."""
-    if index < FINE_BINS:
-        return min(max((((index + 1) << FINE_SHIFT) - EARLY_NS), 0), LIMIT_NS) / 1e3
-    return (1 << (COARSE_SHIFT + index - FINE_BINS)) / 1e3
+    """Of a bin; early is on time, and the last bin has no end."""
+    return max(int(_BEYOND[index]), 0) / 1e3 if index < BINS - 1 else math.inf
 
 
 def quantile_us(bins: Sequence[int], share: float) -> float:

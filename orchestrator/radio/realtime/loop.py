@@ -12,16 +12,11 @@ import time
 from collections.abc import Callable, Sequence
 
 from orchestrator.radio.channel import Channel
-from orchestrator.radio.dcf import NEVER, Dcf, Deliver, Pull
+from orchestrator.radio.contention import NEVER
+from orchestrator.radio.dcf import Dcf
+from orchestrator.radio.exchanges import Deliver, Pull
 from orchestrator.radio.realtime import shared
-from orchestrator.radio.realtime.lateness import (
-    BINS,
-    COARSE_SHIFT,
-    EARLY_NS,
-    FINE_BINS,
-    FINE_SHIFT,
-    LIMIT_NS,
-)
+from orchestrator.radio.realtime.lateness import EARLY_NS, Tally
 from orchestrator.radio.realtime.shared import Shared
 from orchestrator.radio.settings import Mac
 from orchestrator.radio.station import EVERYONE, Outgoing
@@ -30,8 +25,8 @@ TICK_NS = 100_000_000
 """How often nodes move."""
 
 _PUBLISH_TICKS = 10
-# To sleep and be woken costs more processor time than this: shorter waits are spent polling.
-_SPIN_NS = 25_000
+# To sleep, be woken and find cold caches costs as much processor time: shorter waits are spent polling.
+_SPIN_NS = 50_000
 # A loop that is late looks at new arrivals at least this often, in model time.
 _STEP_NS = 10_000_000
 _RETRY_NS = 1_000_000
@@ -62,8 +57,7 @@ class AirLoop:
         for descriptor in descriptors:
             self._epoll.register(descriptor, _ARMED)
         self._node_at = {descriptor: node for node, descriptor in enumerate(descriptors)}
-        self._bins = [0] * BINS
-        self._latest = 0
+        self._tally = Tally(origin_ns, memory.lateness)
         self._dcf = Dcf(
             channel, mac, rng, self._pulling(descriptors, addresses), self._delivering(descriptors), _ignore
         )
@@ -95,10 +89,8 @@ class AirLoop:
                 look_at_channel = self._tick()
             if dcf.now_ns < now:
                 continue
-            # Ahead of time one by one: a frame that arrives now must wait for the last event, not for more.
-            horizon = min(now + EARLY_NS, look_at_channel)
-            while (at := dcf.next_event_ns()) <= horizon:
-                dcf.run_until(at)
+            # Ahead of time, but no further than the last event: a frame that arrives now waits for no more.
+            dcf.run_events(min(now + EARLY_NS, look_at_channel))
             wake = min(dcf.next_delivery_ns() - EARLY_NS, look_at_channel)
             pause = wake - (clock() - origin)
             if pause > _SPIN_NS:
@@ -126,10 +118,10 @@ class AirLoop:
         memory, stations = self._memory, self._dcf.stations
         cells = memory.cells
         with memory.update():
-            memory.put_lateness(self._bins)
+            self._tally.settle()
             for station in stations:
                 memory.put_links(station.index, station.link_attempts, station.link_received)
-            cells[shared.LATENESS_MAX_NS] = self._latest
+            cells[shared.LATENESS_MAX_NS] = self._tally.latest_ns
             cells[shared.ACKNOWLEDGED] = sum([station.acknowledged for station in stations])
             cells[shared.BROADCASTS] = sum([station.broadcasts for station in stations])
             cells[shared.TIMEOUTS] = sum([station.timeouts for station in stations])
@@ -142,7 +134,6 @@ class AirLoop:
     def _pulling(self, descriptors: Sequence[int], addresses: Sequence[bytes]) -> Pull:
         read, rearm, cells = os.read, self._epoll.modify, self._memory.cells
         node_with = {address: node for node, address in enumerate(addresses)}.get
-        new = tuple.__new__
 
         def pull(node: int) -> Outgoing | None:
             descriptor = descriptors[node]
@@ -160,32 +151,23 @@ class AirLoop:
                         cells[shared.UNKNOWN_DESTINATION] += 1
                         continue
                     destination = EVERYONE
-                return new(Outgoing, (destination, len(frame), frame))
+                return Outgoing(destination, len(frame), frame)
 
         return pull
 
     def _delivering(self, descriptors: Sequence[int]) -> Deliver:
-        write, clock, cells, bins = os.write, self._clock, self._memory.cells, self._bins
+        write, clock, cells, note = os.write, self._clock, self._memory.cells, self._tally.note
         poll, node_at, most = self._epoll.poll, self._node_at, len(descriptors)
-        base = self._origin - EARLY_NS
-        limit = LIMIT_NS + EARLY_NS
 
         def deliver(receiver: int, sender: int, frame: Outgoing) -> None:
             try:
-                write(descriptors[receiver], frame[2])
+                write(descriptors[receiver], frame.payload)
             except OSError:  # the device is down or gone
                 cells[shared.REFUSED] += 1
                 return
             dcf = self._dcf
             now = dcf.now_ns
-            late = clock() - base - now
-            if late <= limit:
-                bins[late >> FINE_SHIFT] += 1
-            else:
-                late -= EARLY_NS
-                bins[FINE_BINS + (late >> COARSE_SHIFT).bit_length()] += 1
-                if late > self._latest:
-                    self._latest = late
+            note(clock() - now)
             # What the receiving kernel does at once (forward, acknowledge, echo) is in its ring by now. It
             # takes no model time, as in virtual time: seen only later, it would find the ACK on the air and
             # back off, which costs a chain of five hops a fifth of its throughput.

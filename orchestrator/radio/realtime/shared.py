@@ -72,6 +72,7 @@ class Shared:
         self._memory = mmap.mmap(-1, cell_count * 8 + SLOTS * self._slot_size)
         everything = memoryview(self._memory)
         self.cells = everything[: cell_count * 8].cast("q")
+        self.lateness = self.cells[self._bins : self._attempts]
         self._slots = everything[cell_count * 8 :]
 
     # The helper's side
@@ -122,9 +123,6 @@ class Shared:
         self.cells[VERSION] += 1
         yield
         self.cells[VERSION] += 1
-
-    def put_lateness(self, bins: Sequence[int]) -> None:
-        self.cells[self._bins : self._attempts] = memoryview(array("q", bins))
 
     def put_links(self, node: int, attempts: Sequence[int], received: Sequence[int]) -> None:
         count = self.node_count
