@@ -49,5 +49,6 @@ $(BIN)/python:
 debian-packages:
 	@missing=; \
 	command -v chromium >/dev/null || missing="$$missing chromium"; \
+	command -v babeld >/dev/null || missing="$$missing babeld"; \
 	command -v ip >/dev/null || missing="$$missing iproute2"; \
 	test -z "$$missing" || .ci/debian-packages --optional $$missing

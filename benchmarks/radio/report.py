@@ -12,8 +12,11 @@ def main(description: str, measure: Callable[[], tuple[Mapping[str, Any], Sequen
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
-    figures, rows = measure()
-    if arguments.json:
+    show(description, *measure(), as_json=arguments.json)
+
+
+def show(description: str, figures: Mapping[str, Any], rows: Sequence[Row], *, as_json: bool) -> None:
+    if as_json:
         print(json.dumps({**figures, "rows": rows}))
         return
     print(description)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from node_agent.ports import Address, ConnectionLost, EndOfStream, Unreachable
+from node_agent.ports import Address, Buffer, ConnectionLost, EndOfStream, Unreachable
 from node_agent.virtual.host import StreamKey, VirtualHost
 from node_agent.virtual.segment import Segment
 from node_agent.virtual.stream import Ending, Phase, StreamMachine
@@ -55,13 +55,29 @@ class VirtualStream:
         del partial[:count]
         return data
 
-    async def write(self, data: bytes) -> None:
+    @property
+    def received(self) -> int:
+        return self._machine.arrived
+
+    @property
+    def unsent(self) -> int:
+        return self._machine.unacknowledged
+
+    def put(self, *data: Buffer) -> None:
         self._raise_if_over()
-        self._machine.write(data, self._host.clock.now_ns())
+        # In one piece: each write may become segments of its own.
+        self._machine.write(b"".join(data), self._host.clock.now_ns())
         self._settle()
+
+    async def drained(self) -> None:
+        self._raise_if_over()
         while not self._machine.has_room:
             await self._change()
             self._raise_if_over()
+
+    async def write(self, data: Buffer) -> None:
+        self.put(data)
+        await self.drained()
 
     def close(self) -> None:
         self._machine.close(self._host.clock.now_ns())

@@ -29,9 +29,12 @@ class NextHop(Protocol):
 
 
 class Datagram(NamedTuple):
+    """``ttl`` as it is sent, which for a broadcast is also as it arrives: nobody forwards it."""
+
     source_port: int
     destination_port: int
     data: bytes
+    ttl: int = TTL
 
     @property
     def size(self) -> int:
@@ -44,6 +47,25 @@ class Packet(NamedTuple):
     ttl: int
     size: int
     body: Segment | Datagram
+
+
+class Forwarder(Protocol):
+    """Decides about whole packets, in place of a NextHop: it may keep one and ``pass_on`` it later.
+
+    Nodes are named as the medium names them; ``came_from`` is None for packets of this host's own.
+    """
+
+    def forward(self, packet: Packet, came_from: str | None) -> bool:
+        """False: there is no way, and the packet is lost."""
+        ...
+
+    def arrived(self, packet: Packet) -> None:
+        """At its destination, this host."""
+        ...
+
+    def failed(self, packet: Packet, neighbour: str) -> None:
+        """Given up by the medium on the way to ``neighbour``."""
+        ...
 
 
 class Endpoint(Protocol):
@@ -95,6 +117,7 @@ class VirtualHost:
         self.counters = HostCounters()
         self._interface = interface
         self._next_hop = next_hop
+        self._forwarder: Forwarder | None = None
         self._streams: dict[StreamKey, Endpoint] = {}
         self._acceptors: dict[int, Acceptor] = {}
         self._sockets: dict[int, OnPacket] = {}
@@ -111,20 +134,32 @@ class VirtualHost:
             stream.abort()
         self._sockets.clear()
 
+    def use_forwarder(self, forwarder: Forwarder | None) -> None:
+        """In place of the next hops; None: by next hops again."""
+        self._forwarder = forwarder
+
     def reaches(self, destination: str) -> bool:
-        return destination == self.address or self._next_hop(destination) is not None
+        """A forwarder can only say no by trying: it may have to look for the way first."""
+        if destination == self.address or self._forwarder is not None:
+            return True
+        return self._next_hop(destination) is not None
 
     def send(self, destination: str, body: Segment | Datagram) -> None:
         if not self._up:
             return
         self.counters.sent += 1
-        packet = Packet(self.address, destination, TTL, IP_HEADER + body.size, body)
+        ttl = body.ttl if isinstance(body, Datagram) else TTL
+        packet = Packet(self.address, destination, ttl, IP_HEADER + body.size, body)
         if destination == self.address:
             self.clock.call_at_ns(self.clock.now_ns() + LOOPBACK_NS, self._deliver, packet)
         elif destination == BROADCAST_HOST:
             self._interface.send(Frame(self.node, BROADCAST, packet.size, packet))
         else:
-            self._to_next_hop(packet)
+            self._forward(packet, None)
+
+    def pass_on(self, packet: Packet, neighbour: str) -> None:
+        if self._up:
+            self._interface.send(Frame(self.node, neighbour, packet.size, packet))
 
     def free_port(self) -> int:
         """One that no stream, listener or socket here uses."""
@@ -168,24 +203,30 @@ class VirtualHost:
             return
         packet: Packet = frame.payload
         if packet.destination == self.address or packet.destination == BROADCAST_HOST:
+            if self._forwarder is not None and packet.destination == self.address:
+                self._forwarder.arrived(packet)
             self._deliver(packet)
         elif packet.ttl <= 1:
             self.counters.ttl_expired += 1
         else:
             source, destination, ttl, size, body = packet
-            if self._to_next_hop(Packet(source, destination, ttl - 1, size, body)):
+            if self._forward(Packet(source, destination, ttl - 1, size, body), frame.source):
                 self.counters.forwarded += 1
 
     def _failed(self, frame: Frame) -> None:
         self.counters.lost += 1
+        if self._up and self._forwarder is not None:
+            self._forwarder.failed(frame.payload, frame.destination)
 
-    def _to_next_hop(self, packet: Packet) -> bool:
-        neighbour = self._next_hop(packet.destination)
-        if neighbour is None:
-            self.counters.no_route += 1
-            return False
-        self._interface.send(Frame(self.node, neighbour, packet.size, packet))
-        return True
+    def _forward(self, packet: Packet, came_from: str | None) -> bool:
+        if self._forwarder is not None:
+            if self._forwarder.forward(packet, came_from):
+                return True
+        elif (neighbour := self._next_hop(packet.destination)) is not None:
+            self._interface.send(Frame(self.node, neighbour, packet.size, packet))
+            return True
+        self.counters.no_route += 1
+        return False
 
     def _deliver(self, packet: Packet) -> None:
         if not self._up:

@@ -30,6 +30,7 @@ class VirtualPort:
     def __init__(self, host: VirtualHost, seed: int) -> None:
         self._host = host
         self._random = random.Random(f"{seed}/{host.node}")
+        self._fresh = random.Random(f"{seed}/{host.node}/fresh")
 
     @property
     def clock_name(self) -> str:
@@ -42,6 +43,9 @@ class VirtualPort:
     @property
     def random(self) -> random.Random:
         return self._random
+
+    def fresh_bytes(self, count: int) -> bytes:
+        return self._fresh.randbytes(count)
 
     def now_ns(self) -> int:
         return self._host.clock.now_ns()

@@ -96,6 +96,16 @@ class StreamMachine:
         return len(self._buffer) <= self._config.send_buffer
 
     @property
+    def unacknowledged(self) -> int:
+        """Bytes written that the peer has not acknowledged."""
+        return len(self._buffer)
+
+    @property
+    def arrived(self) -> int:
+        """Bytes that have arrived in order so far."""
+        return self._received.next
+
+    @property
     def readable(self) -> int:
         return len(self._received)
 

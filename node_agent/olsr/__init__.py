@@ -1,0 +1,1 @@
+"""OLSR (RFC 3626) with link quality, as olsrd speaks it."""

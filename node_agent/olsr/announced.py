@@ -1,0 +1,51 @@
+"""What originators announce as theirs until they fall silent: aliases (MID) or networks (HNA)."""
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Generic, TypeVar
+
+MAX_ORIGINATORS = 2048
+MAX_PER_ORIGINATOR = 256
+
+T = TypeVar("T", bound=Hashable)
+
+
+class Announced(Generic[T]):
+    def __init__(self) -> None:
+        self.changes = 0
+        self.next_expiry = 1 << 62
+        self.refused = 0
+        self._until: dict[int, dict[T, int]] = {}
+
+    def hear(self, originator: int, items: Iterable[T], until: int) -> None:
+        known = self._until.get(originator)
+        if known is None:
+            if len(self._until) >= MAX_ORIGINATORS:
+                self.refused += 1
+                return
+            known = self._until[originator] = {}
+        for item in items:
+            if item not in known:
+                if len(known) >= MAX_PER_ORIGINATOR:
+                    self.refused += 1
+                    break
+                self.changes += 1
+            known[item] = until
+        self.next_expiry = min(self.next_expiry, until)
+
+    def expire(self, now: int) -> None:
+        self.next_expiry = 1 << 62
+        for originator, known in list(self._until.items()):
+            for item in [item for item, until in known.items() if until <= now]:
+                del known[item]
+                self.changes += 1
+            if not known:
+                del self._until[originator]
+                continue
+            self.next_expiry = min(self.next_expiry, *known.values())
+
+    def of(self, originator: int) -> Iterable[T]:
+        return self._until.get(originator, ())
+
+    def each(self) -> Iterator[tuple[int, dict[T, int]]]:
+        """Originators with what they announced, and until when each of it is valid."""
+        yield from self._until.items()

@@ -1,0 +1,51 @@
+"""What an OLSR daemon is told before it starts. The defaults are olsrd's."""
+
+from ipaddress import IPv4Network
+from typing import Literal
+
+from msgspec import Struct
+
+Quality = Literal["etx_ff", "etx_float", "hops"]
+
+MINIMAL_INTERVAL = 0.05
+MAXIMAL_VALIDITY = 3968.0  # the longest time that the 8 bits on the wire can say
+
+
+class OlsrConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All times in seconds. ``hops`` counts hops and speaks RFC 3626's messages (LinkQualityLevel 0)."""
+
+    hello_interval: float = 2.0
+    hello_validity: float = 20.0
+    tc_interval: float = 5.0
+    tc_validity: float = 300.0
+    mid_interval: float = 5.0
+    mid_validity: float = 300.0
+    hna_interval: float = 5.0
+    hna_validity: float = 300.0
+    willingness: int = 3
+    quality: Quality = "etx_ff"
+    fisheye: bool = True
+    tc_redundancy: int = 2
+    mpr_coverage: int = 7
+    jitter: float = 0.25
+    hna: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("hello", "tc", "mid", "hna"):
+            interval: float = getattr(self, f"{name}_interval")
+            validity: float = getattr(self, f"{name}_validity")
+            if not MINIMAL_INTERVAL <= interval < validity <= MAXIMAL_VALIDITY:
+                raise ValueError(
+                    f"{name}_interval must be at least {MINIMAL_INTERVAL} s and shorter than {name}_validity,"
+                    f" which is at most {MAXIMAL_VALIDITY:.0f} s: {interval} s and {validity} s given"
+                )
+        if not 0 <= self.willingness <= 7:
+            raise ValueError(f"willingness is 0 (never relay) to 7 (always): {self.willingness} given")
+        if not 0 <= self.tc_redundancy <= 2:
+            raise ValueError(f"tc_redundancy is 0, 1 or 2: {self.tc_redundancy} given")
+        if self.mpr_coverage < 1:
+            raise ValueError(f"mpr_coverage must be at least 1: {self.mpr_coverage} given")
+        if not 0 <= self.jitter <= 0.5:
+            raise ValueError(f"jitter is a share of the interval, 0 to 0.5: {self.jitter} given")
+        for network in self.hna:
+            IPv4Network(network)

@@ -1,0 +1,89 @@
+"""What a daemon sent, passed on and heard, by kind of message."""
+
+from collections.abc import Iterable, Mapping
+
+from node_agent.olsr import wire
+
+PACKET_OVERHEAD = wire.PACKET_HEADER_SIZE + 28  # with UDP and IP header
+
+_NAMES = {
+    wire.HELLO: "HELLO",
+    wire.TC: "TC",
+    wire.MID: "MID",
+    wire.HNA: "HNA",
+    wire.LQ_HELLO: "LQ_HELLO",
+    wire.LQ_TC: "LQ_TC",
+}
+
+Tally = Mapping[str, tuple[int, int]]  # kind → messages, bytes
+
+
+class Traffic:
+    __slots__ = (
+        "forwarded",
+        "forwarded_bytes",
+        "received",
+        "received_bytes",
+        "sent",
+        "sent_bytes",
+    )
+
+    def __init__(self) -> None:
+        self.sent = self.sent_bytes = 0
+        self.forwarded = self.forwarded_bytes = 0
+        self.received = self.received_bytes = 0
+
+
+class Counters:
+    """``kinds`` counts messages by their size field, and as "packet" the headers around them."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, Traffic] = {}
+        self.rejected = 0  # packets and messages that are not OLSR
+        self.dropped = 0  # messages that were to be forwarded and did not fit
+
+    def receive(self, tallied: Tally) -> None:
+        for kind, (messages, size) in tallied.items():
+            traffic = self._traffic(kind)
+            traffic.received += messages
+            traffic.received_bytes += size
+
+    def send(self, messages: Iterable[wire.Message], own: int) -> None:
+        packet = self._traffic("packet")
+        packet.sent += 1
+        packet.sent_bytes += PACKET_OVERHEAD
+        for message in messages:
+            traffic = self._traffic(name(message.kind))
+            size = wire.MESSAGE_HEADER_SIZE + len(message.body)
+            if message.originator == own:
+                traffic.sent += 1
+                traffic.sent_bytes += size
+            else:
+                traffic.forwarded += 1
+                traffic.forwarded_bytes += size
+
+    def as_dict(self) -> dict[str, dict[str, int]]:
+        return {
+            kind: {field: getattr(traffic, field) for field in Traffic.__slots__}
+            for kind, traffic in sorted(self.kinds.items())
+        }
+
+    def _traffic(self, kind: str) -> Traffic:
+        traffic = self.kinds.get(kind)
+        if traffic is None:
+            traffic = self.kinds[kind] = Traffic()
+        return traffic
+
+
+def name(kind: int) -> str:
+    return _NAMES.get(kind, "other")
+
+
+def tally(messages: Iterable[wire.Message]) -> Tally:
+    """What one packet adds to what was received."""
+    sums: dict[str, tuple[int, int]] = {"packet": (1, PACKET_OVERHEAD)}
+    for message in messages:
+        kind = name(message.kind)
+        count, size = sums.get(kind, (0, 0))
+        sums[kind] = (count + 1, size + wire.MESSAGE_HEADER_SIZE + len(message.body))
+    return sums

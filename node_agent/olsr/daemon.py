@@ -1,0 +1,203 @@
+"""The OLSR daemon as a state machine: packets and the time in, packets and routes out. It does no I/O."""
+
+import random
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from node_agent.olsr import counters as counting
+from node_agent.olsr import duplicates, quality, snapshot, validity, wire
+from node_agent.olsr.announced import Announced
+from node_agent.olsr.config import OlsrConfig
+from node_agent.olsr.counters import Counters
+from node_agent.olsr.duplicates import DuplicateSet
+from node_agent.olsr.neighbourhood import Neighbourhood
+from node_agent.olsr.routing import Route, Routing
+from node_agent.olsr.speaker import Interface, Outgoing, Speaker
+from node_agent.olsr.topology import Topology
+from node_agent.olsr.view import View
+
+__all__ = ["Interface", "Olsr", "Outgoing", "Route"]
+
+_SECOND = 1_000_000_000
+_NEVER = 1 << 62
+_HELLOS = (wire.HELLO, wire.LQ_HELLO)
+
+
+class Olsr:
+    def __init__(
+        self, config: OlsrConfig, interfaces: Sequence[Interface], rng: random.Random, now_ns: int
+    ) -> None:
+        if not interfaces:
+            raise ValueError("OLSR needs at least one interface")
+        self.config = config
+        self.interfaces = tuple(interfaces)
+        self.counters = Counters()
+        self.main_address = interfaces[0].address
+        own = tuple(interface.address for interface in interfaces)
+        self._own = frozenset(own)
+        self._metric = quality.metric(config.quality)
+        hold_ns = int(config.hello_validity * 1e9)
+        self._neighbourhood = Neighbourhood(own, self._metric, hold_ns)
+        self._topology = Topology(self._metric)
+        self._aliases = Announced[int]()
+        self._networks = Announced[tuple[int, int]]()
+        self._duplicates = DuplicateSet()
+        self._sets = (
+            self._neighbourhood,
+            self._topology,
+            self._aliases,
+            self._networks,
+            self._duplicates,
+        )
+        self._routing = Routing(own, self._neighbourhood, self._topology, self._aliases, self._networks)
+        self._speaker = Speaker(
+            config, interfaces, self._metric, self._neighbourhood, self._routing, self.counters, rng, now_ns
+        )
+        self.upheavals = 0
+        """Grows whenever a link or an edge has come or gone that routes depend on."""
+        self._started_ns = now_ns
+        self._tick_ns = now_ns + _SECOND if self._metric.measured else _NEVER
+
+    @property
+    def route_changes(self) -> int:
+        """Grows whenever ``routes`` or ``network_routes`` give something else: ask them first."""
+        return self._routing.changes
+
+    @property
+    def refused(self) -> int:
+        """How often something was not remembered because a set was full."""
+        return sum(each.refused for each in self._sets)
+
+    def receive(self, data: bytes, interface: int, sender: int, now_ns: int) -> None:
+        """Take a packet. Never raises for what others send: what is no OLSR is counted."""
+        if sender in self._own:
+            return
+        try:
+            heard = _parse(data)
+        except wire.Malformed:
+            self.counters.rejected += 1
+            return
+        self.counters.receive(heard.tally)
+        link = self._neighbourhood.links[interface].get(sender)
+        if link is not None:
+            self._neighbourhood.note_packet(link, heard.seqno, now_ns)
+            if link.symmetric_until > now_ns:
+                selected = link.neighbour.selector_until > now_ns
+                for message in self._duplicates.new(heard.floods, now_ns):
+                    self._take_flood(message, selected, now_ns)
+        for message in heard.hellos:
+            if message.kind == self._metric.hello_kind and message.originator != self.main_address:
+                self._take_hello(interface, sender, heard.seqno, message, now_ns)
+
+    def next_wake_ns(self) -> int:
+        """To be asked again after each ``receive`` and ``wake``."""
+        return min(self._tick_ns, self._speaker.next_ns(), min([each.next_expiry for each in self._sets]))
+
+    def wake(self, now_ns: int) -> list[Outgoing]:
+        """Do what is due: forget, measure, speak."""
+        self._expire(now_ns)
+        if now_ns >= self._tick_ns:
+            self._neighbourhood.tick(now_ns)
+            if self._neighbourhood.regrouped:
+                self._notice_links(now_ns)
+            self._tick_ns = max(self._tick_ns + _SECOND, now_ns - _SECOND)
+        return self._speaker.speak(now_ns)
+
+    def routes(self, now_ns: int) -> Mapping[int, Route]:
+        """Host routes by destination: main addresses and aliases."""
+        self._expire(now_ns)
+        return self._routing.hosts()
+
+    def network_routes(self, now_ns: int) -> Mapping[tuple[int, int], Route]:
+        """Routes to the networks that others announce, by network and netmask."""
+        self._expire(now_ns)
+        return self._routing.nets()
+
+    def view(self, now_ns: int) -> View:
+        self._expire(now_ns)
+        return snapshot.take(
+            now_ns,
+            self._started_ns,
+            self.interfaces,
+            self._neighbourhood,
+            self._topology,
+            self._aliases,
+            self._networks,
+            self._routing,
+            self._speaker,
+        )
+
+    def _expire(self, now: int) -> None:
+        for each in self._sets:
+            if each.next_expiry <= now:
+                each.expire(now)
+        if self._neighbourhood.regrouped:
+            self._notice_links(now)
+
+    def _take_hello(
+        self, interface: int, sender: int, packet_seqno: int, message: wire.Message, now: int
+    ) -> None:
+        try:
+            self._neighbourhood.hear(interface, sender, packet_seqno, message, now)
+        except wire.Malformed:
+            self.counters.rejected += 1
+        if self._neighbourhood.regrouped:
+            self._notice_links(now)
+
+    def _notice_links(self, now: int) -> None:
+        for neighbour, cost in self._neighbourhood.regrouped:
+            before, after = {neighbour.address: cost}, {}
+            if neighbour.best is not None and neighbour.best.cost < quality.BROKEN:
+                before, after = {}, {neighbour.address: neighbour.best.cost}
+            if self._routing.is_news(before, after):
+                self.upheavals += 1
+                self._speaker.hurry(now)
+        self._neighbourhood.regrouped.clear()
+
+    def _notice_edges(self) -> bool:
+        """Whether it is news."""
+        regrouped = self._topology.regrouped
+        news = any(self._routing.is_news(*change) for change in regrouped)
+        regrouped.clear()
+        self.upheavals += news
+        return news
+
+    def _take_flood(self, message: wire.Message, selected: bool, now: int) -> None:
+        """``selected``: the neighbour it comes from has chosen us to relay."""
+        if message.originator == self.main_address or message.ttl == 0:
+            return
+        try:
+            if message.kind == self._metric.tc_kind:
+                self._topology.hear(message, now)
+            elif message.kind == wire.MID:
+                until = now + int(validity.seconds(message.vtime) * 1e9)
+                self._aliases.hear(message.originator, wire.decode_mid(message).aliases, until)
+            elif message.kind == wire.HNA:
+                until = now + int(validity.seconds(message.vtime) * 1e9)
+                self._networks.hear(message.originator, wire.decode_hna(message).networks, until)
+        except wire.Malformed:
+            self.counters.rejected += 1
+            return
+        news = bool(self._topology.regrouped) and self._notice_edges()
+        if selected and 2 <= message.ttl <= 255 - message.hops:
+            self._speaker.forward(message, now, news=news)
+
+
+class _Heard(NamedTuple):
+    seqno: int
+    hellos: tuple[wire.Message, ...]
+    floods: tuple[tuple[int, wire.Message], ...]  # with what tells duplicates
+    tally: counting.Tally
+
+
+@lru_cache(maxsize=128)
+def _parse(data: bytes) -> _Heard:
+    """In virtual time all neighbours that hear a broadcast are in this process and get the same bytes."""
+    seqno, messages = wire.decode_packet(data)
+    return _Heard(
+        seqno,
+        hellos=tuple([each for each in messages if each.kind in _HELLOS and each.hops == 0]),
+        floods=tuple([(duplicates.key(each), each) for each in messages if each.kind not in _HELLOS]),
+        tally=counting.tally(messages),
+    )

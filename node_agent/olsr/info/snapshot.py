@@ -1,0 +1,40 @@
+"""All that an answer is made of, at one moment; and how olsrd writes the costs in it."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from node_agent.olsr.config import OlsrConfig
+from node_agent.olsr.interfaces import InterfaceFacts
+from node_agent.olsr.view import View
+
+BROKEN_LINK = 4194304.0
+BROKEN_ROUTE = 4294967295.0
+
+
+class Snapshot(NamedTuple):
+    view: View
+    config: OlsrConfig
+    interfaces: Mapping[str, InterfaceFacts]
+    """By name; one that has vanished is missing."""
+    counters: Mapping[str, Mapping[str, int]]
+    """By kind of message: see the daemon's ``Counters``."""
+    version: str
+    pid: int
+    system_time_s: int
+
+    @property
+    def counts_hops(self) -> bool:
+        """Then olsrd calls every link broken and every path free, and only ``metric`` says something."""
+        return self.config.quality == "hops"
+
+    def link_cost(self, cost: float | None) -> float:
+        return BROKEN_LINK if cost is None or self.counts_hops else cost
+
+    def path_cost(self, cost: float | None) -> float:
+        if self.counts_hops:
+            return 0.0
+        return BROKEN_ROUTE if cost is None else cost
+
+
+def cost_text(cost: float) -> str:
+    return "INFINITE" if cost >= BROKEN_LINK else f"{cost:.3f}"

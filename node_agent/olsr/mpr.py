@@ -1,0 +1,73 @@
+"""Which neighbours relay for this node: multipoint relays, by path cost as olsrd or by degree as RFC 3626."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from node_agent.olsr.quality import BROKEN
+
+WILL_NEVER, WILL_ALWAYS = 0, 7
+
+
+class Candidate(NamedTuple):
+    """A symmetric neighbour."""
+
+    address: int
+    willingness: int
+    cost: int
+    reaches: Mapping[int, int]  # main addresses of its neighbours → cost of that second hop
+
+
+def by_cost(candidates: Sequence[Candidate], coverage: int) -> set[int]:
+    """For each node two hops away the ``coverage`` cheapest neighbours in between that beat a direct link."""
+    direct = {candidate.address: candidate.cost for candidate in candidates}
+    ways: dict[int, list[tuple[int, int, int]]] = {}
+    for address, willingness, cost, reaches in candidates:
+        if willingness == WILL_NEVER or cost >= BROKEN:
+            continue
+        for target, second in reaches.items():
+            if second < BROKEN and cost + second < direct.get(target, BROKEN):
+                ways.setdefault(target, []).append((cost + second, -willingness, address))
+    chosen = {each.address for each in candidates if each.willingness == WILL_ALWAYS}
+    for options in ways.values():
+        if len(options) > coverage:
+            options.sort()
+        chosen.update([address for _, _, address in options[:coverage]])
+    return chosen
+
+
+def by_degree(candidates: Sequence[Candidate], coverage: int) -> set[int]:
+    """RFC 3626, section 8.3.1: few relays, so that each node two hops away has ``coverage`` if it can."""
+    direct = {candidate.address for candidate in candidates}
+    reach = {
+        each.address: {target for target in each.reaches if target not in direct}
+        for each in candidates
+        if each.willingness != WILL_NEVER
+    }
+    rank = {each.address: each.willingness for each in candidates}
+    missing: dict[int, int] = {}
+    for targets in reach.values():
+        for target in targets:
+            missing[target] = min(coverage, missing.get(target, 0) + 1)
+    chosen: set[int] = set()
+
+    def choose(address: int) -> None:
+        chosen.add(address)
+        for target in reach[address]:
+            missing[target] = max(0, missing[target] - 1)
+
+    for address in reach:
+        if rank[address] == WILL_ALWAYS:
+            choose(address)
+    while any(missing.values()):
+        best = max(
+            (address for address in reach if address not in chosen),
+            key=lambda a: (
+                any(missing[target] for target in reach[a]),
+                rank[a],
+                sum(missing[target] > 0 for target in reach[a]),
+                len(reach[a]),
+                -a,
+            ),
+        )
+        choose(best)
+    return chosen

@@ -1,0 +1,257 @@
+"""Links, neighbours and what these say about theirs: all that HELLOs tell (RFC 3626, sections 4 and 7).
+
+The two ``…_changes`` grow whenever something must be computed anew that rests on links, or on what
+neighbours list.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from node_agent.olsr import hello, quality, validity, wire
+from node_agent.olsr.hello import Heard
+from node_agent.olsr.quality import BROKEN, Meter, Metric
+
+MAX_LINKS = 1024
+MAX_TWO_HOP = 1024  # per neighbour
+NEVER = 1 << 62
+
+Status = Literal["SYMMETRIC", "ASYMMETRIC", "LOST"]
+
+
+class Link:
+    __slots__ = (
+        "asymmetric_until",
+        "body",
+        "cost",
+        "heard",
+        "interface",
+        "loss_ns",
+        "meter",
+        "neighbour",
+        "neighbour_quality",
+        "previous_status",
+        "quality",
+        "remote",
+        "status",
+        "symmetric_until",
+        "until",
+        "vtime_ns",
+    )
+
+    def __init__(self, interface: int, remote: int, neighbour: "Neighbour", meter: Meter) -> None:
+        self.interface = interface
+        self.remote = remote
+        self.neighbour = neighbour
+        self.meter = meter
+        self.quality = meter.quality  # as told to others
+        self.neighbour_quality = 0
+        self.cost = BROKEN
+        self.status: Status = "LOST"
+        self.previous_status: Status | None = None
+        self.symmetric_until = self.asymmetric_until = self.until = 0
+        self.vtime_ns = 0
+        self.loss_ns = NEVER
+        self.body = b""  # of the HELLO that ``heard`` sums up: most HELLOs say the same as the one before
+        self.heard: Heard | None = None
+
+
+class Neighbour:
+    __slots__ = ("address", "best", "is_mpr", "links", "selector_until", "two_hop", "willingness")
+
+    def __init__(self, address: int) -> None:
+        self.address = address  # main address
+        self.links: list[Link] = []
+        self.best: Link | None = None  # the cheapest symmetric link: None = not a symmetric neighbour
+        self.willingness = 3
+        self.is_mpr = False
+        self.selector_until = 0
+        self.two_hop: dict[int, tuple[int, int]] = {}  # address → cost of the second hop, valid until
+
+
+class Neighbourhood:
+    def __init__(self, own: tuple[int, ...], metric: Metric, hold_ns: int) -> None:
+        self.neighbours: dict[int, Neighbour] = {}
+        self.links: list[dict[int, Link]] = [{} for _ in own]  # by interface, then remote address
+        self.link_changes = 0
+        self.regrouped: list[tuple[Neighbour, int]] = []
+        """Links that became usable or ceased to be: whose, and what it cost before. To be emptied."""
+        self.two_hop_changes = 0
+        self.next_expiry = NEVER
+        self.refused = 0
+        self._own = own
+        self._all_own = frozenset(own)
+        self._metric = metric
+        self._hold_ns = hold_ns
+
+    def each_link(self) -> Iterator[Link]:
+        for by_remote in self.links:
+            yield from by_remote.values()
+
+    def symmetric(self) -> Iterator[tuple[Neighbour, Link]]:
+        """Symmetric neighbours, each with its best link."""
+        for neighbour in self.neighbours.values():
+            if neighbour.best is not None:
+                yield neighbour, neighbour.best
+
+    def hear(self, interface: int, sender: int, packet_seqno: int, message: wire.Message, now: int) -> None:
+        """Take a HELLO. Raises Malformed."""
+        link = self.links[interface].get(sender)
+        if link is not None and link.body == message.body and link.heard is not None:
+            heard = link.heard
+        else:
+            heard = hello.summarise(
+                wire.decode_hello(message), self._own[interface], self._all_own, self._metric
+            )
+        if link is None:
+            if len(self.links[interface]) >= MAX_LINKS:
+                self.refused += 1
+                return
+            link = Link(
+                interface, sender, self._neighbour(message.originator), self._metric.meter(packet_seqno)
+            )
+            link.neighbour.links.append(link)
+            self.links[interface][sender] = link
+        elif link.neighbour.address != message.originator:
+            self._detach(link)
+            link.neighbour = self._neighbour(message.originator)
+            link.neighbour.links.append(link)
+        link.body, link.heard = message.body, heard
+        self._sense(link, heard, message.vtime, now)
+        self._learn(link.neighbour, heard, now, now + link.vtime_ns)
+
+    def note_packet(self, link: Link, seqno: int, now: int) -> None:
+        """A packet came over ``link``; HELLOs that were overdue before it are lost all the same."""
+        if link.loss_ns <= now:
+            self._count_losses(link, now)
+        link.meter.packet(seqno)
+
+    def tick(self, now: int) -> None:
+        """Once a second: qualities are measured, and told if one has changed much."""
+        news = False
+        for link in self.each_link():
+            if link.loss_ns <= now:
+                self._count_losses(link, now)
+            link.meter.tick(link.heard.hello_ns // 1_000_000 if link.heard is not None else 0)
+            news = news or link.meter.is_news(link.quality)
+        if news:
+            self._tell()
+
+    def expire(self, now: int) -> None:
+        self.next_expiry = NEVER
+        for by_remote in self.links:
+            for link in list(by_remote.values()):
+                if link.until <= now:
+                    del by_remote[link.remote]
+                    self._detach(link)
+                else:
+                    self._note_status(link, now)
+                    self._expect(link.until, now)
+        for neighbour in self.neighbours.values():
+            self._expect(neighbour.selector_until, now)
+            dead = [address for address, (_, until) in neighbour.two_hop.items() if until <= now]
+            for address in dead:
+                del neighbour.two_hop[address]
+                self.two_hop_changes += 1
+            for _, until in neighbour.two_hop.values():
+                self._expect(until, now)
+
+    def _count_losses(self, link: Link, now: int) -> None:
+        assert link.heard is not None, "a HELLO says when to expect the next"
+        while link.loss_ns <= now:
+            link.meter.lost()
+            link.loss_ns += link.heard.hello_ns
+
+    def _neighbour(self, address: int) -> Neighbour:
+        if address not in self.neighbours:
+            self.neighbours[address] = Neighbour(address)
+        return self.neighbours[address]
+
+    def _detach(self, link: Link) -> None:
+        neighbour = link.neighbour
+        neighbour.links.remove(link)
+        self._choose_best(neighbour)
+        if not neighbour.links:
+            del self.neighbours[neighbour.address]
+            self.link_changes += 1
+            self.two_hop_changes += 1
+
+    def _sense(self, link: Link, heard: Heard, vtime: int, now: int) -> None:
+        link.vtime_ns = int(validity.seconds(vtime) * 1e9)
+        link.asymmetric_until = now + link.vtime_ns
+        if heard.link == hello.LOST:
+            link.symmetric_until = now
+        elif heard.link is not None:
+            link.symmetric_until = now + link.vtime_ns
+        link.until = max(link.until, link.asymmetric_until)
+        if link.symmetric_until > now:
+            link.until = max(link.until, link.symmetric_until + self._hold_ns)
+        link.loss_ns = now + heard.hello_ns * 3 // 2
+        link.meter.hello()
+        news = link.meter.is_news(link.quality)
+        if heard.link is not None and heard.quality != link.neighbour_quality:
+            news = news or quality.is_relevant(link.neighbour_quality, heard.quality)
+            link.neighbour_quality = heard.quality
+            self._price(link)
+        if news:
+            self._tell()
+        self._note_status(link, now)
+
+    def _learn(self, neighbour: Neighbour, heard: Heard, now: int, until: int) -> None:
+        if heard.selects_us is not None:
+            neighbour.selector_until = until if heard.selects_us else now
+        if neighbour.willingness != heard.willingness:
+            neighbour.willingness = heard.willingness
+            self.two_hop_changes += 1
+        two_hop = neighbour.two_hop
+        for address, cost in heard.listed:
+            known = two_hop.get(address)
+            if known is None:
+                if len(two_hop) >= MAX_TWO_HOP:
+                    self.refused += 1
+                    continue
+                self.two_hop_changes += 1
+            elif known[0] != cost:
+                self.two_hop_changes += 1
+            two_hop[address] = (cost, until)
+        for address in heard.gone:
+            if two_hop.pop(address, None) is not None:
+                self.two_hop_changes += 1
+        self._expect(until, now)
+
+    def _note_status(self, link: Link, now: int) -> None:
+        status: Status = "LOST"
+        if link.symmetric_until > now:
+            status = "SYMMETRIC"
+        elif link.asymmetric_until > now:
+            status = "ASYMMETRIC"
+        if status != link.status:
+            link.previous_status, link.status = link.status, status
+            self._price(link)
+            self._choose_best(link.neighbour)
+        self._expect(link.symmetric_until, now)
+        self._expect(link.asymmetric_until, now)
+
+    def _tell(self) -> None:
+        for link in self.each_link():
+            if link.quality != link.meter.quality:
+                link.quality = link.meter.quality
+                self._price(link)
+
+    def _price(self, link: Link) -> None:
+        cost = BROKEN
+        if link.status == "SYMMETRIC":
+            cost = quality.cost(link.quality, link.neighbour_quality)
+        if cost != link.cost:
+            if (cost < BROKEN) != (link.cost < BROKEN):
+                self.regrouped.append((link.neighbour, link.cost))
+            link.cost = cost
+            self._choose_best(link.neighbour)
+
+    def _choose_best(self, neighbour: Neighbour) -> None:
+        usable = [link for link in neighbour.links if link.status == "SYMMETRIC"]
+        neighbour.best = min(usable, key=lambda link: (link.cost, link.interface, link.remote), default=None)
+        self.link_changes += 1
+
+    def _expect(self, when: int, now: int) -> None:
+        if now < when < self.next_expiry:
+            self.next_expiry = when

@@ -1,0 +1,59 @@
+"""Messages that wait for a ride: TC, MID, HNA and what is forwarded leave in front of the next HELLO.
+
+They wait no longer than the jitter allows; a packet that is full leaves at once.
+"""
+
+from collections.abc import Sequence
+
+from node_agent.olsr import wire
+
+NEVER = 1 << 62
+MAX_READY = 64  # packets: beyond that a flood is cut
+
+
+class Outbox:
+    def __init__(self, mtu: int) -> None:
+        self.room = mtu - 28  # less IP and UDP header
+        self.due_ns = NEVER
+        self._ready: list[list[wire.Message]] = []
+        self._filling: list[wire.Message] = []
+        self._left = self.room - wire.PACKET_HEADER_SIZE
+        self._latest_ns = NEVER
+
+    @property
+    def message_room(self) -> int:
+        """How long a body may be."""
+        return self.room - wire.PACKET_HEADER_SIZE - wire.MESSAGE_HEADER_SIZE
+
+    def put(self, message: wire.Message, latest_ns: int, now: int) -> bool:
+        """Whether there was room for it. It leaves at ``latest_ns`` if nothing goes before."""
+        if len(message.body) > self.message_room or len(self._ready) >= MAX_READY:
+            return False
+        self._append(message)
+        self._latest_ns = min(self._latest_ns, latest_ns)
+        self.due_ns = min(self.due_ns, now if self._ready else latest_ns)
+        return True
+
+    def take(self, hellos: Sequence[wire.Message], now: int) -> list[list[wire.Message]]:
+        """The packets that are due: full ones, those too late to wait, and each HELLO at the end of one."""
+        for hello in hellos:
+            self._append(hello)
+            self._close()
+        if self._latest_ns <= now and self._filling:
+            self._close()
+        ready, self._ready = self._ready, []
+        self.due_ns = self._latest_ns
+        return ready
+
+    def _append(self, message: wire.Message) -> None:
+        size = wire.MESSAGE_HEADER_SIZE + len(message.body)
+        if size > self._left:
+            self._close()
+        self._filling.append(message)
+        self._left -= size
+
+    def _close(self) -> None:
+        self._ready.append(self._filling)
+        self._filling = []
+        self._left = self.room - wire.PACKET_HEADER_SIZE
+        self._latest_ns = NEVER

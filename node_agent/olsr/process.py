@@ -1,0 +1,169 @@
+"""The daemon as a process of its own: real sockets, the kernel's routes, olsrd's query ports.
+
+It ends in order, and takes its routes with it, on SIGTERM and SIGINT.
+"""
+
+import asyncio
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from node_agent import __version__
+from node_agent.olsr.broadcast import OsBroadcast
+from node_agent.olsr.config import OlsrConfig
+from node_agent.olsr.daemon import Interface, Olsr
+from node_agent.olsr.info.jsoninfo import JSONINFO
+from node_agent.olsr.info.netjson import NETJSON
+from node_agent.olsr.info.server import CannotListen, InfoServer
+from node_agent.olsr.info.snapshot import Snapshot
+from node_agent.olsr.info.txtinfo import TXTINFO
+from node_agent.olsr.interfaces import InterfaceError, InterfaceFacts, read_interface
+from node_agent.olsr.service import OlsrService
+from node_agent.olsr.wire import number
+from node_agent.route_table import LoggedRoutes, NoRoutes, RouteTable
+
+try:  # here, and not when it is needed: a fork server's children then share it
+    from node_agent.kernel_routes import KernelRoutes, RoutesRefused
+except ImportError:
+    _CAN_ROUTE = False
+else:
+    _CAN_ROUTE = True
+
+EXIT_CANNOT_START = 1
+EXIT_BAD_CONFIG = 2
+VERSION = f"rove-olsr {__version__}"
+_FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
+
+
+class CannotStart(Exception):
+    """One sentence for the person who started it."""
+
+
+class ProcessConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """The first interface's address is the node's main address. A query port of 0 is not opened."""
+
+    interfaces: tuple[str, ...]
+    olsr: OlsrConfig = OlsrConfig()
+    jsoninfo_port: int = 9090
+    txtinfo_port: int = 2006
+    netjson_port: int = 2005
+    routes: bool = True
+    log: bool = False
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.interfaces:
+            raise ValueError("at least one interface is needed")
+        if len(set(self.interfaces)) < len(self.interfaces):
+            raise ValueError("an interface is named twice")
+
+
+def run(config: str) -> int:
+    """With a configuration file (JSON). The exit status: 0 in order, 1 cannot start, 2 bad configuration."""
+    try:
+        read = msgspec.json.decode(Path(config).read_bytes(), type=ProcessConfig)
+    except (OSError, msgspec.DecodeError) as error:
+        say(f"{config}: {error}")
+        return EXIT_BAD_CONFIG
+    return live(read)
+
+
+def live(config: ProcessConfig) -> int:
+    try:
+        asyncio.run(_live(config))
+    except (CannotStart, InterfaceError, CannotListen) as error:
+        say(str(error))
+        return EXIT_CANNOT_START
+    return 0
+
+
+def say(line: str) -> None:
+    print(f"olsr: {line}", file=sys.stderr, flush=True)
+
+
+async def _live(config: ProcessConfig) -> None:
+    loop = asyncio.get_running_loop()
+    asked = asyncio.Event()
+    for signalled in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signalled, asked.set)
+    facts = [read_interface(name) for name in config.interfaces]
+    interfaces = [Interface(each.name, number(each.address), each.mtu) for each in facts]
+    kernel = _kernel_routes(config) if config.routes else None
+    table: RouteTable = kernel or NoRoutes()
+    service = OlsrService(
+        config.olsr,
+        interfaces,
+        OsBroadcast(facts, say),
+        LoggedRoutes(table, _log_line) if config.log else table,
+        time.monotonic_ns,
+        random.Random(config.seed),
+    )
+    server = InfoServer(lambda: _snapshot(config, service.daemon))
+    try:
+        await service.start()  # fails if another daemon has the port: until then nothing may be touched
+        if kernel is not None:
+            kernel.claim()
+            loop.add_reader(kernel.fileno(), kernel.restore)
+            if not _forwards():
+                say("this machine does not forward for others: sysctl -w net.ipv4.ip_forward=1")
+        for dialect, port in (
+            (JSONINFO, config.jsoninfo_port),
+            (TXTINFO, config.txtinfo_port),
+            (NETJSON, config.netjson_port),
+        ):
+            if port:
+                await server.listen(dialect, port)
+        await asked.wait()
+    finally:
+        server.close()
+        if kernel is not None:
+            loop.remove_reader(kernel.fileno())
+        await service.stop()
+
+
+def _kernel_routes(config: ProcessConfig) -> "KernelRoutes":
+    if not _CAN_ROUTE:
+        raise CannotStart(
+            "routes need pyroute2: pip install 'rove-testbed[agent]', or leave routes alone (--no-routes)"
+        )
+    try:
+        return KernelRoutes(config.interfaces, say)
+    except RoutesRefused as error:
+        raise CannotStart(f"{error}; or leave routes alone (--no-routes)") from None
+
+
+def _snapshot(config: ProcessConfig, daemon: Olsr) -> Snapshot:
+    return Snapshot(
+        view=daemon.view(time.monotonic_ns()),
+        config=config.olsr,
+        interfaces={facts.name: facts for facts in _present(config.interfaces)},
+        counters=daemon.counters.as_dict(),
+        version=VERSION,
+        pid=os.getpid(),
+        system_time_s=int(time.time()),
+    )
+
+
+def _present(names: Iterable[str]) -> Iterator[InterfaceFacts]:
+    for name in names:
+        with suppress(InterfaceError):
+            yield read_interface(name)
+
+
+def _forwards() -> bool:
+    try:
+        return _FORWARDING.read_text().strip() != "0"
+    except OSError:
+        return True  # not to be known here
+
+
+def _log_line(line: str) -> None:
+    print(f"{time.time():.3f} {line}", flush=True)

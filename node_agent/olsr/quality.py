@@ -1,0 +1,196 @@
+"""Link quality: how well a link receives, and what it costs.
+
+``EtxFf`` is olsrd's etx_ff to the digit (packets counted over a window of 32 s, fixed-point ratio),
+``EtxFloat`` its etx_float (exponential mean over HELLOs), ``Unmeasured`` takes every link for perfect.
+Qualities are bytes (255 = all received), costs integers in units of 1/1024: sums and ties are exact.
+"""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple, Protocol
+
+from node_agent.olsr import wire
+
+SCALE = 1024
+BROKEN = 1 << 22
+
+_USEFUL = 25  # a direction that delivers less than a tenth is no link
+_WINDOW = 32
+_FIRST_WINDOW = 4
+_INITIAL_TOTAL = 3  # a new link starts as if three packets a second had been lost
+_LARGEST_GAP = 256  # a larger jump of the packet counter is a restart, not loss
+_AGING, _QUICK_AGING, _QUICK_STEPS = 0.05, 0.25, 12
+
+
+class Meter(Protocol):
+    """Measures one link. ``quality`` is what was measured last, 0..255."""
+
+    quality: int
+
+    def packet(self, seqno: int) -> None: ...
+
+    def hello(self) -> None: ...
+
+    def lost(self) -> None:
+        """A HELLO is overdue."""
+        ...
+
+    def tick(self, hello_ms: int) -> None:
+        """A second has passed; the neighbour says it sends a HELLO every ``hello_ms``."""
+        ...
+
+    def is_news(self, told: int) -> bool:
+        """Whether ``quality`` differs enough from what others were told."""
+        ...
+
+
+class EtxFf:
+    __slots__ = (
+        "_last",
+        "_missed",
+        "_received",
+        "_slot",
+        "_sum_received",
+        "_sum_total",
+        "_total",
+        "_window",
+        "quality",
+    )
+
+    def __init__(self, seqno: int) -> None:
+        """``seqno`` is of the packet that made the link known; like olsrd it does not count that one."""
+        self.quality = 0
+        self._last = seqno
+        self._missed = 0
+        self._received = [0] * _WINDOW
+        self._total = [_INITIAL_TOTAL] * _WINDOW
+        self._window = _FIRST_WINDOW
+        self._slot = 0
+        self._sum_received = 0
+        self._sum_total = _INITIAL_TOTAL * _FIRST_WINDOW
+
+    def packet(self, seqno: int) -> None:
+        gap = (seqno - self._last) & 0xFFFF
+        if gap == 0:
+            return
+        if gap > _LARGEST_GAP:
+            gap = 1
+        self._last = seqno
+        self._missed = 0
+        self._received[self._slot] += 1
+        self._total[self._slot] += gap
+        self._sum_received += 1
+        self._sum_total += gap
+
+    def hello(self) -> None:
+        pass
+
+    def lost(self) -> None:
+        self._missed += 1
+
+    def tick(self, hello_ms: int) -> None:
+        if self._window < _WINDOW:
+            self._sum_received += self._received[self._window]
+            self._sum_total += self._total[self._window]
+            self._window += 1
+        received, total = self._sum_received, self._sum_total
+        if self._missed > 1:
+            received = max(0, received - received * self._missed * hello_ms // 1000 // _WINDOW)
+        # The ratio is cut to ten bits before it is scaled: the captured values show it.
+        self.quality = min(255, received * 1024 // total * 255 >> 10) if total else 0
+        self._slot = slot = (self._slot + 1) % _WINDOW
+        self._sum_received -= self._received[slot]
+        self._sum_total -= self._total[slot]
+        self._received[slot] = self._total[slot] = 0
+
+    def is_news(self, told: int) -> bool:
+        return is_relevant(told, self.quality)
+
+
+class EtxFloat:
+    __slots__ = ("_ratio", "_steps", "quality")
+
+    def __init__(self, seqno: int) -> None:
+        self.quality = 0
+        self._ratio = 0.0
+        self._steps = 0
+
+    def packet(self, seqno: int) -> None:
+        pass
+
+    def hello(self) -> None:
+        self._age(1.0)
+
+    def lost(self) -> None:
+        self._age(0.0)
+
+    def tick(self, hello_ms: int) -> None:
+        pass
+
+    def is_news(self, told: int) -> bool:
+        return told != self.quality
+
+    def _age(self, sample: float) -> None:
+        self._steps += 1
+        weight = _QUICK_AGING if self._steps <= _QUICK_STEPS else _AGING
+        self._ratio += (sample - self._ratio) * weight
+        self.quality = int(self._ratio * 255 + 0.5)
+
+
+class Unmeasured:
+    __slots__ = ("quality",)
+
+    def __init__(self, seqno: int) -> None:
+        self.quality = 255
+
+    def packet(self, seqno: int) -> None:
+        pass
+
+    def hello(self) -> None:
+        pass
+
+    def lost(self) -> None:
+        pass
+
+    def tick(self, hello_ms: int) -> None:
+        pass
+
+    def is_news(self, told: int) -> bool:
+        return told != self.quality
+
+
+class Metric(NamedTuple):
+    """A way to measure links, and how it shows on the wire."""
+
+    meter: Callable[[int], Meter]
+    measured: bool  # messages carry qualities
+    hello_kind: int
+    tc_kind: int
+
+    def pack(self, quality: int, neighbour_quality: int) -> bytes:
+        return bytes((quality, neighbour_quality, 0, 0)) if self.measured else b""
+
+    def unpack(self, packed: bytes) -> tuple[int, int]:
+        return (packed[0], packed[1]) if self.measured else (255, 255)
+
+
+_METRICS = {
+    "etx_ff": Metric(EtxFf, True, wire.LQ_HELLO, wire.LQ_TC),
+    "etx_float": Metric(EtxFloat, True, wire.LQ_HELLO, wire.LQ_TC),
+    "hops": Metric(Unmeasured, False, wire.HELLO, wire.TC),
+}
+
+
+def metric(name: Literal["etx_ff", "etx_float", "hops"]) -> Metric:
+    return _METRICS[name]
+
+
+def cost(quality: int, neighbour_quality: int) -> int:
+    """ETX of a link, in units of 1/1024; BROKEN if one direction hardly delivers."""
+    if quality < _USEFUL or neighbour_quality < _USEFUL:
+        return BROKEN
+    return 255 * 255 * SCALE // (quality * neighbour_quality)
+
+
+def is_relevant(old: int, new: int) -> bool:
+    """Whether a change is worth telling others: more than a tenth, or the link became perfect."""
+    return new != old and (new == 255 or abs(new - old) * 10 > old)

@@ -1,0 +1,139 @@
+"""Runs an OLSR core: packets from and to the air, its clock, and its routes into a table.
+
+The same service runs on the machine's sockets and in virtual time. It sleeps until the core wants to be woken
+or a packet comes; nothing is polled.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+
+from node_agent.olsr.broadcast import Broadcast, BroadcastSocket
+from node_agent.olsr.config import OlsrConfig
+from node_agent.olsr.daemon import Interface, Olsr, Route
+from node_agent.olsr.wire import dotted, number
+from node_agent.route_table import HostRoute, RouteTable
+
+SETTLING_S = 0.05
+"""Packets come in bursts: routes are computed once for all that arrive within this time."""
+SPACING_S = 1.0
+"""And no more often than this while only costs change, like olsrd: nearly every packet changes some."""
+
+_NS = 1_000_000_000
+_EARLY_S = 0.001  # some event loops count whole milliseconds and ring before it is time
+
+
+class OlsrService:
+    def __init__(
+        self,
+        config: OlsrConfig,
+        interfaces: Sequence[Interface],
+        broadcast: Broadcast,
+        routes: RouteTable,
+        now_ns: Callable[[], int],
+        rng: random.Random,
+    ) -> None:
+        self.daemon = Olsr(config, interfaces, rng, now_ns())
+        self._interfaces = tuple(interfaces)
+        self._broadcast = broadcast
+        self._table = routes
+        self._now_ns = now_ns
+        self._sockets: list[BroadcastSocket] = []
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_ns = 0
+        self._looking: asyncio.TimerHandle | None = None
+        self._look_ns = 0
+        self._looked_ns = -_NS
+        self._upheavals = self.daemon.upheavals
+        self._applied = self.daemon.route_changes
+        self._running = False
+
+    async def start(self) -> None:
+        """Raises what the sockets raise; then nothing was started."""
+        try:
+            for index, interface in enumerate(self._interfaces):
+                received = partial(self._received, index)
+                self._sockets.append(await self._broadcast.open(interface.name, received))
+        except BaseException:
+            self._close_sockets()
+            raise
+        self._running = True
+        self._set_alarm()
+
+    async def stop(self) -> None:
+        """Silence the daemon and take its routes back. May be repeated."""
+        self._running = False
+        for timer in (self._alarm, self._looking):
+            if timer is not None:
+                timer.cancel()
+        self._alarm = self._looking = None
+        self._close_sockets()
+        self._table.close()
+
+    def _close_sockets(self) -> None:
+        for each in self._sockets:
+            each.close()
+        self._sockets.clear()
+
+    def _received(self, interface: int, data: bytes, sender: str) -> None:
+        if self._running:
+            self.daemon.receive(data, interface, _number(sender), self._now_ns())
+            self._set_alarm()
+            self._look_later()
+
+    def _wake(self) -> None:
+        self._alarm = None
+        now = self._now_ns()
+        if now >= self.daemon.next_wake_ns():
+            for interface, data in self.daemon.wake(now):
+                self._sockets[interface].send(data)
+            self._look_later()
+            self._set_alarm()
+        else:
+            self._set_alarm(_EARLY_S)
+
+    def _set_alarm(self, at_least_s: float = 0.0) -> None:
+        """An alarm that has become too early may ring: setting it anew each time would cost more."""
+        due = self.daemon.next_wake_ns()
+        if self._alarm is not None:
+            if self._alarm_ns <= due:
+                return
+            self._alarm.cancel()
+        delay = max((due - self._now_ns()) / _NS, at_least_s)
+        self._alarm = asyncio.get_running_loop().call_later(delay, self._wake)
+        self._alarm_ns = due
+
+    def _look_later(self) -> None:
+        now = self._now_ns()
+        due = now + int(SETTLING_S * _NS)
+        if self.daemon.upheavals == self._upheavals:
+            due = max(due, self._looked_ns + int(SPACING_S * _NS))
+        if self._looking is not None:
+            if self._look_ns <= due:
+                return
+            self._looking.cancel()
+        self._looking = asyncio.get_running_loop().call_later((due - now) / _NS, self._look_at_routes)
+        self._look_ns = due
+
+    def _look_at_routes(self) -> None:
+        self._looking = None
+        self._looked_ns = now = self._now_ns()
+        self._upheavals = self.daemon.upheavals
+        hosts = self.daemon.routes(now)
+        if self.daemon.route_changes == self._applied:
+            return
+        self._applied = self.daemon.route_changes
+        routes = {_dotted(address): self._host_route(address, route) for address, route in hosts.items()}
+        for (network, netmask), route in self.daemon.network_routes(now).items():
+            routes[f"{_dotted(network)}/{netmask.bit_count()}"] = self._host_route(None, route)
+        self._table.replace(routes)
+
+    def _host_route(self, destination: int | None, route: Route) -> HostRoute:
+        gateway = None if route.gateway == destination else _dotted(route.gateway)
+        return HostRoute(gateway, self._interfaces[route.interface].name, route.hops)
+
+
+# A network has few addresses, and each is written and read many times a second.
+_dotted = lru_cache(maxsize=4096)(dotted)
+_number = lru_cache(maxsize=4096)(number)

@@ -1,0 +1,174 @@
+"""Takes a daemon's view: what its sets hold at one moment, as frozen values."""
+
+from collections.abc import Iterator, Sequence
+
+from node_agent.olsr.announced import Announced
+from node_agent.olsr.neighbourhood import Link, Neighbourhood
+from node_agent.olsr.outbox import NEVER
+from node_agent.olsr.quality import BROKEN, SCALE
+from node_agent.olsr.routing import Routing
+from node_agent.olsr.speaker import Interface, Speaker
+from node_agent.olsr.topology import Topology
+from node_agent.olsr.view import (
+    EdgeView,
+    HnaView,
+    InterfaceView,
+    LinkView,
+    MidView,
+    NeighbourView,
+    RouteView,
+    TwoHop,
+    View,
+)
+
+
+def take(
+    now: int,
+    started: int,
+    interfaces: Sequence[Interface],
+    neighbourhood: Neighbourhood,
+    topology: Topology,
+    aliases: Announced[int],
+    networks: Announced[tuple[int, int]],
+    routing: Routing,
+    speaker: Speaker,
+) -> View:
+    main = interfaces[0].address
+    hosts, nets = routing.hosts(), routing.nets()
+    return View(
+        taken_ns=now,
+        started_ns=started,
+        main_address=main,
+        ansn=speaker.ansn,
+        links=tuple(_link(link, interfaces[link.interface], now) for link in neighbourhood.each_link()),
+        neighbours=tuple(_neighbours(neighbourhood, now)),
+        topology=tuple(
+            sorted((*_own_edges(main, neighbourhood), *_edges(topology, routing, now)), key=lambda e: e[:2])
+        ),
+        routes=tuple(
+            RouteView(
+                network, prefix, route.gateway, route.hops, route.cost, interfaces[route.interface].name
+            )
+            for network, prefix, route in sorted(
+                [
+                    *((address, 32, route) for address, route in hosts.items()),
+                    *((network, mask.bit_count(), route) for (network, mask), route in nets.items()),
+                ]
+            )
+        ),
+        mid=tuple(
+            MidView(originator, tuple(sorted(known)), _left(max(known.values(), default=now), now))
+            for originator, known in sorted(aliases.each())
+        ),
+        hna=tuple(
+            HnaView(originator, network, mask.bit_count(), _left(until, now))
+            for originator, known in sorted(networks.each())
+            for (network, mask), until in sorted(known.items())
+        ),
+        interfaces=tuple(
+            InterfaceView(
+                name=interface.name,
+                address=interface.address,
+                mtu=voice.outbox.room,
+                packet_seqno=voice.packet_seqno,
+                ttl_index=voice.tcs,
+                next_hello_ms=_left(voice.hello_ns, now),
+                next_tc_ms=_left(voice.tc_ns, now),
+                next_mid_ms=None if voice.mid_ns == NEVER else _left(voice.mid_ns, now),
+                next_hna_ms=None if voice.hna_ns == NEVER else _left(voice.hna_ns, now),
+            )
+            for interface, voice in zip(interfaces, speaker.voices, strict=True)
+        ),
+    )
+
+
+def _link(link: Link, interface: Interface, now: int) -> LinkView:
+    assert link.heard is not None
+    return LinkView(
+        interface=interface.name,
+        local=interface.address,
+        remote=link.remote,
+        neighbour=link.neighbour.address,
+        status=link.status,
+        previous_status=link.previous_status or "UNSPECIFIED",
+        validity_ms=_left(link.until, now),
+        symmetry_ms=_left(link.symmetric_until, now),
+        asymmetry_ms=_left(link.asymmetric_until, now),
+        vtime_ms=link.vtime_ns // 1_000_000,
+        hello_interval_ms=link.heard.hello_ns // 1_000_000,
+        loss_ms=_left(link.loss_ns, now),
+        quality=_fraction(link.quality),
+        neighbour_quality=_fraction(link.neighbour_quality),
+        cost=_metric_cost(link.cost),
+    )
+
+
+def _neighbours(neighbourhood: Neighbourhood, now: int) -> Iterator[NeighbourView]:
+    for neighbour in neighbourhood.neighbours.values():
+        yield NeighbourView(
+            address=neighbour.address,
+            symmetric=neighbour.best is not None,
+            willingness=neighbour.willingness,
+            is_mpr=neighbour.is_mpr,
+            is_mpr_selector=neighbour.selector_until > now,
+            links=len(neighbour.links),
+            two_hop=tuple(
+                TwoHop(address, _metric_cost(cost), _left(until, now))
+                for address, (cost, until) in neighbour.two_hop.items()
+            ),
+        )
+
+
+def _own_edges(main: int, neighbourhood: Neighbourhood) -> Iterator[EdgeView]:
+    for neighbour, link in neighbourhood.symmetric():
+        yield EdgeView(
+            last_hop=main,
+            destination=neighbour.address,
+            quality=_fraction(link.quality),
+            neighbour_quality=_fraction(link.neighbour_quality),
+            cost=_metric_cost(link.cost),
+            path_cost=0.0,
+            path_hops=0,
+            validity_ms=0,
+            ansn=0,
+            edge_ansn=0,
+            seqno=0,
+            message_hops=0,
+            ignored=0,
+            own=True,
+        )
+
+
+def _edges(topology: Topology, routing: Routing, now: int) -> Iterator[EdgeView]:
+    for address, origin in topology.origins.items():
+        path = routing.paths.get(address)
+        for destination, edge in origin.edges.items():
+            yield EdgeView(
+                last_hop=address,
+                destination=destination,
+                quality=_fraction(edge.quality),
+                neighbour_quality=_fraction(edge.neighbour_quality),
+                cost=_metric_cost(edge.cost),
+                path_cost=None if path is None else path.cost / SCALE,
+                path_hops=0 if path is None else path.hops,
+                validity_ms=_left(origin.until, now),
+                ansn=origin.ansn,
+                edge_ansn=edge.ansn,
+                seqno=origin.seqno,
+                message_hops=origin.hops,
+                ignored=origin.ignored,
+                own=False,
+            )
+
+
+def _left(until: int, now: int) -> int:
+    return max(0, until - now) // 1_000_000
+
+
+def _fraction(byte: int) -> float:
+    """As olsrd says it: cut to ten bits."""
+    return byte * 1024 // 255 / 1024
+
+
+def _metric_cost(cost: int) -> float | None:
+    return None if cost >= BROKEN else cost / SCALE

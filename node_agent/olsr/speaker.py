@@ -1,0 +1,244 @@
+"""What a node says: when, in which order, and how packed (RFC 3626, sections 3.4, 5, 6.2, 9.1, 12.1).
+
+HELLOs have their beat on each interface; TC, MID and HNA wait for one and so do forwarded messages.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from ipaddress import IPv4Network
+from typing import NamedTuple
+
+from node_agent.olsr import hello, mpr, topology, validity, wire
+from node_agent.olsr.config import OlsrConfig
+from node_agent.olsr.counters import Counters
+from node_agent.olsr.neighbourhood import Link, Neighbour, Neighbourhood
+from node_agent.olsr.outbox import NEVER, Outbox
+from node_agent.olsr.quality import BROKEN, Metric
+from node_agent.olsr.routing import Routing
+
+_FAR = 255
+_FISHEYE = (2, 8, 2, 16, 2, 8, 2, _FAR)
+_HURRIED = 0.25  # of an interval: what news waits at most, and the least between two TCs
+_FAR_FIRST = 32  # TCs of an interface that go everywhere before the cycle begins
+_LINK_TYPES = {"SYMMETRIC": hello.SYMMETRIC, "ASYMMETRIC": hello.ASYMMETRIC, "LOST": hello.LOST}
+
+
+class Interface(NamedTuple):
+    name: str
+    address: int  # the first interface's is the node's main address
+    mtu: int = 1500
+
+
+class Outgoing(NamedTuple):
+    interface: int  # index
+    data: bytes  # to be broadcast
+
+
+class Voice:
+    """One interface's beat."""
+
+    def __init__(self, mtu: int, packet_seqno: int) -> None:
+        self.outbox = Outbox(mtu)
+        self.packet_seqno = packet_seqno
+        self.tcs = 0
+        self.last_tc_ns = 0
+        self.has_news = False  # for the next TC
+        self.hello_ns = self.tc_ns = self.mid_ns = self.hna_ns = NEVER
+
+
+class Speaker:
+    def __init__(
+        self,
+        config: OlsrConfig,
+        interfaces: Sequence[Interface],
+        metric: Metric,
+        neighbourhood: Neighbourhood,
+        routing: Routing,
+        counters: Counters,
+        rng: random.Random,
+        now: int,
+    ) -> None:
+        self.ansn = rng.randrange(0x10000)
+        self._config = config
+        self._addresses = [interface.address for interface in interfaces]
+        self._metric = metric
+        self._neighbourhood = neighbourhood
+        self._routing = routing
+        self._counters = counters
+        self._rng = rng
+        self._seqno = rng.randrange(0x10000)
+        self._max_jitter = min(config.hello_interval, config.tc_interval)
+        networks = [IPv4Network(text) for text in config.hna]
+        self._hna = tuple((int(each.network_address), int(each.netmask)) for each in networks)
+        self._advertised: list[wire.Neighbour] = []
+        self._empty_until = 0
+        self._relays_seen: tuple[int, ...] = ()
+        self.voices = [Voice(interface.mtu, rng.randrange(0x10000)) for interface in interfaces]
+        for voice in self.voices:
+            voice.hello_ns = now + self._random_ns(config.hello_interval)
+            voice.tc_ns = now + self._random_ns(config.tc_interval)
+            if len(interfaces) > 1:
+                voice.mid_ns = now + self._random_ns(config.mid_interval)
+            if self._hna:
+                voice.hna_ns = now + self._random_ns(config.hna_interval)
+
+    def next_ns(self) -> int:
+        return min(
+            [
+                min(voice.hello_ns, voice.tc_ns, voice.mid_ns, voice.hna_ns, voice.outbox.due_ns)
+                for voice in self.voices
+            ]
+        )
+
+    def forward(self, message: wire.Message, now: int, *, news: bool) -> None:
+        """``news``: it changes routes, and does not wait for a ride."""
+        kind, vtime, originator, ttl, hops, seqno, body = message
+        passed_on = wire.Message(kind, vtime, originator, ttl - 1, hops + 1, seqno, body)
+        for voice in self.voices:
+            self._put(voice, passed_on, now, news=news)
+
+    def hurry(self, now: int) -> None:
+        """A link has come or gone that matters: do not wait for the next TC (RFC 3626, section 9.3)."""
+        spacing = int(_HURRIED * self._config.tc_interval * 1e9)
+        for voice in self.voices:
+            voice.tc_ns = min(voice.tc_ns, max(now, voice.last_tc_ns + spacing))
+            voice.has_news = True
+
+    def speak(self, now: int) -> list[Outgoing]:
+        """Whatever is due."""
+        config = self._config
+        packets: list[Outgoing] = []
+        for index, voice in enumerate(self.voices):
+            if voice.tc_ns <= now:
+                voice.tc_ns = self._again(config.tc_interval, now)
+                self._say_tc(voice, now)
+            if voice.mid_ns <= now:
+                voice.mid_ns = self._again(config.mid_interval, now)
+                body = wire.encode_mid(wire.Mid(tuple(self._addresses[1:])))
+                self._put(voice, self._message(wire.MID, config.mid_validity, _FAR, body), now)
+            if voice.hna_ns <= now:
+                voice.hna_ns = self._again(config.hna_interval, now)
+                body = wire.encode_hna(wire.Hna(self._hna))
+                self._put(voice, self._message(wire.HNA, config.hna_validity, _FAR, body), now)
+            if voice.hello_ns <= now:
+                voice.hello_ns = self._again(config.hello_interval, now)
+                packets.extend(self._send(index, self._hellos(index), now))
+            elif voice.outbox.due_ns <= now:
+                packets.extend(self._send(index, [], now))
+        return packets
+
+    def _send(self, index: int, hellos: Sequence[wire.Message], now: int) -> Iterator[Outgoing]:
+        voice = self.voices[index]
+        for messages in voice.outbox.take(hellos, now):
+            voice.packet_seqno = (voice.packet_seqno + 1) & 0xFFFF
+            self._counters.send(messages, self._addresses[0])
+            yield Outgoing(index, wire.encode_packet(voice.packet_seqno, messages))
+
+    def _put(self, voice: Voice, message: wire.Message, now: int, *, news: bool = False) -> None:
+        latest = now + int(self._max_jitter * 1e9)
+        if news:
+            latest = now + self._random_ns(_HURRIED * self._max_jitter)
+        elif voice.hello_ns > latest:  # no ride in time: HELLOs are rarer than TCs
+            latest = now + self._random_ns(self._max_jitter)
+        if not voice.outbox.put(message, latest, now):
+            self._counters.dropped += 1
+
+    def _hellos(self, index: int) -> list[wire.Message]:
+        self._choose_relays()
+        config = self._config
+        bodies = hello.compose(
+            self._mentions(index),
+            config.hello_interval,
+            config.willingness,
+            self._metric.hello_kind,
+            self.voices[index].outbox.message_room,
+        )
+        kind = self._metric.hello_kind
+        return [self._message(kind, config.hello_validity, 1, body) for body in bodies]
+
+    def _mentions(self, index: int) -> Iterator[hello.Mention]:
+        for link in self._neighbourhood.links[index].values():
+            yield self._mention(_LINK_TYPES[link.status], link.neighbour, link.remote, link)
+        if len(self.voices) > 1:
+            for neighbour, link in self._neighbourhood.symmetric():
+                if all(each.interface != index for each in neighbour.links):
+                    yield self._mention(hello.UNSPECIFIED, neighbour, neighbour.address, link)
+
+    def _mention(self, link_type: int, neighbour: Neighbour, address: int, link: Link) -> hello.Mention:
+        kind = hello.NOT_NEIGHBOUR
+        if neighbour.best is not None:
+            kind = hello.MPR_NEIGHBOUR if neighbour.is_mpr else hello.SYMMETRIC_NEIGHBOUR
+        packed = self._metric.pack(link.quality, link.neighbour_quality)
+        return hello.Mention(link_type, kind, address, packed)
+
+    def _choose_relays(self) -> None:
+        neighbourhood = self._neighbourhood
+        mains = self._routing.mains()
+        seen = (neighbourhood.link_changes, neighbourhood.two_hop_changes, self._routing.alias_changes)
+        if seen == self._relays_seen:
+            return
+        self._relays_seen = seen
+        candidates = []
+        for neighbour, link in neighbourhood.symmetric():
+            reaches: dict[int, int] = {}
+            for address, (cost, _) in neighbour.two_hop.items():
+                main = mains.get(address, address)
+                reaches[main] = min(cost, reaches.get(main, cost))
+            candidates.append(mpr.Candidate(neighbour.address, neighbour.willingness, link.cost, reaches))
+        select = mpr.by_cost if self._metric.measured else mpr.by_degree
+        relays = select(candidates, self._config.mpr_coverage)
+        for neighbour in neighbourhood.neighbours.values():
+            neighbour.is_mpr = neighbour.address in relays
+
+    def _say_tc(self, voice: Voice, now: int) -> None:
+        advertised = self._worth_advertising(now)
+        news, voice.has_news = voice.has_news, False
+        if advertised != self._advertised:
+            self.ansn = (self.ansn + 1) & 0xFFFF
+            if not advertised:
+                # Others must learn that the edges are gone; a node that never had any keeps quiet.
+                self._empty_until = now + int(3e9 * self._config.tc_validity)
+            self._advertised = advertised
+        if not advertised and now >= self._empty_until:
+            return
+        ttl = _FAR
+        if self._config.fisheye and not news and voice.tcs >= _FAR_FIRST:
+            ttl = _FISHEYE[(voice.tcs - _FAR_FIRST) % len(_FISHEYE)]
+        voice.tcs += 1
+        voice.last_tc_ns = now
+        kind = self._metric.tc_kind
+        for tc in split_tc(self.ansn, advertised, voice.outbox.message_room, self._metric.measured):
+            body = wire.encode_tc(tc, kind)
+            self._put(voice, self._message(kind, self._config.tc_validity, ttl, body), now, news=news)
+
+    def _worth_advertising(self, now: int) -> list[wire.Neighbour]:
+        redundancy = self._config.tc_redundancy
+        return sorted(
+            wire.Neighbour(neighbour.address, self._metric.pack(link.quality, link.neighbour_quality))
+            for neighbour, link in self._neighbourhood.symmetric()
+            if link.cost < BROKEN
+            and (redundancy == 2 or neighbour.selector_until > now or (redundancy == 1 and neighbour.is_mpr))
+        )
+
+    def _message(self, kind: int, valid_for: float, ttl: int, body: bytes) -> wire.Message:
+        self._seqno = (self._seqno + 1) & 0xFFFF
+        vtime = validity.encode(valid_for)
+        return wire.Message(kind, vtime, self._addresses[0], ttl, 0, self._seqno, body)
+
+    def _again(self, interval: float, now: int) -> int:
+        return now + int(interval * (1 - self._config.jitter * self._rng.random()) * 1e9)
+
+    def _random_ns(self, seconds: float) -> int:
+        return int(self._rng.random() * seconds * 1e9)
+
+
+def split_tc(ansn: int, advertised: list[wire.Neighbour], room: int, measured: bool) -> Iterator[wire.Tc]:
+    fitting = (room - 4) // (8 if measured else 4)
+    for start in range(0, max(1, len(advertised)), fitting):
+        part = advertised[start : start + fitting]
+        lower = upper = topology.WHOLE if measured else 0
+        if measured and start:
+            lower = topology.border(advertised[start - 1].address, part[0].address)
+        if measured and start + fitting < len(advertised):
+            upper = topology.border(part[-1].address, advertised[start + fitting].address)
+        yield wire.Tc(ansn, lower, upper, tuple(part))

@@ -1,0 +1,185 @@
+"""The topology set: the edges that TCs tell of (RFC 3626, section 9, with olsrd's link qualities).
+
+An originator's TC is fresh if its sequence number and ANSN are a little ahead of what is known. Others are
+strays; several strays in a row, each ahead of the one before, show that the originator has restarted.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from node_agent.olsr import quality, validity, wire
+from node_agent.olsr.quality import BROKEN, Metric
+
+MAX_ORIGINATORS = 2048
+MAX_EDGES = 65536
+WHOLE = 0xFF  # a border: nothing comes before, or after
+
+_SEQNO_WINDOW = 1024
+_ANSN_WINDOW = 256
+_STRAYS = 2  # in a row that show a restart
+_LATE_STRAYS = 4  # the same where messages that overtook each other look alike
+
+
+class Told(NamedTuple):
+    """What one TC says."""
+
+    ansn: int
+    whole: bool  # it names all edges of its originator
+    low: int  # it speaks for the addresses from here …
+    high: int  # … up to, not including, here; for none: what is known of an older ANSN is void
+    edges: Mapping[int, "Edge"]
+    costs: Mapping[int, int]  # of the edges that are not broken
+
+
+class Edge(NamedTuple):
+    quality: int
+    neighbour_quality: int
+    cost: int
+    ansn: int
+
+
+class Origin:
+    """What is known of one originator's neighbours."""
+
+    __slots__ = ("ansn", "body", "costs", "edges", "hops", "ignored", "seqno", "stray", "strays", "until")
+
+    def __init__(self, message: wire.Message, ansn: int) -> None:
+        self.ansn = ansn
+        self.seqno = (message.seqno - 1) & 0xFFFF
+        self.until = 0
+        self.hops = 0
+        self.body = b""
+        self.edges: Mapping[int, Edge] = {}
+        self.costs: Mapping[int, int] = {}  # of the edges that are not broken
+        self.stray = self.strays = self.ignored = 0
+
+    def admits(self, seqno: int, ansn: int) -> bool:
+        """Whether a TC is to be believed."""
+        ahead = (seqno - self.seqno) & 0xFFFF
+        grown = (ansn - self.ansn) & 0xFFFF
+        late = ahead == 0 or ahead >= 0x10000 - _SEQNO_WINDOW
+        if (0 < ahead <= _SEQNO_WINDOW and grown <= _ANSN_WINDOW) or (late and grown == 0):
+            self.strays = self.ignored = 0
+            if not late:
+                self.seqno = seqno
+            self.ansn = ansn
+            return True
+        follows = self.strays and 0 < (seqno - self.stray) & 0xFFFF <= _SEQNO_WINDOW
+        self.strays = self.strays + 1 if follows else 1
+        self.stray = seqno
+        if self.strays < (_LATE_STRAYS if late else _STRAYS):
+            self.ignored += 1
+            return False
+        self.seqno, self.ansn = seqno, ansn
+        self.strays = self.ignored = 0
+        return True
+
+
+class Topology:
+    def __init__(self, metric: Metric) -> None:
+        self.origins: dict[int, Origin] = {}
+        self.changes = 0
+        self.next_expiry = 1 << 62
+        self.refused = 0
+        self.regrouped: list[tuple[Mapping[int, int], Mapping[int, int]]] = []
+        """Where edges came or went: an originator's costs before and after. To be emptied."""
+        self._metric = metric
+        self._edges = 0
+
+    def hear(self, message: wire.Message, now: int) -> None:
+        """Take a TC. Raises Malformed."""
+        origin = self.origins.get(message.originator)
+        if origin is not None and origin.body == message.body:
+            # The ANSN opens the body: the same body is the same generation of the same edges.
+            if origin.admits(message.seqno, origin.ansn):
+                self._renew(origin, message, now)
+            return
+        told = _read(message.kind, message.body, self._metric)
+        if origin is None:
+            if len(self.origins) >= MAX_ORIGINATORS:
+                self.refused += 1
+                return
+            origin = self.origins[message.originator] = Origin(message, told.ansn)
+            self.changes += 1
+        if origin.admits(message.seqno, told.ansn):
+            origin.body = message.body
+            self._replace(origin, told)
+            self._renew(origin, message, now)
+
+    def expire(self, now: int) -> None:
+        for address in [key for key, origin in self.origins.items() if origin.until <= now]:
+            self._edges -= len(self.origins.pop(address).edges)
+            self.changes += 1
+        self.next_expiry = min((origin.until for origin in self.origins.values()), default=1 << 62)
+
+    def _renew(self, origin: Origin, message: wire.Message, now: int) -> None:
+        origin.until = now + int(validity.seconds(message.vtime) * 1e9)
+        origin.hops = message.hops
+        if origin.until < self.next_expiry:
+            self.next_expiry = origin.until
+
+    def _replace(self, origin: Origin, told: Told) -> None:
+        edges, costs = told.edges, told.costs
+        if not told.whole:
+            kept = {a: edge for a, edge in origin.edges.items() if not _is_void(a, edge, told)}
+            edges = kept | dict(edges)
+            costs = {a: edge.cost for a, edge in edges.items() if edge.cost < BROKEN}
+        grown = self._edges - len(origin.edges) + len(edges)
+        if grown > MAX_EDGES:
+            self.refused += 1
+            origin.body = b""
+            return
+        self._edges = grown
+        origin.edges = edges
+        if costs != origin.costs:
+            if costs.keys() != origin.costs.keys():
+                self.regrouped.append((origin.costs, costs))
+            origin.costs = costs
+            self.changes += 1
+
+
+@lru_cache(maxsize=512)
+def _read(kind: int, body: bytes, metric: Metric) -> Told:
+    """Raises Malformed. In virtual time all nodes that a TC reaches are in this process."""
+    tc = wire.decode_tc(wire.Message(kind, 0, 0, 0, 0, 0, body))
+    edges: dict[int, Edge] = {}
+    for address, packed in tc.neighbours:
+        measured = metric.unpack(packed)
+        edges[address] = Edge(*measured, quality.cost(*measured), tc.ansn)
+    costs = {address: edge.cost for address, edge in edges.items() if edge.cost < BROKEN}
+    low, high = span(tc)
+    whole = (tc.lower_border, tc.upper_border) == (WHOLE, WHOLE)
+    return Told(tc.ansn, whole, low, high, edges, costs)
+
+
+def _is_void(address: int, edge: Edge, told: Told) -> bool:
+    if told.low == told.high:
+        return edge.ansn != told.ansn
+    return told.low <= address < told.high
+
+
+def span(tc: wire.Tc) -> tuple[int, int]:
+    """The addresses a part of a TC speaks for: from the first up to, not including, the second.
+
+    A TC without borders is RFC 3626's and speaks for none.
+    """
+    if not tc.lower_border and not tc.upper_border:
+        return 0, 0
+    low, high = 0, 1 << 32
+    if tc.neighbours:
+        if 0 < tc.lower_border <= 32:
+            low = _cut(tc.neighbours[0].address, tc.lower_border)
+        if 0 < tc.upper_border <= 32:
+            high = _cut(tc.neighbours[-1].address, tc.upper_border)
+    return low, high
+
+
+def border(last: int, first: int) -> int:
+    """What tells two parts of a TC apart: 1 + the highest bit in which their adjoining addresses differ."""
+    return (last ^ first).bit_length()
+
+
+def _cut(address: int, code: int) -> int:
+    bit = code - 1
+    return (address >> bit | 1) << bit

@@ -1,0 +1,23 @@
+"""Times in one byte (RFC 3626, section 18.3): five significant bits and an exponent, in units of 1/256 s.
+
+The encoder truncates as olsrd's does, so that 300 s go out as 288 s.
+"""
+
+_SHORTEST = 0x10  # what olsrd sends for anything below 125 ms
+_LONGEST = 0xFF
+
+_SECONDS = tuple(((16 + (code >> 4)) << (code & 0x0F)) / 256 for code in range(256))
+
+
+def encode(seconds: float) -> int:
+    if seconds < 0.125:
+        return _SHORTEST
+    if seconds >= _SECONDS[_LONGEST]:
+        return _LONGEST
+    units = int(seconds * 256)
+    exponent = units.bit_length() - 5
+    return ((units >> exponent) - 16) << 4 | exponent
+
+
+def seconds(code: int) -> float:
+    return _SECONDS[code]
