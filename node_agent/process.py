@@ -7,21 +7,23 @@ its owner is gone.
 import asyncio
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from node_agent.agent import Agent, AgentConfig, BadConfig
+from node_agent.agent import Agent, AgentConfig, BadConfig, check
 from node_agent.control import ControlledAgent
 from node_agent.control_lines import encode, open_standard_streams, serve
 from node_agent.linkstate.base import LinkState
+from node_agent.linkstate.registry import Downstream, LinkStateConfig, open_link_state, problems
 from node_agent.linkstate.told import ToldLinkState
 from node_agent.os_port import OsPort
+from node_agent.overhead import AskedOverhead, OverheadConfig
+from node_agent.ports import PortError
 from node_agent.telemetry.segment_log import LogError, SegmentLog
 
-LINK_STATES: dict[str, Callable[[], LinkState]] = {"told": ToldLinkState}
 EXIT_FAILED = 1
 EXIT_BAD_CONFIG = 2
 _LAST_WORDS_S = 2.0
@@ -36,7 +38,8 @@ class ProcessConfig(Struct, frozen=True):
     agent: AgentConfig
     host: str
     segments: str
-    link_state: str = "told"
+    link_state: LinkStateConfig = LinkStateConfig()
+    overhead: OverheadConfig | None = None
     seed: int | None = None
 
 
@@ -44,20 +47,40 @@ def run(config: str) -> int:
     """The exit status: 0 if the agent stopped in order, 1 if it failed, 2 if it cannot run like this."""
     try:
         read = msgspec.json.decode(Path(config).read_bytes(), type=ProcessConfig)
-        if read.link_state not in LINK_STATES:
-            raise BadConfig(f"there is no link state {read.link_state!r}: {', '.join(LINK_STATES)}")
+        if wrong := problems(read.link_state):
+            raise BadConfig("; ".join(wrong))
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(_live(read))
-    except (OSError, msgspec.DecodeError, BadConfig, LogError) as error:
+    except (OSError, msgspec.DecodeError, BadConfig, LogError, PortError) as error:
         print(f"{config}: {error}", file=sys.stderr)
         return EXIT_BAD_CONFIG
 
 
 async def _live(config: ProcessConfig) -> int:
     port = OsPort(config.host, config.seed)
-    link_state = LINK_STATES[config.link_state]()
+    check(config.agent)
+    names = {address.host: node for node, address in config.agent.addresses.items()}
+    async with open_link_state(config.link_state, port, names, downstream_of(config.agent)) as link_state:
+        return await _live_with(config, port, link_state)
+
+
+def downstream_of(config: AgentConfig) -> Downstream:
+    """Where the replicas are whose costs matter to this node's."""
+    query, plan = config.plan.query, config.plan
+    direct = {name for own in plan.on(config.node) for name in query.downstream(own.operator)}
+    below = query.reachable_from(direct)
+
+    def hosts(operators: Set[str]) -> tuple[str, ...]:
+        nodes = dict.fromkeys(replica.node for replica in plan.replicas if replica.operator in operators)
+        return tuple(config.addresses[node].host for node in nodes if node != config.node)
+
+    return Downstream(hosts(direct), hosts(below))
+
+
+async def _live_with(config: ProcessConfig, port: OsPort, link_state: LinkState) -> int:
     log = SegmentLog(Path(config.segments), config.agent.run, config.agent.node, port.now_ns)
-    agent = Agent(config.agent, port, link_state, log)
+    overhead = AskedOverhead(config.overhead) if config.overhead is not None else None
+    agent = Agent(config.agent, port, link_state, log, overhead)
     told = link_state if isinstance(link_state, ToldLinkState) else None
     controlled = ControlledAgent(agent, port, told)
     signalled = asyncio.Event()

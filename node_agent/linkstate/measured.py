@@ -1,0 +1,97 @@
+"""A reader as a link state: node names for addresses, the metric asked for, and the last good graph kept.
+
+While reads fail the last graph is given out as it was; ``taken_ns`` tells its age. After ``keep`` seconds it
+says nothing about a mobile network any more, and the failure is raised instead.
+"""
+
+from collections.abc import Callable, Mapping
+from math import log
+
+from node_agent.linkstate.reader import Edge, Garbage, LinkStateError, NotOffered, Reader, Reading
+from node_agent.model.cost_graph import CostGraph
+
+METRICS: Mapping[str, Callable[[Edge], float | None]] = {
+    "hops": lambda edge: edge.hops,
+    "latency": lambda edge: edge.latency,
+    # Not below 0, which −log(1.0) is as a float.
+    "log_delivery": lambda edge: max(0.0, -log(edge.delivery)) if edge.delivery else None,
+}
+"""What can be had from an edge besides the source's own metric: all of them add up along a path."""
+
+Costs = dict[str, dict[str, float]]
+
+
+class MeasuredLinkState:
+    """``names`` leads from addresses to nodes; who has no name is called by its address."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        names: Mapping[str, str],
+        now_ns: Callable[[], int],
+        metric: str | None = None,
+        keep: float = 10.0,
+    ) -> None:
+        self.failure: LinkStateError | None = None
+        self._reader = reader
+        self._names = names
+        self._now_ns = now_ns
+        self._metric = metric
+        self._keep_ns = round(keep * 1e9)
+        self._last: CostGraph | None = None
+
+    async def cost_graph(self) -> CostGraph:
+        """``failure`` says why it is an old one, if it is."""
+        try:
+            reading = await self._reader.read()
+            self._last = graph_of(reading, self._names, self._metric, self._now_ns())
+        except LinkStateError as error:
+            self.failure = error
+            if self._last is None or self._now_ns() - self._last.taken_ns > self._keep_ns:
+                raise
+            return self._last
+        self.failure = None
+        return self._last
+
+
+def graph_of(reading: Reading, names: Mapping[str, str], metric: str | None, now_ns: int) -> CostGraph:
+    """In the source's own metric unless another is asked for. Raises NotOffered if it cannot be had."""
+    by_main = {main: names[alias] for alias, main in reading.aliases.items() if alias in names}
+
+    def name(address: str) -> str:
+        main = reading.aliases.get(address, address)
+        return names.get(main) or by_main.get(main, main)
+
+    metric = metric or reading.metric
+    cost_of = (lambda edge: edge.cost) if metric == reading.metric else METRICS.get(metric)
+    if cost_of is None:
+        raise NotOffered(f"{reading.source} tells {reading.metric}, not {metric}")
+    costs: Costs = {}
+    for sender, row in reading.edges.items():
+        told = costs.setdefault(name(sender), {})
+        for receiver, edge in row.items():
+            costs.setdefault(name(receiver), {})
+            cost = cost_of(edge)
+            if cost is not None:
+                told[name(receiver)] = _checked(cost, reading.source)
+    if any(reading.edges.values()) and not any(costs.values()):
+        raise NotOffered(f"{reading.source} does not tell {metric}")
+    return CostGraph(_mirrored(costs) if reading.own_only else costs, metric, reading.source, now_ns)
+
+
+def _checked(cost: float, source: str) -> float:
+    if not 0 <= cost < float("inf"):  # also false for NaN
+        raise Garbage(f"{source} tells the impossible cost {cost}")
+    return float(cost)
+
+
+def _mirrored(costs: Costs) -> Costs:
+    """Links taken to cost the same both ways, where nothing is known but this node's own costs.
+
+    What lies behind a replica is then bounded by way of this node, and the nearest replica is chosen.
+    """
+    both = {node: dict(row) for node, row in costs.items()}
+    for sender, row in costs.items():
+        for receiver, cost in row.items():
+            both[receiver].setdefault(sender, cost)
+    return both

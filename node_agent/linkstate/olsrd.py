@@ -1,0 +1,70 @@
+"""What olsrd's tables mean, whichever of its plug-ins has told them.
+
+Costs are ETX. A broken link is told as 2²² and a broken route as 2³²−1, in text as INFINITE. Without link
+quality (LinkQualityLevel 0) every cost in the topology is 0: then the links that are told exist, and each
+costs one hop.
+"""
+
+from collections.abc import Container, Mapping, Sequence
+from typing import NamedTuple
+
+from node_agent.linkstate.reader import Edge, Edges, Reading, ipv4
+
+BROKEN = 2.0**22
+
+
+class Link(NamedTuple):
+    """A directed link by any addresses of its two ends. ``delivery`` None: follows from the cost."""
+
+    sender: str
+    receiver: str
+    cost: float
+    delivery: float | None = None
+
+
+class Tables(NamedTuple):
+    """``own``: the addresses of the daemon's interfaces, where it tells them.
+
+    ``hop_count``: the daemon is known not to measure link quality.
+    """
+
+    links: Sequence[Link]
+    aliases: Mapping[str, str] = {}
+    own: Sequence[str] = ()
+    hop_count: bool = False
+
+
+def reading(tables: Tables, source: str) -> Reading:
+    """Where a link is told twice the later one counts: own links come first, their peers' word last."""
+    ends = dict.fromkeys(end for link in tables.links for end in (link.sender, link.receiver))
+    aliases = _all_aliases(tables, ends)
+    mains = {end: ipv4(aliases.get(end, end)) for end in ends}
+    usable = [link.cost for link in tables.links if link.cost < BROKEN]
+    hop_count = tables.hop_count or (bool(usable) and not any(usable))
+    edges: Edges = {}
+    for link in tables.links:
+        sender, receiver = mains[link.sender], mains[link.receiver]
+        edge = Edge(1.0) if hop_count else _edge(link)
+        if sender == receiver:
+            continue
+        row = edges.setdefault(sender, {})
+        edges.setdefault(receiver, {})
+        if edge is None:
+            row.pop(receiver, None)
+        else:
+            row[receiver] = edge
+    return Reading(edges, "hops" if hop_count else "etx", source, aliases)
+
+
+def _edge(link: Link) -> Edge | None:
+    if link.delivery == 0 or not 0 < link.cost < BROKEN:
+        return None
+    return Edge(link.cost, min(1.0, 1 / link.cost) if link.delivery is None else min(1.0, link.delivery))
+
+
+def _all_aliases(tables: Tables, ends: Container[str]) -> dict[str, str]:
+    """Those that MID messages tell, and our own: a daemon sends itself no MID."""
+    aliases = {ipv4(alias): ipv4(main) for alias, main in tables.aliases.items()}
+    own = [ipv4(address) for address in tables.own]
+    main = next((address for address in own if address in ends), own[0] if own else "")
+    return aliases | {address: main for address in own if address != main}

@@ -1,0 +1,108 @@
+"""OONF's olsrd2 (OLSRv2), asked for its neighbours and edges over telnet (port 2009) or HTTP (port 1980).
+
+Its metric is the airtime of a packet in one direction. Without known bit rates only ratios mean something, so
+costs are in units of what a perfect link has by default: 1.45 is a link on which a packet takes 1.45 times as
+long. Every node appears once by IPv4 and once by IPv6; the latter is ignored.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from msgspec import Struct
+
+from node_agent.linkstate.ask import ask, get, in_turn
+from node_agent.linkstate.olsrd_jsoninfo import decode
+from node_agent.linkstate.reader import Edge, Edges, Garbage, Reading, is_ipv4, number
+
+SOURCE = "oonf"
+TELNET_PORT = 2009
+HTTP_PORT = 1980
+PERFECT_RAW = 2105088
+_MAX_RAW = 16776960
+"""The largest metric of RFC 7181; what is above stands for none."""
+_DOMAIN = "0"
+
+
+class Originator(Struct):
+    originator: str
+
+
+class Originators(Struct):
+    originator: list[Originator]
+
+
+class Neighbor(Struct):
+    """The daemon writes some of its numbers and all its booleans as strings."""
+
+    neighbor_originator: str
+    neighbor_symmetric: str
+    domain: int | str
+    domain_metric_out_raw: int | str
+
+
+class Neighbors(Struct):
+    neighbor: list[Neighbor]
+
+
+class TopologyEdge(Struct):
+    node: str
+    edge: str
+    domain: int | str
+    domain_metric_out_raw: int | str
+
+
+class TopologyEdges(Struct):
+    edge: list[TopologyEdge]
+
+
+Question = Callable[[str, int, str], Awaitable[bytes]]
+
+
+async def by_telnet(host: str, port: int, command: str) -> bytes:
+    return await ask(host, port, f"/{command}\n".encode())
+
+
+async def by_http(host: str, port: int, command: str) -> bytes:
+    return await get(host, port, f"/telnet/{command.replace(' ', '%20')}")
+
+
+class OonfReader:
+    def __init__(
+        self, host: str = "127.0.0.1", port: int = TELNET_PORT, question: Question = by_telnet
+    ) -> None:
+        self._host = host
+        self._port = port
+        self._question = question
+
+    async def read(self) -> Reading:
+        originators, neighbours, edges = await in_turn(
+            self._get("olsrv2info json originator"),
+            self._get("nhdpinfo json neighbor"),
+            self._get("olsrv2info json edge"),
+        )
+        return parse(originators, neighbours, edges)
+
+    async def _get(self, command: str) -> bytes:
+        return await self._question(self._host, self._port, command)
+
+
+def parse(originators: bytes, neighbours: bytes, edges: bytes) -> Reading:
+    own = [o.originator for o in decode(originators, Originators).originator if is_ipv4(o.originator)]
+    if not own:
+        raise Garbage("the daemon has no IPv4 originator")
+    result: Edges = {own[0]: {}}
+    for n in decode(neighbours, Neighbors).neighbor:
+        if n.neighbor_symmetric == "true":
+            _add(result, own[0], n.neighbor_originator, n.domain, n.domain_metric_out_raw)
+    for e in decode(edges, TopologyEdges).edge:
+        if e.node != own[0]:  # what it measures itself is fresher than what it tells others
+            _add(result, e.node, e.edge, e.domain, e.domain_metric_out_raw)
+    return Reading(result, "airtime", SOURCE)
+
+
+def _add(edges: Edges, sender: str, receiver: str, domain: int | str, told: int | str) -> None:
+    raw = number(told, "metric")
+    if str(domain) == _DOMAIN and is_ipv4(sender) and is_ipv4(receiver):
+        edges.setdefault(receiver, {})
+        row = edges.setdefault(sender, {})
+        if 0 < raw <= _MAX_RAW:
+            row[receiver] = Edge(raw / PERFECT_RAW)

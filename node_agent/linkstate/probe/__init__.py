@@ -1,0 +1,1 @@
+"""Costs measured by own packets, for networks whose routing tells nothing."""

@@ -1,0 +1,59 @@
+"""The prober on a port: a socket, a timer, and the readings that its core makes of what they bring."""
+
+import asyncio
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from node_agent.linkstate.probe.core import Outgoing, ProbeConfig, ProbeCore
+from node_agent.linkstate.probe.messages import Estimate
+from node_agent.linkstate.reader import Reading
+from node_agent.ports import Address, DatagramSocket, Port
+
+
+class Prober:
+    """A Reader while it is entered: ``async with Prober(...) as reader``. Without targets it only answers."""
+
+    def __init__(self, port: Port, targets: Sequence[str], config: ProbeConfig | None = None) -> None:
+        self._port = port
+        self._config = config or ProbeConfig()
+        session = port.random.getrandbits(32)
+        self._core = ProbeCore(self._config, port.host, targets, session, port.now_ns())
+        self._socket: DatagramSocket
+        self._sending: asyncio.Task[None]
+
+    async def __aenter__(self) -> Self:
+        self._socket = await self._port.datagrams(self._config.port, self._received)
+        self._sending = asyncio.create_task(self._send(), name="prober")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._sending.cancel()
+        await asyncio.wait([self._sending])
+        self._socket.close()
+
+    async def read(self) -> Reading:
+        return self._core.reading(self._port.now_ns())
+
+    def estimates(self) -> dict[str, Estimate]:
+        return self._core.estimates(self._port.now_ns())
+
+    async def _send(self) -> None:
+        # Nodes that start together should not all probe together.
+        await self._port.sleep(self._port.random.random())
+        while (wake_ns := self._core.next_wake_ns()) is not None:
+            await self._port.sleep(max(0.0, (wake_ns - self._port.now_ns()) / 1e9))
+            for outgoing in self._core.wake(self._port.now_ns()):
+                self._transmit(outgoing)
+
+    def _received(self, data: bytes, sender: Address) -> None:
+        if answer := self._core.receive(data, sender.host, self._port.now_ns()):
+            self._transmit(answer)
+
+    def _transmit(self, outgoing: Outgoing) -> None:
+        self._socket.send(outgoing.data, Address(outgoing.to, self._config.port))
