@@ -1,0 +1,56 @@
+"""What an AODV node counts: its control messages by kind, and the packets it could not get rid of."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Literal
+
+PACKET_HEADERS = 28  # IP and UDP: every message travels alone
+KINDS = ("RREQ", "RREP", "HELLO", "RERR", "RREP_ACK", "packet")
+
+Reason = Literal["no_route", "too_old", "buffer_full", "unroutable"]
+"""Of dropped packets. ``unroutable``: another node sent it here, and here is no route for it."""
+
+
+@dataclass
+class KindCounters:
+    """``sent`` are this node's own messages, ``forwarded`` those it passed on; bytes without IP and UDP."""
+
+    sent: int = 0
+    sent_bytes: int = 0
+    forwarded: int = 0
+    forwarded_bytes: int = 0
+    received: int = 0
+    received_bytes: int = 0
+
+
+@dataclass
+class Counters:
+    """The kind ``packet`` counts the IP and UDP headers of all of them."""
+
+    kinds: dict[str, KindCounters] = field(default_factory=lambda: {kind: KindCounters() for kind in KINDS})
+    drops: dict[Reason, int] = field(
+        default_factory=lambda: {"no_route": 0, "too_old": 0, "buffer_full": 0, "unroutable": 0}
+    )
+    rejected: int = 0
+    """Datagrams that are no AODV message."""
+    suppressed: int = 0
+    """Errors that the rate limit kept back."""
+
+    def sent(self, kind: str, size: int, forwarded: bool) -> None:
+        for name, length in ((kind, size), ("packet", PACKET_HEADERS)):
+            counted = self.kinds[name]
+            if forwarded:
+                counted.forwarded += 1
+                counted.forwarded_bytes += length
+            else:
+                counted.sent += 1
+                counted.sent_bytes += length
+
+    def received(self, kind: str, size: int) -> None:
+        for name, length in ((kind, size), ("packet", PACKET_HEADERS)):
+            counted = self.kinds[name]
+            counted.received += 1
+            counted.received_bytes += length
+
+    def by_kind(self) -> dict[str, dict[str, int]]:
+        """As routing daemons here tell it: for telemetry and query interfaces."""
+        return {kind: asdict(counted) for kind, counted in self.kinds.items()}

@@ -1,0 +1,39 @@
+"""What keeps an AODV node from doing too much: rate limits, and a memory of the requests it has seen."""
+
+from collections import deque
+
+_SECOND_NS = 1_000_000_000
+SEEN_LIMIT = 4096
+
+
+class RateLimit:
+    """So many in any one second."""
+
+    def __init__(self, per_second: int) -> None:
+        self._times: deque[int] = deque(maxlen=per_second)
+
+    def free_at_ns(self, now_ns: int) -> int:
+        """When the next one is allowed: now, or later."""
+        full = len(self._times) == self._times.maxlen
+        return max(now_ns, self._times[0] + _SECOND_NS) if full else now_ns
+
+    def take(self, now_ns: int) -> None:
+        self._times.append(now_ns)
+
+
+class SeenRequests:
+    """Each request is answered and passed on once. The oldest are forgotten if there are too many."""
+
+    def __init__(self, memory_ns: int) -> None:
+        self._memory_ns = memory_ns
+        self._seen: dict[tuple[int, int], int] = {}
+
+    def is_new(self, originator: int, number: int, now_ns: int) -> bool:
+        key = (originator, number)
+        known_until = self._seen.pop(key, 0)
+        self._seen[key] = now_ns + self._memory_ns
+        oldest = next(iter(self._seen))
+        while len(self._seen) > SEEN_LIMIT or self._seen[oldest] <= now_ns:
+            del self._seen[oldest]
+            oldest = next(iter(self._seen))
+        return known_until <= now_ns

@@ -1,0 +1,42 @@
+"""What a node knows of those it hears directly: when it last did, and whether they hear it."""
+
+
+class Neighbours:
+    def __init__(self, silence_ns: int, answer_ns: int, blacklist_ns: int) -> None:
+        self._silence_ns = silence_ns
+        self._answer_ns = answer_ns
+        self._blacklist_ns = blacklist_ns
+        self._heard_ns: dict[int, int] = {}
+        self._unanswered: dict[int, int] = {}
+        self._blacklisted_until: dict[int, int] = {}
+
+    def heard(self, neighbour: int, now_ns: int) -> None:
+        self._heard_ns[neighbour] = now_ns
+
+    def silent_at_ns(self, neighbour: int) -> int:
+        """When it counts as gone if nothing more is heard."""
+        return self._heard_ns.get(neighbour, 0) + self._silence_ns
+
+    def expects_answer(self, neighbour: int, now_ns: int) -> None:
+        self._unanswered.setdefault(neighbour, now_ns + self._answer_ns)
+
+    def answered(self, neighbour: int) -> None:
+        self._unanswered.pop(neighbour, None)
+
+    def next_answer_ns(self) -> int | None:
+        return min(self._unanswered.values(), default=None)
+
+    def blacklist(self, neighbour: int, now_ns: int) -> None:
+        """We hear it, it does not hear us: its requests would lead nowhere."""
+        self._blacklisted_until[neighbour] = now_ns + self._blacklist_ns
+
+    def is_blacklisted(self, neighbour: int, now_ns: int) -> bool:
+        return self._blacklisted_until.get(neighbour, 0) > now_ns
+
+    def expire(self, now_ns: int) -> None:
+        for neighbour in [each for each, due in self._unanswered.items() if due <= now_ns]:
+            del self._unanswered[neighbour]
+            self.blacklist(neighbour, now_ns)
+        for known, lasting in ((self._heard_ns, self._silence_ns), (self._blacklisted_until, 0)):
+            for neighbour in [each for each, since in known.items() if since + lasting <= now_ns]:
+                del known[neighbour]

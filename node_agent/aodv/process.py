@@ -1,0 +1,129 @@
+"""The daemon as a process: ends in order, and takes its routes with it, on SIGTERM and SIGINT."""
+
+import asyncio
+import random
+import signal
+import sys
+from ipaddress import IPv4Network
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from node_agent.aodv.capture import CannotCapture
+from node_agent.aodv.config import AodvConfig
+from node_agent.aodv.daemon import PROTOCOL, AodvDaemon
+from node_agent.aodv.info import InfoServer
+from node_agent.aodv.reader import INFO_PORT
+from node_agent.olsr.interfaces import InterfaceError, read_interface
+
+try:  # here, and not when it is needed: a fork server's children then share it
+    from node_agent.kernel_routes import KernelRoutes, RoutesRefused
+except ImportError:
+    _CAN_ROUTE = False
+else:
+    _CAN_ROUTE = True
+
+EXIT_CANNOT_START = 1
+EXIT_BAD_CONFIG = 2
+_FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
+
+
+class CannotStart(Exception):
+    """One sentence for the person who started it."""
+
+
+class ProcessConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """``network``: whose packets are held while a route is sought; by default the interface's own network.
+
+    A query port of 0 is not opened.
+    """
+
+    interface: str
+    aodv: AodvConfig = AodvConfig(detection="hello")
+    network: str | None = None
+    device: str = "aodv0"
+    info_port: int = INFO_PORT
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.aodv.detection != "hello":
+            raise ValueError("the kernel tells nothing of broken links: detection must be hello")
+        if self.network is not None:
+            IPv4Network(self.network)
+
+
+def run(config: str) -> int:
+    """With a configuration file (JSON). The exit status: 0 in order, 1 cannot start, 2 bad configuration."""
+    try:
+        read = msgspec.json.decode(Path(config).read_bytes(), type=ProcessConfig)
+    except (OSError, msgspec.DecodeError) as error:
+        say(f"{config}: {error}")
+        return EXIT_BAD_CONFIG
+    return live(read)
+
+
+def live(config: ProcessConfig) -> int:
+    try:
+        asyncio.run(_live(config))
+    except (CannotStart, CannotCapture, InterfaceError) as error:
+        say(str(error))
+        return EXIT_CANNOT_START
+    return 0
+
+
+def say(line: str) -> None:
+    print(f"aodv: {line}", file=sys.stderr, flush=True)
+
+
+async def _live(config: ProcessConfig) -> None:
+    loop = asyncio.get_running_loop()
+    asked = asyncio.Event()
+    for signalled in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signalled, asked.set)
+    interface = read_interface(config.interface)
+    kernel = _kernel_routes(config.interface)
+    network = None if config.network is None else IPv4Network(config.network)
+    rng = random.Random(config.seed)
+    daemon = AodvDaemon(config.aodv, interface, kernel, rng, network, config.device)
+    try:
+        await daemon.start()  # fails if another daemon has the port: until then nothing may be touched
+    except OSError as error:
+        raise CannotStart(f"{config.interface}: {error.strerror or error}") from None
+    kernel.claim()
+    loop.add_reader(kernel.fileno(), kernel.restore)
+    server = InfoServer(daemon)
+    try:
+        if config.info_port:
+            await _listen(server, config.info_port)
+        if not _forwards():
+            say("this machine does not forward for others: sysctl -w net.ipv4.ip_forward=1")
+        await asked.wait()
+    finally:
+        server.close()
+        loop.remove_reader(kernel.fileno())
+        await daemon.stop()
+
+
+async def _listen(server: InfoServer, port: int) -> None:
+    try:
+        await server.listen(port)
+    except (OSError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a port number"
+        raise CannotStart(f"port {port} cannot be used for queries: {reason}") from None
+
+
+def _kernel_routes(interface: str) -> "KernelRoutes":
+    if not _CAN_ROUTE:
+        raise CannotStart("routes need pyroute2: pip install 'rove-testbed[agent]'")
+    try:
+        return KernelRoutes([interface], say, PROTOCOL)
+    except RoutesRefused as error:
+        raise CannotStart(str(error)) from None
+
+
+def _forwards() -> bool:
+    try:
+        return _FORWARDING.read_text().strip() != "0"
+    except OSError:
+        return True  # not to be known here

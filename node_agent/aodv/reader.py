@@ -1,0 +1,75 @@
+"""AODV as a source of costs: the hops of its known routes. What others pay it cannot tell.
+
+A reactive protocol knows only what somebody asked for: whoever wants costs names the addresses, and each
+reading starts the search for those that are missing.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from node_agent.linkstate.ask import get
+from node_agent.linkstate.reader import Edge, Garbage, Reading, ipv4
+
+SOURCE = "aodv"
+METRIC = "hops"
+INFO_PORT = 9654
+
+
+class KnowsRoutes(Protocol):
+    @property
+    def address(self) -> str: ...
+
+    def hops(self) -> Mapping[str, int]:
+        """To every destination with a valid route."""
+        ...
+
+    def seek(self, address: str) -> None: ...
+
+
+class AodvReader:
+    """A node of our own in the same process. ``wanted``: addresses whose costs are to be known."""
+
+    def __init__(self, node: KnowsRoutes, wanted: Sequence[str] = ()) -> None:
+        self._node = node
+        self._wanted = tuple(wanted)
+
+    async def read(self) -> Reading:
+        for address in self._wanted:
+            self._node.seek(address)
+        return _reading(self._node.address, self._node.hops())
+
+
+class AodvInfoReader:
+    """A daemon on this machine, asked over its query interface."""
+
+    def __init__(self, host: str = "127.0.0.1", port: int = INFO_PORT, wanted: Iterable[str] = ()) -> None:
+        self._host = host
+        self._port = port
+        self._path = "/".join(("/routes", *wanted))
+
+    async def read(self) -> Reading:
+        return parse(await get(self._host, self._port, self._path))
+
+
+class Routes(msgspec.Struct, frozen=True):
+    """What the query interface answers to /routes."""
+
+    address: str
+    hops: dict[str, int]
+
+
+def parse(answer: bytes) -> Reading:
+    try:
+        told = msgspec.json.decode(answer, type=Routes)
+    except msgspec.DecodeError as error:
+        raise Garbage(f"this is not what an AODV daemon says: {error}") from error
+    if any(hops < 1 for hops in told.hops.values()):
+        raise Garbage("a route of less than one hop")
+    return _reading(ipv4(told.address), {ipv4(address): hops for address, hops in told.hops.items()})
+
+
+def _reading(own: str, hops: Mapping[str, int]) -> Reading:
+    row = {address: Edge(float(count), hops=count) for address, count in hops.items() if address != own}
+    return Reading({own: row}, METRIC, SOURCE, own_only=True)

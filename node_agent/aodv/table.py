@@ -1,0 +1,116 @@
+"""The routes of an AODV node and the rules by which they change (RFC 3561, sections 6.1, 6.2 and 6.11).
+
+That no loop can form rests on these rules: along a route sequence numbers never fall, and where they are
+equal the number of hops does; and a route that ends makes its sequence number larger than any in use.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+_HALF, _ALL = 1 << 31, 1 << 32
+
+
+def newer(one: int, other: int) -> bool:
+    """Sequence numbers have 32 bits and go round: newer is what is less than half the circle ahead."""
+    return 0 < (one - other) % _ALL < _HALF
+
+
+def newest(one: int, other: int) -> int:
+    return one if newer(one, other) else other
+
+
+def after(sequence: int) -> int:
+    return (sequence + 1) % _ALL
+
+
+@dataclass(slots=True)
+class Route:
+    """``expires_ns``: valid until then; of an invalid route, when it is forgotten altogether."""
+
+    destination: int
+    next_hop: int
+    hops: int
+    sequence: int | None
+    expires_ns: int
+    valid: bool = True
+    in_use_until_ns: int = 0
+    """Carries data, or was asked for: what was merely overheard (hellos, requests passing by) is not."""
+    precursors: set[int] = field(default_factory=set)
+    """Neighbours that send by us: who must hear when the route breaks."""
+
+
+class RouteTable:
+    def __init__(self, delete_period_ns: int) -> None:
+        self._delete_period_ns = delete_period_ns
+        self._routes: dict[int, Route] = {}
+        self.changes = 0
+        """Grows whenever a valid route comes, goes, or leads another way."""
+
+    def __iter__(self) -> Iterator[Route]:
+        return iter(self._routes.values())
+
+    def get(self, destination: int) -> Route | None:
+        """Valid or not: an invalid one still says which sequence number was the last."""
+        return self._routes.get(destination)
+
+    def valid(self, destination: int, now_ns: int) -> Route | None:
+        route = self._routes.get(destination)
+        return route if route is not None and route.valid and route.expires_ns > now_ns else None
+
+    def learn(
+        self, destination: int, next_hop: int, hops: int, sequence: int | None, until_ns: int
+    ) -> Route | None:
+        """The route as it stands afterwards; None if what was known is better and stays as it was.
+
+        Without a sequence number only a neighbour can be learnt, from hearing it directly.
+        """
+        route = self._routes.get(destination)
+        if route is None:
+            self._routes[destination] = route = Route(destination, next_hop, hops, sequence, until_ns)
+            self.changes += 1
+            return route
+        if not _better(route, next_hop, hops, sequence):
+            return None
+        if not route.valid or (route.next_hop, route.hops) != (next_hop, hops):
+            self.changes += 1
+        route.expires_ns = max(route.expires_ns, until_ns) if route.valid else until_ns
+        route.next_hop, route.hops, route.valid = next_hop, hops, True
+        if sequence is not None:
+            route.sequence = sequence
+        return route
+
+    def invalidate(self, route: Route, now_ns: int, told: int | None = None) -> None:
+        """``told``: the sequence number in the error that says so."""
+        if route.valid:
+            route.valid = False
+            self.changes += 1
+        if route.sequence is not None:
+            route.sequence = after(route.sequence)
+            if told is not None:
+                route.sequence = newest(told, route.sequence)
+        else:
+            route.sequence = told
+        route.in_use_until_ns = 0
+        self.keep_in_memory(route, now_ns)
+
+    def keep_in_memory(self, route: Route, now_ns: int) -> None:
+        """Somebody still sends by an invalid route: forgetting its number now could make a loop."""
+        route.expires_ns = now_ns + self._delete_period_ns
+
+    def expire(self, now_ns: int) -> None:
+        for route in [route for route in self if route.expires_ns <= now_ns]:
+            if route.valid:
+                self.invalidate(route, now_ns)
+                route.precursors.clear()
+            else:
+                del self._routes[route.destination]
+
+
+def _better(route: Route, next_hop: int, hops: int, sequence: int | None) -> bool:
+    if sequence is None:
+        return next_hop == route.destination
+    if route.sequence is None or newer(sequence, route.sequence):
+        return True
+    if sequence != route.sequence:
+        return False
+    return not route.valid or hops < route.hops or (next_hop, hops) == (route.next_hop, route.hops)
