@@ -1,18 +1,36 @@
 """A stream query: a dataflow graph of named operators (seed 000, section II-A)."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
+from node_agent.model.units import Each, UnitRule
+
+Reliability = Literal["best_effort", "at_least_once", "exactly_once"]
+
+
+class ErrorPolicy(Struct, frozen=True):
+    """When an operator's function fails: try it ``retries`` times more, then give its input up or stop."""
+
+    retries: int = 0
+    then: Literal["stop", "dead_letter"] = "stop"
+
 
 class OperatorSpec(Struct, frozen=True):
-    """One vertex of the dataflow graph; ``after`` names the operators whose output it consumes."""
+    """One vertex of the dataflow graph; ``after`` names the operators whose output it consumes.
+
+    ``takes``: what it processes at once. ``buffers``: how many tuples may wait on the way from an input,
+    where that is not as everywhere.
+    """
 
     name: str
     kind: str
     after: tuple[str, ...] = ()
     params: dict[str, Any] = {}
+    takes: UnitRule = Each()
+    on_error: ErrorPolicy = ErrorPolicy()
+    buffers: dict[str, int] = {}
 
 
 class Query(Struct, frozen=True):
@@ -20,6 +38,9 @@ class Query(Struct, frozen=True):
 
     name: str
     operators: tuple[OperatorSpec, ...]
+    reliability: Reliability = "best_effort"
+    module: str | None = None
+    """The Python file that defines operators of this query: whoever runs it imports it."""
 
     def operator(self, name: str) -> OperatorSpec:
         for operator in self.operators:
@@ -46,6 +67,24 @@ class Query(Struct, frozen=True):
         """Operators between sources and sinks: the ones that replication applies to."""
         ends = {*self.sources(), *self.sinks()}
         return tuple(name for name in self.names() if name not in ends)
+
+    def origins(self) -> dict[str, tuple[str, ...]]:
+        """The streams that each operator sends: those of its inputs, or a new one of its own.
+
+        A source is never replicated: its stream has the name of its only replica.
+        """
+        origins: dict[str, tuple[str, ...]] = {}
+        for name in self.topological():
+            operator = self.operator(name)
+            if not operator.after:
+                origins[name] = (f"{name}/0",)
+            elif not isinstance(operator.takes, Each):
+                origins[name] = (name,)
+            else:
+                origins[name] = tuple(
+                    dict.fromkeys(origin for upstream in operator.after for origin in origins[upstream])
+                )
+        return origins
 
     def topological(self) -> tuple[str, ...]:
         """Operators ordered so that each comes after all of its inputs."""

@@ -6,6 +6,8 @@ same columns, and a test holds the two together.
 
 from msgspec import Struct
 
+from node_agent.model.decision import Candidate
+
 
 class Envelope(Struct, frozen=True):
     """The fields every record starts with; ``(node, boot, seq)`` is unique and gap-free per boot."""
@@ -93,6 +95,33 @@ class RouteSwitch(Event, tag="route_switch", frozen=True):
     source: str
 
 
+class RouteDecision(Event, tag="route_decision", frozen=True):
+    """A decision with all that it was made on, kept or switched: enough to explain it and to replay it.
+
+    ``old`` was in use, ``new`` is from now on, ``shares`` divides the stream if it goes to several.
+    ``needed``: the gain in cost that a switch had to exceed. The costs were taken at ``taken_ns``.
+    """
+
+    replica: str
+    downstream: str
+    policy: str
+    old: str | None
+    new: str | None
+    candidates: tuple[Candidate, ...]
+    shares: dict[str, float]
+    needed: float | None
+    threshold: float
+    relative: bool
+    exponent: float
+    draw_seed: int
+    queued: int
+    shared: bool
+    whole: bool
+    metric: str
+    source: str
+    taken_ns: int
+
+
 class LinkCost(Event, tag="link_cost", frozen=True):
     """Cost of the application link to a downstream replica; None when there is no path."""
 
@@ -109,6 +138,17 @@ class QueueSample(Event, tag="queue", frozen=True):
     length: int
 
 
+class RoutingOverhead(Event, tag="routing_overhead", frozen=True):
+    """What the node's routing daemon has put on the air since it started, for one kind of message."""
+
+    protocol: str
+    message: str
+    sent: int
+    sent_bytes: int
+    forwarded: int
+    forwarded_bytes: int
+
+
 KINDS: tuple[type[Event], ...] = (
     AgentStart,
     AgentStop,
@@ -119,6 +159,8 @@ KINDS: tuple[type[Event], ...] = (
     TupleDelivered,
     TupleDropped,
     RouteSwitch,
+    RouteDecision,
     LinkCost,
     QueueSample,
+    RoutingOverhead,
 )

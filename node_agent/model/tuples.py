@@ -1,12 +1,43 @@
-"""A stream tuple t = (τ, p): logical timestamp and payload, with the capture time for latency."""
+"""The item of a stream, t = (τ, p) of seed 000: a position, what stands there, and what stood before it.
 
-from msgspec import Struct
+Streams are dense: an item that an operator has filtered out travels on without payload, so that what is
+missing was lost. Any two neighbours are known to be neighbours, because each names the one before it.
+"""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+Whole = Annotated[int, Meta(ge=0)]
 
 
-class StreamTuple(Struct, frozen=True):
-    """``origin`` is the id of the source replica whose logical clock gave ``tau``."""
+# It cannot be part of a cycle, and there are many: spare them the garbage collector.
+class StreamTuple(Struct, frozen=True, array_like=True, gc=False):
+    """Position ``tau`` of the stream ``origin``; the position before it is ``prev``, 0 at the start.
+
+    ``origin`` is the id of the source replica that made the stream, or the name of the operator whose windows
+    or joins did. ``born_ns`` is when the newest of what it was made of was captured; it never falls along a
+    stream, and ``prev_born_ns`` is that of the position before. ``payloads``: none for a hole, several for
+    what was multiplied. The ``last`` item only says that the stream has ended: it has no payload.
+    """
 
     origin: str
+    tau: Whole
+    prev: Whole
+    born_ns: Whole
+    prev_born_ns: Whole
+    payloads: tuple[bytes, ...] = ()
+    last: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of payload."""
+        return sum(map(len, self.payloads))
+
+
+class Position(Struct, frozen=True, order=True):
+    """An item as an operator knows it: by the input it came over, its stream, and its place there."""
+
+    upstream: str
+    origin: str
     tau: int
-    born_ns: int
-    payload: bytes

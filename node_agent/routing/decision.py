@@ -1,11 +1,33 @@
 """One round of the router: what a replica's new route is, and what the telemetry has to say about it."""
 
-from math import isfinite
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from node_agent.model.telemetry import Event, LinkCost, RouteSwitch
-from node_agent.routing.policy import Policy, Route, View, path_costs
-from node_agent.routing.shortest_path import distances
+from msgspec import Struct
+
+from node_agent.model.decision import Rule, Situation
+from node_agent.model.plan import DeploymentPlan, Replica
+from node_agent.model.telemetry import Event, LinkCost, RouteDecision, RouteSwitch
+from node_agent.routing.outlook import Outlook, situation
+from node_agent.routing.policy import choose
+from node_agent.routing.route import Choice, Hop, Route
+
+
+class View(Struct, frozen=True):
+    """What replica ``own`` decides on; ``queued`` tuples wait for each downstream operator."""
+
+    plan: DeploymentPlan
+    own: Replica
+    outlook: Outlook
+    rule: Rule = Rule()
+    queued: Mapping[str, int] = {}
+    now_ns: int = 0
+
+    def situation(self, downstream: str, current: str | None) -> Situation:
+        queued = self.queued.get(downstream, 0)
+        return situation(
+            self.plan, self.own, downstream, self.outlook, self.rule, current, queued, self.now_ns
+        )
 
 
 class Decision(NamedTuple):
@@ -13,32 +35,61 @@ class Decision(NamedTuple):
     events: tuple[Event, ...]
 
 
-def decide(policy: Policy, view: View, current: Route) -> Decision:
-    route = policy(view, current)
-    return Decision(route, (*_link_costs(view), *_switches(view, current, route)))
+def decide(view: View, before: Route) -> Decision:
+    hops: dict[str, Hop | None] = {}
+    memory: dict[str, Struct] = {}
+    decided: list[Event] = []
+    switched: list[Event] = []
+    for downstream in view.plan.query.downstream(view.own.operator):
+        current = before.to(downstream)
+        found = view.situation(downstream, current)
+        choice = choose(found, before.memory.get(downstream))
+        hops[downstream] = choice.hop
+        if choice.memory is not None:
+            memory[downstream] = choice.memory
+        decided.append(_decision(view, downstream, found, choice))
+        if current != (new := choice.hop.to if choice.hop else None):
+            switched.append(_switch(view, downstream, found, current, new))
+    return Decision(Route(hops, memory), (*_link_costs(view), *decided, *switched))
 
 
 def _link_costs(view: View) -> list[LinkCost]:
-    downstreams = view.plan.query.downstream(view.own.operator)
-    reach = distances(view.graph, view.own.node) if downstreams else {}
+    outlook = view.outlook
     return [
-        LinkCost(view.own.id, r.id, reach.get(r.node), view.graph.metric, view.graph.source)
-        for downstream in downstreams
+        LinkCost(view.own.id, r.id, outlook.links.get(r.id), outlook.metric, outlook.source)
+        for downstream in view.plan.query.downstream(view.own.operator)
         for r in view.plan.of(downstream)
     ]
 
 
-def _switches(view: View, current: Route, route: Route) -> list[RouteSwitch]:
-    changed = [d for d in view.plan.query.downstream(view.own.operator) if current.to(d) != route.to(d)]
-    costs = path_costs(view) if changed else {}
+def _decision(view: View, downstream: str, found: Situation, choice: Choice) -> RouteDecision:
+    hop, rule = choice.hop, found.rule
+    return RouteDecision(
+        replica=view.own.id,
+        downstream=downstream,
+        policy=rule.policy,
+        old=found.current,
+        new=hop.to if hop else None,
+        candidates=found.candidates,
+        shares=dict(hop.shares) if hop else {},
+        needed=choice.needed,
+        threshold=rule.threshold.gain,
+        relative=rule.threshold.relative,
+        exponent=rule.exponent,
+        draw_seed=rule.seed,
+        queued=found.queued,
+        shared=found.shared,
+        whole=found.whole,
+        metric=view.outlook.metric,
+        source=view.outlook.source,
+        taken_ns=view.outlook.taken_ns,
+    )
 
-    def cost(downstream: str, to: str | None) -> float | None:
+
+def _switch(view: View, downstream: str, found: Situation, old: str | None, new: str | None) -> RouteSwitch:
+    def cost(to: str | None) -> float | None:
         """Both sides of a switch are told at the prices of now, not those of when the old was chosen."""
-        found = costs[downstream].get(to) if to is not None else None
-        return found if found is not None and isfinite(found) else None
+        candidate = found.candidate(to) if to is not None else None
+        return candidate.path if candidate is not None else None
 
-    switches = ((d, current.to(d), route.to(d)) for d in changed)
-    return [
-        RouteSwitch(view.own.id, d, old, new, cost(d, old), cost(d, new), view.graph.source)
-        for d, old, new in switches
-    ]
+    return RouteSwitch(view.own.id, downstream, old, new, cost(old), cost(new), view.outlook.source)

@@ -12,8 +12,10 @@ from orchestrator.cli.doctor import doctor
 from orchestrator.cli.down import down
 from orchestrator.cli.events import events
 from orchestrator.cli.execute import execute
+from orchestrator.cli.explain import explain
 from orchestrator.cli.output import console, print_json
 from orchestrator.cli.plan import plan
+from orchestrator.cli.replay import replay
 from orchestrator.cli.report import report
 from orchestrator.cli.run import run
 from orchestrator.cli.status import status
@@ -79,5 +81,19 @@ def _document(error: RoveError) -> dict[str, Any]:
     return document
 
 
-for verb in (validate, plan, up, run, status, events, execute, down, analyze, report, doctor):
+for verb in (
+    validate,
+    plan,
+    up,
+    run,
+    status,
+    events,
+    execute,
+    down,
+    analyze,
+    report,
+    explain,
+    replay,
+    doctor,
+):
     app.command("exec" if verb is execute else None)(telling_failure(verb))

@@ -71,7 +71,7 @@ def doctor(runs_dir: RunsDir = DEFAULT_ROOT, as_json: JsonFlag = False) -> None:
 def examine(runs_dir: Path) -> list[Check]:
     machine = [_python(), *_packages(), _java(), _cores(), _memory()]
     places = [_runs_directory(runs_dir), _disk(runs_dir), _leftovers(runs_dir)]
-    return [*machine, *places, *_namespaces(), _chromium()]
+    return [*machine, *places, *_namespaces(), *_routing_daemons(), _chromium()]
 
 
 def _python() -> Check:
@@ -154,6 +154,24 @@ def _namespaces() -> list[Check]:
     return [
         Check(f"netns: {check.name}", Health.OK if check.ok else Health.WARN, _works(check.ok), check.advice)
         for check in checks()
+    ]
+
+
+def _routing_daemons() -> list[Check]:
+    """Of others, for whom it is an option; our own come with us."""
+    from orchestrator.services.registry import SERVICES
+
+    programs = {program: service for service in SERVICES for program in service.executables}
+    return [
+        Check(f"routing: {service.protocol}", Health.OK, program.path)
+        if program.path
+        else Check(
+            f"routing: {service.protocol}",
+            Health.WARN,
+            f"{program.name} not found",
+            f"only for protocol: {service.protocol} with backend netns: {program.advice}",
+        )
+        for program, service in programs.items()
     ]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from orchestrator.cli.deployment import derived_document, replicas_document, show_replicas
 from orchestrator.cli.outlook import outlook_document, outlook_of, show_outlook
 from orchestrator.cli.output import JsonFlag, console, print_json
 from orchestrator.cli.references import ExperimentFile
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from orchestrator.spec.topology import Topology
 
 _MOST_ROWS = 20
+MERMAID = "mermaid"
 
 
 def plan(
@@ -36,6 +38,15 @@ def plan(
             show_default=False,
         ),
     ] = None,
+    graph: Annotated[
+        str | None,
+        typer.Option(
+            "--graph",
+            metavar="FILE.svg|FILE.mmd|mermaid",
+            help="Draw the query with its replicas and windows: to a file, or as Mermaid text to stdout.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Show what a run would create: nodes, replicas on nodes, the cells of a sweep, and how long they take.
@@ -43,7 +54,7 @@ def plan(
     And what may be expected of the radio: its range, how many neighbours nodes have, how much of the time
     source and sink are connected, and over how many hops.
 
-    Nothing is created, but for the file that --trace asks for.
+    Nothing is created, but for the files that --trace and --graph ask for.
 
     [bold]Examples[/]
 
@@ -54,6 +65,8 @@ def plan(
       rove plan experiments/quickstart.yaml --json
 
       rove plan experiments/quickstart.yaml --trace quickstart.movements
+
+      rove plan experiments/quickstart.yaml --graph quickstart.svg
     """
     # Imported here: completion and --help must not wait for them.
     from orchestrator.spec.load import load_experiment
@@ -64,8 +77,15 @@ def plan(
     if cell is not None and cell > len(every):
         raise BadInput(f"--cell {cell}: {file} has {len(every)} cells, numbered from 1")
     chosen = every[(cell or 1) - 1]
+    if graph == MERMAID:
+        if as_json:
+            raise BadInput("--graph mermaid and --json cannot both have the output: name a file to draw to")
+        _print_graph(chosen)
+        return
     if trace is not None:
         _write_trace(trace, chosen)
+    if graph is not None:
+        _write_graph(Path(graph), chosen)
     if as_json:
         shown = every if cell is None else (chosen,)
         print_json({**_document(experiment, every, shown), "outlook": _outlook_document(chosen)})
@@ -73,6 +93,8 @@ def plan(
         _show(experiment, every, chosen)
         if trace is not None:
             console.print(f"[bold]Movements[/] of cell {chosen.number} written to {trace}", soft_wrap=True)
+        if graph is not None:
+            console.print(f"[bold]Query[/] of cell {chosen.number} drawn to {graph}", soft_wrap=True)
 
 
 def _outlook_document(cell: "Cell") -> dict[str, Any]:
@@ -85,6 +107,27 @@ def _write_trace(file: Path, cell: "Cell") -> None:
 
     topology, end = cell.experiment.topology, _seconds(cell)
     write_trace(file, generate_trace(topology, cell.experiment.seed, end).until(end), topology.area, end)
+
+
+def _print_graph(cell: "Cell") -> None:
+    from orchestrator.planning.placement import deployment_plan
+    from orchestrator.planning.query_graph import mermaid
+
+    typer.echo(mermaid(deployment_plan(cell.experiment)), nl=False)
+
+
+def _write_graph(file: Path, cell: "Cell") -> None:
+    from orchestrator.planning.placement import deployment_plan
+    from orchestrator.planning.query_graph import mermaid
+    from orchestrator.planning.query_svg import svg
+
+    draw = {".svg": svg, ".mmd": mermaid}.get(file.suffix)
+    if draw is None:
+        raise BadInput(f"--graph {file}: name a file that ends in .svg or .mmd, or write --graph {MERMAID}")
+    try:
+        file.write_text(draw(deployment_plan(cell.experiment)), encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"--graph {file}: {(error.strerror or 'cannot be written').lower()}") from None
 
 
 def _seconds(cell: "Cell") -> float:
@@ -104,31 +147,27 @@ def _document(
 
 
 def _cell_document(cell: "Cell") -> dict[str, Any]:
-    from orchestrator.planning.placement import deployment_plan
-
     topology = cell.experiment.topology
     return {
         "cell": cell.number,
         "factors": cell.factors,
         "virtual_seconds": _seconds(cell),
         "nodes": topology.addresses(),
-        "replicas": [
-            {"replica": replica.id, "operator": replica.operator, "node": replica.node}
-            for replica in deployment_plan(cell.experiment).replicas
-        ],
+        "replicas": replicas_document(cell.experiment),
+        "derived": derived_document(cell.experiment),
     }
 
 
 def _show(experiment: "Experiment", every: "tuple[Cell, ...]", chosen: "Cell") -> None:
     console.print(f"[bold]{experiment.name}[/] on {experiment.backend}: nothing is created by planning\n")
-    console.print(_nodes_table(chosen.experiment.topology))
+    console.print(_nodes_table(chosen.experiment))
     title = (
         f"\n[bold]Replicas[/] of cell {chosen.number} ({_factors(chosen)})"
         if chosen.factors
         else "\n[bold]Replicas[/]"
     )
     console.print(title)
-    console.print(_replicas_table(chosen.experiment))
+    show_replicas(chosen.experiment)
     show_outlook(outlook_of(chosen))
     if experiment.sweep:
         console.print(f"\n[bold]Sweep[/] of {len(every)} cells")
@@ -140,7 +179,8 @@ def _factors(cell: "Cell") -> str:
     return ", ".join(f"{path} = {value}" for path, value in cell.factors.items())
 
 
-def _nodes_table(topology: "Topology") -> Table:
+def _nodes_table(experiment: "Experiment") -> Table:
+    topology = experiment.topology
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column()
@@ -151,6 +191,7 @@ def _nodes_table(topology: "Topology") -> Table:
     table.add_row("Mobility", _mobility(topology))
     for title, line in zip_longest(["Radio"], topology.radio.summary(), fillvalue=""):
         table.add_row(title, line)
+    table.add_row("Routing", experiment.routing.summary())
     return table
 
 
@@ -164,27 +205,16 @@ def _mobility(topology: "Topology") -> str:
     return f"{mobility.summary()}, standing still after {max(path[-1].t for path in paths):g} s"
 
 
-def _replicas_table(experiment: "Experiment") -> Table:
+def _cells_table(every: "tuple[Cell, ...]") -> Table:
     from orchestrator.planning.placement import deployment_plan
 
-    deployment = deployment_plan(experiment)
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("operator", "kind", "after", "replicas → nodes"):
-        table.add_column(heading)
-    for operator in deployment.query.operators:
-        hosts = "  ".join(f"{replica.index} → {replica.node}" for replica in deployment.of(operator.name))
-        table.add_row(operator.name, operator.kind, ", ".join(operator.after), hosts)
-    return table
-
-
-def _cells_table(every: "tuple[Cell, ...]") -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("cell", *every[0].factors, "nodes in use", "virtual time"):
+    for heading in ("cell", *every[0].factors, "nodes in use", "time"):
         table.add_column(heading, justify="right")
     for cell in every[:_MOST_ROWS]:
-        replicas = sum(cell.experiment.replica_counts().values())
+        nodes = {replica.node for replica in deployment_plan(cell.experiment).replicas}
         table.add_row(
-            str(cell.number), *map(str, cell.factors.values()), str(replicas), f"{_seconds(cell):g} s"
+            str(cell.number), *map(str, cell.factors.values()), str(len(nodes)), f"{_seconds(cell):g} s"
         )
     if len(every) > _MOST_ROWS:
         table.caption = f"… and {len(every) - _MOST_ROWS} more: --json lists them all"
@@ -192,13 +222,23 @@ def _cells_table(every: "tuple[Cell, ...]") -> Table:
 
 
 def _show_time(every: "tuple[Cell, ...]") -> None:
-    total = sum(map(_seconds, every))
-    console.print(f"\n[bold]Virtual time[/] {_duration(total)} in total: warm-up and measurement, exact")
-    console.print(
-        f"[bold]Time on your clock[/] probably less than {_duration(total)}: an estimate, not measured here; "
-        "the simulator jumps from event to event",
-        soft_wrap=True,
-    )
+    real = sum(_seconds(cell) for cell in every if cell.experiment.backend != "sim")
+    virtual = sum(_seconds(cell) for cell in every if cell.experiment.backend == "sim")
+    if virtual:
+        console.print(
+            f"\n[bold]Virtual time[/] {_duration(virtual)} in total: warm-up and measurement, exact"
+        )
+        console.print(
+            f"[bold]Time on your clock[/] probably less than {_duration(virtual)}: an estimate, not measured "
+            "here; the simulator jumps from event to event",
+            soft_wrap=True,
+        )
+    if real:
+        console.print(
+            f"\n[bold]Real time[/] {_duration(real)} in total: warm-up and measurement, exact; each run also "
+            "takes the time until its network is up and routing has converged",
+            soft_wrap=True,
+        )
 
 
 def _duration(seconds: float) -> str:

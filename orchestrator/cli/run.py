@@ -73,6 +73,7 @@ def run(
     experiment = _load(file, seed)
     cells = cells_of(experiment)
     if experiment.backend == "netns":
+        _require_daemons(cells)
         become_root(rove_command())
     if analyze:
         _require_java()
@@ -113,6 +114,15 @@ def _load(file: Path, seed: int | None) -> "Experiment":
     if "seed" in experiment.sweep:
         raise BadInput("--seed cannot be used here: the file's sweep already varies the seed")
     return experiment.model_copy(update={"seed": seed})
+
+
+def _require_daemons(cells: "Sequence[Cell]") -> None:
+    """Before anything is created."""
+    from orchestrator.services.registry import service_of
+
+    for routing in {cell.experiment.routing.protocol: cell.experiment.routing for cell in cells}.values():
+        if (service := service_of(routing)) is not None:
+            service.require()
 
 
 def _require_java() -> None:

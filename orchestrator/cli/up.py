@@ -7,16 +7,19 @@ import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from orchestrator.cli.output import JsonFlag, console, errors, print_json, rove_command
 from orchestrator.cli.references import DEFAULT_ROOT, RunsDir, TopologyFile
-from orchestrator.errors import EXIT_INTERRUPTED, RoveError
+from orchestrator.errors import EXIT_INTERRUPTED, BadInput, RoveError
 from orchestrator.lifecycle.files import read_json
 from orchestrator.lifecycle.run_directory import RunDirectory, new_run_id
+
+if TYPE_CHECKING:
+    from orchestrator.spec.routing import AnyRouting
 
 DETACHED_UP_S = 60.0
 
@@ -27,6 +30,9 @@ def up(
         bool, typer.Option("--detach", "-d", help="Leave it running in the background.")
     ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="For mobility and radio.")] = 1,
+    routing: Annotated[
+        str, typer.Option("--routing", help="Who finds the routes: ground_truth, olsr, olsrd, olsrd2, babel.")
+    ] = "ground_truth",
     runs_dir: RunsDir = DEFAULT_ROOT,
     run_id: Annotated[
         str | None,
@@ -36,14 +42,16 @@ def up(
 ) -> None:
     """Bring a topology up as a network to use by hand: namespaces on this machine, the radio between them.
 
-    Routes follow the true links. Nodes move for an hour, then stay. Ctrl-C takes the network down; with
-    --detach, [bold]rove down[/] does.
+    Routes follow the true links, or are found by a routing daemon on every node (--routing). Nodes move for
+    an hour, then stay. Ctrl-C takes the network down; with --detach, [bold]rove down[/] does.
 
     [bold]Examples[/]
 
       rove up topologies/line-5.yaml
 
       rove up topologies/line-5.yaml --detach
+
+      rove up topologies/line-5.yaml --routing olsr
 
       rove exec a -- ping -c 3 10.77.0.5
 
@@ -54,9 +62,11 @@ def up(
     from orchestrator.spec.load import load_topology
 
     topology = load_topology(file)
+    protocol = _protocol(routing)
     run_id = run_id or new_run_id(datetime.now(UTC))
     if detach:
-        document = _detached(file, seed, runs_dir, run_id, RunDirectory(runs_dir / topology.name / run_id))
+        options = ["--seed", str(seed), "--routing", routing, "--runs-dir", str(runs_dir), "--run-id", run_id]
+        document = _detached(file, options, run_id, RunDirectory(runs_dir / topology.name / run_id))
         _show(document, as_json, "rove down")
         return
 
@@ -74,6 +84,7 @@ def up(
                 run_id,
                 interruption,
                 lambda document: _show(document, as_json, "Ctrl-C"),
+                protocol,
             )
 
     was_up = asyncio.run(hold_until_interrupted())
@@ -81,12 +92,27 @@ def up(
         raise typer.Exit(EXIT_INTERRUPTED)
 
 
-def _detached(file: Path, seed: int, runs_dir: Path, run_id: str, directory: RunDirectory) -> dict[str, Any]:
+def _protocol(name: str) -> "AnyRouting":
+    """With its defaults."""
+    from orchestrator.spec.problems import Unusable
+    from orchestrator.spec.routing import read_protocol
+
+    try:
+        protocol = read_protocol(name)
+    except Unusable as error:
+        (finding,) = error.findings
+        hint = f"\n{finding.hint}" if finding.hint else ""
+        raise BadInput(f"--routing {finding.message}{hint}") from error
+    if "netns" not in protocol.backends:
+        raise BadInput(f"--routing {name}: it does not run on real kernels")
+    return protocol
+
+
+def _detached(file: Path, options: list[str], run_id: str, directory: RunDirectory) -> dict[str, Any]:
     """Start the same command in the background, and wait until it says that the network is up."""
-    command = rove_command("up", str(file), "--seed", str(seed))
     with tempfile.TemporaryFile() as last_words:
         owner = subprocess.Popen(
-            [*command, "--runs-dir", str(runs_dir), "--run-id", run_id],
+            rove_command("up", str(file), *options),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=last_words,
@@ -121,7 +147,7 @@ def _show(document: dict[str, Any], as_json: bool, end_with: str) -> None:
     for node in document["nodes"]:
         table.add_row(node["node"], node["address"], node["control"])
     console.print(table)
-    first, *_, last = document["nodes"]
+    first, last = document["nodes"][0], document["nodes"][-1]
     console.print(
         f"up  {document['run']}\n"
         f"try rove exec {first['node']} -- ping -c 3 {last['address']}\n"

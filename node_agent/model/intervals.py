@@ -1,0 +1,56 @@
+"""A set of whole numbers kept as intervals: small however many there are, if they are mostly consecutive."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+
+
+class Intervals:
+    def __init__(self) -> None:
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+
+    def add(self, first: int, last: int | None = None) -> None:
+        """Take in ``first`` … ``last``, both included; one number if ``last`` is not given."""
+        last = first if last is None else last
+        if last < first:
+            return
+        begin = bisect_left(self._lasts, first - 1)
+        end = bisect_right(self._firsts, last + 1)
+        if begin < end:
+            first = min(first, self._firsts[begin])
+            last = max(last, self._lasts[end - 1])
+        self._firsts[begin:end] = [first]
+        self._lasts[begin:end] = [last]
+
+    def __contains__(self, number: int) -> bool:
+        return self.covers(number, number)
+
+    def covers(self, first: int, last: int) -> bool:
+        """Whether every number of ``first`` … ``last`` is in the set."""
+        index = bisect_right(self._firsts, first) - 1
+        return last < first or (index >= 0 and last <= self._lasts[index])
+
+    def overlaps(self, first: int, last: int) -> bool:
+        """Whether any number of ``first`` … ``last`` is in the set."""
+        index = bisect_left(self._lasts, first)
+        return first <= last and index < len(self._firsts) and self._firsts[index] <= last
+
+    def first_missing(self) -> int:
+        """The smallest positive number that is not in the set."""
+        return self._lasts[0] + 1 if self._firsts and self._firsts[0] <= 1 else 1
+
+    def fill(self) -> None:
+        """Close the lowest gap, so that the set stays small where numbers are lost."""
+        if len(self._firsts) > 1:
+            del self._firsts[1], self._lasts[0]
+
+    def drop_lowest(self) -> None:
+        """Forget the lowest interval."""
+        del self._firsts[:1], self._lasts[:1]
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(tuple(zip(self._firsts, self._lasts, strict=True)))
+
+    def __len__(self) -> int:
+        """How many intervals there are."""
+        return len(self._firsts)

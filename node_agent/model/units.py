@@ -1,0 +1,28 @@
+"""The rules by which items make up what an operator processes at once: each, a window, a join."""
+
+from msgspec import Struct
+
+
+class Each(Struct, frozen=True, tag="each"):
+    """One item of any input. The output keeps its place in its stream."""
+
+
+class CountWindow(Struct, frozen=True, tag="count"):
+    """``size`` items of one stream, the next window beginning ``slide`` items later. Holes count."""
+
+    size: int
+    slide: int
+
+
+class TimeWindow(Struct, frozen=True, tag="time"):
+    """What was captured within ``size_ns``, of all inputs; windows begin at multiples of ``slide_ns``."""
+
+    size_ns: int
+    slide_ns: int
+
+
+class SameTau(Struct, frozen=True, tag="tau"):
+    """The items of all inputs at the same position."""
+
+
+UnitRule = Each | CountWindow | TimeWindow | SameTau

@@ -1,0 +1,102 @@
+"""`rove explain`: why a replica sent where it did."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from orchestrator.cli.output import JsonFlag, console, print_json
+from orchestrator.cli.references import DEFAULT_ROOT, RunReference, RunsDir
+from orchestrator.errors import BadInput
+from orchestrator.lifecycle.run_directory import resolve
+
+if TYPE_CHECKING:
+    from orchestrator.decisions.explain import Explanation
+
+
+def explain(
+    run: RunReference,
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at", help="The moment, since the run's first record (42s, 2 min), as in the report's figures."
+        ),
+    ],
+    replica: Annotated[
+        str | None,
+        typer.Option(
+            "--replica", help="Only this one (detect/0); if not given, all that streams passed then."
+        ),
+    ] = None,
+    runs_dir: RunsDir = DEFAULT_ROOT,
+    as_json: JsonFlag = False,
+) -> None:
+    """Say in words why replicas sent to the downstream replicas that they sent to.
+
+    Candidates with their costs, what a switch had to gain, where the costs came from and how old they were,
+    since when the choice stood, and what it was like before and after the last switch. Reads the telemetry
+    as it is: the run may still go on, and need not have been analysed.
+
+    [bold]Examples[/]
+
+      rove explain latest --at 42s
+
+      rove explain quickstart --at 42s --replica camera/0 --json
+    """
+    import msgspec
+
+    from orchestrator.decisions.explain import explain as explanations
+    from orchestrator.decisions.history import read_history
+    from orchestrator.spec.problems import Unusable
+    from orchestrator.spec.units import DURATION
+
+    directory = resolve(run, runs_dir)
+    try:
+        at_s = DURATION.read(at)
+    except Unusable as error:
+        found = error.findings[0]
+        raise BadInput(f"--at: {found.message}{f': {found.hint}' if found.hint else ''}") from None
+    history = read_history(directory)
+    made = explanations(history, at_s, replica)
+    if as_json:
+        print_json({"run": history.run, "at_s": at_s, "decisions": msgspec.to_builtins(made)})
+        return
+    nodes = {r.id: r.node for r in history.plan.replicas}
+    console.print(f"run {history.run} at {at_s:g} s", markup=False)
+    for each in made:
+        _print(each, at_s, nodes)
+
+
+def _print(each: "Explanation", at_s: float, nodes: dict[str, str]) -> None:
+    from orchestrator.decisions.reasons import shown, summary
+
+    def line(text: str) -> None:
+        console.print(text, markup=False, soft_wrap=True)
+
+    to = f"{each.to} on {nodes.get(each.to, '?')}" if each.to else "no route"
+    held = f"for {at_s - each.since_s:.1f} s, since {each.since_s:.1f} s"
+    line(f"\n{each.replica} on {each.node} → {each.downstream}: {to}, {held}")
+    line(f"  {each.why}")
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("  replica", no_wrap=True)
+    table.add_column("node", no_wrap=True)
+    headings = ["link", "to the sinks", *(["of all inputs"] if each.shared else []), "queue"]
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for candidate in each.candidates:
+        chosen = candidate.to == each.to or candidate.to in each.shares
+        costs = [shown(candidate.link), shown(candidate.path)]
+        costs += [shown(candidate.aggregate)] if each.shared else []
+        queue = "–" if candidate.queue is None else str(candidate.queue)
+        table.add_row(f"{'*' if chosen else ' '} {candidate.to}", nodes.get(candidate.to, "?"), *costs, queue)
+    console.print(table)
+    line(
+        f"  Decided at {each.decided_s:.1f} s by {each.policy}, threshold {each.threshold}; costs are "
+        f"{each.metric} from {each.source}, {each.cost_age_s:.1f} s old then."
+    )
+    if (switched := each.switched) is None:
+        line("  It is the first choice since the agent started.")
+        return
+    line(f"  Last switch at {switched.at_s:.1f} s, from {switched.old or 'no route'}: {switched.why}")
+    line(f"    before, at {switched.before_s:.1f} s: {summary(switched.before, each.shared)}")
+    line(f"    then: {summary(switched.after, each.shared)}")

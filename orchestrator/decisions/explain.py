@@ -1,0 +1,170 @@
+"""Which decision was in force at a moment, what it was made on, and how it came to be."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from node_agent.model.decision import Candidate, Threshold
+from orchestrator.decisions.history import History, Recorded, Series
+from orchestrator.decisions.reasons import reason
+from orchestrator.errors import BadInput
+from orchestrator.spec.problems import did_you_mean
+
+
+class Switched(Struct, frozen=True):
+    """The last change of replica: what everything cost one decision earlier (if there was one), and then."""
+
+    at_s: float
+    old: str | None
+    new: str | None
+    why: str
+    before_s: float | None
+    before: tuple[Candidate, ...]
+    after: tuple[Candidate, ...]
+
+
+class Explanation(Struct, frozen=True):
+    """Times in seconds since the run's first record; ages in seconds before the decision."""
+
+    replica: str
+    node: str
+    downstream: str
+    decided_s: float
+    policy: str
+    threshold: str
+    needed: float | None
+    to: str | None
+    shares: dict[str, float]
+    since_s: float
+    why: str
+    candidates: tuple[Candidate, ...]
+    shared: bool
+    queued: int
+    metric: str
+    source: str
+    cost_age_s: float
+    switched: Switched | None
+
+
+class Situated(NamedTuple):
+    """A moment of a series: the decision in force, those before it, newest last."""
+
+    now: Recorded
+    earlier: Series
+
+
+def explain(history: History, at_s: float, replica: str | None = None) -> tuple[Explanation, ...]:
+    """For one replica, or for those that the streams passed at the time, from the sources on."""
+    _check_time(history, at_s)
+    at_ns = history.zero_ns + round(at_s * 1e9)
+    if replica is not None:
+        _check_replica(history, replica)
+        found = tuple(_of(history, replica, at_ns))
+        if not found:
+            first = min(s[0].t_ns for s in history.series if s[0].decision.replica == replica)
+            raise BadInput(
+                f"{replica} had decided nothing by {at_s:g} s: its first decision came at "
+                f"{history.seconds(first):.1f} s"
+            )
+        return found
+    found = tuple(_along_the_streams(history, at_ns))
+    if not found:
+        first = min(series[0].t_ns for series in history.series)
+        raise BadInput(
+            f"no source had decided anything by {at_s:g} s: the first decision came at "
+            f"{history.seconds(first):.1f} s"
+        )
+    return found
+
+
+def _along_the_streams(history: History, at_ns: int) -> Iterator[Explanation]:
+    waiting = [r.id for name in history.plan.query.sources() for r in history.plan.of(name)]
+    seen: set[str] = set()
+    while waiting:
+        replica = waiting.pop(0)
+        if replica in seen:
+            continue
+        seen.add(replica)
+        for found in _of(history, replica, at_ns):
+            yield found
+            waiting += list(found.shares) or [to for to in (found.to,) if to is not None]
+
+
+def _of(history: History, replica: str, at_ns: int) -> Iterator[Explanation]:
+    for series in history.series:
+        if series[0].decision.replica == replica:
+            past = tuple(recorded for recorded in series if recorded.t_ns <= at_ns)
+            if past:
+                yield _explained(history, Situated(past[-1], past[:-1]))
+
+
+def _explained(history: History, situated: Situated) -> Explanation:
+    now = situated.now
+    decision = now.decision
+    changed = _last_change((*situated.earlier, now))
+    return Explanation(
+        replica=decision.replica,
+        node=now.node,
+        downstream=decision.downstream,
+        decided_s=history.seconds(now.t_ns),
+        policy=decision.policy,
+        threshold=str(Threshold(decision.threshold, decision.relative)),
+        needed=decision.needed,
+        to=decision.new,
+        shares=decision.shares,
+        since_s=history.seconds(changed.now.t_ns),
+        why=reason(decision),
+        candidates=decision.candidates,
+        shared=decision.shared,
+        queued=decision.queued,
+        metric=decision.metric,
+        source=decision.source,
+        cost_age_s=(now.t_ns - decision.taken_ns) / 1e9,
+        switched=_switched(history, changed),
+    )
+
+
+def _last_change(past: Series) -> Situated:
+    """When the present choice was first made without a break; an agent that restarted begins anew."""
+    index = len(past) - 1
+    while index > 0:
+        here, before = past[index], past[index - 1]
+        if before.boot != here.boot or before.decision.new != here.decision.new:
+            break
+        index -= 1
+    return Situated(past[index], past[:index])
+
+
+def _switched(history: History, changed: Situated) -> Switched | None:
+    if not changed.earlier or changed.earlier[-1].boot != changed.now.boot:
+        return None
+    now, before = changed.now, changed.earlier[-1]
+    return Switched(
+        at_s=history.seconds(now.t_ns),
+        old=before.decision.new,
+        new=now.decision.new,
+        why=reason(now.decision),
+        before_s=history.seconds(before.t_ns),
+        before=before.decision.candidates,
+        after=now.decision.candidates,
+    )
+
+
+def _check_time(history: History, at_s: float) -> None:
+    end_s = history.seconds(history.end_ns)
+    if at_s > end_s:
+        raise BadInput(f"{at_s:g} s is outside the run, which has records from 0 s to {end_s:.1f} s so far")
+
+
+def _check_replica(history: History, replica: str) -> None:
+    deciding = list(dict.fromkeys(series[0].decision.replica for series in history.series))
+    if replica in deciding:
+        return
+    planned = {r.id: r.operator for r in history.plan.replicas}
+    if replica in planned:
+        is_sink = planned[replica] in history.plan.query.sinks()
+        why = "is a sink: it sends to nobody" if is_sink else "has no decisions recorded"
+        raise BadInput(f"{replica} {why}")
+    hint = did_you_mean(replica, deciding) or f"there are {', '.join(deciding)}"
+    raise BadInput(f"run {history.run} has no replica {replica!r}: {hint}")

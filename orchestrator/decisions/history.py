@@ -1,0 +1,101 @@
+"""The decisions that a run has recorded so far, straight from its segments: no analysis need have run."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from node_agent.model.plan import DeploymentPlan
+from node_agent.model.telemetry import Envelope, RouteDecision
+from node_agent.telemetry.segment_log import segment_names
+from orchestrator.errors import BadInput
+from orchestrator.lifecycle.files import read_json
+from orchestrator.lifecycle.run_directory import RunDirectory
+
+_KIND = f'"kind":"{RouteDecision.__struct_config__.tag}"'.encode()
+_envelope = msgspec.json.Decoder(Envelope).decode
+_decision = msgspec.json.Decoder(RouteDecision).decode
+
+
+class Recorded(NamedTuple):
+    t_ns: int
+    node: str
+    boot: int
+    seq: int
+    decision: RouteDecision
+
+
+Series = tuple[Recorded, ...]
+"""What one replica decided about one downstream operator, in the order of time."""
+
+
+class History(NamedTuple):
+    """Times are counted from ``zero_ns``, the first record of the run, as in its report."""
+
+    run: str
+    plan: DeploymentPlan
+    zero_ns: int
+    end_ns: int
+    series: tuple[Series, ...]
+
+    def seconds(self, t_ns: int) -> float:
+        return (t_ns - self.zero_ns) / 1e9
+
+
+def read_history(directory: RunDirectory) -> History:
+    if directory.is_sweep:
+        members = ", ".join(member.id for member in directory.members()[:3])
+        raise BadInput(f"{directory.id} is a sweep: name one of its runs ({members}, …)")
+    manifest = read_json(directory.manifest)
+    try:
+        plan = msgspec.convert(manifest["plan"] if isinstance(manifest, dict) else None, DeploymentPlan)
+    except (KeyError, msgspec.ValidationError):
+        raise BadInput(f"run {directory.id} has no deployment plan in manifest.json: did it begin?") from None
+    first, last = None, 0
+    found: list[Recorded] = []
+    for node in sorted(path.name for path in directory.nodes.glob("*")):
+        for raw, is_decision in _lines(directory.segments(node)):
+            try:
+                envelope = _envelope(raw)
+                decision = _decision(raw) if is_decision else None
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue  # torn or damaged: the verdict counts these
+            first = envelope.t_ns if first is None else min(first, envelope.t_ns)
+            last = max(last, envelope.t_ns)
+            if decision is not None:
+                found.append(Recorded(envelope.t_ns, envelope.node, envelope.boot, envelope.seq, decision))
+    if first is None or not found:
+        raise BadInput(f"run {directory.id} has no decisions recorded: nothing was routed in it, or not yet")
+    return History(directory.id, plan, first, last, _series(plan, found))
+
+
+def _series(plan: DeploymentPlan, found: list[Recorded]) -> tuple[Series, ...]:
+    order = {replica.id: index for index, replica in enumerate(plan.replicas)}
+
+    def owner(recorded: Recorded) -> tuple[int, str, str]:
+        decision = recorded.decision
+        return (order.get(decision.replica, len(order)), decision.replica, decision.downstream)
+
+    once = {(r.node, r.boot, r.seq): r for r in found}.values()
+    ordered = sorted(once, key=lambda r: (owner(r), r.t_ns, r.boot, r.seq))
+    return tuple(tuple(group) for _, group in groupby(ordered, key=owner))
+
+
+def _lines(segments: Path) -> Iterator[tuple[bytes, bool]]:
+    """Decisions, and the first and last line of every segment: of the others nothing is needed."""
+    for name in segment_names(segments):
+        previous, was_told = b"", True
+        with (segments / str(name)).open("rb") as file:
+            for raw in file:
+                is_decision = _KIND in raw
+                if is_decision or not previous:
+                    yield raw, is_decision
+                    was_told = True
+                else:
+                    was_told = False
+                if raw.endswith(b"\n"):
+                    previous = raw
+        if not was_told:
+            yield previous, False
