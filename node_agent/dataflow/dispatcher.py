@@ -1,10 +1,12 @@
 """Sends a replica's output to the downstream replica that the router has chosen (seed 000, figure 3).
 
 One dispatcher serves one downstream operator: a bounded buffer, a tuple in hand, and links to the replicas
-used so far. Best effort: a tuple is retried as long as it is in hand, not once a link has taken it.
+used so far. Best effort: a tuple is retried as long as it is in hand, not once a link has taken it. What has
+gathered while the link was busy goes along with it.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -13,6 +15,7 @@ from msgspec import Struct
 from node_agent.model.telemetry import Event, QueueSample, TupleDropped, TupleSent
 from node_agent.model.tuples import StreamTuple
 from node_agent.ports import PortError
+from node_agent.routing.route import Hop
 from node_agent.transport.link import Link
 
 
@@ -51,26 +54,31 @@ class Dispatcher:
         self._make_link = make_link
         self._record = record
         self._limits = limits
-        self._buffer: asyncio.Queue[StreamTuple] = asyncio.Queue(limits.output_buffer)
+        self._buffer: deque[StreamTuple] = deque()
+        self._filled = asyncio.Event()
+        self._room = asyncio.Event()
         self._links: dict[str, Link] = {}
-        self._to: str | None = None
+        self._hop: Hop | None = None
         self._has_route = asyncio.Event()
         self._attempt: _Attempt | None = None
 
     async def put(self, item: StreamTuple) -> None:
         """Wait for room: this is what pushes back on the operator and, through it, upstream."""
-        await self._buffer.put(item)
+        while len(self._buffer) >= self._limits.output_buffer:
+            self._room.clear()
+            await self._room.wait()
+        self._append(item)
 
     def offer(self, item: StreamTuple) -> None:
         """For a source, which cannot be pushed back on: the oldest tuple makes room."""
-        if self._buffer.full():
-            self._drop(self._buffer.get_nowait(), "source_buffer_full")
-        self._buffer.put_nowait(item)
+        while len(self._buffer) >= self._limits.output_buffer:
+            self._drop(self._buffer.popleft(), "source_buffer_full")
+        self._append(item)
 
-    def steer(self, to: str | None) -> None:
-        """Send to replica ``to`` from now on; None: hold what there is until there is a route again."""
-        self._to = to
-        if to is None:
+    def steer(self, hop: Hop | None) -> None:
+        """Send where ``hop`` says from now on; None: hold what there is until there is a route again."""
+        self._hop = hop
+        if hop is None:
             self._has_route.clear()
         else:
             self._has_route.set()
@@ -81,53 +89,76 @@ class Dispatcher:
         while True:
             # A source's oldest tuple should make room while there is no route, so leave it in the buffer.
             await self._target()
-            await self._dispatch(await self._buffer.get())
+            while not self._buffer:
+                self._filled.clear()
+                await self._filled.wait()
+            await self._dispatch(self._next())
 
     async def close(self) -> None:
         for link in self._links.values():
             await link.close()
 
+    def waiting(self) -> int:
+        return len(self._buffer)
+
     def sample(self) -> QueueSample:
-        return QueueSample(self._replica, f"output:{self.downstream}", self._buffer.qsize())
+        return QueueSample(self._replica, f"output:{self.downstream}", self.waiting())
 
     async def _dispatch(self, item: StreamTuple) -> None:
         loop = asyncio.get_running_loop()
         give_up_at: float | None = None
         while True:
-            to = await self._target()
+            to = (await self._target()).pick(item.tau)
             if give_up_at is not None and loop.time() >= give_up_at:
                 self._drop(item, "expired")
                 return
-            if await self._send(item, to):
-                self._record(TupleSent(self._replica, to, item.origin, item.tau, len(item.payload)))
+            if taken := await self._send(item, to):
+                for each in taken:
+                    if not each.last:
+                        self._record(TupleSent(self._replica, to, each.origin, each.tau, each.size))
                 return
             if give_up_at is None:
                 give_up_at = loop.time() + self._limits.retry_age
 
-    async def _target(self) -> str:
-        while self._to is None:
+    async def _target(self) -> Hop:
+        while self._hop is None:
             await self._has_route.wait()
-        return self._to
+        return self._hop
 
-    async def _send(self, item: StreamTuple, to: str) -> bool:
+    async def _send(self, item: StreamTuple, to: str) -> list[StreamTuple]:
+        """What the link took: ``item`` and what could go along with it, or nothing."""
         link = self._links.get(to)
         if link is None:
             link = self._links[to] = self._make_link(to)
+        batch, taken = [item], 0
         try:
             async with asyncio.timeout(None) as deadline:
                 self._attempt = _Attempt(to, asyncio.get_running_loop().time(), deadline)
-                await link.send(item)
+                await link.ready()
+                while self._buffer and self._hop is not None and self._hop.pick(self._buffer[0].tau) == to:
+                    batch.append(self._next())
+                taken = await link.send(batch)
         except (PortError, TimeoutError):
-            return False
+            pass
         finally:
             self._attempt = None
-        return True
+            self._buffer.extendleft(reversed(batch[max(taken, 1) :]))
+        return batch[:taken]
+
+    def _append(self, item: StreamTuple) -> None:
+        self._buffer.append(item)
+        self._filled.set()
+
+    def _next(self) -> StreamTuple:
+        self._room.set()
+        return self._buffer.popleft()
 
     def _give_up_at(self, attempt: _Attempt) -> float | None:
         # With no route at all there is nowhere better to send to: the link may recover.
-        if self._to is None or self._to == attempt.to:
+        if self._hop is None or attempt.to in self._hop.replicas():
             return None
         return max(asyncio.get_running_loop().time(), attempt.started + self._limits.send_timeout)
 
     def _drop(self, item: StreamTuple, reason: str) -> None:
-        self._record(TupleDropped(self._replica, item.origin, item.tau, len(item.payload), reason))
+        if not item.last:
+            self._record(TupleDropped(self._replica, item.origin, item.tau, item.size, reason))

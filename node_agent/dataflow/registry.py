@@ -9,8 +9,8 @@ A kind is a name, a struct of parameters and a class; registering one's own take
         def __init__(self, params: Params, context: Context) -> None:
             self._factor = params.factor
 
-        async def process(self, item: StreamTuple) -> Sequence[StreamTuple]:
-            return (msgspec.structs.replace(item, payload=item.payload * self._factor),)
+        async def process(self, unit: Unit) -> Sequence[bytes]:
+            return [payload * self._factor for payload in unit.payloads()]
 
     register_operator("repeat", Params, Repeat)
 """
@@ -22,8 +22,8 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
-from node_agent.model.query import Query
-from node_agent.model.tuples import StreamTuple
+from node_agent.dataflow.units import Unit
+from node_agent.model.query import OperatorSpec, Query
 from node_agent.ports import Port
 
 Role = Literal["source", "operator", "sink"]
@@ -32,8 +32,16 @@ Role = Literal["source", "operator", "sink"]
 class Context:
     """What an operator may use of the node it runs on."""
 
-    def __init__(self, replica: str, port: Port, core: asyncio.Lock) -> None:
+    def __init__(
+        self,
+        replica: str,
+        port: Port,
+        core: asyncio.Lock | asyncio.Semaphore,
+        spec: OperatorSpec | None = None,
+    ) -> None:
+        """``spec``: the operator as it stands in the query, if it stands in one."""
         self.replica = replica
+        self.spec = spec
         self._port = port
         self._core = core
 
@@ -49,7 +57,7 @@ class Context:
         await self._port.sleep(seconds)
 
     async def compute(self, seconds: float) -> None:
-        """Occupy the node's one core for ``seconds``, after those who asked before."""
+        """Occupy one of the node's cores for ``seconds``, after those who asked before."""
         async with self._core:
             await self._port.sleep(seconds)
 
@@ -61,16 +69,23 @@ class Source(Protocol):
 
 
 class Operator(Protocol):
-    async def process(self, item: StreamTuple) -> Sequence[StreamTuple]:
-        """The output that ``item`` gives rise to. A sink takes ``item`` and returns nothing."""
+    async def process(self, unit: Unit) -> Sequence[bytes]:
+        """The payloads that ``unit`` gives rise to; none filters it out. A sink returns nothing.
+
+        The same unit gives the same payloads on every replica. It has at least one payload.
+        """
         ...
 
 
 class OperatorKind(msgspec.Struct, frozen=True):
+    """``inputs``: how many it is made for; None: any number. ``where`` a user's function is defined."""
+
     name: str
     role: Role
     params: type[msgspec.Struct]
     factory: Callable[[Any, Context], Source | Operator]
+    inputs: int | None = None
+    where: str = ""
 
 
 _operators: dict[str, OperatorKind] = {}
@@ -94,6 +109,14 @@ def register_operator(
     role: Literal["operator", "sink"] = "operator",
 ) -> None:
     _add(_operators, name, OperatorKind(name, role, params, factory))
+
+
+def register_function(kind: OperatorKind) -> None:
+    """A user's function, read from a file that may be read again; ``kind.where`` tells it from our own."""
+    known = _operators.get(kind.name)
+    if known is not None and not known.where:
+        raise ValueError(f"{kind.name!r} is registered already")
+    _operators[kind.name] = kind
 
 
 def register_query(name: str, build: Callable[..., Query]) -> None:

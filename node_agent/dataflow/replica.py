@@ -8,19 +8,25 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, cast
 
+from node_agent.dataflow.assembly import Assembler
 from node_agent.dataflow.dispatcher import Dispatcher, Limits
+from node_agent.dataflow.processing import GivenUp, process
 from node_agent.dataflow.registry import Context, Operator, OperatorKind, Source
+from node_agent.dataflow.units import Unit
 from node_agent.model.plan import Replica
+from node_agent.model.query import OperatorSpec
 from node_agent.model.telemetry import (
     Event,
     QueueSample,
     TupleDelivered,
+    TupleDropped,
     TupleEmitted,
     TupleProcessed,
     TupleReceived,
 )
 from node_agent.model.tuples import StreamTuple
-from node_agent.routing.policy import Route
+from node_agent.model.units import Each
+from node_agent.routing.route import Route
 
 
 class ReplicaRuntime:
@@ -29,8 +35,10 @@ class ReplicaRuntime:
     def __init__(
         self,
         replica: Replica,
+        spec: OperatorSpec,
         kind: OperatorKind,
         params: Any,
+        assembler: Assembler,
         context: Context,
         dispatchers: Sequence[Dispatcher],
         record: Callable[[Event], None],
@@ -39,12 +47,14 @@ class ReplicaRuntime:
         self.replica = replica
         self.route = Route()
         self._id = replica.id
+        self._spec = spec
         self._role = kind.role
+        self._assembler = assembler
         self._made = kind.factory(params, context)
         self._context = context
         self._dispatchers = dispatchers
         self._record = record
-        self._inputs: asyncio.Queue[StreamTuple] = asyncio.Queue(limits.input_queue)
+        self._inputs: asyncio.Queue[tuple[str, StreamTuple]] = asyncio.Queue(limits.input_queue)
         self._opened = asyncio.Event()
 
     def open_source(self) -> None:
@@ -54,16 +64,21 @@ class ReplicaRuntime:
     def steer(self, route: Route) -> None:
         self.route = route
         for dispatcher in self._dispatchers:
-            dispatcher.steer(route.to(dispatcher.downstream))
+            dispatcher.steer(route.hops.get(dispatcher.downstream))
+
+    def waiting(self) -> dict[str, int]:
+        """Tuples that wait here, by downstream operator."""
+        return {dispatcher.downstream: dispatcher.waiting() for dispatcher in self._dispatchers}
 
     async def receive(self, sender: str, item: StreamTuple) -> None:
         """Take ``item`` once there is room for it. If cancelled before, it was not received."""
-        await self._inputs.put(item)
-        self._record(TupleReceived(self._id, sender, item.origin, item.tau, len(item.payload)))
+        await self._inputs.put((operator_of(sender), item))
+        if not item.last:
+            self._record(TupleReceived(self._id, sender, item.origin, item.tau, item.size))
 
     def runs(self) -> dict[str, Coroutine[Any, Any, None]]:
         """What must run for this replica to work, by name; the owner makes tasks of it."""
-        main = {"source": self._emit, "operator": self._operate, "sink": self._consume}[self._role]
+        main = self._emit if self._role == "source" else self._operate
         dispatch = {f"{self._id} → {d.downstream}": d.run() for d in self._dispatchers}
         return {self._id: main(), **dispatch}
 
@@ -79,28 +94,68 @@ class ReplicaRuntime:
         source = cast(Source, self._made)
         await self._opened.wait()
         tau = 1
+        born_ns = prev_born_ns = 0
         while (payload := await source.next(tau)) is not None:
-            item = StreamTuple(self._id, tau, self._context.now_ns(), payload)
-            self._record(TupleEmitted(self._id, item.origin, item.tau, len(payload)))
+            born_ns = max(self._context.now_ns(), prev_born_ns)  # a clock may be set back, a stream not
+            item = StreamTuple(self._id, tau, tau - 1, born_ns, prev_born_ns, (payload,))
+            self._record(TupleEmitted(self._id, item.origin, item.tau, item.size))
             for dispatcher in self._dispatchers:
                 dispatcher.offer(item)
-            tau += 1
+            tau, prev_born_ns = tau + 1, born_ns
+        born_ns = max(self._context.now_ns(), prev_born_ns)
+        for dispatcher in self._dispatchers:
+            await dispatcher.put(StreamTuple(self._id, tau, tau - 1, born_ns, prev_born_ns, last=True))
 
     async def _operate(self) -> None:
-        operator = cast(Operator, self._made)
         while True:
-            item = await self._inputs.get()
-            started = self._context.time()
-            outputs = await operator.process(item)
-            took_ns = round((self._context.time() - started) * 1e9)
-            self._record(TupleProcessed(self._id, item.origin, item.tau, len(item.payload), took_ns))
-            for output in outputs:
-                for dispatcher in self._dispatchers:
-                    await dispatcher.put(output)
+            upstream, item = await self._inputs.get()
+            for unit in self._assembler.add(upstream, item):
+                if unit.complete:
+                    await self._process(unit)
+                self._assembler.done(unit.origin, unit.tau)
+            self._account()
 
-    async def _consume(self) -> None:
-        sink = cast(Operator, self._made)
-        while True:
-            item = await self._inputs.get()
-            await sink.process(item)
-            self._record(TupleDelivered(self._id, item.origin, item.tau, len(item.payload), item.born_ns))
+    async def _process(self, unit: Unit) -> None:
+        """Work on ``unit`` and hand its result on, which has no payload if there is nothing to say."""
+        started = self._context.time()
+        try:
+            payloads = await process(cast(Operator, self._made), unit, self._spec, self._context.sleep)
+        except GivenUp as error:
+            payloads = ()
+            self._drop(unit, f"dead_letter:{error}")
+        else:
+            if not unit.last:
+                took_ns = round((self._context.time() - started) * 1e9)
+                self._record_processed(unit, took_ns)
+        result = unit.result(payloads)
+        if not isinstance(self._spec.takes, Each) and not unit.last:
+            self._record(TupleEmitted(self._id, result.origin, result.tau, result.size))
+        for dispatcher in self._dispatchers:
+            await dispatcher.put(result)
+
+    def _record_processed(self, unit: Unit, took_ns: int) -> None:
+        if self._role == "operator":
+            self._record(TupleProcessed(self._id, unit.origin, unit.tau, unit.size, took_ns))
+        elif unit.payloads():
+            self._record(TupleDelivered(self._id, unit.origin, unit.tau, unit.size, unit.born_ns))
+        else:
+            self._drop(unit, "filtered")
+
+    def _account(self) -> None:
+        """Say what became of the items that made new ones, or that were to."""
+        released = self._assembler.released()
+        unused = {(item.origin, item.tau): item for item in self._assembler.unused()}
+        for item in unused.values():
+            self._record(TupleDropped(self._id, item.origin, item.tau, item.size, "incomplete_window"))
+        if not isinstance(self._spec.takes, Each):
+            for position in released:
+                if (position.origin, position.tau) not in unused:
+                    self._record(TupleDropped(self._id, position.origin, position.tau, 0, "absorbed"))
+
+    def _drop(self, unit: Unit, reason: str) -> None:
+        self._record(TupleDropped(self._id, unit.origin, unit.tau, unit.size, reason))
+
+
+def operator_of(replica: str) -> str:
+    """The operator that a replica's id names."""
+    return replica.rpartition("/")[0]

@@ -8,11 +8,11 @@ import hashlib
 from collections.abc import Sequence
 from typing import Annotated
 
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct
 
 from node_agent.dataflow.registry import Context, register_operator, register_query, register_source
+from node_agent.dataflow.units import Unit
 from node_agent.model.query import OperatorSpec, Query
-from node_agent.model.tuples import StreamTuple
 from node_agent.transport.framing import MAX_PAYLOAD
 
 MAX_CHAIN = 1000
@@ -28,7 +28,7 @@ class SourceParams(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WorkParams(Struct, frozen=True, forbid_unknown_fields=True):
-    """``cpu`` in seconds a tuple; ``output`` in bytes, None to pass the payload on as it is."""
+    """``cpu`` in seconds a unit; ``output`` in bytes, None to pass the payloads on as they are."""
 
     cpu: Annotated[float, Meta(ge=0, le=3600)] = 0.005
     output: Size | None = None
@@ -66,18 +66,18 @@ class Work:
         self._params = params
         self._context = context
 
-    async def process(self, item: StreamTuple) -> Sequence[StreamTuple]:
+    async def process(self, unit: Unit) -> Sequence[bytes]:
         await self._context.compute(self._params.cpu)
         if self._params.output is None:
-            return (item,)
-        return (structs.replace(item, payload=pattern(item.origin, item.tau, self._params.output)),)
+            return unit.payloads()
+        return (pattern(unit.origin, unit.tau, self._params.output),)
 
 
 class Sink:
     def __init__(self, params: SinkParams, context: Context) -> None:
         pass
 
-    async def process(self, item: StreamTuple) -> Sequence[StreamTuple]:
+    async def process(self, unit: Unit) -> Sequence[bytes]:
         return ()
 
 

@@ -1,0 +1,67 @@
+"""Operators that take items one by one: every item is a unit, and the output keeps its place."""
+
+from collections import deque
+
+from node_agent.dataflow.units import Gaps, Unit
+from node_agent.model.intervals import Intervals
+from node_agent.model.tuples import Position, StreamTuple
+
+
+class EachAssembler:
+    """Where nothing is sent again nothing is remembered, either: what comes twice is processed twice."""
+
+    def __init__(self, gaps: Gaps | None = None) -> None:
+        self._remembers = gaps is None
+        self._seen: dict[tuple[str, str], Intervals] = {}
+        # Only a sink may get a stream over several inputs; there units are done in the order they are made.
+        self._open: dict[tuple[str, int], deque[str]] = {}
+        self._released: list[Position] = []
+
+    def add(self, upstream: str, item: StreamTuple) -> list[Unit]:
+        key = (item.origin, item.tau)
+        if self._remembers:
+            seen = self._stream(upstream, item.origin)
+            if item.tau in seen:
+                if upstream not in self._open.get(key, ()):
+                    self._released.append(Position(upstream, *key))
+                return []
+            seen.add(item.tau)
+        self._open.setdefault(key, deque()).append(upstream)
+        inputs = {} if item.last else {upstream: (item,)}
+        return [Unit(*key, item.prev, item.born_ns, item.prev_born_ns, inputs, item.last)]
+
+    def done(self, origin: str, tau: int) -> None:
+        upstreams = self._open.get((origin, tau))
+        if upstreams:
+            self._released.append(Position(upstreams.popleft(), origin, tau))
+            if not upstreams:
+                del self._open[origin, tau]
+
+    def settled(self, upstream: str, origin: str, until: int) -> None:
+        self._stream(upstream, origin).add(1, until)
+
+    def floor(self) -> int:
+        return 0
+
+    def released(self) -> list[Position]:
+        released, self._released = self._released, []
+        return released
+
+    def unused(self) -> list[StreamTuple]:
+        return []
+
+    def holding(self) -> list[tuple[str, StreamTuple]]:
+        return []
+
+    def held(self, upstream: str, origin: str) -> int:
+        return len(self._open_of(upstream, origin))
+
+    def open_from(self, upstream: str, origin: str) -> int:
+        missing = self._stream(upstream, origin).first_missing()
+        return min(self._open_of(upstream, origin), default=missing)
+
+    def _open_of(self, upstream: str, origin: str) -> list[int]:
+        return [tau for (name, tau), ups in self._open.items() if name == origin and upstream in ups]
+
+    def _stream(self, upstream: str, origin: str) -> Intervals:
+        return self._seen.setdefault((upstream, origin), Intervals())

@@ -1,0 +1,49 @@
+"""One unit through one operator: whether it is called at all, and what happens if it fails."""
+
+from collections.abc import Awaitable, Callable
+
+from node_agent.dataflow.registry import Operator
+from node_agent.dataflow.units import Unit
+from node_agent.model.query import OperatorSpec
+from node_agent.model.units import SameTau
+
+RETRY_PAUSE = 0.1
+LONGEST_RETRY_PAUSE = 10.0
+_LONGEST_REASON = 200
+
+
+class GivenUp(Exception):
+    """The operator failed, and its policy is to go on without the result."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"{type(error).__name__}: {error}"[:_LONGEST_REASON])
+
+
+async def process(
+    operator: Operator, unit: Unit, spec: OperatorSpec, sleep: Callable[[float], Awaitable[None]]
+) -> tuple[bytes, ...]:
+    """The payloads of the result. Raises GivenUp, or what the operator raised where that is to stop it."""
+    if not has_work(unit, spec):
+        return ()
+    pause = RETRY_PAUSE
+    for _ in range(spec.on_error.retries):
+        try:
+            return tuple(await operator.process(unit))
+        except Exception:
+            await sleep(pause)
+            pause = min(2 * pause, LONGEST_RETRY_PAUSE)
+    try:
+        return tuple(await operator.process(unit))
+    except Exception as error:
+        if spec.on_error.then == "stop":
+            raise
+        raise GivenUp(error) from error
+
+
+def has_work(unit: Unit, spec: OperatorSpec) -> bool:
+    """Not for an end or holes only; a join on τ needs something of every input."""
+    if not unit.payloads():
+        return False
+    if not isinstance(spec.takes, SameTau):
+        return True
+    return all(any(item.payloads for item in unit.inputs.get(name, ())) for name in spec.after)
