@@ -26,6 +26,7 @@ AVERAGED = (
     "switches",
     "no_route_s",
     "source_sink_connected_ratio",
+    "routing_overhead_bps",
 )
 COMPARED = ("throughput_fps", "throughput_kbps", "goodput_fps", "latency_p50_s", "latency_p95_s")
 

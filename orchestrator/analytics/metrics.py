@@ -4,8 +4,8 @@ The *measured window* is from ``measure_from_ns`` (after warm-up) to ``measure_u
 
 - ``emitted``, ``delivered``, ``duplicates``, ``fates``, latency, loss: of the tuples born in the window,
   whenever they arrived. ``delivered`` counts a tuple once; ``duplicates`` are its further arrivals at a sink.
-- ``lost``: neither delivered nor ``in_flight_at_end`` (see ``tables.tuples``); ``loss_ratio`` is
-  lost / (emitted - in flight).
+- ``lost``: neither delivered nor ``in_flight_at_end`` nor ``filtered`` or ``absorbed`` by an operator (see
+  ``tables.tuples``); ``loss_ratio`` is lost / (emitted - in flight - filtered or absorbed).
 - ``throughput_fps``, ``throughput_kbps``: tuples and payload (10³ bit) per second that arrived at sinks after
   the first arrival in the window, up to the last one in it, over the time between the two; 0 with fewer
   than two arrivals. ``goodput_fps``: arrivals in the window over its whole length, outages included.
@@ -14,7 +14,12 @@ The *measured window* is from ``measure_from_ns`` (after warm-up) to ``measure_u
   only of replicas that emitted or received a tuple in the window. Others decide too, but move nothing.
 - ``no_route_s``: time in the window in which a source had no route, summed over sources and their outputs.
 - ``source_sink_connected_ratio``: share of the window in which, by ground truth, every source had a path to a
-  sink. What cannot be told is None.
+  sink.
+- ``routing_overhead``, ``routing_overhead_bps``: what routing daemons put on the air, in bit/s per node, by
+  kind of message (own and forwarded) and in all; from the counters' last samples before the window to the
+  first ones after it.
+
+What cannot be told is None.
 """
 
 from collections.abc import Sequence
@@ -26,7 +31,7 @@ from pyspark.sql import functions as F
 from orchestrator.analytics.gather import Rows, gather
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.store import TableStore
-from orchestrator.analytics.tables import IN_FLIGHT
+from orchestrator.analytics.tables import IN_FLIGHT, SET_ASIDE
 
 # The distribution of latency is kept at every half percent; the percentiles reported are among them.
 QUANTILES = 200
@@ -53,10 +58,12 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
             "switched": _switched(switches, _carriers(tuples, hops, windows)),
             "unrouted": _without_route(switches, runs),
             "connected": _connected(store.read(spark, "connectivity", names), windows),
+            "overhead": _overhead(store.read(spark, "overhead", names), windows),
             "logs": _completeness(store.read(spark, "nodes", names)),
         }
     )
     fates = _fates_by_run(rows.pop("fates"))
+    overhead = _overhead_by_run(rows.pop("overhead"))
     of = {name: {row["run"]: row for row in found} for name, found in rows.items()}
     born, arrived, switched = of["born"], of["arrived"], of["switched"]
     unrouted, connected, logs = of["unrouted"], of["connected"], of["logs"]
@@ -69,6 +76,7 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
                 "switches": switched[run.run]["switches"] if run.run in switched else 0,
                 "no_route_s": _no_route_s(unrouted.get(run.run), run),
                 "source_sink_connected_ratio": _ratio_of_window(connected.get(run.run), run),
+                **_overhead_figures(overhead.get(run.run)),
             },
             "telemetry": {name: logs[run.run][name] if run.run in logs else 0 for name in LOG_FIGURES},
             "latency_quantiles_s": _quantiles_s(born.get(run.run)),
@@ -171,6 +179,49 @@ def _connected(connectivity: DataFrame, windows: DataFrame) -> DataFrame:
     )
 
 
+def _overhead(samples: DataFrame, windows: DataFrame) -> DataFrame:
+    """Bit/s of each kind of message, the mean over nodes; a node that never sent one counts with 0."""
+    sample = F.struct("t_ns", "sent_bytes", "forwarded_bytes")
+    before = F.max(F.when(F.col("t_ns") <= F.col("measure_from_ns"), sample))
+    after = F.min(F.when(F.col("t_ns") >= F.col("measure_until_ns"), sample))
+    spans = (
+        samples.join(windows, "run")
+        .groupBy("run", "node", "message")
+        .agg(F.coalesce(before, F.min(sample)).alias("begin"), F.coalesce(after, F.max(sample)).alias("end"))
+        .withColumn("seconds", (F.col("end.t_ns") - F.col("begin.t_ns")) / 1e9)
+        .where("seconds > 0")
+    )
+    nodes = spans.groupBy("run").agg(F.count_distinct("node").alias("nodes"))
+
+    def rate(counter: str) -> Column:
+        # A daemon that was started anew counts from 0 again.
+        grown = F.greatest(F.col(f"end.{counter}") - F.col(f"begin.{counter}"), F.lit(0))
+        # In an order of its own: sums of fractions depend on theirs.
+        rates = F.array_sort(F.collect_list(8 * grown / F.col("seconds")))
+        return F.aggregate(rates, F.lit(0.0), lambda total, each: total + each)
+
+    return (
+        spans.groupBy("run", "message")
+        .agg(rate("sent_bytes").alias("sent"), rate("forwarded_bytes").alias("forwarded"))
+        .join(nodes, "run")
+    )
+
+
+def _overhead_by_run(counted: Rows) -> dict[str, dict[str, dict[str, float]]]:
+    overhead: dict[str, dict[str, dict[str, float]]] = {}
+    for row in sorted(counted, key=lambda row: (row["run"], row["message"])):
+        rates = {f"{name}_bps": _rounded(row[name] / row["nodes"]) for name in ("sent", "forwarded")}
+        overhead.setdefault(row["run"], {})[row["message"]] = rates
+    return overhead
+
+
+def _overhead_figures(overhead: dict[str, dict[str, float]] | None) -> Figures:
+    if overhead is None:
+        return {"routing_overhead": {}, "routing_overhead_bps": None}
+    total = sum(rate for message in overhead.values() for rate in message.values())
+    return {"routing_overhead": overhead, "routing_overhead_bps": _rounded(total)}
+
+
 def _completeness(nodes: DataFrame) -> DataFrame:
     return nodes.groupBy("run").agg(
         F.count("*").alias("boots"),
@@ -183,14 +234,15 @@ def _tuple_figures(born: Row | None, fates: dict[str, int]) -> Figures:
     emitted = born["emitted"] if born else 0
     delivered = born["delivered"] if born else 0
     in_flight = fates.get(IN_FLIGHT, 0)
-    lost = emitted - delivered - in_flight
+    due = emitted - in_flight - sum(fates.get(name, 0) for name in SET_ASIDE)
+    lost = due - delivered
     return {
         "emitted": emitted,
         "delivered": delivered,
         "duplicates": born["duplicates"] if born else 0,
         "in_flight_at_end": in_flight,
         "lost": lost,
-        "loss_ratio": _rounded(lost / (emitted - in_flight)) if emitted > in_flight else None,
+        "loss_ratio": _rounded(lost / due) if due > 0 else None,
         "fates": fates,
     }
 

@@ -5,7 +5,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from orchestrator.analytics.cells import SEED, cells
+from orchestrator.analytics.cells import SEED, cells, spread
 from orchestrator.analytics.figures import all_figures, radio_figures
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.radio_view import facts
@@ -42,6 +42,7 @@ def render(place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple
         _verdict(summary),
         _results(summary, runs),
         _figures(all_figures(shown)),
+        _overhead(shown),
         _radio(shown, said="radio" in summary),
         _runs(runs) if len(runs) > 1 else "",
         _provenance(place, summary, runs),
@@ -173,6 +174,43 @@ def _figures(drawn: Sequence[Figure]) -> str:
     if not drawn:
         return '<h2>Figures</h2><p class="soft">There is nothing to draw: the runs left no records.</p>\n'
     return f"<h2>Figures</h2>{_drawn(drawn)}\n"
+
+
+def _overhead(shown: Sequence[Cell]) -> str:
+    """What routing daemons put on the air; nothing where there were none."""
+    messages = dict.fromkeys(
+        message
+        for cell in shown
+        for _, result in cell.runs
+        for message in result["metrics"]["routing_overhead"]
+    )
+    if not messages:
+        return ""
+    headings = ["" if len(shown) > 1 else "run", *map(escape, messages), "all"]
+    rows = []
+    for cell in shown:
+        found = [result["metrics"] for _, result in cell.runs]
+        rates = [_rate(figures["routing_overhead"].get(name, {}) for figures in found) for name in messages]
+        total = _figure(spread([figures["routing_overhead_bps"] for figures in found]), 1, 0)
+        rows.append([escape(cell.label or str(cell.runs[0][0].run)), *rates, total])
+    note = (
+        "Bit/s that a node put on the air, the mean over nodes; in brackets what of it was forwarded for "
+        "others. “packet” is what all packets cost besides their messages: headers of OLSR, UDP and IP."
+    )
+    title = "Control overhead by message kind"
+    return f'<h2 id="overhead">{title}</h2>{_table(headings, rows)}<p class="soft">{escape(note)}</p>\n'
+
+
+def _rate(found: Iterable[Mapping[str, float]]) -> str:
+    rates = list(found)
+    forwarded = [rate.get("forwarded_bps", 0.0) for rate in rates]
+    both = spread([rate.get("sent_bps", 0.0) + other for rate, other in zip(rates, forwarded, strict=True)])
+    text = _figure({**both, "sd": None}, 1, 0)
+    return (
+        f"{text} <small>({_figure({**spread(forwarded), 'sd': None}, 1, 0)})</small>"
+        if any(forwarded)
+        else text
+    )
 
 
 def _radio(shown: Sequence[Cell], said: bool) -> str:

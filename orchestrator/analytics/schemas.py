@@ -21,6 +21,7 @@ VERSION = 1
 TEXT, COUNT, REAL, FLAG, MOMENT = StringType(), LongType(), DoubleType(), BooleanType(), TimestampType()
 TEXTS = ArrayType(StringType())
 TEXT_MAP = MapType(StringType(), StringType())
+REAL_MAP = MapType(StringType(), DoubleType())
 
 CORRUPT = "_corrupt"
 
@@ -28,6 +29,9 @@ CORRUPT = "_corrupt"
 def _columns(**columns: DataType) -> StructType:
     return StructType([StructField(name, kind) for name, kind in columns.items()])
 
+
+# A downstream replica as a decision weighed it.
+CANDIDATE = _columns(to=TEXT, link=REAL, path=REAL, aggregate=REAL, queue=COUNT, apart=TEXTS)
 
 # One row a line of a segment. Every kind of event has its own columns; those of the other kinds are null.
 RAW = _columns(
@@ -55,10 +59,28 @@ RAW = _columns(
     old_cost=REAL,
     new_cost=REAL,
     source=TEXT,
+    policy=TEXT,
+    candidates=ArrayType(CANDIDATE),
+    shares=REAL_MAP,
+    needed=REAL,
+    threshold=REAL,
+    relative=FLAG,
+    exponent=REAL,
+    draw_seed=COUNT,
+    queued=COUNT,
+    shared=FLAG,
+    whole=FLAG,
+    taken_ns=COUNT,
     cost=REAL,
     metric=TEXT,
     queue=TEXT,
     length=COUNT,
+    protocol=TEXT,
+    message=TEXT,
+    sent=COUNT,
+    sent_bytes=COUNT,
+    forwarded=COUNT,
+    forwarded_bytes=COUNT,
 )
 
 # Ground truth as the radio writes it.
@@ -121,6 +143,19 @@ SWITCHES = _columns(
 
 COSTS = _columns(run=TEXT, node=TEXT, t_ns=COUNT, replica=TEXT, to=TEXT, cost=REAL, metric=TEXT, source=TEXT)
 
+# What a node's routing daemon had put on the air by ``t_ns``, for one kind of message: counters only grow.
+OVERHEAD = _columns(
+    run=TEXT,
+    node=TEXT,
+    t_ns=COUNT,
+    protocol=TEXT,
+    message=TEXT,
+    sent=COUNT,
+    sent_bytes=COUNT,
+    forwarded=COUNT,
+    forwarded_bytes=COUNT,
+)
+
 # Ground truth: a directed link was up with this cost from ``up_ns`` until ``down_ns`` (null: to the end).
 LINKS_TRUTH = _columns(run=TEXT, src=TEXT, dst=TEXT, up_ns=COUNT, down_ns=COUNT, cost=REAL)
 
@@ -182,6 +217,7 @@ TABLES: dict[str, StructType] = {
     "hops": HOPS,
     "switches": SWITCHES,
     "costs": COSTS,
+    "overhead": OVERHEAD,
     "links_truth": LINKS_TRUTH,
     "positions": POSITIONS,
     "deliveries": DELIVERIES,

@@ -15,6 +15,10 @@ DELIVERED = "delivered"
 DROPPED = "dropped:"
 IN_FLIGHT = "in_flight_at_end"
 LOST = "lost_in_transit"
+# An operator had nothing to say about it; a window or a join made something new of it: both are as intended.
+FILTERED = "filtered"
+ABSORBED = "absorbed"
+SET_ASIDE = (FILTERED, ABSORBED)
 
 
 def _is(kind: str) -> Column:
@@ -89,11 +93,14 @@ def hops(records: DataFrame) -> DataFrame:
 def tuples(records: DataFrame, hops: DataFrame, nodes: DataFrame, runs: DataFrame) -> DataFrame:
     """What became of each tuple. In order of precedence:
 
-    ``delivered``; ``dropped:<reason>`` (the last reason); then by where it was last: on a link that never
-    brought it, it is ``in_flight_at_end`` if it was sent within ``GRACE_NS`` of the end, else
-    ``lost_in_transit``; held by a replica, it is ``in_flight_at_end`` unless that agent died with it.
+    ``delivered``; ``dropped:<reason>`` (the last reason); ``filtered`` or ``absorbed``, which are no losses;
+    then by where it was last: on a link that never brought it, it is ``in_flight_at_end`` if it was sent
+    within ``GRACE_NS`` of the end, else ``lost_in_transit``; held by a replica, it is ``in_flight_at_end``
+    unless that agent died with it.
     """
     at_sink = F.when(_is("tuple_delivered"), F.struct("t_ns", "size", "replica"))
+    is_loss = ~F.col("reason").isin(*SET_ASIDE)
+    drop = F.struct(is_loss.alias("is_loss"), "t_ns", "seq", "reason", "replica")
     sink_operator = F.when(_is("tuple_delivered"), F.substring_index("replica", "/", 1))
     lives = (
         records.where(F.col("kind").startswith("tuple_"))
@@ -105,7 +112,7 @@ def tuples(records: DataFrame, hops: DataFrame, nodes: DataFrame, runs: DataFram
             F.min(at_sink).alias("arrival"),
             F.count(at_sink).alias("arrivals"),
             F.size(F.collect_set(sink_operator)).alias("sinks"),
-            F.max(F.when(_is("tuple_dropped"), F.struct("t_ns", "seq", "reason", "replica"))).alias("drop"),
+            F.max(F.when(_is("tuple_dropped"), drop)).alias("drop"),
             F.max(F.struct("t_ns", "seq", "node", "boot")).alias("last"),
         )
         .withColumns({"node": F.col("last.node"), "boot": F.col("last.boot"), "last_ns": F.col("last.t_ns")})
@@ -116,9 +123,12 @@ def tuples(records: DataFrame, hops: DataFrame, nodes: DataFrame, runs: DataFram
     )
     ended_in_order = nodes.select("run", "node", "boot", F.col("stopped").alias("holder_stopped"))
     on_a_link = F.col("unreceived_ns") >= F.coalesce(F.col("received_ns"), F.col("unreceived_ns"))
+    # What failed in an operator is told in full by the reason: there may be as many as tuples.
+    what = F.substring_index("drop.reason", ":", 1)
     fate = (
         F.when(F.col("arrival").isNotNull(), DELIVERED)
-        .when(F.col("drop").isNotNull(), F.concat(F.lit(DROPPED), F.col("drop.reason")))
+        .when(F.col("drop").isNotNull() & ~F.col("drop.is_loss"), F.col("drop.reason"))
+        .when(F.col("drop").isNotNull(), F.concat(F.lit(DROPPED), what))
         .when(on_a_link & (F.col("unreceived_ns") >= F.col("ended_ns") - GRACE_NS), IN_FLIGHT)
         .when(on_a_link, LOST)
         .when(F.col("holder_stopped"), IN_FLIGHT)
@@ -169,6 +179,10 @@ def switches(records: DataFrame, runs: DataFrame) -> DataFrame:
 
 def costs(records: DataFrame) -> DataFrame:
     return records.where(_is("link_cost"))
+
+
+def overhead(records: DataFrame) -> DataFrame:
+    return records.where(_is("routing_overhead"))
 
 
 def links_truth(changes: DataFrame) -> DataFrame:

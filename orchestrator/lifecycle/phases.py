@@ -24,6 +24,7 @@ class Phase(StrEnum):
 
 
 _BEGINS_SOMETHING = (Phase.PLAN, Phase.UP, Phase.CONVERGE, Phase.WARM_UP, Phase.MEASURE)
+_MOST_NAMED = 10
 _SAVES_DATA = (Phase.STOP, Phase.COLLECT)
 
 
@@ -87,9 +88,17 @@ def judge(outcomes: Outcomes, quorum: float) -> tuple[Ending, str]:
     if not troubled:
         return Ending.OK, ""
     came_through = len(outcomes) - len(troubled)
-    first = troubled[0]
-    reason = f"{len(troubled)} of {len(outcomes)} nodes did not come through ({first.node}: {first.reason})"
+    first, *others = troubled
+    also = f"; also {_named(others)}" if others else ""
+    said = f"{first.node}: {first.reason}{also}"
+    reason = f"{len(troubled)} of {len(outcomes)} nodes did not come through ({said})"
     return (Ending.DEGRADED if came_through >= quorum * len(outcomes) else Ending.FAILED), reason
+
+
+def _named(outcomes: Outcomes) -> str:
+    more = len(outcomes) - _MOST_NAMED
+    names = ", ".join(outcome.node for outcome in outcomes[:_MOST_NAMED])
+    return f"{names} and {more} more" if more > 0 else names
 
 
 def advance_timeout(seconds: float) -> float:

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.backends.netns.emulation import Emulation
+from orchestrator.backends.netns.errors import NetworkError
 from orchestrator.backends.netns.marks import Mark
+from orchestrator.backends.netns.routed import RoutedNetwork
+from orchestrator.errors import RoveError
 from orchestrator.lifecycle import run_directory
 from orchestrator.lifecycle.events import EventLog
 from orchestrator.lifecycle.files import write_atomic, write_json
@@ -16,7 +19,9 @@ from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.phases import Phase, Urgency
 from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.radio.from_spec import air_settings
+from orchestrator.services.registry import service_of
 from orchestrator.spec.dump import to_yaml
+from orchestrator.spec.routing import AnyRouting
 from orchestrator.spec.topology import Topology
 
 MOVING_S = 3600.0
@@ -28,54 +33,73 @@ Announce = Callable[[dict[str, Any]], None]
 
 
 async def hold(
-    topology: Topology, seed: int, root: Path, run_id: str, interruption: Interruption, announce: Announce
+    topology: Topology,
+    seed: int,
+    root: Path,
+    run_id: str,
+    interruption: Interruption,
+    announce: Announce,
+    routing: AnyRouting,
 ) -> bool:
     """Bring it up, announce it, hold it until the user wants out, take it down.
 
     False if the user wanted out before it was up.
     """
-    air_settings(topology)  # complains before anything is created
+    air_settings(topology)  # complains before anything is created, as does the next one
+    if (service := service_of(routing)) is not None:
+        service.require()
     directory = run_directory.create(root, topology.name, run_id)
     with Journal.create(directory.journal) as journal:
         write_atomic(directory.spec, to_yaml(topology.model_dump(mode="json")).encode())
-        return await _hold(topology, seed, directory, journal, interruption, announce)
+        mark = Mark(directory.id, directory.path)
+        network = RoutedNetwork(topology, seed, MOVING_S, mark, journal, routing)
+        return await _hold(network, directory, journal, interruption, announce)
 
 
 async def _hold(
-    topology: Topology,
-    seed: int,
+    network: RoutedNetwork,
     directory: RunDirectory,
     journal: Journal,
     interruption: Interruption,
     announce: Announce,
 ) -> bool:
     events = EventLog(directory.events)
-    mark = Mark(directory.id, directory.path)
-    emulation = Emulation(topology, seed, MOVING_S, mark, journal)
     leaving = asyncio.create_task(interruption.reaches(Urgency.IN_ORDER))
-    rising = asyncio.create_task(emulation.up())
+    rising = asyncio.create_task(network.up())
     events.add("phase", phase=Phase.UP, state="started")
     try:
         await asyncio.wait([rising, leaving], return_when=asyncio.FIRST_COMPLETED)
         if not rising.done():
             return False
         await rising
-        document = _document(directory, emulation)
+        document = _document(directory, network.emulation)
         write_json(directory.network, document)
         events.add("network", state="up", nodes=len(document["nodes"]))
         announce(document)
         while not leaving.done():
-            emulation.check()
+            _check(network)
             await asyncio.wait([leaving], timeout=CHECK_S)
         return True
+    except RoveError as error:
+        # In the background nobody hears it otherwise.
+        events.add("network", state="failed", reason=str(error))
+        raise
     finally:
         for task in (rising, leaving):
             task.cancel()
         await asyncio.wait([rising, leaving])
         events.add("phase", phase=Phase.DOWN, state="started")
         directory.network.unlink(missing_ok=True)
-        await emulation.down()
+        await network.down()
         journal.close()  # whatever ended it: nothing is left
+
+
+def _check(network: RoutedNetwork) -> None:
+    """Raises if it is no longer what it should be."""
+    network.emulation.check()
+    for node in network.emulation.hosts:
+        if failure := network.failure(node):
+            raise NetworkError(f"{node}: {failure}")
 
 
 def _document(directory: RunDirectory, emulation: Emulation) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def read_text(file: FilePath) -> str:
             data = stream.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise TraceError(str(file), None, f"larger than {MOST_BYTES / 1e6:g} MB, more than is read")
-        return data.decode()
+        return data.decode("utf-8-sig")  # spreadsheets begin their files with a byte-order mark
     except UnicodeDecodeError as error:
         raise TraceError(str(file), None, f"cannot be read: byte {error.start} is not UTF-8") from None
     except (OSError, EOFError, zlib.error) as error:

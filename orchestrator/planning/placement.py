@@ -1,47 +1,106 @@
-"""Which replica lives on which node: the deployment plan of an experiment (seed 000, III-A).
+"""The deployment plan of an experiment: how many replicas, and which lives where (seed 000, III-A)."""
 
-Random placement is nested, so that a comparison of k is paired: a larger k adds replicas and moves none. Each
-replica has a place in one order of the nodes: sources and sinks first, then replica 0 of every operator, then
-replica 1, and so on. That order is by digest of seed and node name, so it depends on nothing else.
-"""
-
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 from node_agent.model.plan import DeploymentPlan, Replica
-from node_agent.model.query import Query
-from orchestrator.spec.experiment import Experiment, ExplicitPlacement
-
-Slot = tuple[str, int]
-"""An operator and the index of one of its replicas."""
+from orchestrator.planning.cpu import cpu_needs
+from orchestrator.planning.distances import initial_distance
+from orchestrator.planning.policies import Policy, Slot, arranged, at_random, colocate, shuffled, spread
+from orchestrator.planning.prospect import prospect_for
+from orchestrator.planning.replication import Advice, Prospect, advise
+from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.placement import (
+    AUTO,
+    ColocatePlacement,
+    ExplicitPlacement,
+    RandomPlacement,
+    SpreadPlacement,
+)
 
 
 def deployment_plan(experiment: Experiment) -> DeploymentPlan:
-    """One replica per node, operators in the query's order."""
-    query = experiment.dataflow()
-    counts = experiment.replica_counts()
+    """Of an experiment without findings: every replica has a node."""
+    nodes = hosts(experiment, replica_counts(experiment))
+    return DeploymentPlan(
+        experiment.dataflow(), tuple(Replica(name, index, node) for (name, index), node in nodes.items())
+    )
+
+
+def hosts(experiment: Experiment, counts: Mapping[str, int]) -> dict[Slot, str]:
+    """Operators in the query's order; replicas for which there is no node are missing."""
     placement = experiment.placement
     if isinstance(placement, ExplicitPlacement):
-        nodes = {(name, i): placement.nodes[name][i] for name, k in counts.items() for i in range(k)}
-    else:
-        seed = experiment.seed if placement.seed is None else placement.seed
-        nodes = _random_nodes(query, counts, shuffled(experiment.topology.node_names, seed))
-    return DeploymentPlan(query, tuple(Replica(name, index, node) for (name, index), node in nodes.items()))
+        return {
+            (name, i): node
+            for name, k in counts.items()
+            for i, node in enumerate(placement.nodes.get(name, ())[:k])
+        }
+    return arranged(experiment.dataflow(), counts, _policy(experiment, placement))
 
 
-def shuffled(nodes: Sequence[str], seed: int) -> list[str]:
-    return sorted(nodes, key=lambda node: hashlib.sha256(f"placement/{seed}/{node}".encode()).digest())
+def _policy(
+    experiment: Experiment, placement: RandomPlacement | SpreadPlacement | ColocatePlacement
+) -> Policy:
+    query, topology = experiment.dataflow(), experiment.topology
+    order = shuffled(topology.node_names, experiment.seed if placement.seed is None else placement.seed)
+    match placement:
+        case RandomPlacement():
+            return at_random(order)
+        case SpreadPlacement():
+            return spread(query, order, initial_distance(topology, experiment.seed))
+        case ColocatePlacement():
+            return colocate(query, order, cpu_needs(query), topology.cores())
 
 
-def _random_nodes(query: Query, counts: dict[str, int], order: list[str]) -> dict[Slot, str]:
-    """Beyond the places that every k shares, uneven replication fills what is left."""
-    ends = [name for name in query.names() if name not in query.inner()]
-    rounds = max(counts.values())
-    ranked = [(name, 0) for name in ends] + [(name, i) for i in range(rounds) for name in query.inner()]
-    wanted = [(name, index) for name, index in ranked if index < counts[name]]
-    shared = dict(zip(ranked, order, strict=False))
-    placed = {slot: shared[slot] for slot in wanted if slot in shared}
-    taken = frozenset(placed.values())
-    left = iter([node for node in order if node not in taken])
-    placed.update({slot: next(left) for slot in wanted if slot not in placed})
-    return {(name, index): placed[name, index] for name, k in counts.items() for index in range(k)}
+@dataclass(frozen=True)
+class Derived:
+    """A k that nobody wrote down: what it was derived from, what was advised, and what there is room for."""
+
+    operator: str
+    replicas: int
+    prospect: Prospect
+    advice: Advice
+
+
+def replica_counts(experiment: Experiment) -> dict[str, int]:
+    """k of each operator, in the query's order; sources and sinks have one."""
+    derived = {found.operator: found.replicas for found in derived_counts(experiment)}
+    return {name: derived.get(name, _fixed(experiment, name)) for name in experiment.dataflow().names()}
+
+
+def derived_counts(experiment: Experiment) -> list[Derived]:
+    """For operators with ``auto``: as advised, or fewer if there is no room for so many.
+
+    Where there is not, the largest k gives way first, and of equals the last.
+    """
+    prospects = {
+        name: prospect_for(experiment, name)
+        for name in experiment.dataflow().inner()
+        if asked_for(experiment, name) == AUTO
+    }
+    advised = {name: advise(prospect) for name, prospect in prospects.items()}
+    counts = {name: _fixed(experiment, name) for name in experiment.dataflow().names()}
+    counts |= {name: advice.replicas for name, advice in advised.items()}
+    while (largest := _largest(counts, advised)) and len(hosts(experiment, counts)) < sum(counts.values()):
+        counts[largest] -= 1
+    return [Derived(name, counts[name], prospects[name], advice) for name, advice in advised.items()]
+
+
+def _largest(counts: Mapping[str, int], derived: Mapping[str, Advice]) -> str | None:
+    """The operator whose k is to give way, if there is one that can."""
+    shrinkable = [name for name in derived if counts[name] > 1]
+    return max(reversed(shrinkable), key=lambda name: counts[name], default=None)
+
+
+def asked_for(experiment: Experiment, name: str) -> int | Literal["auto"]:
+    if name not in experiment.dataflow().inner():
+        return 1
+    replicas = experiment.replicas
+    return replicas.get(name, 1) if isinstance(replicas, dict) else replicas
+
+
+def _fixed(experiment: Experiment, name: str) -> int:
+    asked = asked_for(experiment, name)
+    return asked if isinstance(asked, int) else 1

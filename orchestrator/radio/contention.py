@@ -70,8 +70,9 @@ class Contention(Air):
             bit = nodes & -nodes
             nodes ^= bit
             node = bit.bit_length() - 1
-            # Whoever's countdown ends at this very moment cannot know better: that is a collision.
-            if access_at[node] != now:
+            # Whoever's countdown ends at this very moment cannot know better: that is a collision. But one
+            # that answers at this moment does: its own frame waits.
+            if access_at[node] != now or self.on_air & bit:
                 access_at[node] = NEVER
                 station = stations[node]
                 counted = now - station.ready

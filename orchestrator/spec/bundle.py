@@ -3,12 +3,14 @@
 from orchestrator.spec.dump import to_yaml
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.pathloss import LossTrace, Matrix
+from orchestrator.spec.python_query import PythonQuery
 from orchestrator.spec.radio import Radio80211b
 from orchestrator.spec.recorded import RecordedTrace
 
 SPEC = "spec.yaml"
 TRACES = "mobility"
 LOSSES = "pathloss"
+QUERIES = "query"
 
 
 def bundle(experiment: Experiment) -> dict[str, bytes]:
@@ -24,4 +26,8 @@ def bundle(experiment: Experiment) -> dict[str, bytes]:
     if isinstance(losses, Matrix | LossTrace) and losses.file is not None:
         files |= {f"{LOSSES}/{name}": content for name, content in losses.file.contents().items()}
         document["topology"]["radio"]["pathloss"]["file"] = f"{LOSSES}/{losses.file.path.name}"
+    if isinstance(experiment.query, PythonQuery):
+        source = experiment.query.python
+        files |= {f"{QUERIES}/{name}": content for name, content in source.contents().items()}
+        document["query"]["python"] = f"{QUERIES}/{source.path.name}:{source.function}"
     return {**files, SPEC: to_yaml(document).encode()}

@@ -1,77 +1,122 @@
-"""What makes a graph of operators a dataflow that can run: pure checks that find everything at once."""
+"""What an operator of a written-out dataflow says beside its kind: its inputs, window or join, and limits."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Annotated, Any, Literal
 
-from orchestrator.spec.problems import Finding, did_you_mean, shown
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
+from node_agent.model.query import ErrorPolicy, OperatorSpec
+from node_agent.model.units import CountWindow, Each, SameTau, TimeWindow, UnitRule
+from orchestrator.spec.base import Section
+from orchestrator.spec.problems import shown, unusable
+from orchestrator.spec.units import PositiveDuration
 
-class Vertex(NamedTuple):
-    role: str
-    after: tuple[str, ...]
+MAX_WINDOW = 100_000
+MAX_BUFFER = 1_000_000
+MAX_RETRIES = 100
 
-
-def graph_findings(operators: Mapping[str, Vertex]) -> list[Finding]:
-    """Paths are relative to the mapping of operators."""
-    findings = [finding for name in operators for finding in _input_findings(name, operators)]
-    findings += [finding for name in operators for finding in _output_findings(name, operators)]
-    for role in ("source", "sink"):
-        if all(vertex.role != role for vertex in operators.values()):
-            findings.append(Finding((), f"there is no {role}", f"add an operator whose kind is a {role}"))
-    cycle = find_cycle({name: v.after if v.role != "source" else () for name, v in operators.items()})
-    if cycle:
-        text = f"the query runs in a circle: {' → '.join([*cycle, cycle[0]])}"
-        findings.append(Finding((cycle[0], "after"), text, "tuples flow from sources to sinks, never back"))
-    return findings
+Tuples = Annotated[int, Field(strict=True, ge=1, le=MAX_WINDOW)]
 
 
-def _input_findings(name: str, operators: Mapping[str, Vertex]) -> list[Finding]:
-    role, after = operators[name]
-    at = (name, "after")
-    if role == "source":
-        return [Finding(at, "a source has no input", "remove after")] if after else []
-    if not after:
-        text = f"{shown(name)} has no input"
-        return [Finding((name,), text, f"say whose output it consumes: after: {_someone(name, operators)}")]
-    findings = []
-    for index, upstream in enumerate(after):
-        if upstream in after[:index]:
-            findings.append(Finding(at, f"{shown(upstream)} is named twice"))
-        elif upstream not in operators:
-            hint = did_you_mean(upstream, operators)
-            findings.append(Finding(at, f"there is no operator {shown(upstream)}", hint))
-        elif operators[upstream].role == "sink":
-            findings.append(Finding(at, f"{shown(upstream)} is a sink: nothing comes after it"))
-    return findings
+def _read_after(value: Any) -> tuple[str, ...]:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise unusable(f"{shown(value)} is not an operator's name or a list of them", "after: camera")
+    return tuple(names)
 
 
-def _output_findings(name: str, operators: Mapping[str, Vertex]) -> list[Finding]:
-    if operators[name].role == "sink" or any(name in vertex.after for vertex in operators.values()):
-        return []
-    sinks = [other for other, vertex in operators.items() if vertex.role == "sink"]
-    hint = f"add it to the after of {sinks[0]}, or remove it" if sinks else ""
-    return [Finding((name,), f"nothing consumes the output of {shown(name)}", hint)]
+After = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_read_after),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+            "description": "The operator(s) whose output this one consumes",
+        }
+    ),
+]
 
 
-def _someone(name: str, operators: Mapping[str, Vertex]) -> str:
-    others = [other for other, vertex in operators.items() if other != name and vertex.role != "sink"]
-    return others[-1] if others else "NAME"
+class CountedWindow(Section):
+    """So many tuples of one stream; the next window begins ``slide`` tuples later."""
+
+    count: Tuples = Field(examples=[10])
+    slide: Tuples | None = Field(default=None, description="As many as there are in a window, if not given")
+
+    def rule(self) -> UnitRule:
+        return CountWindow(self.count, self.slide or self.count)
 
 
-def find_cycle(after: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """One cycle in the direction of the flow, starting with its first operator in the file; or nothing."""
-    open_inputs = {name: [up for up in ups if up in after] for name, ups in after.items()}
-    while ready := [name for name, ups in open_inputs.items() if not any(up in open_inputs for up in ups)]:
-        for name in ready:
-            del open_inputs[name]
-    if not open_inputs:
-        return []
-    # What is left has an input that is left too: walking upstream must come back to where it was.
-    walk = [next(iter(open_inputs))]
-    while True:
-        upstream = next(up for up in open_inputs[walk[-1]] if up in open_inputs)
-        if upstream in walk:
-            cycle = walk[walk.index(upstream) :][::-1]
-            first = min(range(len(cycle)), key=lambda i: list(after).index(cycle[i]))
-            return cycle[first:] + cycle[:first]
-        walk.append(upstream)
+class TimedWindow(Section):
+    """What was captured within ``time``, of all inputs; windows begin every ``slide``."""
+
+    time: PositiveDuration = Field(examples=["2s"])
+    slide: PositiveDuration | None = Field(default=None, description="As long as a window, if not given")
+
+    def rule(self) -> UnitRule:
+        return TimeWindow(round(self.time * 1e9), round((self.slide or self.time) * 1e9))
+
+
+def _read_window(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {"count": value}
+    if isinstance(value, str):
+        return {"time": value}
+    if value is None or _measured_in(value) is not None:
+        return value
+    hint = "write it like 10 (tuples), 2s, {count: 10, slide: 5} or {time: 2s, slide: 1s}"
+    raise unusable(f"{shown(value)} is not a window", hint)
+
+
+def _measured_in(value: Any) -> str | None:
+    if isinstance(value, Section):
+        return "counted" if isinstance(value, CountedWindow) else "timed"
+    if not isinstance(value, dict) or ("count" in value) == ("time" in value):
+        return None
+    return "counted" if "count" in value else "timed"
+
+
+Window = Annotated[
+    Annotated[CountedWindow, Tag("counted")] | Annotated[TimedWindow, Tag("timed")],
+    Discriminator(_measured_in),
+]
+
+
+class OnError(Section):
+    """When the operator fails: try again ``retry`` times, then stop the agent or give the tuple up."""
+
+    retry: Annotated[int, Field(strict=True, ge=0, le=MAX_RETRIES)] = 0
+    then: Literal["stop", "dead_letter"] = "stop"
+
+
+def _read_on_error(value: Any) -> Any:
+    return {"then": value} if isinstance(value, str) else value
+
+
+class Operator(Section):
+    """One operator of a dataflow: its kind, whose output it consumes, and the parameters of its kind."""
+
+    kind: str
+    after: After = ()
+    window: Annotated[Window | None, BeforeValidator(_read_window)] = Field(
+        default=None, description="Process windows of tuples, not single ones"
+    )
+    join: Literal["tau"] | None = Field(default=None, description="Process the same τ of all inputs at once")
+    on_error: Annotated[OnError, BeforeValidator(_read_on_error)] = OnError()
+    buffers: dict[str, Annotated[int, Field(strict=True, ge=1, le=MAX_BUFFER)]] = Field(
+        default={}, description="How many tuples may wait on the way from an input"
+    )
+
+    def params(self) -> dict[str, Any]:
+        names = [name for name in type(self).model_fields if name not in Operator.model_fields]
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+    def takes(self) -> UnitRule:
+        if self.join is not None:
+            return SameTau()
+        return Each() if self.window is None else self.window.rule()
+
+    def spec(self, name: str) -> OperatorSpec:
+        policy = ErrorPolicy(self.on_error.retry, self.on_error.then)
+        return OperatorSpec(
+            name, self.kind, self.after, self.params(), self.takes(), policy, dict(self.buffers)
+        )

@@ -24,6 +24,7 @@ METRICS = (
     "switches",
     "no_route_s",
     "source_sink_connected_ratio",
+    "routing_overhead_bps",
 )
 """The figures in a run's summary.json that are single numbers."""
 

@@ -1,95 +1,83 @@
 """The experiment file as a value: what runs where, for how long, and what is varied."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_serializer
 
+from node_agent.model.decision import Rule, Threshold
 from node_agent.model.query import Query
 from orchestrator.spec.base import Name, Section, Seed
 from orchestrator.spec.expectations import METRICS, OPERATORS, parse_expectation
+from orchestrator.spec.placement import Placement, RandomPlacement, Replicas
 from orchestrator.spec.problems import Finding, Unusable, shown, unusable
 from orchestrator.spec.query import QueryField
+from orchestrator.spec.routing import Olsr, Routing
 from orchestrator.spec.topology import Topology
 from orchestrator.spec.units import Duration, PositiveDuration
 
-MAX_REPLICAS = 1000
 _LONGEST_EXPECTATION = 100
 Scalar = int | float | str | bool
 
 
-def _read_replicas(value: Any) -> int | dict[str, int]:
-    counts = value if isinstance(value, dict) else {"": value}
-    findings = []
-    for name, count in counts.items():
-        at = (name,) if name else ()
-        if isinstance(count, bool) or not isinstance(count, int):
-            text = f"{shown(count)} is not a number of replicas"
-            findings.append(Finding(at, text, "write replicas: 3, or one number for each operator"))
-        elif not 1 <= count <= MAX_REPLICAS:
-            findings.append(Finding(at, f"{count} replicas: between 1 and {MAX_REPLICAS} are supported"))
-    if findings:
-        raise Unusable(*findings)
-    return value  # type: ignore[no-any-return]
+MAX_THRESHOLD = 1e6
+_SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*", re.ASCII)
+_THRESHOLD_HINT = "write it like 1 (in units of cost) or 10% (of the cost of the way in use)"
 
 
-Replicas = Annotated[
-    int | dict[str, int],
-    BeforeValidator(_read_replicas),
+def read_threshold(value: Any) -> float | str:
+    """A gain in units of cost, or a share of the present cost, normalised: ``10%``."""
+    share = _SHARE.fullmatch(value) if isinstance(value, str) else None
+    if share:
+        percent = float(share[1])
+        if percent > 100:
+            raise unusable(f"{shown(value)} is too large: nothing can gain more than 100%")
+        return f"{percent:g}%"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise unusable(f"{shown(value)} is not a threshold", _THRESHOLD_HINT)
+    if not 0 <= value <= MAX_THRESHOLD:
+        raise unusable(f"{shown(value)}: a threshold is between 0 and {MAX_THRESHOLD:,.0f}", _THRESHOLD_HINT)
+    return float(value)
+
+
+def threshold_of(read: float | str) -> Threshold:
+    return Threshold(read) if not isinstance(read, str) else Threshold(float(read[:-1]) / 100, relative=True)
+
+
+ThresholdField = Annotated[
+    float | str,
+    BeforeValidator(read_threshold),
     WithJsonSchema(
         {
             "anyOf": [
-                {"type": "integer", "minimum": 1, "maximum": MAX_REPLICAS},
-                {
-                    "type": "object",
-                    "additionalProperties": {"type": "integer", "minimum": 1, "maximum": MAX_REPLICAS},
-                },
+                {"type": "number", "minimum": 0, "maximum": MAX_THRESHOLD},
+                {"type": "string", "pattern": r"^\s*(\d+(\.\d*)?|\.\d+)\s*%\s*$"},
             ],
-            "description": "k for every operator between sources and sinks, or one k for each by name",
+            "description": "The gain that a switch must exceed, in units of cost or of the present cost",
+            "examples": [1, "10%"],
         }
     ),
-]
-
-
-Metric = Literal["etx", "hops"]
-
-
-class Routing(Section):
-    """Where the costs of links come from, and what they count: transmissions that it takes, or links."""
-
-    protocol: Literal["ground_truth"] = "ground_truth"
-    metric: Metric = "etx"
-
-
-class RandomPlacement(Section):
-    """Replicas on nodes drawn at random; without a seed of its own it follows the experiment's."""
-
-    policy: Literal["random"] = "random"
-    seed: Seed | None = None
-
-
-class ExplicitPlacement(Section):
-    """Nodes by operator, one for each replica; what is listed beyond k waits for a larger k."""
-
-    policy: Literal["explicit"]
-    nodes: dict[str, tuple[str, ...]] = Field(examples=["{camera: [n01], detect: [n03, n07], screen: [n05]}"])
-
-
-def _read_placement(value: Any) -> Any:
-    unsaid = isinstance(value, dict) and "policy" not in value and "nodes" not in value
-    return {"policy": "random", **value} if unsaid else value
-
-
-Placement = Annotated[
-    RandomPlacement | ExplicitPlacement, Field(discriminator="policy"), BeforeValidator(_read_placement)
 ]
 
 
 class Switching(Section):
     """When a replica sends to another downstream replica than before."""
 
-    policy: Literal["shortest_path", "static"] = "shortest_path"
+    policy: Literal[
+        "shortest_path",
+        "static",
+        "round_robin",
+        "random",
+        "weighted",
+        "power_of_two",
+        "backpressure",
+        "adaptive",
+    ] = "shortest_path"
     period: PositiveDuration = 2.0
-    threshold: Annotated[float, Field(strict=True, ge=0, le=1e6, allow_inf_nan=False)] = 0.0
+    threshold: ThresholdField = 0.0
+    exponent: Annotated[float, Field(strict=True, ge=0, le=10, allow_inf_nan=False)] = Field(
+        default=2.0, description="weighted and backpressure weigh by 1/cost^exponent"
+    )
 
 
 class Timeouts(Section):
@@ -172,7 +160,7 @@ class Experiment(Section):
     name: Name = Field(examples=["quickstart"])
     topology: Topology = Field(examples=["../topologies/rwp-25.yaml"])
     backend: Literal["sim", "netns"] = "sim"
-    routing: Routing = Routing()
+    routing: Routing = Field(default=Olsr(), examples=["{protocol: olsr, hello: 2s, hello_validity: 20s}"])
     query: QueryField = Field(examples=["synthetic_chain"])
     replicas: Replicas = 1
     placement: Placement = RandomPlacement()
@@ -187,12 +175,9 @@ class Experiment(Section):
     def dataflow(self) -> Query:
         return self.query.build()
 
-    def replica_counts(self) -> dict[str, int]:
-        """k of each operator, in the query's order; sources and sinks have one."""
-        query = self.dataflow()
-        inner = frozenset(query.inner())
-        asked = self.replicas if isinstance(self.replicas, dict) else dict.fromkeys(inner, self.replicas)
-        return {name: asked.get(name, 1) if name in inner else 1 for name in query.names()}
+    def rule(self) -> Rule:
+        switching = self.switching
+        return Rule(switching.policy, threshold_of(switching.threshold), switching.exponent, self.seed)
 
     def resolved(self) -> dict[str, Any]:
         """The whole experiment as plain values in base units, defaults and topology included."""

@@ -1,4 +1,4 @@
-"""The ``query`` section: a registered query with its parameters, or a dataflow written out in the file.
+"""The ``query`` section: a registered query, a dataflow written out in the file, or a user's Python file.
 
 The models are made from the agents' registry, so that a new operator kind or query is at once valid in files,
 with its parameters, their bounds and their units.
@@ -16,52 +16,25 @@ from pydantic import (
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     Tag,
-    WithJsonSchema,
     create_model,
     model_validator,
 )
 from pydantic_core import CoreSchema
 
-import node_agent.dataflow.synthetic  # noqa: F401  registers its operators and queries
 from node_agent.dataflow.registry import OPERATORS, QUERIES
-from node_agent.model.query import OperatorSpec, Query
+from node_agent.model.query import Query, Reliability
+from node_agent.model.query_problems import query_problems
+from node_agent.query.errors import QueryError
+from node_agent.query.load import load_installed
+from orchestrator.errors import BadInput
 from orchestrator.spec.base import Name, Section
-from orchestrator.spec.dataflow import Vertex, graph_findings
+from orchestrator.spec.dataflow import Operator
 from orchestrator.spec.problems import Finding, Unusable, listed, shown, unusable
+from orchestrator.spec.python_query import PYTHON_PATTERN, PythonQuery
 from orchestrator.spec.units import DURATION, RATE, SIZE, Quantity
 
 _UNIT_OF: Mapping[str, Quantity] = {"rate": RATE, "payload": SIZE, "output": SIZE, "cpu": DURATION}
 _MAX_WHOLE = 1_000_000_000
-
-
-def _read_after(value: Any) -> tuple[str, ...]:
-    names = [value] if isinstance(value, str) else value
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        raise unusable(f"{shown(value)} is not an operator's name or a list of them", "after: camera")
-    return tuple(names)
-
-
-After = Annotated[
-    tuple[str, ...],
-    BeforeValidator(_read_after),
-    WithJsonSchema(
-        {
-            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
-            "description": "The operator(s) whose output this one consumes",
-        }
-    ),
-]
-
-
-class Operator(Section):
-    """One operator of a dataflow: its kind, whose output it consumes, and the parameters of its kind."""
-
-    kind: str
-    after: After = ()
-
-    def params(self) -> dict[str, Any]:
-        names = [name for name in type(self).model_fields if name not in ("kind", "after")]
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
 class ValidatedAs:
@@ -88,15 +61,28 @@ def _limits(annotation: Any) -> dict[str, float]:
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> tuple[Any, Any]:
-    """A parameter as a field of a file: with a unit if its name has one, else a whole number."""
+    """A parameter as a field of a file: with a unit if its name has one, else of its own plain type."""
     limits = _limits(annotation)
     field: Any
-    if quantity := _UNIT_OF.get(name):
+    plain = _plain(annotation)
+    if plain in (str, bool):
+        field = Annotated[plain, Field(strict=True)]
+    elif plain is float and name not in _UNIT_OF:
+        within: dict[str, Any] = {**limits}
+        field = Annotated[float, Field(strict=True, allow_inf_nan=False, **within)]
+    elif quantity := _UNIT_OF.get(name):
         field = Annotated[int if quantity.whole else float, quantity.within(**limits)]
     else:
         bounds: dict[str, Any] = {"ge": 0, "le": _MAX_WHOLE, **limits}
         field = Annotated[int, Field(strict=True, **bounds)]
+    default = ... if default in (msgspec.NODEFAULT, inspect.Parameter.empty) else default
     return (field | None, default) if type(None) in get_args(annotation) else (field, default)
+
+
+def _plain(annotation: Any) -> Any:
+    """The type without bounds and without None."""
+    parts = [part for part in get_args(annotation) if isinstance(part, type) and part is not type(None)]
+    return parts[0] if parts else annotation
 
 
 def _choice(word: str) -> tuple[Any, Any]:
@@ -110,26 +96,40 @@ def _operator_model(kind: str) -> type[Operator]:
     return create_model(f"operator_{kind}", __base__=Operator, kind=_choice(kind), **fields)
 
 
-_OPERATOR_MODELS = {kind: _operator_model(kind) for kind in OPERATORS}
+def _kinds() -> list[str]:
+    """Ours and those of installed packages; functions of a user's file can be named in that file only."""
+    try:
+        installed = load_installed()
+    except QueryError as error:
+        raise BadInput(str(error)) from error
+    return [name for name, kind in OPERATORS.items() if not kind.where or name in installed]
+
+
+_OPERATOR_MODELS = {kind: _operator_model(kind) for kind in _kinds()}
 
 
 class Dataflow(Section):
     """A query written out: operators by name."""
 
+    reliability: Reliability = "best_effort"
     operators: dict[Name, Annotated[Operator, ValidatedAs(_one_of(_OPERATOR_MODELS.values(), "kind"))]]
 
     def build(self) -> Query:
-        return Query(
-            "dataflow",
-            tuple(OperatorSpec(name, o.kind, o.after, o.params()) for name, o in self.operators.items()),
-        )
+        operators = tuple(operator.spec(name) for name, operator in self.operators.items())
+        return Query("dataflow", operators, self.reliability)
 
     @model_validator(mode="after")
     def _can_flow(self) -> "Dataflow":
-        graph = {name: Vertex(OPERATORS[o.kind].role, o.after) for name, o in self.operators.items()}
-        findings = graph_findings(graph)
+        both = [name for name, o in self.operators.items() if o.window is not None and o.join is not None]
+        findings = [
+            Finding(("operators", name, "join"), "there is a window, too", "keep one of them")
+            for name in both
+        ]
+        roles = {name: OPERATORS[operator.kind].role for name, operator in self.operators.items()}
+        for problem in query_problems(self.build(), roles):
+            findings.append(Finding(("operators", *problem.at), problem.message, problem.hint))
         if findings:
-            raise Unusable(*(Finding(("operators", *f.at), f.message, f.hint) for f in findings))
+            raise Unusable(*findings)
         return self
 
 
@@ -137,12 +137,14 @@ class RegisteredQuery(Section):
     """A query the agents know by name, with its parameters."""
 
     name: str
+    reliability: Reliability = "best_effort"
 
     def params(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in type(self).model_fields if name != "name"}
+        names = [name for name in type(self).model_fields if name not in RegisteredQuery.model_fields]
+        return {name: getattr(self, name) for name in names}
 
     def build(self) -> Query:
-        return QUERIES[self.name](**self.params())
+        return msgspec.structs.replace(QUERIES[self.name](**self.params()), reliability=self.reliability)
 
     @model_validator(mode="after")
     def _can_be_built(self) -> "RegisteredQuery":
@@ -165,20 +167,22 @@ def _query_model(name: str) -> type[RegisteredQuery]:
 
 
 def _shape(value: Any) -> str:
-    """Which of the two forms is meant; ``operators`` may also be a parameter of a registered query."""
+    """Which of the forms is meant; ``operators`` may also be a parameter of a registered query."""
+    if isinstance(value, PythonQuery) or (isinstance(value, dict) and "python" in value):
+        return "user_file"
     written_out = isinstance(value, dict) and "name" not in value
     return "dataflow" if written_out or isinstance(value, Dataflow) else "named"
 
 
 def _read_query(value: Any) -> Any:
     if isinstance(value, str):
-        return {"name": value}
-    if isinstance(value, RegisteredQuery | Dataflow):
+        return {"python": value} if ".py" in value else {"name": value}
+    if isinstance(value, RegisteredQuery | Dataflow | PythonQuery):
         return value
-    if not isinstance(value, dict) or not ("name" in value or "operators" in value):
+    if not isinstance(value, dict) or not any(key in value for key in ("name", "operators", "python")):
         raise unusable(
             f"{shown(value)} is neither a query's name nor a dataflow",
-            f"write query: {listed(QUERIES)}, or query: {{operators: {{…}}}}",
+            f"write query: {listed(QUERIES)}, query: {{operators: {{…}}}}, or query: my_query.py:build",
         )
     return value
 
@@ -186,9 +190,19 @@ def _read_query(value: Any) -> Any:
 class _QueryForms(ValidatedAs):
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Any:
         forms = handler(schema)
-        return {"anyOf": [{"enum": list(QUERIES)}, *forms.get("oneOf", [forms])]}
+        python = {
+            "type": "string",
+            "pattern": PYTHON_PATTERN,
+            "description": "A Python file and its function",
+        }
+        return {"anyOf": [{"enum": list(QUERIES)}, python, *forms.get("oneOf", [forms])]}
 
 
 _NAMED: Any = Annotated[_one_of(map(_query_model, QUERIES), "name"), Tag("named")]
-_FORMS: Any = Annotated[_NAMED | Annotated[Dataflow, Tag("dataflow")], Discriminator(_shape)]
-QueryField = Annotated[RegisteredQuery | Dataflow, _QueryForms(_FORMS), BeforeValidator(_read_query)]
+_FORMS: Any = Annotated[
+    _NAMED | Annotated[Dataflow, Tag("dataflow")] | Annotated[PythonQuery, Tag("user_file")],
+    Discriminator(_shape),
+]
+QueryField = Annotated[
+    RegisteredQuery | Dataflow | PythonQuery, _QueryForms(_FORMS), BeforeValidator(_read_query)
+]

@@ -4,6 +4,7 @@ An ``80211b`` section starts from a preset and says what is different; here ever
 the resolved file states all that was assumed.
 """
 
+from contextlib import suppress
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
@@ -173,6 +174,10 @@ class Radio80211b(Section):
         for key in ("receiver", "contention"):
             if isinstance(value.get(key), dict):
                 filled[key] = {**preset_section(name)[key], **value[key]}
+        if "control_rate" not in value:
+            # Nobody answers faster than they were asked: an ACK would not reach as far as its frame.
+            with suppress(Unusable):  # the rate's own validation complains
+                filled["control_rate"] = min(filled["control_rate"], _read_rate(filled["rate"]))
         return filled
 
     def summary(self) -> list[str]:

@@ -1,16 +1,19 @@
 """What no single section can tell: whether replicas, placement, query and topology go together."""
 
 from collections.abc import Iterable, Mapping
-from math import hypot
 
 from node_agent.model.plan import DeploymentPlan
-from orchestrator.mobility.trace import Position
-from orchestrator.planning.placement import deployment_plan
+from orchestrator.planning.cpu import cpu_needs
+from orchestrator.planning.distances import network_at
+from orchestrator.planning.placement import asked_for, deployment_plan, hosts, replica_counts
+from orchestrator.planning.prospect import radio_range
 from orchestrator.radio.rates import RATES
-from orchestrator.spec.experiment import Experiment, ExplicitPlacement
+from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.pathloss import LossTrace
+from orchestrator.spec.placement import AUTO, ColocatePlacement, ExplicitPlacement
 from orchestrator.spec.problems import Finding, did_you_mean, listed, shown
 from orchestrator.spec.radio import RATES_HINT, DiscRadio
+from orchestrator.spec.routing import Aodv
 
 
 def semantic_findings(experiment: Experiment) -> list[Finding]:
@@ -20,6 +23,22 @@ def semantic_findings(experiment: Experiment) -> list[Finding]:
 
 
 def _backend_findings(experiment: Experiment) -> list[Finding]:
+    return _protocol_findings(experiment) + _rate_findings(experiment)
+
+
+def _protocol_findings(experiment: Experiment) -> list[Finding]:
+    routing, backend = experiment.routing, experiment.backend
+    if isinstance(routing, Aodv) and routing.detection == "feedback" and backend != "sim":
+        text = "a kernel does not tell which packets its link layer gave up"
+        return [Finding(("routing", "detection"), text, "use detection: hello, or backend: sim")]
+    if backend in routing.backends:
+        return []
+    text = f"{routing.protocol} does not run on the backend {backend}"
+    hint = f"use backend: {listed(routing.backends)}, or protocol: olsr, which runs everywhere"
+    return [Finding(("routing", "protocol"), text, hint)]
+
+
+def _rate_findings(experiment: Experiment) -> list[Finding]:
     """In namespaces a disc is where an 802.11b radio is heard; it sends at a rate that such a radio has."""
     radio = experiment.topology.radio
     if experiment.backend == "sim" or not isinstance(radio, DiscRadio) or radio.bandwidth / 1e6 in RATES:
@@ -30,7 +49,7 @@ def _backend_findings(experiment: Experiment) -> list[Finding]:
 
 
 def placement_findings(experiment: Experiment) -> list[Finding]:
-    findings = _replica_findings(experiment)
+    findings = _replica_findings(experiment) or _auto_findings(experiment)
     if isinstance(experiment.placement, ExplicitPlacement):
         return findings + _explicit_findings(experiment, experiment.placement)
     return findings or _room_findings(experiment)
@@ -52,11 +71,29 @@ def _replica_findings(experiment: Experiment) -> list[Finding]:
     return findings
 
 
-def _room_findings(experiment: Experiment) -> list[Finding]:
-    counts = experiment.replica_counts()
-    needed, available = sum(counts.values()), len(experiment.topology.node_names)
-    if needed <= available:
+def _auto_findings(experiment: Experiment) -> list[Finding]:
+    """A number of replicas is derived from how far the radio reaches, so it must follow from distance."""
+    replicas = experiment.replicas
+    asked = {(name,): k for name, k in replicas.items()} if isinstance(replicas, dict) else {(): replicas}
+    places = [at for at, count in asked.items() if count == AUTO]
+    if not places or radio_range(experiment.topology) is not None:
         return []
+    text = "auto is derived from the radio's range, and this radio has none"
+    return [Finding(("replicas", *at), text, "write a number") for at in places]
+
+
+def _room_findings(experiment: Experiment) -> list[Finding]:
+    counts = replica_counts(experiment)
+    placed = hosts(experiment, counts)
+    needed, available = sum(counts.values()), len(experiment.topology.node_names)
+    if len(placed) == needed:
+        return []
+    if isinstance(experiment.placement, ColocatePlacement):
+        homeless = [f"{name}/{i}" for name, k in counts.items() for i in range(k) if (name, i) not in placed]
+        needs = cpu_needs(experiment.dataflow())
+        shares = ", ".join(f"{name} {needs[name]:.2g}" for name in experiment.dataflow().inner())
+        text = f"no node has room for {homeless[0]} (cores that a replica needs: {shares})"
+        return [Finding(("replicas",), text, "use fewer replicas, more nodes or nodes of more capacity")]
     sum_of = " + ".join(f"{name} {count}" for name, count in counts.items())
     inner = len(experiment.dataflow().inner())
     ends = len(counts) - inner
@@ -67,28 +104,30 @@ def _room_findings(experiment: Experiment) -> list[Finding]:
 
 
 def _explicit_findings(experiment: Experiment, placement: ExplicitPlacement) -> list[Finding]:
-    counts = experiment.replica_counts()
+    """Operators may share a node here: who writes it down wants it so."""
+    names = experiment.dataflow().names()
     nodes = experiment.topology.node_names
     findings: list[Finding] = []
-    used: dict[str, str] = {}
-    for operator, hosts in placement.nodes.items():
+    for operator, chosen in placement.nodes.items():
         at = ("placement", "nodes", operator)
-        if operator not in counts:
-            hint = did_you_mean(operator, counts) or f"the query has {listed(counts)}"
+        if operator not in names:
+            hint = did_you_mean(operator, names) or f"the query has {listed(names)}"
             findings.append(Finding(at, f"the query has no operator {shown(operator)}", hint))
             continue
-        for index, host in enumerate(hosts):
+        for index, host in enumerate(chosen):
             if host not in nodes:
                 hint = did_you_mean(host, nodes)
                 findings.append(Finding((*at, index), f"there is no node {shown(host)}", hint))
-            elif host in used:
-                text = f"{shown(host)} is taken by {used[host]} already; a node hosts one replica"
+            elif host in chosen[:index]:
+                text = f"{shown(host)} is listed twice; replicas of one operator need different nodes"
                 findings.append(Finding((*at, index), text))
-            used.setdefault(host, operator)
-        if len(hosts) < counts[operator]:
-            text = f"{operator} has {counts[operator]} replicas, but {len(hosts)} listed here"
+        wanted = asked_for(experiment, operator)
+        if isinstance(wanted, int) and len(chosen) < wanted:
+            text = f"{operator} has {wanted} replicas, but {len(chosen)} listed here"
             findings.append(Finding(at, text, "list one node for each replica"))
-    for operator in counts:
+        elif not chosen:
+            findings.append(Finding(at, f"no node for {shown(operator)}", "list at least one"))
+    for operator in names:
         if operator not in placement.nodes:
             text = f"no node for {shown(operator)}"
             findings.append(Finding(("placement", "nodes"), text, "explicit placement names every operator"))
@@ -102,18 +141,12 @@ def reachability_findings(experiment: Experiment) -> list[Finding]:
         return []
     plan = deployment_plan(experiment)
     radio = experiment.topology.radio
-    if isinstance(radio, DiscRadio):
-        island = islands(_in_range(positions, radio.range))
-        why = f"hops of {radio.range:g} m do not connect them"
-    elif isinstance(radio.pathloss, LossTrace):
+    if not isinstance(radio, DiscRadio) and isinstance(radio.pathloss, LossTrace):
         return []  # links come and go, though nobody moves
+    island = islands(network_at(experiment.topology, positions))
+    if isinstance(radio, DiscRadio):
+        why = f"hops of {radio.range:g} m do not connect them"
     else:
-        # Imported here: numpy comes with it, which is worth its time only where it is needed.
-        from orchestrator.radio.from_spec import air_settings
-        from orchestrator.radio.survey import survey
-
-        choice, mac = air_settings(experiment.topology)
-        island = islands(survey(choice.radio(), mac, positions).links)
         why = f"no chain of links connects them at {radio.tx_power:g} dBm"
     return [finding for sink in plan.query.sinks() for finding in _cut_off(plan, sink, island, why)]
 
@@ -135,13 +168,6 @@ def _cut_off(plan: DeploymentPlan, sink: str, island: Mapping[str, int], why: st
     )
     hint = "use a longer range or more power, other positions or another placement"
     return [Finding(("placement",), text, hint)]
-
-
-def _in_range(positions: Mapping[str, Position], reach: float) -> dict[str, list[str]]:
-    return {
-        node: [other for other, (ox, oy) in positions.items() if hypot(ox - x, oy - y) <= reach]
-        for node, (x, y) in positions.items()
-    }
 
 
 def islands(neighbours: Mapping[str, Iterable[str]]) -> dict[str, int]:

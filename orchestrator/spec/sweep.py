@@ -26,6 +26,7 @@ _FIXED = {
     "sweep": "a sweep cannot vary itself",
     "expect": "expectations hold for every cell",
     "topology": "vary one of its values, such as topology.nodes or topology.mobility.speed",
+    "routing.protocol": "vary the whole section: routing: [olsr, ground_truth]",
     "topology.mobility.file": "write one topology and one experiment for each trace",
     "topology.radio.preset": "vary one of its values, or write one topology for each preset",
 }

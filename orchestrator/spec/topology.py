@@ -1,6 +1,7 @@
 """Who is there, how they move, which radio: the topology file as a value."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -14,10 +15,15 @@ from orchestrator.spec.pathloss import LossTrace, Matrix
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
 from orchestrator.spec.radio import Radio80211b, RadioField, default_radio
 from orchestrator.spec.recorded import RecordedTrace
+from orchestrator.spec.resources import CapacityField, CostsField
 from orchestrator.spec.units import LENGTH
 
 MAX_NODES = 10_000
+LEAST_CROSSING_S = 0.1
+"""Nodes are moved ten times a second."""
+_ACROSS = f"would be across in less than {LEAST_CROSSING_S:g} s"
 _HOSTS_PER_BLOCK = 250
+NODE_NETWORK = IPv4Network("10.77.0.0/16")
 
 
 class Area(NamedTuple):
@@ -115,6 +121,9 @@ class Topology(Section):
         default_factory=default_radio, examples=["{model: 80211b, tx_power: -10 dBm, rate: 11 Mb/s}"]
     )
 
+    capacity: CapacityField = 1
+    costs: CostsField = Field(default={})
+
     @property
     def node_names(self) -> tuple[str, ...]:
         if isinstance(self.nodes, tuple):
@@ -123,11 +132,23 @@ class Topology(Section):
         return tuple(f"n{number:0{width}}" for number in range(1, self.nodes + 1))
 
     def addresses(self) -> dict[str, str]:
-        """Each node's address, by its place in the list."""
+        """Each node's address in ``NODE_NETWORK``, by its place in the list."""
         return {
             node: f"10.77.{index // _HOSTS_PER_BLOCK}.{index % _HOSTS_PER_BLOCK + 1}"
             for index, node in enumerate(self.node_names)
         }
+
+    def cores(self) -> dict[str, int]:
+        each = self.capacity
+        return {node: each if isinstance(each, int) else each.get(node, 1) for node in self.node_names}
+
+    def node_costs(self) -> dict[str, float]:
+        """Of nodes that cost anything, all parts of it together."""
+        totals = {
+            node: float(sum(cost.values()) if isinstance(cost, dict) else cost)
+            for node, cost in self.costs.items()
+        }
+        return {node: total for node, total in totals.items() if total > 0}
 
     def static_positions(self) -> dict[str, Position]:
         """Where each node stands for good by this file; empty if nodes move or the seed scatters them."""
@@ -153,7 +174,7 @@ class Topology(Section):
                 findings = _unlike_the_trace(self, self.mobility)
             case _:
                 findings = []
-        findings += _unheard_of(self)
+        findings += _hurried(self.mobility, self.area) + _unheard_of(self) + _unknown_owners(self)
         if findings:
             raise Unusable(*findings)
         return self
@@ -175,12 +196,49 @@ def _misnamed(nodes: tuple[str, ...], mobility: Static) -> list[Finding]:
     return unknown
 
 
+def _hurried(mobility: Mobility, area: Area) -> list[Finding]:
+    """Who crosses its room between two looks at it is nowhere in particular, and turns without end."""
+    match mobility:
+        case RandomWaypoint():
+            room, speed = max(area), mobility.speeds[1]
+        case RandomWalk():
+            room, speed = min(area), mobility.speeds[1]
+        case GaussMarkov():
+            room, speed = min(area), mobility.fastest
+        case Group():
+            room, speed = max(area) - 2 * mobility.radius, mobility.speeds[1]
+            if 2 * mobility.radius < LEAST_CROSSING_S * mobility.member_speeds[1]:
+                text = f"{mobility.radius:g} m: members at up to {mobility.member_speeds[1]:g} m/s {_ACROSS}"
+                return [Finding(("mobility", "radius"), text, "use a larger one, or slower members")]
+        case _:
+            return []
+    # A group that does not fit at all is told so elsewhere.
+    if room <= 0 or room >= LEAST_CROSSING_S * speed:
+        return []
+    text = f"{area}: nodes at up to {speed:g} m/s {_ACROSS}"
+    return [Finding(("area",), text, "use a larger area, or slower nodes")]
+
+
 def _unheard_of(topology: Topology) -> list[Finding]:
     radio = topology.radio
     if not isinstance(radio, Radio80211b) or not isinstance(radio.pathloss, Matrix | LossTrace):
         return []
     at = ("radio", "pathloss")
     return [Finding((*at, *f.at), f.message, f.hint) for f in radio.pathloss.findings(topology.node_names)]
+
+
+def _unknown_owners(topology: Topology) -> list[Finding]:
+    nodes = topology.node_names
+    known = frozenset(nodes)
+    stated: dict[str, Iterable[str]] = {"costs": topology.costs}
+    if isinstance(topology.capacity, dict):
+        stated["capacity"] = topology.capacity
+    return [
+        Finding((key, name), f"there is no node {shown(name)}", did_you_mean(name, nodes))
+        for key, names in stated.items()
+        for name in names
+        if name not in known
+    ]
 
 
 def _misgrouped(nodes: tuple[str, ...], mobility: Group) -> list[Finding]:

@@ -1,9 +1,10 @@
-"""The backend ``netns``: one agent in each node's namespace, on this machine's clock."""
+"""The backend ``netns``: an agent and a routing daemon in each node's namespace, on this machine's clock."""
 
 import asyncio
 import random
+import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,23 +12,27 @@ import msgspec
 from node_agent import process as agent_process
 from node_agent.agent import AgentConfig, Switching
 from node_agent.control import Costs, OpenSources, Start
+from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.model.cost_graph import CostGraph
 from node_agent.ports import Address
 from node_agent.process import ProcessConfig
+from node_agent.transport.authentication import KEY_SIZE
 from orchestrator.backends.agent_channel import news
 from orchestrator.backends.base import NodeOutcome, Outcomes, Progress, Status
 from orchestrator.backends.netns.agents import AgentProcess
-from orchestrator.backends.netns.emulation import Emulation
 from orchestrator.backends.netns.errors import ForkServerError
-from orchestrator.backends.netns.forkclient import ForkServer
 from orchestrator.backends.netns.marks import Mark
+from orchestrator.backends.netns.routed import RoutedNetwork
+from orchestrator.backends.readiness import shortfalls
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.planning.placement import deployment_plan
 from orchestrator.spec.experiment import Experiment
 
 DATA_PORT = 7400
-CONVERGE_LIMIT_S = 30.0
-POLL_S = 0.1
+CONVERGE_MARGIN_S = 2.0
+"""Before the phase is cut short we say ourselves who did not make it."""
+POLL_S = 0.5
+NOT_TOLD = "no costs from the routing layer"
 SETTLING_S = 60.0
 """Nodes keep moving for so long beyond the measurement: convergence takes its time, too."""
 
@@ -36,22 +41,22 @@ class NetnsBackend:
     def __init__(self, experiment: Experiment, run_id: str, directory: Path, journal: Journal) -> None:
         self._experiment = experiment
         self._directory = directory.resolve()  # agents live elsewhere: a relative path would mislead them
-        self._journal = journal
         self._mark = Mark(run_id, self._directory)
         seconds = experiment.warmup + experiment.duration + SETTLING_S
-        self._emulation = Emulation(
+        self._network = RoutedNetwork(
             experiment.topology,
             experiment.seed,
             seconds,
             self._mark,
             journal,
-            experiment.routing.metric,
+            experiment.routing,
             self._tell_costs,
         )
-        self._server: ForkServer | None = None
+        self._emulation = self._network.emulation
         self._agents: dict[str, AgentProcess] = {}
         self._never_started: dict[str, str] = {}
         self._costs: bytes | None = None
+        self._key = secrets.token_bytes(KEY_SIZE)
 
     def now_ns(self) -> int:
         return time.time_ns()
@@ -60,32 +65,41 @@ class NetnsBackend:
         return self._emulation.doubts
 
     async def up(self) -> Outcomes:
-        await self._emulation.up()
-        intent = self._journal.intend("process", mark=self._mark.run_id, what="fork server")
-        self._server = await ForkServer.start(self._mark, [agent_process.__name__])
-        self._journal.done(intent)
+        await self._network.up([agent_process.__name__])
         nodes = self._experiment.topology.node_names
         await asyncio.gather(*map(self._start_agent, nodes))
         return self._outcomes()
 
     async def converge(self) -> Outcomes:
-        """Until every living agent has its costs, within a bound."""
-        deadline = time.monotonic() + CONVERGE_LIMIT_S
-        waiting = list(self._agents.values())
-        while waiting and time.monotonic() < deadline:
+        """Until routing has told every living agent the ways that there are, within a bound."""
+        limit = self._experiment.timeouts.converge
+        deadline = time.monotonic() + max(limit - CONVERGE_MARGIN_S, limit / 2)
+        waiting = dict.fromkeys(self._agents, NOT_TOLD)
+        while waiting:
             self._emulation.check()
-            ready = await asyncio.gather(*(agent.is_ready() for agent in waiting))
-            pairs = zip(waiting, ready, strict=True)
-            waiting = [agent for agent, is_ready in pairs if not is_ready and not agent.failure]
+            waiting = await self._unready(waiting)
+            if time.monotonic() >= deadline:
+                break
             if waiting:
                 await asyncio.sleep(POLL_S)
-        without = {agent.node for agent in waiting}
         return [
-            NodeOutcome(outcome.node, Status.FAILED, "no costs from the routing layer")
-            if outcome.node in without
+            NodeOutcome(outcome.node, Status.FAILED, waiting[outcome.node])
+            if outcome.status is Status.OK and outcome.node in waiting
             else outcome
             for outcome in self._outcomes()
         ]
+
+    async def _unready(self, waiting: Iterable[str]) -> dict[str, str]:
+        """Those of them that routing has not told enough, and why; who has failed is not waited for."""
+        nodes = [node for node in waiting if not self._failure(node)]
+        reports = await asyncio.gather(*(self._agents[node].status() for node in nodes))
+        reaches = {
+            node: report.reaches
+            for node, report in zip(nodes, reports, strict=True)
+            if report is not None and report.ready
+        }
+        short = shortfalls(reaches, self._emulation.links, self._experiment.routing.quorum)
+        return {node: short.get(node, NOT_TOLD) for node in nodes if node not in reaches or node in short}
 
     async def advance(self, seconds: float, progress: Progress) -> Outcomes:
         end = time.monotonic() + seconds
@@ -99,7 +113,7 @@ class NetnsBackend:
 
     async def stop(self) -> Outcomes:
         await asyncio.gather(*(agent.stop("end of run") for agent in self._agents.values()))
-        await self._emulation.stop_radio()
+        await self._network.stop()
         return self._outcomes()
 
     async def collect(self, into: Path) -> Outcomes:
@@ -109,24 +123,28 @@ class NetnsBackend:
     async def down(self) -> None:
         try:
             await asyncio.gather(*(agent.close() for agent in self._agents.values()))
-            if self._server is not None:
-                await self._server.close()
         finally:
-            await self._emulation.down()
+            await self._network.down()
 
     def _outcomes(self) -> list[NodeOutcome]:
-        lost = (NodeOutcome(node, Status.FAILED, why) for node, why in self._never_started.items())
-        return [*(agent.outcome() for agent in self._agents.values()), *lost]
+        nodes = (*self._agents, *self._never_started)
+        failures = {node: self._failure(node) for node in nodes}
+        return [NodeOutcome(node, Status.FAILED if why else Status.OK, why) for node, why in failures.items()]
+
+    def _failure(self, node: str) -> str:
+        agent = self._agents.get(node)
+        own = agent.failure if agent is not None else self._never_started.get(node, "")
+        return own or self._network.failure(node)
 
     async def _start_agent(self, node: str) -> None:
-        assert self._server is not None
         place = self._directory / "nodes" / node
         place.mkdir(parents=True, exist_ok=True)
         config = place / "agent.json"
+        config.touch(mode=0o600)  # the run's key is in it
         config.write_bytes(msgspec.json.format(msgspec.json.encode(self._config(node))))
         try:
             agent = await AgentProcess.launch(
-                self._server, node, self._emulation.namespace(node), config, place / "agent.log"
+                self._network.server, node, self._emulation.namespace(node), config, place / "agent.log"
             )
         except ForkServerError as error:
             self._never_started[node] = str(error)
@@ -137,19 +155,23 @@ class NetnsBackend:
         await agent.ask(Start())
 
     def _config(self, node: str) -> ProcessConfig:
-        experiment = self._experiment
+        experiment, service = self._experiment, self._network.service
         hosts = self._emulation.hosts
-        switching = experiment.switching
         return ProcessConfig(
             agent=AgentConfig(
                 run=self._mark.run_id,
                 node=node,
                 plan=deployment_plan(experiment),
                 addresses={peer: Address(str(host), DATA_PORT) for peer, host in hosts.items()},
-                switching=Switching(switching.policy, switching.period, switching.threshold),
+                key=self._key,
+                switching=Switching(experiment.rule(), experiment.switching.period),
+                cores=experiment.topology.cores()[node],
+                node_costs=experiment.topology.node_costs(),
             ),
             host=str(hosts[node]),
             segments=str(self._directory / "nodes" / node / "segments"),
+            link_state=service.link_state() if service is not None else LinkStateConfig(),
+            overhead=service.overhead() if service is not None else None,
             seed=random.Random(f"agent/{experiment.seed}/{node}").getrandbits(53),
         )
 

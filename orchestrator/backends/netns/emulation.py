@@ -1,4 +1,4 @@
-"""A topology on this machine: nodes as namespaces, the radio between them, routes that follow the true links.
+"""A topology on this machine: nodes as namespaces, the radio between them, and if wanted the true routes.
 
 With agents on it, it is a run; without, a network for people to use by hand.
 """
@@ -25,14 +25,14 @@ from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.realtime.client import RadioProcess
 from orchestrator.radio.realtime.config import RadioConfig, radio_config
 from orchestrator.radio.truth import Links, counted_in_hops, true_costs
-from orchestrator.spec.experiment import Metric
+from orchestrator.spec.routing import TrueMetric
 from orchestrator.spec.topology import Topology
 
 DOWN_S = 15.0
 OnCosts = Callable[[CostGraph], None]
 
 
-def layout_of(topology: Topology, queue_length: int) -> Layout:
+def layout_of(topology: Topology, queue_length: int, ipv6: bool = False) -> Layout:
     """Every node alone in its network: who can be reached, and over whom, is for routing to say."""
     layout = numbered(topology.node_names)
     hosts = topology.addresses()
@@ -46,6 +46,7 @@ def layout_of(topology: Topology, queue_length: int) -> Layout:
         queue_length=queue_length,
         static_neighbours=True,
         radio_end=RadioEnd.TAP if usable else RadioEnd.PACKET,
+        ipv6=ipv6,
     )
 
 
@@ -57,13 +58,18 @@ class Emulation:
         seconds: float,
         mark: Mark,
         journal: Journal,
-        metric: Metric = "etx",
+        true_routes: TrueMetric | None = "etx",
         on_costs: OnCosts = lambda graph: None,
+        ipv6: bool = False,
     ) -> None:
-        """Nodes move for ``seconds``; after that they stay where they are."""
+        """Nodes move for ``seconds``; after that they stay where they are.
+
+        ``true_routes``: install the cheapest routes over the true links by this metric, and tell ``on_costs``
+        the links' costs; None leaves routes to a daemon.
+        """
         self._settings = air_settings(topology)
         # What waits for the air waits in the kernel: its queue is the MAC's.
-        self.layout = layout_of(topology, self._settings.mac.queue_limit)
+        self.layout = layout_of(topology, self._settings.mac.queue_limit, ipv6)
         self.doubts: tuple[str, ...] = ()
         """Why the numbers must not be used; complete once the radio has stopped."""
         self._topology = topology
@@ -71,7 +77,7 @@ class Emulation:
         self._seconds = seconds
         self._mark = mark
         self._journal = journal
-        self._metric: Metric = metric
+        self._true_routes: TrueMetric | None = true_routes
         self._on_costs = on_costs
         self._hosts = {node.name: node.radio.ip for node in self.layout.nodes}
         self._intended = False
@@ -79,13 +85,19 @@ class Emulation:
         self._ends: Descriptors = {}
         self._routes: Routes | None = None
         self._air: RadioProcess | None = None
-        self._links: Links | None = None
+        self._links: Links = {}
+        self._routed: Links | None = None
         self._broken: Exception | None = None
 
     @property
     def hosts(self) -> dict[str, IPv4Address]:
         """Where each node is reached over the radio."""
         return dict(self._hosts)
+
+    @property
+    def links(self) -> Links:
+        """The true ones of this moment, as far as heard, with the transmissions that each takes."""
+        return self._links
 
     def namespace(self, node: str) -> Path:
         return names.HOST_NAMES / self._mark.namespace(node)
@@ -139,7 +151,8 @@ class Emulation:
 
     def _build_now(self) -> None:
         self._ends = network.up(self.layout, self._mark)
-        self._routes = Routes({node: self.namespace(node) for node in self._hosts}, self._hosts)
+        if self._true_routes is not None:
+            self._routes = Routes({node: self.namespace(node) for node in self._hosts}, self._hosts)
 
     def _radio_config(self) -> RadioConfig:
         trace = generate_trace(self._topology, self._seed, self._seconds)
@@ -147,17 +160,21 @@ class Emulation:
         return radio_config(self._mark, self.layout, trace, radio, mac, self._seed)
 
     def _follow(self, links: Links) -> None:
-        if self._metric == "hops":
-            links = counted_in_hops(links)
-        if links == self._links or self._broken is not None or self._routes is None:
-            return
         self._links = links
+        metric = self._true_routes
+        if metric is None or self._broken is not None or self._routes is None:
+            return
+        if metric == "hops":
+            links = counted_in_hops(links)
+        if links == self._routed:
+            return
+        self._routed = links
         try:
             self._routes.install(links)
         except (OSError, NetworkError) as error:
             self._broken = error
             return
-        self._on_costs(true_costs(links, time.time_ns(), self._metric))
+        self._on_costs(true_costs(links, time.time_ns(), metric))
 
     def _close_ends(self) -> None:
         ends, self._ends = self._ends, {}

@@ -1,6 +1,7 @@
 """Run a command on a node by hand, with the caller's own terminal: what `rove exec NODE -- cmd` does."""
 
 import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -23,7 +24,11 @@ def execute_on(mark: Mark, node: str, argv: Sequence[str], directory: Path = nam
             syscalls.setns(descriptor, syscalls.CLONE_NEWNET)
         except OSError as error:
             raise NetworkError(f"cannot enter {node}: {error.strerror}") from error
+        # Python ignores it; other programs expect to end with their reader.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         try:
             os.execvpe(argv[0], list(argv), {**os.environ, **mark.environment})
         except OSError as error:
             raise BadInput(f"cannot run {argv[0]}: {error.strerror}") from error
+        except ValueError as error:
+            raise BadInput(f"cannot run {argv[0]!r}: {error}") from error

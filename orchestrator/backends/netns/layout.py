@@ -33,9 +33,11 @@ RADIO_NETWORK = IPv4Network("10.0.0.0/16")
 CONTROL_NETWORK = IPv4Network("172.30.0.0/16")
 
 # ``default`` before any interface is made: interfaces copy it. ``ip_forward`` first: it resets others.
-_SYSCTLS = (
+_NO_IPV6 = (
     SetSysctl("ipv6/conf/all/disable_ipv6", 1, if_present=True),
     SetSysctl("ipv6/conf/default/disable_ipv6", 1, if_present=True),
+)
+_SYSCTLS = (
     SetSysctl("ipv4/ip_forward", 1),
     SetSysctl("ipv4/conf/all/rp_filter", 0),
     SetSysctl("ipv4/conf/default/rp_filter", 0),
@@ -80,6 +82,8 @@ class Layout:
     static_neighbours: bool = False
     """Also spares the ARP table, whose limit (gc_thresh3) all namespaces of the host share."""
     radio_end: RadioEnd = RadioEnd.TAP
+    ipv6: bool = False
+    """Its own chatter would be on the air, too: only for those who need it."""
 
 
 def numbered(
@@ -135,8 +139,10 @@ def steps(layout: Layout, mark: Mark) -> tuple[Step, ...]:
     return (*_control_steps(layout, mark), *_air_steps(layout, mark), *_all_node_steps(layout, mark))
 
 
-def _born(node: str, mark: Mark) -> Iterator[Command]:
+def _born(node: str, mark: Mark, ipv6: bool = False) -> Iterator[Command]:
     yield CreateNamespace(mark.namespace(node), mark.alias(node))
+    if not ipv6:
+        yield from _NO_IPV6
     yield from _SYSCTLS
 
 
@@ -160,7 +166,7 @@ def _all_node_steps(layout: Layout, mark: Mark) -> Iterator[Step]:
     for number, node in enumerate(layout.nodes, start=1):
         alias = mark.alias(node.name)
         port = f"node{number}"
-        for command in _born(node.name, mark):
+        for command in _born(node.name, mark, layout.ipv6):
             yield Step(node.name, command)
         yield Step(node.name, CreateVeth(CONTROL_LINK, CONTROL, port))
         yield Step(CONTROL, SetLink(port, alias, master=CONTROL_LINK))

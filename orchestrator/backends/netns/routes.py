@@ -57,9 +57,13 @@ class Routes:
             wanted = list(orders(self._installed[node], table, self._nodes, link))
             if not wanted:
                 continue
-            self._installed[node] = table
             # A route that somebody else removed, with the interface say, need not be removed again.
             refused = [error for error in kernel.carry_out(wanted) if error.errno != errno.ESRCH]
+            if any(error.errno == errno.ENETDOWN for error in refused):
+                # People take an interface down, and its routes go with it: once it is up, all are due.
+                self._installed[node] = {}
+                continue
+            self._installed[node] = table
             if refused:
                 raise NetworkError(f"{node}: {len(refused)} routes were refused: {refused[0].strerror}")
 

@@ -20,8 +20,11 @@ Positions = Mapping[str, Position]
 class Air(Protocol):
     medium: Medium
 
-    def move(self, positions: Positions) -> Links:
-        """Put the nodes there; what the links cost from now on, in transmissions."""
+    def move(self, positions: Positions, seconds: float) -> Links:
+        """Put the nodes there; what the links cost from now on, in transmissions.
+
+        ``seconds``: since they began to move, for losses that change by themselves.
+        """
         ...
 
     def uses(self) -> Iterable[LinkUse]:
@@ -44,7 +47,7 @@ class _Disc:
         self.medium: Medium = medium
         self._disc = medium
 
-    def move(self, positions: Positions) -> Links:
+    def move(self, positions: Positions, seconds: float) -> Links:
         self._disc.move(positions)
         return self._disc.links()
 
@@ -54,16 +57,15 @@ class _Disc:
 
 class _Dcf:
     def __init__(self, schedule: Schedule, positions: Positions, radio: Radio, mac: Mac, seed: int) -> None:
-        self._schedule, self._radio, self._mac = schedule, radio, mac
+        self._radio, self._mac = radio, mac
         self._dcf = DcfMedium(schedule, list(positions), list(positions.values()), radio, mac, seed)
         self.medium: Medium = self._dcf
         self._survey = survey(radio, mac, positions)
         self._counted = self._dcf.link_counters()
 
-    def move(self, positions: Positions) -> Links:
-        now = self._schedule.now_ns() / 1e9
-        if not self._survey.holds(self._radio, positions, now):
-            self._survey = survey(self._radio, self._mac, positions, now)
+    def move(self, positions: Positions, seconds: float) -> Links:
+        if not self._survey.holds(self._radio, positions, seconds):
+            self._survey = survey(self._radio, self._mac, positions, seconds)
             self._dcf.use_channel(self._survey.channel)
         return self._survey.links
 

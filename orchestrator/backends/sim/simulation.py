@@ -1,27 +1,37 @@
-"""A whole testbed in one virtual-time loop: mobility moves the nodes, the medium carries what agents send."""
+"""A whole testbed in one virtual-time loop: mobility moves the nodes, the medium carries what they send.
+
+Nodes stand still until the query begins: however long routing takes to converge, and whatever else an
+experiment varies, the query sees the same movements.
+"""
 
 import asyncio
+import random
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from node_agent.agent import Agent, AgentConfig, Switching
 from node_agent.ports import Address
+from node_agent.process import downstream_of
 from node_agent.telemetry.segment_log import SegmentLog
+from node_agent.transport.authentication import KEY_SIZE
 from node_agent.virtual.host import VirtualHost
 from node_agent.virtual.loop import VirtualLoop
 from node_agent.virtual.port import VirtualPort
 from node_agent.virtual.segment import StreamConfig
 from orchestrator.backends.base import NodeOutcome, Status
+from orchestrator.backends.readiness import shortfalls
 from orchestrator.backends.sim.air import make_air
-from orchestrator.backends.sim.truth import GroundTruth
+from orchestrator.backends.sim.routing import Daemon, make_routing
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.planning.placement import deployment_plan
-from orchestrator.radio.truth import TruthRecorder
+from orchestrator.radio.truth import Links, TruthRecorder
 from orchestrator.spec.experiment import Experiment
 
 TICK_NS = 100_000_000
 SAMPLE_TICKS = 10
-CONVERGE_LIMIT_NS = 30_000_000_000
+LOOK_NS = 500_000_000
 DATA_PORT = 7400
+NOT_TOLD = "no costs from the routing layer"
 # Short buffers, as in the paper's prototype: a tuple inside a socket can no longer be sent another way.
 # A path that heals is tried again within a second, well before it is given up.
 STREAMS = StreamConfig(send_buffer=16 * 1024, receive_buffer=64 * 1024, max_rto_ns=1_000_000_000)
@@ -40,10 +50,14 @@ class Simulation:
         # Mobility does not depend on k or placement, so that a comparison of them is paired.
         self._trace = generate_trace(topology, experiment.seed, experiment.warmup + experiment.duration)
         self._air = make_air(topology, self._loop, self._trace.at(0.0), experiment.seed)
-        self._truth = GroundTruth(self._loop.now_ns, experiment.routing.metric)
+        self._hosts = topology.addresses()
+        self._routing = make_routing(experiment.routing, self._hosts, experiment.seed, self._loop.now_ns)
         self._recorder = TruthRecorder(directory / "radio")
         self._ticks = 0
+        self._moving_since_ns: int | None = None
+        self._links: Links = {}
         self._agents: dict[str, Agent] = {}
+        self._daemons: list[Daemon] = []
 
     def now_ns(self) -> int:
         return self._loop.now_ns()
@@ -51,29 +65,43 @@ class Simulation:
     def up(self) -> tuple[NodeOutcome, ...]:
         self._tick()
         self._agents = self._build_agents()
-        self._loop.run_until_complete(self._start_agents())
+        self._loop.run_until_complete(self._start())
         return self.outcomes()
 
     def converge(self) -> tuple[NodeOutcome, ...]:
-        """Until every agent has its costs, within a bound of virtual time."""
-        while self.now_ns() < CONVERGE_LIMIT_NS and not all(a.ready for a in self._agents.values()):
-            self.advance(TICK_NS)
+        """Until routing has told every agent the ways that there are, within a bound of virtual time."""
+        limit_ns = self.now_ns() + round(self._experiment.timeouts.converge * 1e9)
+        waiting = dict.fromkeys(self._agents, NOT_TOLD)
+        while waiting and self.now_ns() < limit_ns:
+            self.advance(LOOK_NS)
+            # As long as the first of them is not ready, the others need not be asked.
+            if self.now_ns() >= limit_ns or not self._unready([next(iter(waiting))]):
+                waiting = self._unready(waiting)
         return tuple(
             outcome
-            if self._agents[outcome.node].ready
-            else NodeOutcome(outcome.node, Status.FAILED, "no costs from the routing layer")
+            if outcome.status is not Status.OK or outcome.node not in waiting
+            else NodeOutcome(outcome.node, Status.FAILED, waiting[outcome.node])
             for outcome in self.outcomes()
         )
 
+    def _unready(self, waiting: Iterable[str]) -> dict[str, str]:
+        """Those of them that routing has not told enough, and why."""
+        agents = {node: self._agents[node] for node in waiting}
+        reaches = self._loop.run_until_complete(_asked(agents))
+        short = shortfalls(reaches, self._links, self._experiment.routing.quorum)
+        return {node: short.get(node, NOT_TOLD) for node in agents if node not in reaches or node in short}
+
     def open_sources(self) -> None:
-        """May be repeated."""
+        """May be repeated; with the first time the nodes begin to move."""
+        if self._moving_since_ns is None:
+            self._moving_since_ns = self.now_ns()
         self._loop.call_soon(self._open_sources)
 
     def advance(self, length_ns: int) -> None:
         self._loop.run_until_ns(self.now_ns() + length_ns)
 
     def stop(self) -> tuple[NodeOutcome, ...]:
-        self._loop.run_until_complete(self._stop_agents())
+        self._loop.run_until_complete(self._stop())
         self._recorder.deliveries(self.now_ns(), self._air.uses())
         self._recorder.close()
         return self.outcomes()
@@ -88,34 +116,36 @@ class Simulation:
 
     def _build_agents(self) -> dict[str, Agent]:
         experiment = self._experiment
-        hosts = experiment.topology.addresses()
-        node_at = {host: node for node, host in hosts.items()}
         plan = deployment_plan(experiment)
-        switching = Switching(
-            experiment.switching.policy, experiment.switching.period, experiment.switching.threshold
-        )
+        cores, node_costs = experiment.topology.cores(), experiment.topology.node_costs()
+        switching = Switching(experiment.rule(), experiment.switching.period)
         agents = {}
-        for node, host in hosts.items():
-
-            def next_hop(destination: str, node: str = node) -> str | None:
-                return self._truth.next_hop(node, node_at[destination]) if destination in node_at else None
-
+        for node, host in self._hosts.items():
+            next_hop = self._routing.next_hop(node)
             stack = VirtualHost(node, host, self._loop, self._air.medium, next_hop, STREAMS)
             port = VirtualPort(stack, experiment.seed)
-            log = SegmentLog(
-                self._directory / "nodes" / node / "segments", self._run_id, node, self._loop.now_ns
-            )
             config = AgentConfig(
                 run=self._run_id,
                 node=node,
                 plan=plan,
-                addresses={peer: Address(peer_host, DATA_PORT) for peer, peer_host in hosts.items()},
+                addresses={peer: Address(peer_host, DATA_PORT) for peer, peer_host in self._hosts.items()},
+                key=random.Random(f"key/{experiment.seed}").randbytes(KEY_SIZE),
                 switching=switching,
+                cores=cores[node],
+                node_costs=node_costs,
             )
-            agents[node] = Agent(config, port, self._truth, log)
+            joined = self._routing.join(stack, port, downstream_of(config).all)
+            if joined.daemon is not None:
+                self._daemons.append(joined.daemon)
+            log = SegmentLog(
+                self._directory / "nodes" / node / "segments", self._run_id, node, self._loop.now_ns
+            )
+            agents[node] = Agent(config, port, joined.link_state, log, joined.overhead)
         return agents
 
-    async def _start_agents(self) -> None:
+    async def _start(self) -> None:
+        for daemon in self._daemons:
+            await daemon.start()
         for agent in self._agents.values():
             await agent.start()
 
@@ -123,19 +153,27 @@ class Simulation:
         for agent in self._agents.values():
             agent.open_sources()
 
-    async def _stop_agents(self) -> None:
+    async def _stop(self) -> None:
         await asyncio.gather(*(agent.stop("end of run") for agent in self._agents.values()))
+        for daemon in self._daemons:
+            await daemon.stop()
 
     def _tick(self) -> None:
-        """Move the nodes; what changed on the air is told to the truth and to the record."""
+        """Move the nodes; what changed on the air goes to the record, and to whoever may know the truth."""
         now = self.now_ns()
-        positions = self._trace.at(now / 1e9)
+        moved_s = 0.0 if self._moving_since_ns is None else (now - self._moving_since_ns) / 1e9
+        positions = self._trace.at(moved_s)
         # What was sent is recorded with what could be expected of the links while it was.
         if self._ticks % SAMPLE_TICKS == 0:
             self._recorder.positions(now, positions)
             self._recorder.deliveries(now, self._air.uses())
-        links = self._air.move(positions)
-        self._truth.update(links)
-        self._recorder.links(now, links)
+        self._links = self._air.move(positions, moved_s)
+        self._routing.update(self._links)
+        self._recorder.links(now, self._links)
         self._ticks += 1
         self._loop.call_at_ns(now + TICK_NS, self._tick)
+
+
+async def _asked(agents: Mapping[str, Agent]) -> dict[str, tuple[str, ...]]:
+    """Whom those that have their costs know a way to."""
+    return {node: await agent.reaches() for node, agent in agents.items() if agent.ready}

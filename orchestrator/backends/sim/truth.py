@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 from node_agent.model.cost_graph import CostGraph
 from orchestrator.radio.truth import Links, counted_in_hops, next_hops_towards, true_costs
-from orchestrator.spec.experiment import Metric
+from orchestrator.spec.routing import TrueMetric
 
 
 class GroundTruth:
     """Implements the agents' LinkState and the virtual hosts' next hop on the true links of this moment."""
 
-    def __init__(self, now_ns: Callable[[], int], metric: Metric) -> None:
+    def __init__(self, now_ns: Callable[[], int], metric: TrueMetric) -> None:
         self._now_ns = now_ns
-        self._metric: Metric = metric
+        self._metric: TrueMetric = metric
         self._links: Links = {}
         self._next_hops: dict[str, dict[str, str]] = {}
         self._graph: CostGraph | None = None

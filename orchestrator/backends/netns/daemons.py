@@ -1,0 +1,67 @@
+"""A routing daemon on every node of an emulation: started by the fork server, watched, stopped in order."""
+
+import asyncio
+import random
+import signal
+from pathlib import Path
+
+from orchestrator.backends.netns.emulation import Emulation
+from orchestrator.backends.netns.errors import ForkServerError
+from orchestrator.backends.netns.forkclient import ForkServer, Launch
+from orchestrator.backends.netns.layout import RADIO_LINK
+from orchestrator.backends.netns.watched import Watched
+from orchestrator.services.base import Place, RoutingService
+from orchestrator.spec.topology import NODE_NETWORK
+
+LOG = "routing.log"
+
+
+class Daemons:
+    def __init__(self, service: RoutingService, emulation: Emulation, directory: Path, seed: int) -> None:
+        """Files and logs go to ``directory/nodes/<node>``."""
+        self._service = service
+        self._emulation = emulation
+        self._directory = directory
+        self._seed = seed
+        self._running: dict[str, Watched] = {}
+        self._never_started: dict[str, str] = {}
+
+    async def start(self, server: ForkServer) -> None:
+        await asyncio.gather(*(self._start(server, node) for node in self._emulation.hosts))
+
+    def failure(self, node: str) -> str:
+        """Why the node has no routing daemon (any more); empty if it has one."""
+        running = self._running.get(node)
+        return running.failure if running is not None else self._never_started.get(node, "")
+
+    async def stop(self) -> None:
+        """In order, so that they take back what they put into the kernel; in any case within a bound."""
+        await asyncio.gather(*(daemon.end(signal.SIGTERM) for daemon in self._running.values()))
+
+    async def close(self) -> None:
+        """Let go of them; the fork server ends them. May be repeated."""
+        for daemon in self._running.values():
+            await daemon.close()
+
+    async def _start(self, server: ForkServer, node: str) -> None:
+        place = self._place(node)
+        place.directory.mkdir(parents=True, exist_ok=True)
+        for name, content in self._service.files(place).items():
+            (place.directory / name).write_text(content)
+        log = place.directory / LOG
+        launch = Launch(self._service.program(place), self._emulation.namespace(node), stdout=log, stderr=log)
+        what = f"the routing daemon ({self._service.protocol})"
+        try:
+            self._running[node] = Watched(what, await server.spawn(launch), log)
+        except ForkServerError as error:
+            self._never_started[node] = f"{what} could not be started: {error}"
+
+    def _place(self, node: str) -> Place:
+        return Place(
+            node,
+            self._emulation.hosts[node],
+            NODE_NETWORK,
+            RADIO_LINK,
+            self._directory / "nodes" / node,
+            random.Random(f"routing/{self._seed}/{node}").getrandbits(53),
+        )

@@ -1,0 +1,81 @@
+"""An emulation with whatever finds the ways on it: true routes, or a routing daemon on every node."""
+
+from collections.abc import Sequence
+
+from orchestrator.backends.netns.daemons import Daemons
+from orchestrator.backends.netns.emulation import Emulation, OnCosts
+from orchestrator.backends.netns.forkclient import ForkServer
+from orchestrator.backends.netns.marks import Mark
+from orchestrator.lifecycle.journal import Journal
+from orchestrator.services.registry import service_of
+from orchestrator.spec.routing import AnyRouting, GroundTruth
+from orchestrator.spec.topology import Topology
+
+
+class RoutedNetwork:
+    def __init__(
+        self,
+        topology: Topology,
+        seed: int,
+        seconds: float,
+        mark: Mark,
+        journal: Journal,
+        routing: AnyRouting,
+        on_costs: OnCosts = lambda graph: None,
+    ) -> None:
+        """Raises RoveError if this machine lacks what the protocol needs. Nodes move for ``seconds``."""
+        self.service = service_of(routing)
+        if self.service is not None:
+            self.service.require()
+        self.emulation = Emulation(
+            topology,
+            seed,
+            seconds,
+            mark,
+            journal,
+            routing.metric if isinstance(routing, GroundTruth) else None,
+            on_costs,
+            ipv6=self.service is not None and self.service.ipv6,
+        )
+        self._mark = mark
+        self._journal = journal
+        self._server: ForkServer | None = None
+        place = mark.directory.resolve()  # daemons live elsewhere: a relative path would mislead them
+        self._daemons = Daemons(self.service, self.emulation, place, seed) if self.service else None
+
+    @property
+    def server(self) -> ForkServer:
+        assert self._server is not None, "only for those who said which modules they need"
+        return self._server
+
+    async def up(self, modules: Sequence[str] = ()) -> None:
+        """``modules``: what the caller's own programs on the nodes will import."""
+        await self.emulation.up()
+        if self.service is None and not modules:
+            return  # nothing of ours runs on the nodes
+        intent = self._journal.intend("process", mark=self._mark.run_id, what="fork server")
+        of_service = self.service.modules if self.service is not None else ()
+        self._server = await ForkServer.start(self._mark, [*modules, *of_service])
+        self._journal.done(intent)
+        if self._daemons is not None:
+            await self._daemons.start(self._server)
+
+    def failure(self, node: str) -> str:
+        """Why nobody finds ways for the node any more; empty if somebody does."""
+        return self._daemons.failure(node) if self._daemons is not None else ""
+
+    async def stop(self) -> None:
+        """Daemons in order, then the radio. May be repeated."""
+        if self._daemons is not None:
+            await self._daemons.stop()
+        await self.emulation.stop_radio()
+
+    async def down(self) -> None:
+        """Everything goes; raises NetworkError if the proof fails. May be repeated."""
+        try:
+            if self._daemons is not None:
+                await self._daemons.close()
+            if self._server is not None:
+                await self._server.close()
+        finally:
+            await self.emulation.down()

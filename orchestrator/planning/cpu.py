@@ -1,0 +1,45 @@
+"""How much CPU each operator of a query asks for, in cores: the time that a unit of work takes × its rate.
+
+The rate follows from the sources' along the query, as if nothing were filtered out or lost. Operators that do
+not state a ``cpu`` time are taken to be light: they ask for nothing.
+"""
+
+from typing import Any
+
+import msgspec
+
+from node_agent.dataflow.registry import OPERATORS
+from node_agent.model.query import OperatorSpec, Query
+from node_agent.model.units import CountWindow, Each, SameTau, TimeWindow
+
+
+def cpu_needs(query: Query) -> dict[str, float]:
+    """For one replica of each operator, which may at times get the whole stream."""
+    rates: dict[str, float] = {}
+    for name in query.topological():
+        operator = query.operator(name)
+        rates[name] = _rate(operator, [rates[upstream] for upstream in operator.after])
+    return {name: rates[name] * _stated(query.operator(name), "cpu") for name in query.names()}
+
+
+def _rate(operator: OperatorSpec, inputs: list[float]) -> float:
+    """Units of work in a second."""
+    if not inputs:
+        return _stated(operator, "rate")
+    match operator.takes:
+        case Each():
+            return sum(inputs)
+        case SameTau():
+            return min(inputs)
+        case CountWindow(slide=slide):
+            return sum(inputs) / slide
+        case TimeWindow(slide_ns=slide_ns):
+            return 1e9 / slide_ns
+
+
+def _stated(operator: OperatorSpec, parameter: str) -> float:
+    kind = OPERATORS.get(operator.kind)
+    stated: Any = operator.params.get(parameter)
+    if stated is None and kind is not None:
+        stated = getattr(msgspec.convert(operator.params, kind.params), parameter, None)
+    return float(stated) if isinstance(stated, int | float) else 0.0

@@ -1,0 +1,66 @@
+"""How far nodes are from each other when a query is deployed: in hops where they stay, else in metres.
+
+Where nodes move, the first network says little about the next ones; places drift apart more slowly.
+"""
+
+from collections.abc import Iterable, Mapping
+from math import dist
+
+from orchestrator.mobility.generate import generate_trace
+from orchestrator.mobility.trace import Position
+from orchestrator.planning.policies import Distance
+from orchestrator.spec.mobility import Static
+from orchestrator.spec.pathloss import LossTrace, Matrix
+from orchestrator.spec.radio import DiscRadio
+from orchestrator.spec.topology import Topology
+
+Neighbours = Mapping[str, Iterable[str]]
+
+
+def initial_distance(topology: Topology, seed: int) -> Distance:
+    """``seed`` is the one of the movements."""
+    places = generate_trace(topology, seed, 0.0).at(0.0)
+    looked_up = not isinstance(topology.radio, DiscRadio) and isinstance(
+        topology.radio.pathloss, Matrix | LossTrace
+    )
+    if isinstance(topology.mobility, Static) or looked_up:
+        return in_hops(network_at(topology, places))
+    return lambda one, other: dist(places[one], places[other])
+
+
+def network_at(topology: Topology, places: Mapping[str, Position]) -> Neighbours:
+    """Who has a link to whom, in the beginning."""
+    radio = topology.radio
+    if isinstance(radio, DiscRadio):
+        return {
+            node: [other for other, there in places.items() if dist(here, there) <= radio.range]
+            for node, here in places.items()
+        }
+    # Imported here: numpy comes with it, which is worth its time only where it is needed.
+    from orchestrator.radio.from_spec import air_settings
+    from orchestrator.radio.survey import survey
+
+    choice, mac = air_settings(topology)
+    return survey(choice.radio(), mac, places).links
+
+
+def in_hops(network: Neighbours) -> Distance:
+    """Whoever cannot be reached is farther away than anybody who can."""
+    known: dict[str, dict[str, int]] = {}
+
+    def distance(one: str, other: str) -> float:
+        if one not in known:
+            known[one] = _hops_from(network, one)
+        return known[one].get(other, len(network))
+
+    return distance
+
+
+def _hops_from(network: Neighbours, start: str) -> dict[str, int]:
+    hops = {start: 0}
+    frontier = [start]
+    while frontier:
+        found = dict.fromkeys(other for node in frontier for other in network[node] if other not in hops)
+        hops.update(dict.fromkeys(found, hops[frontier[0]] + 1))
+        frontier = list(found)
+    return hops

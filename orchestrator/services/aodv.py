@@ -1,0 +1,50 @@
+"""Our own AODV daemon; packets without a route wait in a TUN device while it looks for one."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import msgspec
+
+from node_agent.aodv import process
+from node_agent.aodv.config import AodvConfig
+from node_agent.aodv.process import ProcessConfig
+from node_agent.aodv.reader import INFO_PORT
+from node_agent.linkstate.registry import LinkStateConfig
+from node_agent.overhead import OverheadConfig
+from orchestrator.backends.netns.forkclient import Entry
+from orchestrator.services.base import Place, RoutingService
+from orchestrator.spec.routing import Aodv
+
+_CONFIG = "aodv.json"
+
+
+def aodv_config(routing: Aodv) -> AodvConfig:
+    return AodvConfig(
+        detection=routing.detection, hello_interval=routing.hello, active_route_timeout=routing.active_route
+    )
+
+
+class AodvService(RoutingService):
+    protocol = "aodv"
+    modules: ClassVar = (process.__name__,)
+
+    def __init__(self, routing: Aodv) -> None:
+        self._routing = routing
+
+    def link_state(self) -> LinkStateConfig:
+        return LinkStateConfig("aodv", metric=self._routing.metric)
+
+    def overhead(self) -> OverheadConfig:
+        return OverheadConfig(self.protocol, "127.0.0.1", INFO_PORT)
+
+    def files(self, place: Place) -> Mapping[str, str]:
+        config = ProcessConfig(
+            interface=place.interface,
+            aodv=aodv_config(self._routing),
+            network=str(place.network),
+            seed=place.seed,
+        )
+        return {_CONFIG: msgspec.json.format(msgspec.json.encode(config)).decode() + "\n"}
+
+    def program(self, place: Place) -> Entry:
+        return Entry(f"{process.__name__}:{process.run.__name__}", {"config": str(place.directory / _CONFIG)})

@@ -1,0 +1,87 @@
+"""What a routing daemon on a node is: a few facts and three small functions, no matter who starts it.
+
+Whether it works is not asked of the daemon but of the agents: do they know a way to the nodes that ground
+truth connects them with (``orchestrator.backends.readiness``)?
+"""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import ClassVar
+
+from node_agent.linkstate.registry import LinkStateConfig
+from node_agent.overhead import OverheadConfig
+from orchestrator.backends.netns.forkclient import Argv, Entry
+from orchestrator.errors import RoveError
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a daemon lives: a node, its radio interface, and a directory for the daemon's own files.
+
+    ``network`` holds all nodes; a node's own address is a /32 in it.
+    """
+
+    node: str
+    address: IPv4Address
+    network: IPv4Network
+    interface: str
+    directory: Path
+    seed: int
+
+
+@dataclass(frozen=True)
+class Executable:
+    """A program that must be there, and how to get it."""
+
+    name: str
+    advice: str
+
+    @property
+    def path(self) -> str | None:
+        # Daemons are installed where a user's PATH need not lead.
+        return shutil.which(self.name) or shutil.which(self.name, path="/usr/local/sbin:/usr/sbin:/sbin")
+
+
+class RoutingService:
+    """One protocol's daemon. It is stopped by SIGTERM, and killed if it does not heed that."""
+
+    protocol: ClassVar[str]
+    # What the machine must have; nothing for daemons of our own.
+    executables: ClassVar[tuple[Executable, ...]] = ()
+    # What each of its processes would import: loaded once, before they are forked.
+    modules: ClassVar[tuple[str, ...]] = ()
+    # Nodes have IPv6 only where somebody needs it.
+    ipv6: ClassVar[bool] = False
+
+    def link_state(self) -> LinkStateConfig:
+        """How the node's agent gets its costs."""
+        raise NotImplementedError
+
+    def overhead(self) -> OverheadConfig | None:
+        """Where the node's agent reads what the daemon has sent; None: it does not tell."""
+        return None
+
+    def files(self, place: Place) -> Mapping[str, str]:
+        """What must be in the directory before it starts: name → content."""
+        return {}
+
+    def program(self, place: Place) -> Argv | Entry:
+        raise NotImplementedError
+
+    def require(self) -> None:
+        """Raises RoveError if this machine cannot run it."""
+        lacking = [each for each in self.executables if each.path is None]
+        if lacking:
+            names = " and ".join(each.name for each in lacking)
+            advice = "; ".join(each.advice for each in lacking)
+            raise RoveError(
+                f"routing protocol {self.protocol} needs {names}, which this machine does not have\n"
+                f"{advice}; or use protocol: olsr, which comes with Rove"
+            )
+
+    def _executable(self) -> str:
+        (first, *_) = self.executables
+        return first.path or first.name

@@ -1,0 +1,42 @@
+"""OONF's olsrd2 (OLSRv2, RFC 7181), asked over its telnet port."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from node_agent.linkstate.registry import LinkStateConfig
+from orchestrator.backends.netns.forkclient import Argv
+from orchestrator.services.base import Executable, Place, RoutingService
+from orchestrator.spec.routing import Olsrd2
+
+_CONFIG = "olsrd2.conf"
+
+
+class Olsrd2Service(RoutingService):
+    protocol = "olsrd2"
+    executables: ClassVar = (
+        Executable("olsrd2_static", "Debian has no olsrd2: build it from github.com/OLSR/OONF"),
+    )
+
+    def __init__(self, routing: Olsrd2) -> None:
+        self._routing = routing
+
+    def link_state(self) -> LinkStateConfig:
+        return LinkStateConfig("oonf", metric=self._routing.metric)
+
+    def files(self, place: Place) -> Mapping[str, str]:
+        routing = self._routing
+        lines = [
+            "[global]",
+            "    fork no",
+            "    lockfile -",
+            "[olsrv2]",
+            f"    tc_interval {routing.tc:g}",
+            f"    tc_validity {routing.tc_validity:g}",
+            f"[interface={place.interface}]",
+            f"    hello_interval {routing.hello:g}",
+            f"    hello_validity {routing.hello_validity:g}",
+        ]
+        return {_CONFIG: "\n".join(lines) + "\n"}
+
+    def program(self, place: Place) -> Argv:
+        return Argv((self._executable(), "-l", str(place.directory / _CONFIG)))
