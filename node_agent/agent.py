@@ -13,44 +13,68 @@ import msgspec
 from msgspec import Struct
 
 from node_agent import __version__
+from node_agent.dataflow.assembly import assembler_for
 from node_agent.dataflow.dispatcher import Dispatcher, Limits
 from node_agent.dataflow.registry import OPERATORS, Context
 from node_agent.dataflow.replica import ReplicaRuntime
+from node_agent.dataflow.units import Gaps
 from node_agent.linkstate.base import LinkState, LinkStateUnavailable
+from node_agent.linkstate.node_costs import with_node_costs
 from node_agent.model.cost_graph import CostGraph
+from node_agent.model.decision import Rule
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.telemetry import AgentStart, AgentStop
-from node_agent.model.tuples import StreamTuple
+from node_agent.overhead import OverheadSource
 from node_agent.ports import Address, Port
-from node_agent.routing.decision import decide
-from node_agent.routing.policy import POLICIES, View
+from node_agent.query.errors import QueryError
+from node_agent.query.load import load_for
+from node_agent.routing.decision import View, decide
+from node_agent.routing.outlook import link_state_outlook
+from node_agent.routing.policy import POLICIES
+from node_agent.routing.shortest_path import distances
 from node_agent.telemetry.segment_log import LogError, SegmentLog
-from node_agent.transport.framing import PROTOCOL_VERSION, Hello
+from node_agent.transport.authentication import MIN_KEY, Credentials, Digests
+from node_agent.transport.limits import LinkLimits
 from node_agent.transport.link import Link, LocalLink, OutgoingLink
+from node_agent.transport.messages import Batch, Pair
 from node_agent.transport.server import LinkServer
 
 LINK_STATE_TIMEOUT = 5.0
+OVERHEAD_TIMEOUT = 1.0
+FIRST_LOOKS = 0.5
 STOP_TIMEOUT = 10.0
 
 
 class Switching(Struct, frozen=True):
-    """``period`` in seconds; ``threshold`` in units of the cost metric."""
+    """The rule that routes are adapted by, and the seconds between two times."""
 
-    policy: str = "shortest_path"
+    rule: Rule = Rule()
     period: float = 2.0
-    threshold: float = 0.0
 
 
 class AgentConfig(Struct, frozen=True):
-    """All that an agent is told. ``addresses`` says where each node's agent listens for tuples."""
+    """All that an agent is told. ``addresses`` says where each node's agent listens for tuples.
+
+    ``key`` is the run's: whoever has it is taken for an agent of the run. Never to be printed.
+    ``node_costs`` are added to every link that leads to the node, in units of the metric. ``cores``: on how
+    many operators can compute at once.
+    """
 
     run: str
     node: str
     plan: DeploymentPlan
     addresses: dict[str, Address]
+    key: bytes
     switching: Switching = Switching()
     sample_period: float = 1.0
+    overhead_period: float = 5.0
     limits: Limits = Limits()
+    links: LinkLimits = LinkLimits()
+    cores: int = 1
+    node_costs: dict[str, float] = {}
+
+    def __repr__(self) -> str:
+        return f"AgentConfig(run={self.run!r}, node={self.node!r})"
 
 
 class BadConfig(ValueError):
@@ -64,19 +88,37 @@ class AgentFailed(Exception):
 class Agent:
     """Owns the log from here on: ``stop`` closes it."""
 
-    def __init__(self, config: AgentConfig, port: Port, link_state: LinkState, log: SegmentLog) -> None:
+    def __init__(
+        self,
+        config: AgentConfig,
+        port: Port,
+        link_state: LinkState,
+        log: SegmentLog,
+        overhead: OverheadSource | None = None,
+    ) -> None:
+        """``overhead``: where the node's routing daemon says what it has sent."""
         check(config)
         self.config = config
         self.failure: AgentFailed | None = None
         self._port = port
         self._link_state = link_state
+        self._overhead = overhead
         self._log = log
-        self._core = asyncio.Lock()
-        self._policy = POLICIES[config.switching.policy]
+        self._core = asyncio.Semaphore(config.cores)
+        self._credentials = Credentials(config.run, config.key)
+        self._digests = Digests()
         self._graph: CostGraph | None = None
         self._replicas = {replica.id: self._build(replica) for replica in config.plan.on(config.node)}
         self._server = LinkServer(
-            port, config.run, config.node, config.plan, self._take, partial(self._fail, "incoming link")
+            port,
+            self._credentials,
+            config.node,
+            config.plan,
+            [address.host for address in config.addresses.values()],
+            config.links,
+            self._digests,
+            self._take,
+            partial(self._fail, "incoming link"),
         )
         self._tasks: list[asyncio.Task[None]] = []
         self._failed = asyncio.Event()
@@ -86,6 +128,14 @@ class Agent:
     def ready(self) -> bool:
         """Whether the network layer has given this node its costs."""
         return self._graph is not None
+
+    async def reaches(self) -> tuple[str, ...]:
+        """The other nodes that the network layer knows a way to; asked now: routes may be adapted rarely."""
+        # Without a first graph the router itself is asking, and may have to wait for it.
+        if self._graph is None or await self._look() is None:
+            return ()
+        own = self.config.node
+        return tuple(node for node in distances(self._graph, own) if node != own)
 
     @property
     def rejected(self) -> dict[str, int]:
@@ -105,6 +155,8 @@ class Agent:
                 self._spawn(name, run)
         self._spawn("router", self._adapt_routes())
         self._spawn("sampler", self._sample())
+        if self._overhead is not None:
+            self._spawn("overhead", self._sample_overhead(self._overhead))
 
     def open_sources(self) -> None:
         for runtime in self._replicas.values():
@@ -131,43 +183,70 @@ class Agent:
         kind = OPERATORS[spec.kind]
         make_link = partial(self._make_link, replica)
         record = self._log.append
-        dispatchers = [
-            Dispatcher(replica.id, downstream, make_link, record, config.limits)
-            for downstream in config.plan.query.downstream(replica.operator)
-        ]
+        query = config.plan.query
+        dispatchers = []
+        for downstream in query.downstream(replica.operator):
+            room = query.operator(downstream).buffers.get(replica.operator, config.limits.output_buffer)
+            limits = msgspec.structs.replace(config.limits, output_buffer=room)
+            dispatchers.append(Dispatcher(replica.id, downstream, make_link, record, limits))
         params = msgspec.convert(spec.params, kind.params)
-        context = Context(replica.id, self._port, self._core)
-        return ReplicaRuntime(replica, kind, params, context, dispatchers, record, config.limits)
+        gaps = Gaps() if query.reliability == "best_effort" else None
+        assembler = assembler_for(spec, query.origins(), gaps)
+        context = Context(replica.id, self._port, self._core, spec)
+        return ReplicaRuntime(
+            replica, spec, kind, params, assembler, context, dispatchers, record, config.limits
+        )
 
     def _make_link(self, sender: Replica, to: str) -> Link:
         receiver = self.config.plan.replica(to)
         if receiver.node == self.config.node:
             return LocalLink(partial(self._replicas[to].receive, sender.id))
-        hello = Hello(PROTOCOL_VERSION, self.config.run, sender.id, to)
-        return OutgoingLink(self._port, self.config.addresses[receiver.node], hello)
+        return OutgoingLink(
+            self._port,
+            self.config.addresses[receiver.node],
+            self._credentials,
+            Pair(sender.id, to),
+            self.config.links,
+            self._digests,
+            partial(self._fail, f"link to {to}"),
+        )
 
-    async def _take(self, hello: Hello, item: StreamTuple) -> None:
-        await self._replicas[hello.receiver].receive(hello.sender, item)
+    async def _take(self, pair: Pair, batch: Batch) -> None:
+        for item in batch.items:
+            await self._replicas[pair.receiver].receive(batch.sender, item)
 
     async def _adapt_routes(self) -> None:
         period = self.config.switching.period
         # Agents that start together should not all decide together for ever after.
         pause = period * self._port.random.random()
         while True:
-            try:
-                async with asyncio.timeout(LINK_STATE_TIMEOUT):
-                    self._graph = await self._link_state.cost_graph()
-            except (LinkStateUnavailable, TimeoutError):
-                pass  # the routes there are may still be good, and better than none
-            else:
-                self._adapt_to(self._graph)
+            if (graph := await self._look()) is not None:
+                self._adapt_to(graph)
+            if self._graph is None:  # the routing daemon is only starting
+                await self._port.sleep(min(period, FIRST_LOOKS))
+                continue
+            if not self._replicas:
+                return  # there is nothing here to route
             await self._port.sleep(pause)
             pause = period
 
+    async def _look(self) -> CostGraph | None:
+        """None: nothing new can be told. The routes there are may still be good, and better than none."""
+        try:
+            async with asyncio.timeout(LINK_STATE_TIMEOUT):
+                graph = await self._link_state.cost_graph()
+        except (LinkStateUnavailable, TimeoutError):
+            return None
+        self._graph = with_node_costs(graph, self.config.node_costs)
+        return self._graph
+
     def _adapt_to(self, graph: CostGraph) -> None:
         for runtime in self._replicas.values():
-            view = View(graph, self.config.plan, runtime.replica, self.config.switching.threshold)
-            route, events = decide(self._policy, view, runtime.route)
+            plan, own = self.config.plan, runtime.replica
+            rule = self.config.switching.rule
+            outlook = link_state_outlook(graph, plan, own, rule.policy)
+            view = View(plan, own, outlook, rule, runtime.waiting(), self._port.now_ns())
+            route, events = decide(view, runtime.route)
             for event in events:
                 self._log.append(event)
             runtime.steer(route)
@@ -179,6 +258,20 @@ class Agent:
                 for sample in runtime.samples():
                     self._log.append(sample)
             self._log.flush()
+
+    async def _sample_overhead(self, source: OverheadSource) -> None:
+        while True:
+            await self._port.sleep(self.config.overhead_period)
+            await self._record_overhead(source)
+
+    async def _record_overhead(self, source: OverheadSource) -> None:
+        try:
+            async with asyncio.timeout(OVERHEAD_TIMEOUT):
+                counted = await source.read()
+        except (LinkStateUnavailable, TimeoutError):
+            return  # counters only grow: the next sample tells what this one would have
+        for event in counted:
+            self._log.append(event)
 
     def _spawn(self, name: str, run: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(run, name=name)
@@ -210,6 +303,8 @@ class Agent:
                 await self._server.close()
                 for runtime in self._replicas.values():
                     await runtime.close()
+                if self._overhead is not None:
+                    await self._record_overhead(self._overhead)
         except TimeoutError as error:
             self._fail("stop", error)
         try:
@@ -221,11 +316,22 @@ class Agent:
 
 def check(config: AgentConfig) -> None:
     """Raises BadConfig, naming everything that is wrong."""
-    problems = [*_plan_problems(config)]
-    if config.switching.policy not in POLICIES:
-        problems.append(f"there is no switching policy {config.switching.policy!r}")
-    if not (config.switching.period > 0 and config.sample_period > 0):
+    problems = []
+    try:
+        load_for(config.plan.query)
+    except QueryError as error:
+        problems.append(str(error))
+    problems += _plan_problems(config)
+    if config.switching.rule.policy not in POLICIES:
+        problems.append(f"there is no switching policy {config.switching.rule.policy!r}")
+    if not (config.switching.period > 0 and config.sample_period > 0 and config.overhead_period > 0):
         problems.append("periods must be positive")
+    if config.cores < 1:
+        problems.append("a node has at least one core")
+    if not all(0 <= cost < float("inf") for cost in config.node_costs.values()):
+        problems.append("node costs cannot be negative or infinite")
+    if len(config.key) < MIN_KEY:
+        problems.append(f"the key has {len(config.key)} bytes, and needs {MIN_KEY}")
     if problems:
         raise BadConfig(f"agent {config.node} cannot run: {'; '.join(problems)}")
 

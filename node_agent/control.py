@@ -34,7 +34,7 @@ class Costs(Command, frozen=True, tag="costs"):
 
 
 class AskStatus(Command, frozen=True, tag="status"):
-    """Nothing but the answer is wanted."""
+    """Nothing but the answer is wanted; it says whom the node reaches."""
 
 
 class Stop(Command, frozen=True, tag="stop"):
@@ -58,7 +58,10 @@ class State(StrEnum):
 
 
 class Report(Struct, frozen=True):
-    """``failure``: why the agent cannot go on. ``error``: why the request could not be met."""
+    """``failure``: why the agent cannot go on. ``error``: why the request could not be met.
+
+    ``reaches``, in answers to AskStatus: the other nodes that the routing layer knows a way to.
+    """
 
     id: int
     state: State
@@ -66,6 +69,7 @@ class Report(Struct, frozen=True):
     now_ns: int
     failure: str = ""
     error: str = ""
+    reaches: tuple[str, ...] = ()
 
 
 class ControlledAgent:
@@ -77,16 +81,19 @@ class ControlledAgent:
         self._told = told
         self._state = State.NEW
 
-    def report(self, number: int = 0, error: str = "") -> Report:
+    def report(self, number: int = 0, error: str = "", reaches: tuple[str, ...] = ()) -> Report:
         failure = self._agent.failure
         state = State.STOPPED if failure else self._state
-        return Report(number, state, self._agent.ready, self._port.now_ns(), str(failure or ""), error)
+        ready, now_ns = self._agent.ready, self._port.now_ns()
+        return Report(number, state, ready, now_ns, str(failure or ""), error, reaches)
 
     def reject(self, error: str) -> Report:
         """The answer to what is no request at all."""
         return self.report(error=error)
 
     async def obey(self, request: Request) -> Report:
+        if isinstance(request.do, AskStatus):
+            return self.report(request.id, reaches=await self._agent.reaches())
         return self.report(request.id, await self._carry_out(request.do))
 
     async def _carry_out(self, command: AnyCommand) -> str:

@@ -18,6 +18,7 @@ def programs(seconds: str) -> tuple[Argv, ...]:
 
 async def main(mark: Mark, nodes: int, rounds: int, seconds: str) -> None:
     layout = numbered([f"n{number:02d}" for number in range(1, nodes + 1)])
+    print("born", flush=True)
     for _ in range(rounds):
         ends = network.up(layout, mark)
         async with await ForkServer.start(mark) as server:

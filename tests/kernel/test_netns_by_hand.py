@@ -1,6 +1,7 @@
 """A network without a run: `rove up`, `rove exec`, `rove down`."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -121,6 +122,25 @@ def test_after_kill_9_of_its_owner_down_removes_it(root: Path) -> None:
     down = rove(root, "down")
     assert down.returncode == 0, down.stdout
     assert network.leftovers(Mark(run.id, run.path)) == []
+
+
+def test_a_network_in_the_background_that_breaks_leaves_word(root: Path) -> None:
+    up(root, "--run-id", "broken")
+    run = directory_of(root, "broken")
+    (radio,) = (entry["pid"] for entry in journals.read(run.journal) if entry.get("pid") and entry.get("id"))
+    os.kill(radio, signal.SIGKILL)
+    wait_until(lambda: journals.is_closed(journals.read(run.journal)), "the network is down")
+    assert "the radio ended" in run.events.read_text()
+
+
+def test_a_network_of_one_node_is_shown_as_well(root: Path, tmp_path: Path) -> None:
+    lonely = tmp_path / "lonely.yaml"
+    mobility = "{model: static, grid: {columns: 1, spacing: 10 m}}"
+    lonely.write_text(f"name: lonely\nnodes: [a]\narea: 10 m x 10 m\nmobility: {mobility}\n")
+    brought_up = rove(root, "up", str(lonely), "--detach")
+    assert brought_up.returncode == 0, brought_up.stderr
+    assert "10.77.0.1" in brought_up.stdout
+    assert "stopped; nothing is left" in rove(root, "down").stdout
 
 
 def test_what_cannot_be_brought_up_says_why(root: Path, tmp_path: Path) -> None:

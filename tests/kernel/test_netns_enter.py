@@ -1,4 +1,5 @@
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -53,11 +54,22 @@ def test_a_command_ends_with_its_network(mark: Mark) -> None:
 
 
 @pytest.mark.usefixtures("nodes")
+def test_a_command_ends_with_the_reader_of_its_output(mark: Mark) -> None:
+    with subprocess.Popen(command(mark, "n01", "yes"), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(2) == b"y\n"
+        process.stdout.close()
+        assert process.wait(10) == -signal.SIGPIPE
+
+
+@pytest.mark.usefixtures("nodes")
 def test_unknown_nodes_and_programs_get_one_clear_error(mark: Mark) -> None:
     with pytest.raises(BadInput, match=r"no node 'n99' here: it has n01, n02$"):
         execute_on(mark, "n99", ["true"])
     done = subprocess.run(command(mark, "n01", "no-such"), capture_output=True, text=True, timeout=20)
     assert "BadInput: cannot run no-such: No such file or directory" in done.stderr
+    done = subprocess.run(command(mark, "n01", ""), capture_output=True, text=True, timeout=20)
+    assert "BadInput: cannot run ''" in done.stderr
 
 
 def test_without_a_network_there_are_no_nodes(mark: Mark) -> None:

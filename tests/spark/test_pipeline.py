@@ -10,14 +10,23 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from node_agent.model.telemetry import AgentStart, AgentStop, TupleEmitted, TupleReceived, TupleSent
+from node_agent.model.telemetry import (
+    AgentStart,
+    AgentStop,
+    RoutingOverhead,
+    TupleDelivered,
+    TupleDropped,
+    TupleEmitted,
+    TupleReceived,
+    TupleSent,
+)
 from orchestrator.analytics.inputs import runs_in
 from orchestrator.analytics.pipeline import analyze, write_report
 from orchestrator.analytics.schemas import TABLES
 from orchestrator.analytics.series import draw_from
 from orchestrator.analytics.store import TableStore
 from orchestrator.errors import BadInput
-from tests.synthetic_runs import SOURCE, RunWriter, deliver, known_run, small_sweep
+from tests.synthetic_runs import SINK, SOURCE, RunWriter, deliver, known_run, small_sweep
 
 # The first test also pays for the start of Spark and for the analysis.
 pytestmark = pytest.mark.timeout(240)
@@ -43,6 +52,8 @@ def analysed(spark: SparkSession, runs: Path) -> Analysed:
         "idle": idle_run(runs),
         "lonely": lonely_run(runs),
         "crashed": crashed_run(runs),
+        "routed": routed_run(runs),
+        "windowed": windowed_run(runs),
     }
     returned = analyze(list(directories.values()), spark=spark)
     assert returned == [summary_in(directory) for directory in directories.values()]
@@ -91,6 +102,41 @@ def crashed_run(runs: Path) -> Path:
     return writer.write()
 
 
+def routed_run(runs: Path) -> Path:
+    """Two daemons that count; the one on n2 is started anew in the middle, and never sent a TC."""
+    writer = RunWriter(runs, "routed", "o1")
+    for node in ("n1", "n2"):
+        writer.record(node, 0, AgentStart("0.1.0", "virtual", ()))
+    for t_s in (4, 9, 59, 109, 114):
+        hellos = RoutingOverhead("olsr", "LQ_HELLO", t_s, 100 * t_s, 0, 0)
+        writer.record("n1", t_s, hellos)
+        writer.record("n1", t_s + 0.001, RoutingOverhead("olsr", "LQ_TC", t_s, 10 * t_s, t_s, 40 * t_s))
+        writer.record("n2", t_s, hellos if t_s < 60 else RoutingOverhead("olsr", "LQ_HELLO", 1, 50, 0, 0))
+    for node in ("n1", "n2"):
+        writer.record(node, 115, AgentStop("stopped"))
+    return writer.write()
+
+
+def windowed_run(runs: Path) -> Path:
+    """Three tuples that a window took, one that failed there, two results of which one was filtered out."""
+    writer = RunWriter(runs, "windowed", "w1")
+    for node in ("n1", "n2", "n9"):
+        writer.record(node, 0, AgentStart("0.1.0", "virtual", ()))
+    for tau in range(1, 5):
+        writer.record("n1", 20 + tau, TupleEmitted(SOURCE, SOURCE, tau, 10))
+        reason = "absorbed" if tau < 4 else "dead_letter:ValueError: not a picture"
+        writer.record("n2", 22 + tau, TupleDropped("detect/0", SOURCE, tau, 0, reason))
+    # What failed goes on as a hole, which the sink takes for filtered.
+    writer.record("n9", 27, TupleDropped(SINK, SOURCE, 4, 0, "filtered"))
+    for tau in (1, 2):
+        writer.record("n2", 25, TupleEmitted("detect/0", "detect", tau, 5))
+    writer.record("n9", 26, TupleDelivered(SINK, "detect", 1, 5, 23 * 10**9))
+    writer.record("n9", 26, TupleDropped(SINK, "detect", 2, 0, "filtered"))
+    for node in ("n1", "n2", "n9"):
+        writer.record(node, 112, AgentStop("stopped"))
+    return writer.write()
+
+
 def summary_in(directory: Path) -> dict[str, Any]:
     summary: dict[str, Any] = json.loads((directory / "summary.json").read_text())
     return summary
@@ -129,6 +175,8 @@ def test_every_figure_of_a_known_run(analysed: Analysed) -> None:
         "switches": 2,
         "no_route_s": 5.0,
         "source_sink_connected_ratio": 0.8,
+        "routing_overhead": {},
+        "routing_overhead_bps": None,  # nothing was counted
     }
     assert (summary["schema"], summary["run"], summary["verdict"]) == (1, "007", "valid")
     assert summary["telemetry"]["records"] == 683
@@ -232,6 +280,28 @@ def test_a_run_that_recorded_or_delivered_nothing_is_no_crash(analysed: Analysed
 
 def test_a_tuple_held_by_an_agent_that_crashed_is_lost(analysed: Analysed) -> None:
     assert summary_in(analysed["crashed"])["metrics"]["fates"] == {"lost_in_transit": 1}
+
+
+def test_what_operators_take_or_leave_is_not_lost(analysed: Analysed) -> None:
+    metrics = summary_in(analysed["windowed"])["metrics"]
+    assert metrics["fates"] == {"absorbed": 3, "delivered": 1, "dropped:dead_letter": 1, "filtered": 1}
+    assert (metrics["emitted"], metrics["lost"], metrics["loss_ratio"]) == (6, 1, 0.5)
+
+
+def test_what_routing_costs(spark: SparkSession, runs: Path, analysed: Analysed) -> None:
+    """From the last sample before the window to the first after it, 9 s to 114 s; the mean of two nodes."""
+    metrics = summary_in(analysed["routed"])["metrics"]
+    assert metrics["routing_overhead"] == {
+        "LQ_HELLO": {"sent_bps": 400.0, "forwarded_bps": 0.0},
+        "LQ_TC": {"sent_bps": 40.0, "forwarded_bps": 160.0},
+    }
+    assert metrics["routing_overhead_bps"] == 600.0
+    samples = rows(spark, runs, "overhead", "o1")
+    assert [row["sent_bytes"] for row in samples if row["node"] == "n2"] == [400, 900, 5900, 50, 50]
+    page = write_report(analysed["routed"]).read_text()
+    assert "Control overhead by message kind" in page
+    assert "200 <small>(160)</small>" in page
+    assert "Control overhead" not in write_report(analysed["known"]).read_text()
 
 
 def test_a_verdict_given_after_the_analysis_needs_no_other_one(
