@@ -1,6 +1,7 @@
 """The real implementation of ``node_agent.ports``: the machine's clock and sockets, through asyncio."""
 
 import asyncio
+import os
 import random
 import time
 
@@ -44,6 +45,9 @@ class OsPort:
     @property
     def random(self) -> random.Random:
         return self._random
+
+    def fresh_bytes(self, count: int) -> bytes:
+        return os.urandom(count)
 
     def now_ns(self) -> int:
         return time.time_ns()

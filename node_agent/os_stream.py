@@ -3,9 +3,10 @@
 import asyncio
 import socket
 import struct
+from collections import deque
 from collections.abc import Callable
 
-from node_agent.ports import Address, ConnectionLost, EndOfStream, Stream
+from node_agent.ports import Address, Buffer, ConnectionLost, EndOfStream, Stream
 
 READ_AHEAD = 256 * 1024
 LINGER_S = 2.0
@@ -31,7 +32,10 @@ class OsStream(asyncio.Protocol):
         self._on_open = on_open
         self._transport: asyncio.Transport
         self._peer: Address
-        self._arrived = bytearray()
+        self._arrived: deque[bytes] = deque()
+        self._used = 0  # of the first of them
+        self._readable = 0
+        self._received = 0
         self._wanted = 0
         self._eof = False
         self._closing = False
@@ -49,7 +53,7 @@ class OsStream(asyncio.Protocol):
     async def read_exactly(self, count: int) -> bytes:
         if self._reader is not None:
             raise RuntimeError("two coroutines read from the same stream")
-        while len(self._arrived) < count or self._closing:
+        while self._readable < count or self._closing:
             if self._eof and not self._closing:
                 raise EndOfStream(f"{self._peer.host}:{self._peer.port} closed the stream")
             self._raise_if_over()
@@ -61,20 +65,35 @@ class OsStream(asyncio.Protocol):
             finally:
                 self._reader = None
                 self._wanted = 0
-        data = bytes(self._arrived[:count])
-        del self._arrived[:count]
-        if len(self._arrived) < READ_AHEAD:
+        data = self._take(count)
+        if self._readable < READ_AHEAD:
             self._resume_reading()
         return data
 
-    async def write(self, data: bytes) -> None:
+    @property
+    def received(self) -> int:
+        return self._received
+
+    @property
+    def unsent(self) -> int:
+        return self._transport.get_write_buffer_size()
+
+    def put(self, *data: Buffer) -> None:
         self._raise_if_over()
-        self._transport.write(data)
+        self._transport.writelines(data)
+
+    async def drained(self) -> None:
+        self._raise_if_over()
         while self._writing_paused:
             waiter = asyncio.get_running_loop().create_future()
             self._writers.append(waiter)
             await waiter
             self._raise_if_over()
+
+    async def write(self, data: Buffer) -> None:
+        self._raise_if_over()
+        self._transport.write(data)
+        await self.drained()
 
     def close(self) -> None:
         """Say that no more comes, then wait a little for the peer to say so too.
@@ -85,6 +104,7 @@ class OsStream(asyncio.Protocol):
             return
         self._closing = True
         self._arrived.clear()
+        self._readable = self._used = 0
         self._resume_reading()
         if self._eof:
             self._leave_to_kernel()
@@ -115,13 +135,15 @@ class OsStream(asyncio.Protocol):
             self._on_open(self)
 
     def data_received(self, data: bytes) -> None:
+        self._received += len(data)
         if self._closing:
             return
-        self._arrived += data
-        if len(self._arrived) >= max(self._wanted, READ_AHEAD) and not self._reading_paused:
+        self._arrived.append(data)
+        self._readable += len(data)
+        if self._readable >= max(self._wanted, READ_AHEAD) and not self._reading_paused:
             self._reading_paused = True
             self._transport.pause_reading()
-        if len(self._arrived) >= self._wanted:
+        if self._readable >= self._wanted:
             _wake(self._reader)
 
     def eof_received(self) -> bool:
@@ -143,6 +165,23 @@ class OsStream(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._writing_paused = False
         self._wake_all()
+
+    def _take(self, count: int) -> bytes:
+        """The next ``count`` of the bytes that have arrived, copied once."""
+        self._readable -= count
+        pieces: list[bytes | memoryview] = []
+        while count > 0:
+            first = self._arrived[0]
+            end = self._used + count
+            if end < len(first):
+                pieces.append(first[self._used : end] if not pieces else memoryview(first)[:end])
+                self._used = end
+                break
+            pieces.append(memoryview(first)[self._used :] if self._used else first)
+            count = end - len(first)
+            self._used = 0
+            self._arrived.popleft()
+        return bytes(pieces[0]) if len(pieces) == 1 else b"".join(pieces)
 
     def _leave_to_kernel(self) -> None:
         """What was written may still arrive, for as long as the kernel tries."""

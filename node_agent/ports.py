@@ -11,6 +11,8 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
+Buffer = bytes | bytearray | memoryview
+
 
 class Address(NamedTuple):
     host: str
@@ -47,7 +49,26 @@ class Stream(Protocol):
         """Raises EndOfStream if the peer closed, ConnectionLost if the path died first."""
         ...
 
-    async def write(self, data: bytes) -> None:
+    @property
+    def received(self) -> int:
+        """Bytes that have arrived so far, read or not: while it grows, the peer lives."""
+        ...
+
+    @property
+    def unsent(self) -> int:
+        """Bytes in the send buffer."""
+        ...
+
+    def put(self, *data: Buffer) -> None:
+        """Append to the send buffer whatever room it has; raises ConnectionLost. Who goes on and on with it
+        should look at ``unsent``. What was put must not be changed afterwards."""
+        ...
+
+    async def drained(self) -> None:
+        """Return once the send buffer has room; raises ConnectionLost."""
+        ...
+
+    async def write(self, data: Buffer) -> None:
         """Return once ``data`` is in the send buffer and the buffer has room again."""
         ...
 
@@ -100,6 +121,10 @@ class Port(Protocol):
     @property
     def random(self) -> random.Random:
         """Seeded per node in virtual time, so that a run can be repeated."""
+        ...
+
+    def fresh_bytes(self, count: int) -> bytes:
+        """Such as never were before, nor can be foreseen; seeded per node in virtual time."""
         ...
 
     def now_ns(self) -> int:

@@ -168,7 +168,7 @@ class WindowAssembler(ABC):
     def _hand_out(self, number: int) -> Unit:
         unit = self._unit(number, self._items(number))
         first_open = self._open[0] if self._open else inf
-        for stream, tau in self._members[number]:
+        for stream, tau in () if unit.last else self._members[number]:
             stream.used.add(tau)
             item = stream.held[tau]
             if self._last_need(item) < first_open:  # only its place is of interest from now on

@@ -1,113 +1,176 @@
 """The sending side of the connection between two replicas.
 
-A link is best effort: what was handed over completely may still be lost when the connection breaks later.
-It reconnects when the next tuple is to be sent, not before a jittered back-off has passed.
+A link is best effort: what was handed over may still be lost when the connection breaks, and ``on_lost`` then
+says what is not known to have been taken. It connects when something is to be sent, not before a jittered
+back-off has passed.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from node_agent.model.tuples import StreamTuple
 from node_agent.ports import Address, ConnectionLost, Port, PortError, Stream, TimedOut
-from node_agent.transport.framing import (
-    PRELUDE_SIZE,
-    FrameError,
-    Header,
+from node_agent.transport.authentication import (
+    NONCE_SIZE,
+    Credentials,
+    Digests,
+    Seal,
+    hello_seal,
+    session_seals,
+)
+from node_agent.transport.connection import Connection, put_greeting, read_greeting
+from node_agent.transport.credit import Allowance
+from node_agent.transport.framing import FrameError, fitting
+from node_agent.transport.limits import LinkLimits
+from node_agent.transport.messages import (
+    PROTOCOL_VERSION,
+    Alive,
+    Data,
+    Greeting,
     Hello,
+    Message,
+    Pair,
     Welcome,
-    decode_header,
-    decode_prelude,
-    encode,
-    encode_tuple,
 )
 
 CONNECT_TIMEOUT = 5.0
 BACKOFF_FIRST = 0.1
 BACKOFF_LAST = 3.0
 
+OnMessage = Callable[[Pair, Message], None]
+OnLost = Callable[[Pair, Sequence[StreamTuple]], None]
+OnFailure = Callable[[BaseException], None]
+
 
 class Link(Protocol):
     """A way to one downstream replica."""
 
-    async def send(self, item: StreamTuple) -> None:
-        """Return once ``item`` has been handed over and there is room for more; raises PortError.
+    async def ready(self) -> None:
+        """Return once there is room: what gathers until then can be sent in one go. Raises PortError."""
+        ...
 
-        If it fails or is cancelled, ``item`` was not handed over and may be sent elsewhere; it may have
-        arrived all the same.
+    async def send(self, items: Sequence[StreamTuple]) -> int:
+        """Hand over the first of ``items``, at least one, once there is room for it; raises PortError.
+
+        Says how many. If it fails or is cancelled, none was handed over.
         """
         ...
 
     async def close(self) -> None: ...
 
 
-async def read_frame(stream: Stream) -> tuple[Header, bytes]:
-    header_size, payload_size = decode_prelude(await stream.read_exactly(PRELUDE_SIZE))
-    header = decode_header(await stream.read_exactly(header_size))
-    return header, await stream.read_exactly(payload_size) if payload_size else b""
-
-
 class OutgoingLink:
-    def __init__(self, port: Port, to: Address, hello: Hello) -> None:
+    """``on_message`` hears what the receiver says, ``on_failure`` of errors that are not the peer's doing."""
+
+    def __init__(
+        self,
+        port: Port,
+        to: Address,
+        credentials: Credentials,
+        pair: Pair,
+        limits: LinkLimits,
+        digests: Digests,
+        on_failure: OnFailure,
+        on_message: OnMessage = lambda pair, message: None,
+        on_lost: OnLost = lambda pair, items: None,
+    ) -> None:
         self._port = port
         self._to = to
-        self._hello = hello
-        self._stream: Stream | None = None
-        self._watcher: asyncio.Task[None] | None = None
+        self._credentials = credentials
+        self._pair = pair
+        self._limits = limits
+        self._digests = digests
+        self._on_failure = on_failure
+        self._on_message = on_message
+        self._on_lost = on_lost
+        self._session: _Session | None = None
+        self._connecting = asyncio.Lock()
+        self._reader: asyncio.Task[None] | None = None
         self._failures = 0
         self._retry_at = 0.0
 
     @property
     def connected(self) -> bool:
-        return self._stream is not None
+        return self._session is not None
 
-    async def send(self, item: StreamTuple) -> None:
-        frame = encode_tuple(item)
+    async def ready(self) -> None:
+        session = self._session or await self._connected()
+        await session.room()
+
+    async def send(
+        self, items: Sequence[StreamTuple], floors: Mapping[str, int] = {}, sender: str = ""
+    ) -> int:
+        """``sender``: the replica that the items are from, if they are only passed on."""
+        session = self._session or await self._connected()
+        await session.room()
+        return session.hand_over(items, floors, sender)
+
+    def tell(self, message: Message) -> bool:
+        """False if there is no connection to say it over; ``ready`` makes one."""
+        if self._session is None:
+            return False
         try:
-            stream = self._stream or await self._connect()
-            await stream.write(frame)
-        except BaseException:
-            # Part of the frame may be out: nothing that follows on this stream would make sense.
-            self._drop()
-            raise
+            self._session.connection.post(message)
+        except ConnectionLost:
+            return False
+        return True
 
     async def close(self) -> None:
         """Close in order, so that what was handed over still arrives. May be repeated."""
-        if self._stream is not None:
-            self._stream.close()
-            self._stream = None
-        if self._watcher is not None:
-            self._watcher.cancel()
-            await asyncio.wait([self._watcher])
-            self._watcher = None
+        if self._session is not None:
+            self._session.connection.close()
+            self._session = None
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.wait([self._reader])
+            self._reader = None
 
-    async def _connect(self) -> Stream:
+    async def _connected(self) -> "_Session":
+        async with self._connecting:
+            return self._session or await self._connect()
+
+    async def _connect(self) -> "_Session":
         await self._port.sleep(max(0.0, self._retry_at - asyncio.get_running_loop().time()))
         self._back_off()
         stream = await self._port.connect(self._to, CONNECT_TIMEOUT)
         try:
-            await self._greet(stream)
+            session = await self._greet(stream)
         except BaseException:
             stream.abort()
             raise
         self._failures = 0
         self._retry_at = 0.0
-        self._stream = stream
-        self._watcher = asyncio.create_task(self._watch(stream), name=f"link to {self._hello.receiver}")
-        return stream
+        self._session = session
+        self._reader = asyncio.create_task(self._read(session), name=f"link to {self._pair.receiver}")
+        return session
 
-    async def _greet(self, stream: Stream) -> None:
+    async def _greet(self, stream: Stream) -> "_Session":
+        receiver, key = self._pair.receiver, self._credentials.key
+        nonce = self._port.fresh_bytes(NONCE_SIZE)
+        hello = Hello(PROTOCOL_VERSION, self._credentials.run, *self._pair, nonce)
+        seals: tuple[Seal, Seal] | None = None
+
+        def seal_of(greeting: Greeting) -> Seal:
+            nonlocal seals
+            if not isinstance(greeting, Welcome):
+                raise FrameError("it is no welcome")
+            seals = session_seals(key, hello, greeting.nonce)
+            return seals[1]
+
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT):
-                await stream.write(encode(self._hello))
-                header, _ = await read_frame(stream)
+                put_greeting(stream, hello, hello_seal(key))
+                welcome = await read_greeting(stream, seal_of)
         except TimeoutError:
-            raise TimedOut(f"{self._hello.receiver} did not answer the hello") from None
+            raise TimedOut(f"{receiver} did not answer the hello") from None
         except FrameError as error:
-            raise ConnectionLost(f"{self._hello.receiver} answered the hello: {error}") from error
-        if not isinstance(header, Welcome):
-            raise ConnectionLost(f"{self._hello.receiver} did not welcome the hello")
+            raise ConnectionLost(f"{receiver} answered the hello: {error}") from error
+        assert isinstance(welcome, Welcome) and seals is not None
+        connection = Connection(stream, *seals, self._digests)
+        connection.post(Alive())  # shows the receiver that the hello was not somebody's recording
+        connection.watch(Alive, self._limits.dead_after)
+        return _Session(connection, Allowance(welcome.items, welcome.bytes), welcome.items, self._limits)
 
     def _back_off(self) -> None:
         """Set the earliest time of the next attempt; undone if this one succeeds."""
@@ -115,20 +178,70 @@ class OutgoingLink:
         self._failures += 1
         self._retry_at = asyncio.get_running_loop().time() + pause
 
-    async def _watch(self, stream: Stream) -> None:
-        """Notice a broken connection before the next tuple is put into it; the peer has nothing to say."""
-        with suppress(PortError):
-            await stream.read_exactly(1)
-        if self._stream is stream:
-            self._stream.abort()
-            self._stream = None
+    async def _read(self, session: "_Session") -> None:
+        try:
+            while True:
+                header = await session.connection.read()
+                if isinstance(header, Alive):
+                    session.taken(header.taken)
+                elif isinstance(header, Data):
+                    raise FrameError("the receiver of a link sent data over it")
+                else:
+                    self._on_message(self._pair, header)
+        except (PortError, FrameError):
+            self._lost(session)
+        except Exception as error:
+            self._lost(session)
+            self._on_failure(error)
 
-    def _drop(self) -> None:
-        if self._stream is not None:
-            self._stream.abort()
-            self._stream = None
-        if self._watcher is not None:
-            self._watcher.cancel()
+    def _lost(self, session: "_Session") -> None:
+        session.end()
+        if self._session is session:
+            self._session = None
+            if items := session.allowance.under_way():
+                self._on_lost(self._pair, items)
+
+
+class _Session:
+    """A connection, and how much may still be sent over it."""
+
+    def __init__(self, connection: Connection, allowance: Allowance, window: int, limits: LinkLimits) -> None:
+        self.connection = connection
+        self.allowance = allowance
+        # While one batch is being taken, others should be on their way.
+        self._most = max(1, min(limits.batch_items, window // 4))
+        self._most_bytes = limits.batch_bytes
+        self._changed = asyncio.Event()
+        self._over = False
+
+    async def room(self) -> None:
+        while True:
+            await self.connection.drained()
+            if self.allowance.left > 0:
+                return
+            self._changed.clear()
+            await self._changed.wait()
+            if self._over:
+                raise ConnectionLost("the link broke while it waited for the receiver")
+
+    def hand_over(self, items: Sequence[StreamTuple], floors: Mapping[str, int], sender: str) -> int:
+        most = min(self._most, self.allowance.left)
+        batch = items[:most]
+        sizes = [item.size for item in batch]
+        count = fitting(sizes, most, min(self._most_bytes, self.allowance.bytes_left))
+        batch, sizes = batch[:count], sizes[:count]
+        self.connection.post_items(batch, sizes, floors, sender)
+        self.allowance.sent(batch, sizes)
+        return count
+
+    def taken(self, count: int) -> None:
+        self.allowance.taken(count)
+        self._changed.set()
+
+    def end(self) -> None:
+        self._over = True
+        self.connection.abort()
+        self._changed.set()
 
 
 class LocalLink:
@@ -137,8 +250,12 @@ class LocalLink:
     def __init__(self, deliver: Callable[[StreamTuple], Awaitable[None]]) -> None:
         self._deliver = deliver
 
-    async def send(self, item: StreamTuple) -> None:
-        await self._deliver(item)
+    async def ready(self) -> None:
+        pass
+
+    async def send(self, items: Sequence[StreamTuple]) -> int:
+        await self._deliver(items[0])
+        return 1
 
     async def close(self) -> None:
         pass

@@ -15,9 +15,10 @@ from node_agent.dataflow import registry
 from node_agent.dataflow.dispatcher import Limits
 from node_agent.dataflow.registry import Context
 from node_agent.dataflow.synthetic import SinkParams, pattern, synthetic_chain
+from node_agent.dataflow.units import Unit
+from node_agent.model.decision import Rule
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query
-from node_agent.model.tuples import StreamTuple
 from node_agent.ports import Address, PortError, Stream
 from node_agent.telemetry.segment_log import LogError, SegmentLog
 from node_agent.telemetry.segments import inspect, read_records
@@ -27,6 +28,7 @@ from tests.unit.networks import DATA_PORT, LoopbackNetwork, Network, RadioNetwor
 Record = dict[str, Any]
 CHAIN = synthetic_chain()
 FAR = 1e6
+KEY = bytes(range(32))
 ALONE = {"camera": ("n1",), "detect": ("n2",), "recognise": ("n3",), "screen": ("n4",)}
 # Room enough for the outages in these tests; the default keeps only what is fresh.
 ROOMY = Limits(input_queue=16, output_buffer=16)
@@ -64,7 +66,7 @@ class Testbed:
         for node in self.nodes:
             port = network.port(node)
             log = SegmentLog(directory / node, "run", node, port.now_ns)
-            settings = AgentConfig("run", node, deployment, addresses, **config)
+            settings = AgentConfig("run", node, deployment, addresses, KEY, **config)
             self.agents[node] = Agent(settings, port, network, log)
 
     async def start(self) -> None:
@@ -203,7 +205,7 @@ def test_without_a_route_tuples_wait_and_then_flow_again(tmp_path: Path) -> None
         await testbed.start()
         await asyncio.sleep(5)
         testbed.network.move(n2=FAR)
-        await asyncio.sleep(2.5)  # short enough for the stream to survive
+        await asyncio.sleep(1.2)  # short enough for the link to survive
         assert testbed.taus("tuple_delivered")[-1] < 15
         testbed.network.move(n2=0)
         await asyncio.sleep(30)
@@ -351,7 +353,7 @@ def test_a_network_layer_that_falls_silent_leaves_the_route_as_it_is(tmp_path: P
 
 def test_the_static_policy_waits_for_its_one_replica(tmp_path: Path) -> None:
     async def scenario() -> None:
-        testbed = RadioTestbed(tmp_path, plan(CHAIN, TWICE), switching=Switching(policy="static"))
+        testbed = RadioTestbed(tmp_path, plan(CHAIN, TWICE), switching=Switching(Rule("static")))
         await testbed.start()
         await asyncio.sleep(2)
         testbed.network.move(n2=FAR)
@@ -423,11 +425,12 @@ class Faulty:
     def __init__(self, params: SinkParams, context: Context) -> None:
         pass
 
-    async def process(self, item: StreamTuple) -> Sequence[StreamTuple]:
-        if item.tau == 10:
+    async def process(self, unit: Unit) -> Sequence[bytes]:
+        if unit.tau == 10:
             raise ZeroDivisionError("the operator's own bug")
-        assert item.payload == pattern(item.origin, item.tau, len(item.payload))
-        return (item,)
+        (payload,) = unit.payloads()
+        assert payload == pattern(unit.origin, unit.tau, len(payload))
+        return (payload,)
 
 
 def test_a_failure_inside_stops_the_agent_and_says_why(
@@ -497,7 +500,7 @@ def test_an_agent_that_cannot_listen_does_not_start(tmp_path: Path) -> None:
 
 def config(query: Query = CHAIN, **changes: Any) -> AgentConfig:
     addresses = {node: Address("127.0.0.1", 7400 + i) for i, node in enumerate(("n1", "n2", "n3", "n4"))}
-    whole = AgentConfig("run", "n2", plan(query, ALONE), addresses)
+    whole = AgentConfig("run", "n2", plan(query, ALONE), addresses, KEY)
     return msgspec.structs.replace(whole, **changes)
 
 
@@ -508,7 +511,7 @@ def test_a_configuration_survives_json() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"switching": Switching(policy="psychic")}, "no switching policy 'psychic'"),
+        ({"switching": Switching(Rule("psychic"))}, "no switching policy 'psychic'"),
         ({"switching": Switching(period=0)}, "periods must be positive"),
         ({"node": "n9"}, "node n9 has no address"),
         ({"plan": plan(Query("q", (OperatorSpec("detect", "magic"),)), {"detect": ("n2",)})}, "kind 'magic'"),

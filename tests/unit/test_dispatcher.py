@@ -1,7 +1,7 @@
 """The dispatcher: what becomes of the tuple in hand when routes change and links fail."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ from node_agent.dataflow.dispatcher import Dispatcher, Limits
 from node_agent.model.telemetry import Event, TupleDropped, TupleSent
 from node_agent.model.tuples import StreamTuple
 from node_agent.ports import ConnectionLost
+from node_agent.routing.route import Hop
 from node_agent.virtual.loop import VirtualLoop
 
 Behaviour = Callable[[], Awaitable[None]]
@@ -33,10 +34,15 @@ class ScriptedLink:
 
     def __init__(self, behaviour: Behaviour) -> None:
         self.behaviour = behaviour
+        self.batches: list[list[int]] = []
         self.closed = False
 
-    async def send(self, item: StreamTuple) -> None:
+    async def ready(self) -> None:
         await self.behaviour()
+
+    async def send(self, items: Sequence[StreamTuple]) -> int:
+        self.batches.append([item.tau for item in items])
+        return min(len(items), 3)
 
     async def close(self) -> None:
         self.closed = True
@@ -57,7 +63,7 @@ class Bench:
 
     def offer(self, *taus: int) -> None:
         for tau in taus:
-            self.dispatcher.offer(StreamTuple("camera/0", tau, 0, b""))
+            self.dispatcher.offer(StreamTuple("camera/0", tau, tau - 1, 0, 0, (b"",)))
 
     def sent(self) -> list[tuple[float, int, str]]:
         return [(at, e.tau, e.to) for at, e in self.events if isinstance(e, TupleSent)]
@@ -80,10 +86,10 @@ def runner() -> Any:
 def test_a_send_that_hangs_on_the_old_route_moves_to_the_new_one(runner: asyncio.Runner) -> None:
     async def scenario() -> None:
         bench = Bench(hang, take)
-        bench.dispatcher.steer("detect/0")
+        bench.dispatcher.steer(Hop("detect/0", None))
         bench.offer(1, 2)
         await asyncio.sleep(0.25)
-        bench.dispatcher.steer("detect/1")
+        bench.dispatcher.steer(Hop("detect/1", None))
         await asyncio.sleep(5)
         # The time-out counts from when the send began.
         assert bench.sent() == [(1.0, 1, "detect/1"), (1.0, 2, "detect/1")]
@@ -95,11 +101,11 @@ def test_a_send_that_hangs_on_the_old_route_moves_to_the_new_one(runner: asyncio
 def test_a_send_that_has_hung_long_enough_moves_at_once(runner: asyncio.Runner) -> None:
     async def scenario() -> None:
         bench = Bench(hang, take)
-        bench.dispatcher.steer("detect/0")
+        bench.dispatcher.steer(Hop("detect/0", None))
         bench.offer(1)
         await asyncio.sleep(10)
         assert bench.sent() == []
-        bench.dispatcher.steer("detect/1")
+        bench.dispatcher.steer(Hop("detect/1", None))
         await asyncio.sleep(1)
         assert bench.sent() == [(10.0, 1, "detect/1")]
         await bench.end()
@@ -116,12 +122,12 @@ def test_a_send_may_hang_while_there_is_no_better_route(runner: asyncio.Runner, 
             await done.wait()
 
         bench = Bench(slow, take)
-        bench.dispatcher.steer("detect/0")
+        bench.dispatcher.steer(Hop("detect/0", None))
         bench.offer(1)
         await asyncio.sleep(0.5)
-        bench.dispatcher.steer("detect/1")
+        bench.dispatcher.steer(Hop("detect/1", None))
         await asyncio.sleep(0.2)
-        bench.dispatcher.steer(route)
+        bench.dispatcher.steer(Hop(route, None) if route else None)
         await asyncio.sleep(10)
         done.set()
         await asyncio.sleep(0)
@@ -132,13 +138,78 @@ def test_a_send_may_hang_while_there_is_no_better_route(runner: asyncio.Runner, 
     runner.run(scenario())
 
 
+def test_a_stream_may_be_spread_and_a_hang_is_left_when_its_replica_is_no_longer_among_those_used(
+    runner: asyncio.Runner,
+) -> None:
+    async def scenario() -> None:
+        bench = Bench(take, take, hang)
+        bench.dispatcher.steer(Hop("detect/0", None, (("detect/0", 0.5), ("detect/1", 0.5))))
+        bench.offer(1, 2, 3)
+        await asyncio.sleep(1)
+        assert [(tau, to) for _, tau, to in bench.sent()] == [
+            (1, "detect/1"),
+            (2, "detect/0"),
+            (3, "detect/1"),
+        ]
+        bench.dispatcher.steer(Hop("detect/2", None))
+        bench.offer(4)
+        await asyncio.sleep(2)
+        bench.dispatcher.steer(Hop("detect/2", None, (("detect/2", 0.5), ("detect/1", 0.5))))
+        await asyncio.sleep(2)
+        assert len(bench.sent()) == 3
+        bench.dispatcher.steer(Hop("detect/1", None))
+        await asyncio.sleep(1)
+        assert bench.sent()[3:] == [(5.0, 4, "detect/1")]
+        await bench.end()
+
+    runner.run(scenario())
+
+
+def test_what_gathers_while_a_link_is_busy_goes_along_in_order(runner: asyncio.Runner) -> None:
+    async def scenario() -> None:
+        free = asyncio.Event()
+
+        async def busy() -> None:
+            await free.wait()
+
+        bench = Bench(busy, take)
+        bench.dispatcher.steer(Hop("detect/0", None, (("detect/0", 0.5), ("detect/1", 0.5))))
+        bench.offer(2)
+        await asyncio.sleep(1)
+        bench.dispatcher.steer(Hop("detect/0", None))
+        bench.offer(3, 4, 5, 6, 7)
+        await asyncio.sleep(1)
+        assert bench.dispatcher.waiting() == 5
+        free.set()
+        await asyncio.sleep(1)
+        # The link takes three at a time.
+        assert bench.links["detect/0"].batches == [[2, 3, 4, 5, 6, 7], [5, 6, 7]]
+        assert [tau for _, tau, _ in bench.sent()] == [2, 3, 4, 5, 6, 7]
+        await bench.end()
+
+    runner.run(scenario())
+
+
+def test_only_what_is_for_the_same_replica_goes_along(runner: asyncio.Runner) -> None:
+    async def scenario() -> None:
+        bench = Bench(take, take)
+        bench.offer(1, 2, 3, 4)
+        bench.dispatcher.steer(Hop("detect/0", None, (("detect/0", 0.5), ("detect/1", 0.5))))
+        await asyncio.sleep(1)
+        assert bench.links["detect/0"].batches == [[2], [4]]
+        assert bench.links["detect/1"].batches == [[1], [3]]
+        await bench.end()
+
+    runner.run(scenario())
+
+
 def test_after_a_broken_link_the_tuple_goes_where_the_route_leads_now(runner: asyncio.Runner) -> None:
     async def scenario() -> None:
         bench = Bench(fail, take)
-        bench.dispatcher.steer("detect/0")
+        bench.dispatcher.steer(Hop("detect/0", None))
         bench.offer(1, 2, 3)
         await asyncio.sleep(0.7)
-        bench.dispatcher.steer("detect/1")
+        bench.dispatcher.steer(Hop("detect/1", None))
         await asyncio.sleep(5)
         assert bench.sent() == [(1.0, tau, "detect/1") for tau in (1, 2, 3)]
         assert bench.dropped() == []
@@ -153,7 +224,7 @@ def test_a_tuple_is_retried_up_to_an_age_and_the_next_gets_its_own_chance(
 ) -> None:
     async def scenario() -> None:
         bench = Bench(fail, retry_age=3.0)
-        bench.dispatcher.steer("detect/0")
+        bench.dispatcher.steer(Hop("detect/0", None))
         bench.offer(1, 2)
         await asyncio.sleep(20)
         assert bench.dropped() == [(3.5, 1, "expired"), (7.0, 2, "expired")]
@@ -167,7 +238,7 @@ def test_waiting_for_a_route_costs_no_tuple(runner: asyncio.Runner) -> None:
         bench = Bench(take)
         bench.offer(1, 2)
         await asyncio.sleep(1000)
-        bench.dispatcher.steer("detect/0")
+        bench.dispatcher.steer(Hop("detect/0", None))
         await asyncio.sleep(1)
         assert bench.sent() == [(1000.0, 1, "detect/0"), (1000.0, 2, "detect/0")]
         await bench.end()
@@ -184,9 +255,9 @@ def test_a_full_buffer_drops_the_oldest_of_a_source_and_stops_an_operator(
         assert bench.dropped() == [(0.0, 1, "source_buffer_full"), (0.0, 2, "source_buffer_full")]
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(5):
-                await bench.dispatcher.put(StreamTuple("camera/0", 6, 0, b""))
-        bench.dispatcher.steer("detect/0")
-        await bench.dispatcher.put(StreamTuple("camera/0", 7, 0, b""))
+                await bench.dispatcher.put(StreamTuple("camera/0", 6, 5, 0, 0, (b"",)))
+        bench.dispatcher.steer(Hop("detect/0", None))
+        await bench.dispatcher.put(StreamTuple("camera/0", 7, 6, 0, 0, (b"",)))
         await asyncio.sleep(1)
         assert [tau for _, tau, _ in bench.sent()] == [3, 4, 5, 7]
         await bench.end()

@@ -1,69 +1,170 @@
 """The wire format: what goes in comes out, and nothing else is let in."""
 
+import struct
 from contextlib import suppress
+from hashlib import sha256
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from node_agent.model.routing_messages import CostReport, CostUpdate
 from node_agent.model.tuples import StreamTuple
 from node_agent.transport.framing import (
+    INLINE,
+    MAX_GREETING,
     MAX_HEADER,
     MAX_PAYLOAD,
-    PRELUDE_SIZE,
     FrameError,
-    Header,
-    Hello,
-    Welcome,
+    decode_greeting,
     decode_header,
     decode_prelude,
-    decode_tuple,
     encode,
-    encode_tuple,
+    fitting,
+    outside_sizes,
+    pack,
+    unpack,
+)
+from node_agent.transport.messages import (
+    Acknowledgement,
+    Alive,
+    Ask,
+    Data,
+    Header,
+    Hello,
+    Outside,
+    Settled,
+    Welcome,
 )
 
+WHOLE = st.integers(0, 2**63 - 1)
+PAYLOAD = st.one_of(st.binary(max_size=50), st.integers(INLINE - 1, INLINE + 2).map(bytes))
+ITEMS = st.lists(
+    st.builds(
+        StreamTuple,
+        st.text(max_size=20),
+        WHOLE,
+        WHOLE,
+        WHOLE,
+        WHOLE,
+        st.lists(PAYLOAD, max_size=3).map(tuple),
+        st.booleans(),
+    ),
+    max_size=8,
+)
+FLOORS = st.dictionaries(st.text(max_size=10), WHOLE, max_size=3)
 
-def decode(frame: bytes) -> tuple[Header, bytes]:
-    header, payload = decode_prelude(frame[:PRELUDE_SIZE])
-    assert len(frame) == PRELUDE_SIZE + header + payload
-    return decode_header(frame[PRELUDE_SIZE : PRELUDE_SIZE + header]), frame[PRELUDE_SIZE + header :]
+
+def decode(frame: tuple[bytes, bytes]) -> Header:
+    prelude, header = frame
+    assert decode_prelude(prelude) == len(header)
+    return decode_header(header)
 
 
-@given(st.text(max_size=50), st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1), st.binary(max_size=500))
-def test_tuples_survive(origin: str, tau: int, born_ns: int, payload: bytes) -> None:
-    item = StreamTuple(origin, tau, born_ns, payload)
-    assert decode_tuple(*decode(encode_tuple(item))) == item
+def packed(*items: StreamTuple) -> tuple[Data, list[bytes]]:
+    return pack(items, [item.size for item in items], digest)
+
+
+def digest(payload: bytes) -> bytes:
+    return sha256(payload).digest()
+
+
+@given(ITEMS, FLOORS, st.text(max_size=10))
+def test_batches_survive(items: list[StreamTuple], floors: dict[str, int], sender: str) -> None:
+    packed, payloads = pack(items, [item.size for item in items], digest, floors, sender)
+    data = decode(encode(packed))
+    assert isinstance(data, Data)
+    assert list(outside_sizes(data)) == [len(payload) for payload in payloads]
+    assert [each.digest for each in data.outside] == [digest(payload) for payload in payloads]
+    assert list(unpack(data, payloads)) == items
+    assert (data.floors, data.sender) == (floors, sender)
+
+
+def test_large_payloads_are_not_copied() -> None:
+    large = bytes(INLINE + 1)
+    data, payloads = packed(
+        StreamTuple("camera/0", 1, 0, 0, 0, (b"small",)), StreamTuple("o", 2, 1, 0, 0, (large,))
+    )
+    assert payloads[0] is large
+    assert len(encode(data)[1]) < 200
+    assert unpack(data, payloads)[1].payloads[0] is large
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Alive(12),
+        Acknowledgement({"camera/0": [(1, 5), (7, 7)]}, {"camera/0": [(8, 9)]}),
+        Ask(),
+        Settled({"camera/0": 3}),
+        CostReport("camera/0", 1, 2, 3.5, "detect/0"),
+        CostUpdate("detect/0", 1, 2, None, 3),
+    ],
+)
+def test_messages_survive(message: Header) -> None:
+    assert decode(encode(message)) == message
 
 
 def test_greetings_survive() -> None:
-    hello = Hello(1, "run", "camera/0", "detect/1")
-    assert decode(encode(hello)) == (hello, b"")
-    assert decode(encode(Welcome())) == (Welcome(), b"")
+    for greeting in (Hello(1, "run", "camera/0", "detect/1", bytes(16)), Welcome(bytes(16), 1, 2)):
+        prelude, header = encode(greeting)
+        assert decode_prelude(prelude, MAX_GREETING) == len(header)
+        assert decode_greeting(header) == greeting
+        with pytest.raises(FrameError):
+            decode_header(header)
 
 
 @given(st.binary(max_size=100))
 def test_any_header_is_understood_or_refused(noise: bytes) -> None:
+    for decoder in (decode_header, decode_greeting):
+        with suppress(FrameError):
+            decoder(noise)
+
+
+@given(ITEMS, st.integers(0, 10_000), st.integers(0, 255))
+def test_a_damaged_batch_is_understood_or_refused(items: list[StreamTuple], at: int, value: int) -> None:
+    header = bytearray(encode(packed(*items)[0])[1])
+    header[at % len(header)] = value
     with suppress(FrameError):
-        decode_header(noise)
+        data = decode_header(bytes(header))
+        payloads = [bytes(size) for size in outside_sizes(data)]
+        assert sum(map(len, payloads)) <= MAX_PAYLOAD
+        if isinstance(data, Data):
+            for item in unpack(data, payloads):
+                assert item.tau >= 0 and item.prev >= 0 and item.size >= 0
 
 
-@pytest.mark.parametrize(
-    "prelude",
-    [b"\0\0\0\0\0\0", b"\xff\xff\0\0\0\0", b"\0\1\xff\xff\xff\xff", b"GET / "],
-    ids=["no header", "large header", "large payload", "another protocol"],
-)
+@pytest.mark.parametrize("prelude", [bytes(4), struct.pack("!I", MAX_HEADER + 1), b"GET "])
 def test_impossible_lengths_are_refused(prelude: bytes) -> None:
     with pytest.raises(FrameError):
         decode_prelude(prelude)
 
 
+def test_a_stranger_is_allowed_little() -> None:
+    prelude = struct.pack("!I", MAX_GREETING + 1)
+    assert decode_prelude(prelude) == MAX_GREETING + 1
+    with pytest.raises(FrameError):
+        decode_prelude(prelude, MAX_GREETING)
+
+
 def test_too_much_is_not_sent_either() -> None:
-    with pytest.raises(FrameError, match="payload"):
-        encode_tuple(StreamTuple("camera/0", 1, 0, bytes(MAX_PAYLOAD + 1)))
+    with pytest.raises(FrameError, match="payloads"):
+        packed(StreamTuple("camera/0", 1, 0, 0, 0, (bytes(MAX_PAYLOAD + 1),)))
     with pytest.raises(FrameError, match="header"):
-        encode_tuple(StreamTuple("x" * MAX_HEADER, 1, 0, b""))
+        encode(packed(StreamTuple("x" * MAX_HEADER, 1, 0, 0, 0))[0])
+    with pytest.raises(FrameError, match="header"):
+        encode(Hello(1, "x" * MAX_GREETING, "camera/0", "detect/0", bytes(16)))
 
 
-def test_only_data_frames_are_tuples() -> None:
-    with pytest.raises(FrameError, match="Welcome"):
-        decode_tuple(Welcome(), b"")
+@pytest.mark.parametrize("outside", [Outside(1, 2, b""), Outside(0, MAX_PAYLOAD + 1, b"")])
+def test_payloads_that_cannot_be_are_refused(outside: Outside) -> None:
+    with pytest.raises(FrameError):
+        outside_sizes(Data([StreamTuple("camera/0", 1, 0, 0, 0)], [outside]))
+
+
+@given(st.lists(st.integers(0, 5000), min_size=1, max_size=20), st.integers(1, 30), st.integers(1, 20_000))
+def test_a_frame_takes_as_many_as_fit_and_always_one(sizes: list[int], items: int, most: int) -> None:
+    count = fitting(sizes, items, most)
+    assert 1 <= count <= max(1, min(len(sizes), items))
+    if count > 1:
+        assert sum(sizes[:count]) <= most

@@ -1,204 +1,236 @@
-"""Links between replicas: greeting, back-pressure, reconnecting, and peers that misbehave."""
+"""Links between replicas: greeting, back-pressure, batches, reconnecting, and ends that fall silent."""
 
 import asyncio
-from collections.abc import Coroutine
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
-from node_agent.model.plan import DeploymentPlan, Replica
-from node_agent.model.query import OperatorSpec, Query
+from node_agent.model.routing_messages import CostReport, CostUpdate
 from node_agent.model.tuples import StreamTuple
-from node_agent.ports import Address, ConnectionLost, EndOfStream, PortError, Stream, TimedOut
-from node_agent.transport.framing import PROTOCOL_VERSION, Header, Hello, Welcome, encode, encode_tuple
-from node_agent.transport.link import BACKOFF_FIRST, OutgoingLink, read_frame
-from node_agent.transport.server import HELLO_TIMEOUT, SUPERSEDED_GRACE, LinkServer
-from node_agent.virtual.loop import VirtualLoop
-from tests.unit.networks import DATA_PORT, RadioNetwork
-
-PLAN = DeploymentPlan(
-    Query(
-        "q",
-        (
-            OperatorSpec("camera", "synthetic_source"),
-            OperatorSpec("detect", "work", ("camera",)),
-            OperatorSpec("screen", "sink", ("detect",)),
-        ),
-    ),
-    (
-        Replica("camera", 0, "up"),
-        Replica("detect", 0, "down"),
-        Replica("detect", 1, "up"),
-        Replica("screen", 0, "up"),
-    ),
-)
-HELLO = Hello(PROTOCOL_VERSION, "run", "camera/0", "detect/0")
-AT = Address("down", DATA_PORT)
-
-
-def run(scenario: Coroutine[Any, Any, None]) -> None:
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        runner.run(scenario)
-
-
-def item(tau: int, size: int = 100) -> StreamTuple:
-    return StreamTuple("camera/0", tau, tau, bytes(size))
-
-
-class Receiver:
-    """A server on node "down"; takes tuples while ``open`` is set."""
-
-    def __init__(self, network: RadioNetwork) -> None:
-        self.taken: list[int] = []
-        self.failures: list[Exception] = []
-        self.open = asyncio.Event()
-        self.open.set()
-        port = network.port("down")
-        self.server = LinkServer(port, "run", "down", PLAN, self._take, self.failures.append)
-
-    async def _take(self, hello: Hello, taken: StreamTuple) -> None:
-        assert hello == HELLO
-        await self.open.wait()
-        if taken.origin == "poison":
-            raise RuntimeError("a bug in the agent")
-        self.taken.append(taken.tau)
-
-
-async def raw_connection(network: RadioNetwork, *frames: bytes) -> Stream:
-    stream = await network.port("up").connect(AT, 1.0)
-    for frame in frames:
-        await stream.write(frame)
-    return stream
-
-
-async def expect_closed(stream: Stream) -> None:
-    with pytest.raises((EndOfStream, ConnectionLost)):
-        async with asyncio.timeout(30):
-            await stream.read_exactly(1)
+from node_agent.ports import PortError, Stream, TimedOut
+from node_agent.transport.limits import LinkLimits
+from node_agent.transport.link import BACKOFF_FIRST
+from node_agent.transport.messages import Acknowledgement, Alive, Ask
+from node_agent.transport.server import SUPERSEDED_GRACE
+from tests.unit.link_ends import AT, NODES, PAIR, Receiver, Sender, ends, greeted, item, run
+from tests.unit.networks import RadioNetwork
 
 
 def test_tuples_arrive_once_and_in_order() -> None:
     async def scenario() -> None:
-        network = RadioNetwork(("up", "down"))
-        receiver = Receiver(network)
-        await receiver.server.open(AT.port)
-        link = OutgoingLink(network.port("up"), AT, HELLO)
-        for tau in range(200):
-            await link.send(item(tau, size=tau * 10))
+        _, receiver, sender = await ends()
+        for tau in range(1, 201):
+            await sender.send(item(tau, size=tau * 50))
         await asyncio.sleep(1)
-        assert receiver.taken == list(range(200))
-        await link.close()
-        await link.close()
+        assert receiver.taken == list(range(1, 201))
+        assert receiver.batches[-1].items == [item(200, size=10_000)]
+        await sender.link.close()
+        await sender.link.close()
         await asyncio.sleep(1)
         await receiver.server.close()
         await receiver.server.close()
-        assert not receiver.failures
+        assert not receiver.failures and not sender.failures
         assert not receiver.server.rejected
 
     run(scenario())
 
 
-def test_a_slow_receiver_stops_the_sender() -> None:
+def test_what_was_sent_before_an_orderly_close_is_taken() -> None:
     async def scenario() -> None:
-        network = RadioNetwork(("up", "down"))
-        receiver = Receiver(network)
+        _, receiver, sender = await ends()
         receiver.open.clear()
-        await receiver.server.open(AT.port)
-        link = OutgoingLink(network.port("up"), AT, HELLO)
+        await sender.send(*map(item, range(1, 21)))
+        await sender.link.close()
+        await asyncio.sleep(5)
+        assert receiver.taken == []
+        receiver.open.set()
+        await asyncio.sleep(1)
+        assert receiver.taken == list(range(1, 21))
+        assert sender.lost == []
+        await receiver.server.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("size", "fits"), [(100, 32), (8192, 8), (40_000, 2), (200_000, 1)])
+def test_a_slow_receiver_stops_the_sender(size: int, fits: int) -> None:
+    async def scenario() -> None:
+        _, receiver, sender = await ends(LinkLimits(window_items=32, window_bytes=64 * 1024))
+        receiver.open.clear()
         sent = 0
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(60):
                 while True:
-                    await link.send(item(sent, size=8192))
+                    await sender.send(item(sent + 1, size))
                     sent += 1
-        assert 1 < sent < 100  # what the buffers of the two ends hold
-        assert not link.connected
-        await receiver.server.close()
-
-    run(scenario())
-
-
-@pytest.mark.parametrize(
-    ("first", "reason"),
-    [
-        (Hello(PROTOCOL_VERSION + 1, "run", "camera/0", "detect/0"), "version"),
-        (Hello(PROTOCOL_VERSION, "another", "camera/0", "detect/0"), "run"),
-        (Hello(PROTOCOL_VERSION, "run", "camera/0", "detect/1"), "receiver"),
-        (Hello(PROTOCOL_VERSION, "run", "camera/0", "nonsense"), "receiver"),
-        (Hello(PROTOCOL_VERSION, "run", "screen/0", "detect/0"), "sender"),
-        (Welcome(), "frame"),
-    ],
-)
-def test_an_unwelcome_peer_is_closed_and_counted(first: Header, reason: str) -> None:
-    async def scenario() -> None:
-        network = RadioNetwork(("up", "down"))
-        receiver = Receiver(network)
-        await receiver.server.open(AT.port)
-        stream = await raw_connection(network, encode(first))
-        await expect_closed(stream)
-        assert receiver.server.rejected == {reason: 1}
-        assert receiver.failures == []
-        await receiver.server.close()
-
-    run(scenario())
-
-
-@pytest.mark.parametrize("noise", [b"GET / HTTP/1.1\r\n\r\n", bytes(50), b"\0\5\0\0\0\0hello"])
-def test_noise_closes_only_its_own_connection(noise: bytes) -> None:
-    async def scenario() -> None:
-        network = RadioNetwork(("up", "down"))
-        receiver = Receiver(network)
-        await receiver.server.open(AT.port)
-        link = OutgoingLink(network.port("up"), AT, HELLO)
-        await link.send(item(1))
-        await expect_closed(await raw_connection(network, noise))
-        greeted = await raw_connection(network, encode(HELLO))
-        assert (await read_frame(greeted))[0] == Welcome()
-        await greeted.write(noise)
-        await expect_closed(greeted)
-        await link.send(item(2))
+        assert sent == fits
+        assert sender.connected()  # slow is not dead
+        receiver.open.set()
         await asyncio.sleep(1)
-        assert receiver.taken == [1, 2]
-        assert receiver.server.rejected == {"frame": 2}
-        await link.close()
+        await sender.send(item(sent + 1, size))
+        await asyncio.sleep(1)
+        assert receiver.taken == list(range(1, sent + 2))
+        await sender.link.close()
         await receiver.server.close()
 
     run(scenario())
 
 
-def test_a_silent_peer_does_not_hold_a_connection() -> None:
+def test_what_gathers_is_sent_in_one_frame_within_bounds() -> None:
     async def scenario() -> None:
-        network = RadioNetwork(("up", "down"))
-        receiver = Receiver(network)
-        await receiver.server.open(AT.port)
-        stream = await raw_connection(network)
-        async with asyncio.timeout(HELLO_TIMEOUT + 1):
-            await expect_closed(stream)
-        assert receiver.server.rejected == {"timeout": 1}
+        _, receiver, sender = await ends(LinkLimits(window_items=64, batch_bytes=2000))
+        waiting = [item(tau) for tau in range(1, 101)]
+        while waiting:
+            await sender.link.ready()
+            del waiting[: await sender.link.send(waiting)]
+        await asyncio.sleep(1)
+        assert receiver.taken == list(range(1, 101))
+        assert {len(batch.items) for batch in receiver.batches} == {12, 4}
+        await sender.link.close()
         await receiver.server.close()
 
     run(scenario())
 
 
-def test_a_connection_in_place_of_another_leaves_it_time_to_be_read_out() -> None:
+def test_both_ends_can_say_something_besides() -> None:
     async def scenario() -> None:
-        network = RadioNetwork(("up", "down"))
-        receiver = Receiver(network)
-        await receiver.server.open(AT.port)
-        old = await raw_connection(network, encode(HELLO))
-        assert (await read_frame(old))[0] == Welcome()
-        new = await raw_connection(network, encode(HELLO))
-        assert (await read_frame(new))[0] == Welcome()
-        await old.write(encode_tuple(item(1)))
-        await new.write(encode_tuple(item(2)))
+        _, receiver, sender = await ends()
+        acknowledgement = Acknowledgement({"camera/0": [(1, 3)]}, {})
+        update = CostUpdate("detect/0", 1, 1, 2.0, 0)
+        report = CostReport("camera/0", 1, 1, 1.0, "detect/0")
+        assert not sender.link.tell(report)
+        assert not receiver.server.tell(PAIR, update)
+        await sender.link.ready()
+        assert sender.link.tell(report)
+        assert await sender.link.send([item(1)], {"camera/0": 7}, "camera/1") == 1
+        await asyncio.sleep(1)
+        assert receiver.server.tell(PAIR, acknowledgement)
+        assert receiver.server.tell(PAIR, update)
+        await asyncio.sleep(1)
+        assert receiver.messages == [report]
+        assert sender.messages == [acknowledgement, update]
+        assert [(batch.sender, batch.floors) for batch in receiver.batches] == [("camera/1", {"camera/0": 7})]
+        await sender.link.close()
+        await asyncio.sleep(1)
+        assert not receiver.server.tell(PAIR, update)
+        await receiver.server.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_peer_that_is_gone_is_noticed_within_the_time_given(busy: bool) -> None:
+    async def scenario() -> None:
+        network, receiver, sender = await ends(LinkLimits(dead_after=2.0))
+        loop = asyncio.get_running_loop()
+        await sender.send(item(1))
+        await asyncio.sleep(10)
+        assert sender.connected()  # keep-alives held it while nothing was sent
+        network.move(down=1e6)
+        gone = loop.time()
+        if busy:
+            await sender.send(*map(item, range(2, 10)))
+        await asyncio.sleep(2.0 - (loop.time() - gone))
+        assert not sender.connected()
+        assert sender.lost == (list(range(2, 10)) if busy else [])
+        await asyncio.sleep(1)
+        assert not receiver.server.tell(PAIR, Ask())
+        await receiver.server.close()
+
+    run(scenario())
+
+
+def test_a_long_item_on_a_slow_path_is_no_silence() -> None:
+    async def scenario() -> None:
+        _, receiver, sender = await ends(LinkLimits(dead_after=1.0))
+        await sender.send(item(1, size=8_000_000))  # about six seconds on this radio
+        await asyncio.sleep(15)
+        assert receiver.taken == [1]
+        assert sender.connected()
+        await sender.link.close()
+        await receiver.server.close()
+
+    run(scenario())
+
+
+def test_what_a_broken_link_had_under_way_is_told() -> None:
+    async def scenario() -> None:
+        _, receiver, sender = await ends(LinkLimits(window_items=4))
+        await sender.send(item(1), item(2))
+        await asyncio.sleep(2)
+        receiver.open.clear()
+        await sender.send(item(3), item(4))
+        await asyncio.sleep(0.1)
+        await receiver.server.close()
+        await asyncio.sleep(1)
+        assert sender.lost == [3, 4]
+
+    run(scenario())
+
+
+def test_several_may_wait_for_the_same_link() -> None:
+    async def scenario() -> None:
+        _, receiver, sender = await ends()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(5):
+                group.create_task(sender.link.ready())
+        await sender.send(item(1))
+        await asyncio.sleep(1)
+        assert len(receiver.server._connections) == 1
+        await sender.link.close()
+        await receiver.server.close()
+
+    run(scenario())
+
+
+def test_a_sender_that_waits_hears_of_the_end() -> None:
+    async def scenario() -> None:
+        _, receiver, sender = await ends(LinkLimits(window_items=1))
+        receiver.open.clear()
+        await sender.send(item(1))
+        waiting = asyncio.create_task(sender.link.ready())
+        await asyncio.sleep(1)
+        await receiver.server.close()
+        with pytest.raises(PortError):
+            await waiting
+        await sender.link.close()
+
+    run(scenario())
+
+
+def test_a_connection_in_place_of_another_leaves_it_time_to_be_taken() -> None:
+    async def scenario() -> None:
+        network, receiver, _ = await ends()
+        receiver.open.clear()
+        old, _ = await greeted(network)
+        old.post_items([item(1)], [100])
+        new, _ = await greeted(network)
+        new.post_items([item(2)], [100])
+        old.watch(Alive, 1000)
+        new.watch(Alive, 4)
         await asyncio.sleep(SUPERSEDED_GRACE / 2)
-        assert sorted(receiver.taken) == [1, 2]
-        await asyncio.sleep(SUPERSEDED_GRACE)
-        await expect_closed(old)
-        await new.write(encode_tuple(item(3)))
+        receiver.open.set()
         await asyncio.sleep(1)
-        assert receiver.taken[-1] == 3
+        assert sorted(receiver.taken) == [1, 2]
+        new.abort()
+        await receiver.server.close()
+
+    run(scenario())
+
+
+def test_what_a_superseded_connection_brought_does_not_wait_for_ever() -> None:
+    async def scenario() -> None:
+        network, receiver, _ = await ends()
+        receiver.open.clear()
+        for _ in range(3):
+            connection, _ = await greeted(network)
+            connection.post_items([item(1)], [100])
+            await asyncio.sleep(1)
+            connection.abort()
+        await asyncio.sleep(2 * SUPERSEDED_GRACE)
+        receiver.open.set()
+        await asyncio.sleep(1)
+        assert receiver.taken == [1]
         await receiver.server.close()
 
     run(scenario())
@@ -206,14 +238,12 @@ def test_a_connection_in_place_of_another_leaves_it_time_to_be_read_out() -> Non
 
 def test_an_error_of_our_own_is_reported_not_swallowed() -> None:
     async def scenario() -> None:
-        network = RadioNetwork(("up", "down"))
-        receiver = Receiver(network)
-        await receiver.server.open(AT.port)
-        link = OutgoingLink(network.port("up"), AT, HELLO)
-        await link.send(StreamTuple("poison", 1, 1, b""))
+        _, receiver, sender = await ends()
+        await sender.send(StreamTuple("poison", 1, 0, 1, 0))
         await asyncio.sleep(1)
         assert [str(failure) for failure in receiver.failures] == ["a bug in the agent"]
-        await link.close()
+        assert not sender.connected()
+        await sender.link.close()
         await receiver.server.close()
 
     run(scenario())
@@ -221,23 +251,20 @@ def test_an_error_of_our_own_is_reported_not_swallowed() -> None:
 
 def test_a_peer_that_comes_back_is_found_again() -> None:
     async def scenario() -> None:
-        network = RadioNetwork(("up", "down"))
-        first = Receiver(network)
-        await first.server.open(AT.port)
-        link = OutgoingLink(network.port("up"), AT, HELLO)
-        await link.send(item(1))
+        network, first, sender = await ends()
+        await sender.send(item(1))
         await asyncio.sleep(1)
         await first.server.close()
         await asyncio.sleep(1)
-        assert not link.connected  # noticed without sending anything
+        assert not sender.connected()  # noticed without sending anything
         with pytest.raises(PortError):
-            await link.send(item(2))
-        second = Receiver(network)
+            await sender.send(item(2))
+        second = Receiver(network.port("down"))
         await second.server.open(AT.port)
-        await link.send(item(3))
+        await sender.send(item(3))
         await asyncio.sleep(1)
         assert (first.taken, second.taken) == ([1], [3])
-        await link.close()
+        await sender.link.close()
         await second.server.close()
 
     run(scenario())
@@ -245,13 +272,13 @@ def test_a_peer_that_comes_back_is_found_again() -> None:
 
 def test_failed_attempts_are_spaced_out() -> None:
     async def scenario() -> None:
-        network = RadioNetwork(("up", "down"))
+        network = RadioNetwork(NODES)
         loop = asyncio.get_running_loop()
-        link = OutgoingLink(network.port("up"), AT, HELLO)
+        sender = Sender(network.port("up"))
         failed_at = []
         for _ in range(10):
             with pytest.raises(PortError):
-                await link.send(item(1))
+                await sender.send(item(1))
             failed_at.append(loop.time())
         pauses = [b - a for a, b in pairwise(failed_at)]
         assert pauses[0] >= BACKOFF_FIRST / 2
@@ -262,14 +289,13 @@ def test_failed_attempts_are_spaced_out() -> None:
 
 def test_a_peer_that_never_answers_the_hello_is_given_up() -> None:
     async def scenario() -> None:
-        network = RadioNetwork(("up", "down"))
+        network = RadioNetwork(NODES)
 
         async def silent(stream: Stream) -> None:
             await asyncio.sleep(1000)
 
         await network.port("down").listen(AT.port, silent)
-        link = OutgoingLink(network.port("up"), AT, HELLO)
         with pytest.raises(TimedOut):
-            await link.send(item(1))
+            await Sender(network.port("up")).send(item(1))
 
     run(scenario())

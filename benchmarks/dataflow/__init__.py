@@ -1,0 +1,1 @@
+"""Chains of processes that pass tuples on, for the throughput benchmark."""

@@ -1,0 +1,165 @@
+"""One process of a chain, source, relay or sink: over links between replicas, or over plain streams.
+
+All but the source listen and say their port; then they pass on what they get. When all has passed they say
+how that went, from when the first tenth had.
+"""
+
+import argparse
+import asyncio
+import json
+import resource
+import time
+from pathlib import Path
+
+import uvloop
+
+from node_agent.model.plan import DeploymentPlan, Replica
+from node_agent.model.query import OperatorSpec, Query
+from node_agent.model.tuples import StreamTuple
+from node_agent.os_port import OsPort
+from node_agent.ports import Address
+from node_agent.transport.authentication import Credentials, Digests
+from node_agent.transport.limits import LinkLimits
+from node_agent.transport.link import OutgoingLink
+from node_agent.transport.messages import Batch, Pair
+from node_agent.transport.server import LinkServer
+
+HOST = "127.0.0.1"
+GATHERED = 256 * 1024
+OPERATORS = 3
+NAMES = ("source", *(f"op{i}" for i in range(1, OPERATORS + 1)), "sink")
+LAST = len(NAMES) - 1
+RUN = Credentials("benchmark", bytes(32))
+LIMITS = LinkLimits(window_items=4096, window_bytes=4 * 1024 * 1024, batch_items=1024, batch_bytes=GATHERED)
+PLAN = DeploymentPlan(
+    Query("chain", tuple(OperatorSpec(n, "work", NAMES[max(0, i - 1) : i]) for i, n in enumerate(NAMES))),
+    tuple(Replica(name, 0, name) for name in NAMES),
+)
+STREAM_BUFFERS = {"streams": 64 * 1024, "wide_streams": GATHERED}
+"""asyncio's own default, and one that suits large transfers on loopback better."""
+
+
+class Task(argparse.Namespace):
+    """``place`` in the chain; ``next`` is the port of the one after; ``count`` tuples of ``size`` bytes."""
+
+    over: str
+    place: int
+    next: int
+    count: int
+    size: int
+
+
+class Progress:
+    def __init__(self, task: Task) -> None:
+        self.over = asyncio.Event()
+        self._all = task.count * task.size
+        self._size = task.size
+        self._passed = 0
+        self._warm = 0
+        self._warm_at = self._all // 10
+        self._started = self._used = 0.0
+        self._resident = 0
+
+    def passed(self, size: int) -> None:
+        self._passed += size
+        if not self._warm and self._passed >= self._warm_at:
+            self._warm = self._passed
+            self._started, self._used = time.perf_counter(), time.process_time()
+            self._resident = resident_bytes()
+        if self._passed >= self._all:
+            self.over.set()
+
+    def report(self) -> dict[str, float]:
+        tuples = (self._passed - self._warm) / self._size
+        return {
+            "tuples_per_second": tuples / (time.perf_counter() - self._started),
+            "cpu_us_per_tuple": (time.process_time() - self._used) / tuples * 1e6,
+            "rss_growth_bytes": resident_bytes() - self._resident,
+        }
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def fail(error: BaseException) -> None:
+    raise SystemExit(f"the link failed: {error}")
+
+
+async def over_links(task: Task, progress: Progress) -> None:
+    port, digests = OsPort(HOST), Digests()
+    own, to = NAMES[task.place], NAMES[min(task.place + 1, LAST)]
+    link = OutgoingLink(
+        port, Address(HOST, task.next), RUN, Pair(f"{own}/0", f"{to}/0"), LIMITS, digests, fail
+    )
+
+    async def pass_on(pair: Pair, batch: Batch) -> None:
+        items = batch.items
+        while items and task.place < LAST:
+            items = items[await link.send(items) :]
+        progress.passed(sum(item.size for item in batch.items))
+
+    server = LinkServer(port, RUN, own, PLAN, [HOST], LIMITS, digests, pass_on, fail)
+    if task.place > 0:
+        print((await server.open(0)).port, flush=True)
+    else:
+        await send_tuples(task, link, progress)
+    await progress.over.wait()
+    await link.close()
+    await asyncio.sleep(0.5)  # until the receiver has it
+    await server.close()
+
+
+async def send_tuples(task: Task, link: OutgoingLink, progress: Progress) -> None:
+    payload = bytes(task.size)
+    waiting: list[StreamTuple] = []
+    for tau in range(1, task.count + 1):
+        waiting.append(StreamTuple("source/0", tau, tau - 1, tau, tau - 1, (payload,)))
+        if len(waiting) * task.size >= GATHERED or tau == task.count:
+            while waiting:
+                sent = await link.send(waiting)
+                progress.passed(sent * task.size)
+                del waiting[:sent]
+
+
+async def over_streams(task: Task, progress: Progress) -> None:
+    if task.place < LAST:
+        _, writer = await asyncio.open_connection(HOST, task.next)
+    most = STREAM_BUFFERS[task.over]
+
+    async def pass_on(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+        while data := await reader.read(most):
+            if task.place < LAST:
+                writer.write(data)
+                await writer.drain()
+            progress.passed(len(data))
+
+    if task.place > 0:
+        server = await asyncio.start_server(pass_on, HOST, 0, limit=most)
+        print(server.sockets[0].getsockname()[1], flush=True)
+    else:
+        payload = bytes(task.size)
+        for _ in range(task.count):
+            writer.write(payload)
+            await writer.drain()
+            progress.passed(task.size)
+    await progress.over.wait()
+    if task.place < LAST:
+        writer.close()
+        await writer.wait_closed()
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("over", choices=("links", *STREAM_BUFFERS))
+    for name in ("place", "next", "count", "size"):
+        parser.add_argument(name, type=int)
+    task = parser.parse_args(namespace=Task())
+    progress = Progress(task)
+    await (over_links if task.over == "links" else over_streams)(task, progress)
+    print(json.dumps(progress.report()), flush=True)
+
+
+if __name__ == "__main__":
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main())

@@ -1,0 +1,323 @@
+"""Strangers on the radio: they can neither join a run, nor alter what is said, nor keep its agents apart."""
+
+import asyncio
+import hmac
+import random
+from hashlib import sha256
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from node_agent.agent import AgentConfig
+from node_agent.ports import Address, ConnectionLost, PortError, Stream
+from node_agent.transport.authentication import (
+    TAG_SIZE,
+    Credentials,
+    Digests,
+    Seal,
+    hello_seal,
+    session_seals,
+)
+from node_agent.transport.connection import put_greeting, sealed
+from node_agent.transport.framing import PRELUDE_SIZE, decode_prelude
+from node_agent.transport.limits import LinkLimits
+from node_agent.transport.messages import PROTOCOL_VERSION, Alive, Data, Greeting, Hello, Welcome
+from node_agent.transport.server import HALF_OPEN_PER_PEER, HALF_OPEN_STRANGERS, HELLO_TIMEOUT
+from tests.unit.link_ends import (
+    AT,
+    HELLO,
+    KEY,
+    NODES,
+    PLAN,
+    Eavesdropped,
+    Sender,
+    ends,
+    expect_closed,
+    greeted,
+    item,
+    raw,
+    run,
+)
+from tests.unit.networks import RadioNetwork
+
+NONCE = bytes(16)
+HEADERS = st.tuples(
+    st.sampled_from(["data", "alive", "acknowledgement", "ask", "settled", "cost_report", "hello"]),
+    st.recursive(st.integers(0) | st.text(max_size=5) | st.binary(max_size=5), st.lists, max_leaves=10),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 10**9), st.binary(max_size=32)), max_size=2),
+)
+
+
+async def read_hello(stream: Stream) -> Hello:
+    start = await stream.read_exactly(PRELUDE_SIZE + TAG_SIZE)
+    header = await stream.read_exactly(decode_prelude(start[:PRELUDE_SIZE]))
+    return msgspec.msgpack.decode(header, type=Hello)
+
+
+@pytest.mark.parametrize(
+    ("first", "reason"),
+    [
+        (Hello(PROTOCOL_VERSION + 1, "run", "camera/0", "detect/0", NONCE), "version"),
+        (Hello(PROTOCOL_VERSION, "another", "camera/0", "detect/0", NONCE), "run"),
+        (Hello(PROTOCOL_VERSION, "run", "camera/0", "detect/1", NONCE), "receiver"),
+        (Hello(PROTOCOL_VERSION, "run", "camera/0", "nonsense", NONCE), "receiver"),
+        (Hello(PROTOCOL_VERSION, "run", "screen/0", "detect/0", NONCE), "sender"),
+        (Hello(PROTOCOL_VERSION, "run", "detect/0", "detect/0", NONCE), "sender"),
+        (Welcome(NONCE, 1, 1), "frame"),
+    ],
+)
+def test_an_unwelcome_peer_is_closed_and_counted(first: Greeting, reason: str) -> None:
+    async def scenario() -> None:
+        network, receiver, _ = await ends()
+        await expect_closed(await raw(network, sealed(first, hello_seal(KEY))))
+        assert receiver.server.rejected == {reason: 1}
+        assert receiver.failures == []
+        await receiver.server.close()
+
+    run(scenario())
+
+
+def test_a_sibling_may_pass_something_on() -> None:
+    async def scenario() -> None:
+        network, receiver, _ = await ends()
+        await greeted(network, Hello(PROTOCOL_VERSION, "run", "detect/1", "detect/0", NONCE))
+        await asyncio.sleep(1)
+        assert not receiver.server.rejected
+        await receiver.server.close()
+
+    run(scenario())
+
+
+def test_a_peer_with_another_key_is_not_let_in() -> None:
+    async def scenario() -> None:
+        network, receiver, _ = await ends()
+        stranger = Sender(network.port("up"), credentials=Credentials("run", bytes(32)))
+        with pytest.raises(PortError):
+            await stranger.send(item(1))
+        assert receiver.server.rejected == {"forged": 1}
+        assert receiver.taken == []
+        await receiver.server.close()
+
+    run(scenario())
+
+
+def test_a_server_with_another_key_gets_nothing() -> None:
+    async def scenario() -> None:
+        network = RadioNetwork(NODES)
+        got: list[bytes] = []
+
+        async def pretend(stream: Stream) -> None:
+            seal = session_seals(bytes(32), await read_hello(stream), NONCE)[1]
+            put_greeting(stream, Welcome(NONCE, 1, 1), seal)
+            got.append(await stream.read_exactly(1))
+
+        await network.port("down").listen(AT.port, pretend)
+        with pytest.raises(ConnectionLost, match="does not hold the run's key"):
+            await Sender(network.port("up")).send(item(1))
+        await asyncio.sleep(1)
+        assert got == []
+
+    run(scenario())
+
+
+def test_a_recorded_connection_cannot_be_said_again() -> None:
+    async def scenario() -> None:
+        network, receiver, _ = await ends()
+        connection, heard = await greeted(network)
+        connection.post_items([item(1)], [100])
+        await asyncio.sleep(1)
+        assert receiver.taken == [1]
+        await expect_closed(await raw(network, *heard.frames, node="stranger"))
+        assert receiver.taken == [1]
+        assert receiver.server.rejected == {"forged": 1}
+        await receiver.server.close()
+
+    run(scenario())
+
+
+async def tampered(network: RadioNetwork, how: str, size: int) -> None:
+    connection, stream = await greeted(network)
+    assert isinstance(stream, Eavesdropped)
+    stream.held = True
+    before = len(stream.frames)
+    for tau in (1, 2):
+        connection.post_items([item(tau, size)], [size])
+    first, second = stream.frames[before:]
+    damaged = bytearray(first)
+    damaged[len(first) // 2] ^= 1  # of a large one, its payload
+    said = {
+        "replayed": first + first,
+        "reordered": second + first,
+        "left out": second,
+        "changed": bytes(damaged),
+        "untagged": first[:PRELUDE_SIZE] + bytes(TAG_SIZE) + first[PRELUDE_SIZE + TAG_SIZE :],
+        "cut": first[:40] + first[41:] + second,
+    }[how]
+    await stream.write(said)
+    await expect_closed(stream)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("how", ["replayed", "reordered", "left out", "changed", "untagged", "cut"])
+@pytest.mark.parametrize("size", [100, 10_000])
+def test_frames_that_were_tampered_with_end_their_connection_only(how: str, size: int) -> None:
+    async def scenario() -> None:
+        network, receiver, sender = await ends()
+        await sender.send(item(10))
+        await tampered(network, how, size)
+        await sender.send(item(11))
+        await asyncio.sleep(1)
+        assert [tau for tau in receiver.taken if tau != 1] == [10, 11]
+        assert receiver.taken.count(1) == (how == "replayed")
+        assert receiver.server.rejected == {"forged": 1}
+        assert receiver.failures == []
+        await sender.link.close()
+        await receiver.server.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "noise", [b"GET / HTTP/1.1\r\nHost: agent\r\n\r\n", bytes(50), b"\0\0\0\5" + bytes(16) + b"hello"]
+)
+def test_noise_closes_only_its_own_connection(noise: bytes) -> None:
+    async def scenario() -> None:
+        network, receiver, sender = await ends()
+        await sender.send(item(1))
+        await expect_closed(await raw(network, noise))
+        _, stream = await greeted(network)
+        await stream.write(noise)
+        await expect_closed(stream)  # type: ignore[arg-type]
+        await sender.send(item(2))
+        await asyncio.sleep(1)
+        assert receiver.taken == [1, 2]
+        assert sum(receiver.server.rejected.values()) == 2
+        await sender.link.close()
+        await receiver.server.close()
+
+    run(scenario())
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.one_of(st.binary(min_size=1, max_size=300), HEADERS.map(msgspec.msgpack.encode)))
+def test_fuzzed_frames_of_a_keyed_peer_crash_nothing(noise: bytes) -> None:
+    async def scenario() -> None:
+        network, receiver, sender = await ends()
+        connection, stream = await greeted(network)
+        prelude = len(noise).to_bytes(4, "big")
+        await stream.write(prelude + connection._sending.tag(prelude, noise) + noise)
+        await asyncio.sleep(0.1)
+        await sender.send(item(1))
+        await asyncio.sleep(0.1)
+        assert receiver.taken == [1]
+        assert receiver.failures == []
+        stream.abort()
+        await sender.link.close()
+        await receiver.server.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("items", [True, False], ids=["items", "batches of nothing"])
+def test_who_sends_more_than_allowed_is_cut_off(items: bool) -> None:
+    async def scenario() -> None:
+        network, receiver, _ = await ends(LinkLimits(window_items=4))
+        receiver.open.clear()
+        connection, stream = await greeted(network)
+        for tau in range(1, 6 if items else 1):
+            connection.post_items([item(tau)], [100])
+        if not items:
+            connection.post_items([], [])
+        await expect_closed(stream)  # type: ignore[arg-type]
+        assert receiver.server.rejected == {"frame": 1}
+        await receiver.server.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("header", [Alive(1), Data([item(1)])])
+def test_a_receiver_that_says_what_cannot_be_is_dropped(header: Alive | Data) -> None:
+    async def scenario() -> None:
+        network = RadioNetwork(NODES)
+
+        async def odd(stream: Stream) -> None:
+            seal = session_seals(KEY, await read_hello(stream), NONCE)[1]
+            put_greeting(stream, Welcome(NONCE, 1, 1), seal)
+            stream.put(sealed(header, seal))
+            await asyncio.sleep(100)
+
+        await network.port("down").listen(AT.port, odd)
+        sender = Sender(network.port("up"))
+        await sender.link.ready()
+        await asyncio.sleep(1)
+        assert not sender.connected()
+        assert sender.failures == []
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("said", [b"", sealed(HELLO, hello_seal(KEY))], ids=["nothing", "a recorded hello"])
+def test_a_silent_peer_does_not_hold_a_connection(said: bytes) -> None:
+    async def scenario() -> None:
+        network, receiver, _ = await ends()
+        stream = await raw(network, said)
+        async with asyncio.timeout(HELLO_TIMEOUT + 1):
+            await expect_closed(stream)
+        assert receiver.server.rejected == {"timeout": 1}
+        await receiver.server.close()
+
+    run(scenario())
+
+
+def test_a_flood_of_half_open_connections_keeps_no_peer_out() -> None:
+    async def scenario() -> None:
+        network, receiver, sender = await ends()
+        flood = [await raw(network, node="stranger") for _ in range(3 * HALF_OPEN_STRANGERS)]
+        own = [await raw(network) for _ in range(3 * HALF_OPEN_PER_PEER)]
+        await sender.send(item(1))
+        await asyncio.sleep(1)
+        assert receiver.taken == [1]
+        left = len(receiver.server._half_open)
+        assert left < HALF_OPEN_STRANGERS + HALF_OPEN_PER_PEER
+        assert receiver.server.rejected["crowded"] == len(flood) + len(own) + 1 - left - 1
+        await asyncio.sleep(HELLO_TIMEOUT)
+        assert not receiver.server._half_open
+        await sender.link.close()
+        await receiver.server.close()
+
+    run(scenario())
+
+
+@given(st.binary(min_size=16, max_size=64), st.binary(max_size=4), st.binary(max_size=50))
+def test_tags_are_hmac_over_number_and_frame(key: bytes, prelude: bytes, header: bytes) -> None:
+    seal = Seal(key)
+    tags = [seal.tag(prelude, header) for _ in range(3)]
+    for number, tag in enumerate(tags):
+        message = number.to_bytes(8, "big") + prelude + header
+        assert tag == hmac.digest(key, message, "sha256")[:TAG_SIZE]
+    assert len(set(tags)) == 3
+
+
+def test_digests_are_remembered_within_bounds() -> None:
+    digests = Digests(most_bytes=10_000)
+    payloads = [bytes([i]) * 3000 for i in range(10)] + [bytes(20_000)]
+    for _ in range(2):
+        for payload in payloads:
+            assert digests.of(payload) == sha256(payload).digest()
+            assert sum(len(known) for known, _ in digests._known.values()) <= 10_000
+    assert digests.of(payloads[3]) is digests.of(payloads[3])
+
+
+def test_keys_differ_by_direction_nonce_and_name() -> None:
+    rng = random.Random(1)
+    nonces = [rng.randbytes(16) for _ in range(3)]
+    hellos = [Hello(1, "run", "a", "b", nonces[0]), Hello(1, "run", "a", "c", nonces[0])]
+    seals = [seal for hello in hellos for nonce in nonces for seal in session_seals(KEY, hello, nonce)]
+    assert len({seal.tag(b"same", b"header") for seal in (*seals, hello_seal(KEY))}) == 13
+
+
+def test_keys_are_not_printed() -> None:
+    config = AgentConfig("run", "up", PLAN, {"up": Address("up", 1)}, KEY)
+    for value in (config, Credentials("run", KEY)):
+        assert repr(KEY) not in repr(value) and KEY.hex() not in repr(value)
