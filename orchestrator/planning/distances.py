@@ -4,7 +4,7 @@ Where nodes move, the first network says little about the next ones; places drif
 """
 
 from collections.abc import Iterable, Mapping
-from math import dist
+from math import dist, inf
 
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.mobility.trace import Position
@@ -45,13 +45,13 @@ def network_at(topology: Topology, places: Mapping[str, Position]) -> Neighbours
 
 
 def in_hops(network: Neighbours) -> Distance:
-    """Whoever cannot be reached is farther away than anybody who can."""
+    """Infinite where there is no way."""
     known: dict[str, dict[str, int]] = {}
 
     def distance(one: str, other: str) -> float:
         if one not in known:
             known[one] = _hops_from(network, one)
-        return known[one].get(other, len(network))
+        return known[one].get(other, inf)
 
     return distance
 

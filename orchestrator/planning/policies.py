@@ -8,6 +8,7 @@ under every policy, on nodes of their own: where a camera or a viewer is, is not
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from statistics import fmean
 
 from node_agent.model.query import Query
@@ -19,6 +20,8 @@ Policy = Callable[[Slot, Placed], str | None]
 """None: no node is left that could host it."""
 Distance = Callable[[str, str], float]
 
+DETOUR = 2 / 3
+"""More than a half: a step away from everybody lengthens the way twice, and must not pay."""
 _ROUNDING = 1e-9
 
 
@@ -66,8 +69,7 @@ def spread(query: Query, order: Sequence[str], distance: Distance) -> Policy:
     """Replicas of an operator far from each other, but not out of the way; one operator per node.
 
     The first is where random placement puts it. Each further one maximises its distance to the nearest
-    replica before it, less its mean distance to the sources above and the sinks below: another way, but not
-    a detour.
+    replica before it, less ``DETOUR`` of the way through it, from the sources above and on to the sinks.
     """
     sources = {
         name: [s for s in query.sources() if name in query.reachable_from([s])] for name in query.names()
@@ -85,9 +87,10 @@ def spread(query: Query, order: Sequence[str], distance: Distance) -> Policy:
         below = [placed[sink, 0] for sink in sinks[operator]]
 
         def merit(node: str) -> float:
-            there = fmean(distance(end, node) for end in above)
-            onwards = fmean(distance(node, end) for end in below)
-            return min(distance(node, sibling) for sibling in siblings) - (there + onwards) / 2
+            way = fmean(distance(end, node) for end in above) + fmean(distance(node, end) for end in below)
+            if way == inf:
+                return -inf  # nothing would ever pass through it
+            return min(distance(node, sibling) for sibling in siblings) - DETOUR * way
 
         return max(free, key=merit)  # the first of equals: the order breaks ties
 

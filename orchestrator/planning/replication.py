@@ -22,7 +22,8 @@ import random
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, pairwise
-from math import exp, hypot, inf, pi, sqrt
+from math import dist, exp, inf, pi
+from typing import NamedTuple
 
 WORTH = 0.15
 """What one more replica must gain, as a share of the value without it."""
@@ -30,7 +31,7 @@ MOST = 8
 """No k is derived beyond this, whatever it would gain."""
 DRAWN_NODES = 100
 """Larger networks are drawn as a part of this many nodes, of the same density; hops grow with the side."""
-_NETWORKS = 150
+_NETWORKS = 100
 _QUERIES_EACH = 4
 _TRIES = 20
 """To find a source and a sink that are connected."""
@@ -66,41 +67,66 @@ class Advice:
     shares of the value without it."""
 
 
-@lru_cache(maxsize=1024)
 def advise(prospect: Prospect) -> Advice:
-    scale = sqrt(max(prospect.nodes / DRAWN_NODES, 1.0))
-    nodes = min(prospect.nodes, DRAWN_NODES)
-    most = min(MOST, (nodes - 2) // prospect.operators)
-    if most < 1:
-        return Advice(1, None, None, 0.0, ())
-    rng = random.Random("replication")
-    degrees: list[float] = []
-    ways: list[list[int | None]] = []
-    for _ in range(_NETWORKS):
-        network = _network(prospect, nodes, scale, rng)
-        degrees += [mask.bit_count() for mask in network]
-        for _ in range(_QUERIES_EACH):
-            if found := _fewest_hops(network, prospect.operators, most, rng):
-                ways.append(found)
-    values = [sum(_value(way[k], prospect, scale) for way in ways) for k in range(most)]
+    side = max(prospect.nodes / DRAWN_NODES, 1.0) ** 0.5
+    drawn = _drawn(
+        min(prospect.nodes, DRAWN_NODES),
+        prospect.width_m / side,
+        prospect.height_m / side,
+        prospect.range_m,
+        prospect.operators,
+    )
+    ways = [[way if way is None else way * side for way in ways] for ways in drawn.ways]
+    values = [sum(_value(way, prospect) for way in by_draw) for by_draw in zip(*ways, strict=True)]
     gains = [after / before - 1 if before else (inf if after else 0.0) for before, after in pairwise(values)]
     enough = max((k for k, gain in enumerate(gains, 2) if gain >= WORTH), default=1)
     return Advice(
         replicas=enough,
-        hops=_mean([way[enough - 1] for way in ways], scale),
-        hops_of_one=_mean([way[0] for way in ways], scale),
-        degree=sum(degrees) / len(degrees),
+        hops=_mean([way[enough - 1] for way in ways]),
+        hops_of_one=_mean([way[0] for way in ways]),
+        degree=drawn.degree,
         gains=tuple(gains[:enough]),
     )
 
 
-def _network(prospect: Prospect, nodes: int, scale: float, rng: random.Random) -> list[int]:
+def _value(hops: float | None, prospect: Prospect) -> float:
+    return 0.0 if hops is None else exp(-hops * prospect.settle_s / prospect.link_life_s) / hops
+
+
+def _mean(ways: list[float | None]) -> float | None:
+    found = [way for way in ways if way is not None]
+    return sum(found) / len(found) if found else None
+
+
+class _Drawn(NamedTuple):
+    degree: float
+    ways: list[list[int | None]]
+    """For each draw the fewest hops from source to sink, by number of replicas from 1; None: no way."""
+
+
+@lru_cache(maxsize=256)
+def _drawn(nodes: int, width_m: float, height_m: float, range_m: float, operators: int) -> _Drawn:
+    most = min(MOST, (nodes - 2) // operators)
+    if most < 1:
+        return _Drawn(0.0, [])
+    rng = random.Random("replication")
+    neighbours = 0
+    ways: list[list[int | None]] = []
+    for _ in range(_NETWORKS):
+        places = [(rng.random() * width_m, rng.random() * height_m) for _ in range(nodes)]
+        network = _links(places, range_m)
+        neighbours += sum(mask.bit_count() for mask in network)
+        for _ in range(_QUERIES_EACH):
+            if found := _fewest_hops(network, operators, most, rng):
+                ways.append(found)
+    return _Drawn(neighbours / nodes / _NETWORKS, ways)
+
+
+def _links(places: list[tuple[float, float]], range_m: float) -> list[int]:
     """For each node its neighbours, as bits of a number."""
-    width, height = prospect.width_m / scale, prospect.height_m / scale
-    places = [(rng.random() * width, rng.random() * height) for _ in range(nodes)]
-    network = [0] * nodes
-    for (i, (x, y)), (j, (u, v)) in combinations(enumerate(places), 2):
-        if hypot(x - u, y - v) <= prospect.range_m:
+    network = [0] * len(places)
+    for (i, here), (j, there) in combinations(enumerate(places), 2):
+        if dist(here, there) <= range_m:
             network[i] |= 1 << j
             network[j] |= 1 << i
     return network
@@ -150,15 +176,3 @@ def _hops_from(network: list[int], start: int) -> dict[int, int]:
             hops[lowest.bit_length() - 1] = count
             left ^= lowest
     return hops
-
-
-def _value(way: int | None, prospect: Prospect, scale: float) -> float:
-    if way is None:
-        return 0.0
-    hops = way * scale
-    return exp(-hops * prospect.settle_s / prospect.link_life_s) / hops
-
-
-def _mean(ways: list[int | None], scale: float) -> float | None:
-    found = [way * scale for way in ways if way is not None]
-    return sum(found) / len(found) if found else None

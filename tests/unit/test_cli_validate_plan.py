@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from orchestrator.cli.app import app
@@ -31,7 +32,7 @@ def test_validate_lists_every_problem_and_creates_nothing(
     monkeypatch.chdir(tmp_path)
     result = runner.invoke(app, ["validate", BAD, THREE_CELLS, "missing.yaml"])
     assert result.exit_code == 2
-    assert "many_problems.yaml: 9 problems" in result.stderr
+    assert "many_problems.yaml: 8 problems" in result.stderr
     assert "missing.yaml: 1 problem\n  no such file" in result.stderr
     assert "three_cells.yaml: ok" in result.stdout
     assert list(tmp_path.iterdir()) == []
@@ -61,11 +62,45 @@ def test_plan_shows_nodes_replicas_cells_and_time() -> None:
         assert expected in result.stdout
 
 
+def test_plan_of_a_run_on_real_kernels_promises_no_virtual_time(tmp_path: Path) -> None:
+    (tmp_path / "line-5.yaml").write_text((ROOT / "topologies/line-5.yaml").read_text())
+    experiment = tmp_path / "experiment.yaml"
+    text = "name: real\ntopology: line-5.yaml\nbackend: netns\nquery: synthetic_chain\nduration: 50s\n"
+    experiment.write_text(text)
+    shown = runner.invoke(app, ["plan", str(experiment)]).stdout
+    assert "Real time 50 s" in shown
+    assert "less than" not in shown and "Virtual time" not in shown
+
+
 def test_plan_as_json_places_every_cell() -> None:
     document = json.loads(runner.invoke(app, ["plan", THREE_CELLS, "--json"]).stdout)
     assert (document["cell_count"], document["virtual_seconds"]) == (3, 420.0)
     assert [cell["factors"] for cell in document["cells"]] == [{"replicas": k} for k in (1, 2, 3)]
     assert [len(cell["replicas"]) for cell in document["cells"]] == [4, 6, 8]
+
+
+def test_plan_says_why_there_are_so_many_replicas_and_who_shares_a_node(tmp_path: Path) -> None:
+    changes = {
+        "replicas": "auto",
+        "placement": {"policy": "colocate"},
+        "topology": "rwp-25.yaml",
+        "sweep": {},
+    }
+    document = yaml.safe_load(Path(THREE_CELLS).read_text()) | changes
+    (tmp_path / "rwp-25.yaml").write_bytes((ROOT / "topologies/rwp-25.yaml").read_bytes())
+    file = tmp_path / "derived.yaml"
+    file.write_text(yaml.safe_dump(document))
+    shown = runner.invoke(app, ["plan", str(file)])
+    assert shown.exit_code == 0
+    assert "k = 3 for detect, recognise: " in shown.stdout
+    assert "hops from source to sink (k = 1: " in shown.stdout
+    (cell,) = json.loads(runner.invoke(app, ["plan", str(file), "--json"]).stdout)["cells"]
+    assert [(found["operator"], found["replicas"]) for found in cell["derived"]] == [
+        ("detect", 3),
+        ("recognise", 3),
+    ]
+    nodes = {replica["replica"]: replica["node"] for replica in cell["replicas"]}
+    assert all(nodes[f"detect/{i}"] == nodes[f"recognise/{i}"] for i in range(3))
 
 
 def test_plan_numbers_cells_as_run_directories_are() -> None:
