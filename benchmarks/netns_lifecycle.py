@@ -1,5 +1,6 @@
 """How long a network of 50 nodes takes to come up and go away, and whether it leaves or disturbs anything.
 
+Up is what `rove up` makes but for the radio: TAP devices, addresses, permanent neighbours, all true routes.
 Median of several rounds; then `rove up` of as many nodes, killed again and again (see ``netns.kills``).
 Decoys whose names resemble the runs' stand beside it all the while.
 """
@@ -14,21 +15,29 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+import yaml
+
 from benchmarks import harness
 from benchmarks.netns import decoys, kills
 from orchestrator.backends.netns import names, network
 from orchestrator.backends.netns.checks import checks
+from orchestrator.backends.netns.emulation import layout_of
 from orchestrator.backends.netns.executor import Descriptors
 from orchestrator.backends.netns.forkclient import Argv, ForkServer, Launch
-from orchestrator.backends.netns.layout import numbered
 from orchestrator.backends.netns.marks import Mark
+from orchestrator.backends.netns.routes import Routes
 from orchestrator.lifecycle import processes
+from orchestrator.radio.from_spec import air_settings
+from orchestrator.radio.survey import survey
+from orchestrator.spec.topology import Topology
 
 NODES = 50
 ROUNDS = 5
 KILLS = 20
 SEED = 1
-LAYOUT = numbered([f"n{number:02d}" for number in range(1, NODES + 1)])
+FIELD = Topology.model_validate(yaml.safe_load(kills.topology(NODES)))
+LAYOUT = layout_of(FIELD, queue_length=100)
+HOSTS = {node.name: node.radio.ip for node in LAYOUT.nodes}
 
 
 def measure() -> harness.Figures:
@@ -67,9 +76,14 @@ def measure() -> harness.Figures:
 
 
 def _round(mark: Mark) -> tuple[float, float, float, int]:
+    radio, mac = air_settings(FIELD)
+    links = survey(radio.radio(), mac, FIELD.static_positions()).links
     started = time.perf_counter()
     ends = network.up(LAYOUT, mark)
+    routes = Routes({node: names.HOST_NAMES / mark.namespace(node) for node in HOSTS}, HOSTS)
+    routes.install(links)
     up = time.perf_counter() - started
+    routes.close()
     spawn, down, left = asyncio.run(_run_and_end(mark, ends))
     return up, spawn, down, left
 

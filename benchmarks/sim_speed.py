@@ -29,7 +29,7 @@ PORT = 9
 SIDE_OF_25_M = 1200.0
 
 
-def simulate(nodes: int, seconds: int, seed: int) -> Row:
+def simulate(nodes: int, virtual_s: int, seed: int) -> Row:
     side = SIDE_OF_25_M * (nodes / 25) ** 0.5
     mobility = {
         "model": "random_waypoint",
@@ -42,13 +42,14 @@ def simulate(nodes: int, seconds: int, seed: int) -> Row:
         {"name": "field", "nodes": nodes, "area": [side, side], "mobility": mobility}
     )
     loop = VirtualLoop()
-    trace = generate_trace(topology, seed, seconds)
+    trace = generate_trace(topology, seed, virtual_s)
     air = make_air(topology, loop, trace.at(0.0), seed)
     truth = GroundTruth(loop.now_ns, "etx")
     arrived = sent = 0
 
     def tick() -> None:
-        truth.update(air.move(trace.at(loop.now_ns() / NS)))
+        seconds = loop.now_ns() / NS
+        truth.update(air.move(trace.at(seconds), seconds))
         loop.call_at_ns(loop.now_ns() + TICK_NS, tick)
 
     def on_packet(datagram: Datagram, source: str) -> None:
@@ -76,14 +77,14 @@ def simulate(nodes: int, seconds: int, seed: int) -> Row:
 
     started = time.process_time()
     tick()
-    loop.run_until_ns(seconds * NS)
+    loop.run_until_ns(virtual_s * NS)
     spent = time.process_time() - started
     loop.close()
     return {
         "nodes": nodes,
-        "virtual_s": seconds,
+        "virtual_s": virtual_s,
         "cpu_s": spent,
-        "times_real_time": seconds / spent,
+        "times_real_time": virtual_s / spent,
         "target": TARGETS.get(nodes),
         "sent": sent,
         "arrived_ratio": arrived / sent,
@@ -93,8 +94,11 @@ def simulate(nodes: int, seconds: int, seed: int) -> Row:
 
 def measure() -> tuple[Row, list[Row]]:
     rows = [
-        max((simulate(nodes, seconds, seed=1) for _ in range(ROUNDS)), key=lambda row: row["times_real_time"])
-        for nodes, seconds in SIZES.items()
+        max(
+            (simulate(nodes, virtual_s, seed=1) for _ in range(ROUNDS)),
+            key=lambda row: row["times_real_time"],
+        )
+        for nodes, virtual_s in SIZES.items()
     ]
     return {"benchmark": "sim_speed", "times_real_time": rows[0]["times_real_time"]}, rows
 

@@ -49,15 +49,19 @@ def directory_in(root: Path) -> Path:
     return root / NAME / RUN_ID
 
 
+def topology(nodes: int) -> str:
+    return TOPOLOGY.format(name=NAME, nodes=nodes, depth=200 * (nodes // 10 + 1))
+
+
 def kill_repeatedly(root: Path, nodes: int, kills: int, seed: int) -> Killed:
-    topology = root / f"{NAME}.yaml"
-    topology.write_text(TOPOLOGY.format(name=NAME, nodes=nodes, depth=200 * (nodes // 10 + 1)))
+    file = root / f"{NAME}.yaml"
+    file.write_text(topology(nodes))
     run = RunDirectory(directory_in(root))
     mark = Mark(run.id, run.path)
     moments = random.Random(seed)
     found = left = failures = 0
     for radio, owner in islice(cycle(((True, False), (False, True), (True, True))), kills):
-        process = _start(root, topology)
+        process = _start(root, file)
         try:
             # Whoever is to die must have been born: the orchestrator with the run's directory.
             _wait_until(run.path.exists if owner else lambda: bool(_radio(mark)), process)
@@ -87,8 +91,8 @@ def _wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes])
         time.sleep(0.005)
 
 
-def _start(root: Path, topology: Path) -> subprocess.Popen[bytes]:
-    command = rove_command("up", str(topology), "--runs-dir", str(root), "--run-id", RUN_ID)
+def _start(root: Path, file: Path) -> subprocess.Popen[bytes]:
+    command = rove_command("up", str(file), "--runs-dir", str(root), "--run-id", RUN_ID)
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

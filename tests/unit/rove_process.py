@@ -43,12 +43,17 @@ def environment(root: Path) -> dict[str, str]:
 
 
 def experiment_file(directory: Path, **changes: Any) -> Path:
-    """The experiment ``line`` with other values; with a large duration it can be caught in any phase."""
+    """The experiment ``line`` with other values; with a large duration it can be caught in any phase.
+
+    Without a routing protocol, if none is named: what these tests look at would only come later.
+    """
     from orchestrator.spec.dump import to_yaml
     from orchestrator.spec.load import load_experiment
 
     file = directory / "experiment.yaml"
-    file.write_text(to_yaml({**load_experiment(LINE).resolved(), "expect": [], **changes}))
+    file.write_text(
+        to_yaml({**load_experiment(LINE).resolved(), "expect": [], "routing": "ground_truth", **changes})
+    )
     return file
 
 

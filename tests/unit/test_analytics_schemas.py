@@ -2,11 +2,12 @@
 
 import msgspec
 import pytest
-from pyspark.sql.types import ArrayType, DataType, DoubleType, LongType, StringType
+from pyspark.sql.types import ArrayType, BooleanType, DataType, DoubleType, LongType, MapType, StringType
 
+from node_agent.model.decision import Candidate
 from node_agent.model.telemetry import KINDS, Envelope, Event
 from orchestrator.analytics.ingest import ORDER
-from orchestrator.analytics.schemas import RAW, TABLES
+from orchestrator.analytics.schemas import CANDIDATE, RAW, TABLES
 
 SPARK_TYPES: dict[object, DataType] = {
     str: StringType(),
@@ -15,6 +16,10 @@ SPARK_TYPES: dict[object, DataType] = {
     tuple[str, ...]: ArrayType(StringType()),
     str | None: StringType(),
     float | None: DoubleType(),
+    int | None: LongType(),
+    bool: BooleanType(),
+    dict[str, float]: MapType(StringType(), DoubleType()),
+    tuple[Candidate, ...]: ArrayType(CANDIDATE),
 }
 COLUMNS = {field.name: field.dataType for field in RAW}
 
@@ -23,6 +28,11 @@ COLUMNS = {field.name: field.dataType for field in RAW}
 def test_every_field_of_a_record_has_its_column(kind: type[Event]) -> None:
     for field in msgspec.structs.fields(kind):
         assert COLUMNS[field.name] == SPARK_TYPES[field.type]
+
+
+def test_a_candidate_has_the_columns_that_agents_write() -> None:
+    written = {field.name: SPARK_TYPES[field.type] for field in msgspec.structs.fields(Candidate)}
+    assert written == {field.name: field.dataType for field in CANDIDATE}
 
 
 def test_there_is_no_column_that_nobody_writes() -> None:

@@ -12,7 +12,7 @@ from node_agent.aodv import wire
 from node_agent.aodv.config import AodvConfig
 from node_agent.aodv.limits import SEEN_LIMIT, RateLimit, SeenRequests
 from node_agent.aodv.search import Ring, first_ring, next_ring, patience
-from node_agent.aodv.table import RouteTable, newer, newest
+from node_agent.aodv.table import MAX_ROUTES, RouteTable, newer, newest
 from node_agent.aodv.wire import Reply, Request
 from tests.unit.aodv_network import SECOND_NS, AodvNetwork, line, ring
 
@@ -205,6 +205,18 @@ def test_mutated_messages_do_no_harm() -> None:
         core.receive(bytes(data), rng.randint(0, 9), rng.randint(0, 255), now * 5_000_000)
         core.wake(now * 5_000_000)
     assert core.counters.rejected > 0
+
+
+def test_invented_destinations_neither_fill_the_table_nor_stay() -> None:
+    network = AodvNetwork(1, [], HELLO)
+    core, week_ms = network.cores[1], 7 * 24 * 3600 * 1000
+    for destination in range(100, 100 + 2 * MAX_ROUTES):
+        core.receive(wire.encode(Reply(1, destination, 5, 99, week_ms)), 2, 1, 0)
+        core.receive(wire.encode(Request(destination, 1, 98, None, -destination % 2**32, 5)), 2, 1, 0)
+    assert len(list(core.table)) == MAX_ROUTES
+    while list(core.table) and core.next_wake_ns() < 120 * SECOND_NS:
+        core.wake(core.next_wake_ns())
+    assert not list(core.table)
 
 
 def test_counters_add_up() -> None:

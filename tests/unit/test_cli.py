@@ -24,7 +24,21 @@ from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.phases import Phase
 from tests.unit.rove_process import experiment_file, rove
 
-VERBS = ["validate", "plan", "up", "run", "status", "events", "exec", "down", "analyze", "report", "doctor"]
+VERBS = [
+    "validate",
+    "plan",
+    "up",
+    "run",
+    "status",
+    "events",
+    "exec",
+    "down",
+    "analyze",
+    "report",
+    "explain",
+    "replay",
+    "doctor",
+]
 
 
 def finished_run(root: Path, experiment: str, run_id: str) -> run_directory.RunDirectory:
@@ -192,10 +206,13 @@ def test_doctor_tells_ok_from_warnings_from_what_is_missing(
         raise RoveError("install one")
 
     monkeypatch.setattr("orchestrator.analytics.java.find_java", no_java)
-    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.setattr("shutil.which", lambda name, path=None: None)
     found = {check.name: check for check in doctor.examine(tmp_path)}
     assert (found["Java"].health, found["Java"].advice) == ("missing", "install one")
     assert found["Chromium"].health == "warn"
+    daemons = {name: check for name, check in found.items() if name.startswith("routing: ")}
+    assert list(daemons) == ["routing: olsrd", "routing: olsrd2", "routing: babel"]
+    assert all(check.health == "warn" and "only for protocol" in check.advice for check in daemons.values())
     (tmp_path / "file").touch()
     found = {check.name: check for check in doctor.examine(tmp_path / "file")}
     assert found["runs directory"].health == "missing"

@@ -45,8 +45,9 @@ MS = 1_000_000  # the airtime of 1000 bytes at 8 Mbit/s
 
 
 def test_it_is_a_medium() -> None:
-    medium: Medium = Net(0).radio
-    assert medium.links() == {"a": {}}
+    radio = Net(0).radio
+    medium: Medium = radio
+    assert medium is radio and radio.links() == {"a": {}}
 
 
 def test_a_frame_arrives_after_airtime_and_latency() -> None:

@@ -44,6 +44,12 @@ def losses(found: Topology) -> Any:
     return air_settings(found).radio.radio().path_loss
 
 
+def test_a_file_from_a_spreadsheet_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "losses.csv"
+    file.write_bytes(b"\xef\xbb\xbfsrc,dst,loss_db\r\na,b,80\r\n")
+    assert read_losses(file, NODES, timed=False)[0] == LossChange(0.0, 0, 1, 80.0)
+
+
 def test_a_matrix_holds_both_ways_unless_the_way_back_is_listed(tmp_path: Path) -> None:
     loss = losses(written(tmp_path, "matrix", FIXED).topology).loss_db(np.zeros((3, 3)))
     assert loss[0, 1] == loss[1, 0] == 80.0
@@ -91,7 +97,7 @@ def test_links_come_and_go_in_the_simulator(tmp_path: Path) -> None:
     seen = []
     for second in (0, 5, 9):
         loop.run_until_ns(second * 10**9)
-        seen.append([sorted(peers) for peers in air.move(positions).values()])
+        seen.append([sorted(peers) for peers in air.move(positions, second).values()])
     assert seen == [[["b"], ["a", "c"], ["b"]], [["b"], ["a"], []], [["b"], ["a", "c"], ["b"]]]
     loop.close()
 

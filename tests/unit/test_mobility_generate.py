@@ -114,3 +114,23 @@ def test_a_trace_cut_short_is_the_same_motion() -> None:
     assert whole.until(3).paths == {"a": (Waypoint(0, 0, 0), Waypoint(3, 6, 0)), "b": (Waypoint(0, 1, 1),)}
     assert whole.until(4).paths["a"] == (Waypoint(0, 0, 0), Waypoint(4, 8, 0))
     assert whole.until(9).paths == whole.paths
+
+
+@pytest.mark.parametrize(
+    ("area", "mobility"),
+    [
+        ("0.4 m x 1 cm", {"model": "random_waypoint", "speed": 5}),
+        ("100 m x 1 cm", {"model": "random_walk", "speed": 5, "time": 10}),
+        ("100 m x 1 cm", {"model": "gauss_markov", "speed": 5}),
+        ("100 m x 100 m", {"model": "group", "groups": 1, "speed": 5, "radius": 49.9}),
+        ("100 m x 100 m", {"model": "group", "groups": 1, "speed": 5, "radius": 1, "member_speed": 500}),
+    ],
+)
+def test_nodes_that_would_be_across_in_no_time_are_refused(area: str, mobility: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"would be across in less than 0\.1 s"):
+        Topology.model_validate(topology(nodes=2, area=area, mobility=mobility))
+
+
+def test_a_narrow_strip_is_long_enough_for_random_waypoint() -> None:
+    strip = topology(nodes=2, area="100 m x 1 cm", mobility={"model": "random_waypoint", "speed": 5})
+    assert len(generate_trace(Topology.model_validate(strip), 1, 60.0).paths) == 2

@@ -7,7 +7,7 @@ import pytest
 
 from node_agent.dataflow.registry import OPERATORS, QUERIES, Context, register_operator
 from node_agent.dataflow.synthetic import Sink, SinkParams, pattern
-from node_agent.model.tuples import StreamTuple
+from node_agent.dataflow.units import Unit
 
 
 def test_the_chain_is_the_face_recognition_query_in_shape() -> None:
@@ -61,7 +61,7 @@ def test_a_name_can_be_registered_once() -> None:
         def __init__(self, params: SinkParams, context: Context) -> None:
             pass
 
-        async def process(self, item: StreamTuple) -> Sequence[StreamTuple]:
+        async def process(self, unit: Unit) -> Sequence[bytes]:
             return ()
 
     with pytest.raises(ValueError, match="registered already"):

@@ -231,6 +231,25 @@ def test_whoever_moves_away_while_others_talk_is_not_forgotten() -> None:
     assert len(world.arrived) == 2
 
 
+def test_whose_turn_comes_just_as_it_must_answer_answers() -> None:
+    mac = Mac(control_rate=2.0, rts_from_bytes=0)
+    rts = (192 + 80) * US
+    heard, unheard = (
+        build_channel(seed_80211b(), mac, [(0, 0), (at, 0), (at + 100, 0)]) for at in (632.0, 633.0)
+    )
+    world = World(heard, mac)
+    world.send(0, 0, 1)
+    world.send(100 * US, 1, 2)
+    # It leaves the range at such a moment that its own countdown, begun then, ends together with SIFS.
+    waiting = DIFS + world.dcf.stations[1].backoff * SLOT
+    moved = rts + SIFS - waiting
+    world.dcf.run_until(moved)
+    world.dcf.move(unheard, moved)
+    world.finish()
+    assert world.dcf.on_air == 0
+    assert {receiver for _, receiver, _, _ in world.arrived} >= {2}
+
+
 Traffic = list[tuple[int, int, int, int]]
 
 TRAFFIC = st.lists(

@@ -96,6 +96,12 @@ def test_a_matrix_holds_both_ways_unless_the_way_back_is_listed() -> None:
     assert Topology.model_validate(found.model_dump(mode="json")) == found
 
 
+def test_nobody_answers_faster_than_they_were_asked_unless_told_to() -> None:
+    assert model(rate="1 Mb/s")[1].control_rate == 1.0
+    assert model(rate="1 Mb/s", control_rate="11 Mb/s")[1].control_rate == 11.0
+    assert model(broadcast_rate="1 Mb/s")[1].control_rate == 11.0
+
+
 def test_the_resolved_file_states_every_assumption_and_loads_to_the_same() -> None:
     original = experiment(topology=topology(radio={"model": "80211b", "rate": "2 Mb/s", "rts": "off"}))
     text = to_yaml(original.resolved())

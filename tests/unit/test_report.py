@@ -23,8 +23,9 @@ def result(k: int, speed: int, seed: int) -> dict[str, Any]:
     fps = 2.0 * k - speed / 10 + seed / 10
     fates = {"delivered": 80 + k, "dropped:source_buffer_full": 10, "in_flight_at_end": 2}
     metrics = dict.fromkeys(AVERAGED, 1.0) | {"throughput_fps": fps, "latency_p95_s": 3.0 / k, "fates": fates}
+    overhead = {"LQ_TC": {"sent_bps": 100.0 + seed, "forwarded_bps": 20.0}}
     return {
-        "metrics": metrics | {"source_sink_connected_ratio": 0.5},
+        "metrics": metrics | {"source_sink_connected_ratio": 0.5, "routing_overhead": overhead},
         "telemetry": {"records": 10, "missing": 0, "corrupt_lines": 0},
         "latency_quantiles_s": [speed * step / 200 / k for step in range(201)],
         "series": {
@@ -75,6 +76,9 @@ def test_forty_five_runs_are_nine_rows_and_nine_figures(tmp_path: Path) -> None:
     assert table.count("<tr><td>") == 9
     assert "k = 3, speed = 10 m/s" in table
     assert page.count("<svg") == 9
+    overhead = page[page.index('<h2 id="overhead">') : page.index("<h2>Radio")]
+    assert overhead.count("<tr><td>") == 9
+    assert overhead.count("123 <small>(20)</small>") == 9  # of five seeds, 103 own in the mean
     assert "71 % of 140 transmissions arrived, where 82 % were to be expected" in page
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))

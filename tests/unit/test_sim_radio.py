@@ -14,7 +14,7 @@ from orchestrator.backends.sim.truth import GroundTruth
 from orchestrator.mobility.trace import Position
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.medium import Frame
-from orchestrator.spec.experiment import Metric
+from orchestrator.spec.routing import TrueMetric
 from orchestrator.spec.topology import Topology
 from tests.unit.specs import chain, experiment, topology
 
@@ -34,11 +34,11 @@ def air(positions: dict[str, Position], loop: VirtualLoop) -> Air:
 
 
 @pytest.mark.parametrize(("metric", "expected"), [("etx", "b"), ("hops", "c")])
-def test_etx_goes_round_a_poor_link_and_hops_take_it(metric: Metric, expected: str) -> None:
+def test_etx_goes_round_a_poor_link_and_hops_take_it(metric: TrueMetric, expected: str) -> None:
     positions = {"a": (0.0, 0.0), "b": (POOR_M / 2, 0.0), "c": (POOR_M, 0.0)}
     loop = VirtualLoop()
     truth = GroundTruth(loop.now_ns, metric)
-    links = air(positions, loop).move(positions)
+    links = air(positions, loop).move(positions, 0.0)
     assert links["a"]["b"] == 1.0 and 2.0 < links["a"]["c"] < 5.0
     truth.update(links)
     assert truth.next_hop("a", "c") == expected
@@ -67,8 +67,8 @@ def test_nodes_that_move_apart_lose_their_link() -> None:
     near, far = {"a": (0.0, 0.0), "b": (100.0, 0.0)}, {"a": (0.0, 0.0), "b": (1000.0, 0.0)}
     loop = VirtualLoop()
     tested = air(far, loop)
-    assert tested.move(near) == {"a": {"b": 1.0}, "b": {"a": 1.0}}
-    assert tested.move(far) == {"a": {}, "b": {}}
+    assert tested.move(near, 0.0) == {"a": {"b": 1.0}, "b": {"a": 1.0}}
+    assert tested.move(far, 0.1) == {"a": {}, "b": {}}
     loop.close()
 
 
@@ -78,7 +78,7 @@ def simulated(directory: Path, metric: str = "etx") -> list[dict[str, Any]]:
         topology=placed(positions).model_dump(mode="json"),
         query=chain(1),
         placement={"policy": "explicit", "nodes": {"camera": ["a"], "op1": ["b"], "screen": ["d"]}},
-        routing={"metric": metric},
+        routing={"protocol": "ground_truth", "metric": metric},
         duration="3s",
     )
     simulation = Simulation(found, "run", directory)
