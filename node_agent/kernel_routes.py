@@ -36,6 +36,7 @@ _LINK_MESSAGE = struct.Struct("=BxHiII")
 _ADDRESS_MESSAGE = struct.Struct("=BBBBI")
 _REPLY_SIZE = 1 << 16
 _TOGETHER = 100
+_ANYWHERE = "0.0.0.0"
 _NO_LINK = (errno.ENETDOWN, errno.ENETUNREACH, errno.ENODEV)
 _ANSWER_WITHIN_S = 2.0
 
@@ -167,7 +168,7 @@ class KernelRoutes:
                 and route["table"] == _MAIN_TABLE
                 and (link := route.get_attr("RTA_OIF")) in links
             ):
-                address = route.get_attr("RTA_DST")
+                address = route.get_attr("RTA_DST") or _ANYWHERE  # of a default route the kernel says none
                 destination = address if route["dst_len"] == 32 else f"{address}/{route['dst_len']}"
                 yield destination, _Path(route.get_attr("RTA_GATEWAY"), link)
 
@@ -179,7 +180,7 @@ class KernelRoutes:
         self._installed = {}
 
     def _refuse_the_powerless(self) -> None:
-        nowhere = _Order(_DELETE_ROUTE, 0, "0.0.0.0", _Path(None, 0))
+        nowhere = _Order(_DELETE_ROUTE, 0, _ANYWHERE, _Path(None, 0))
         if (nowhere, errno.EPERM) in self._carry_out([nowhere]):
             raise RoutesRefused("changing the kernel's routes needs root (CAP_NET_ADMIN)")
 

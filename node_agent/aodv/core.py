@@ -22,6 +22,7 @@ from node_agent.aodv.wire import Acknowledgement, Broken, Error, Reply, Request
 P = TypeVar("P")
 NEVER_NS = 1 << 62
 _MOST_HOPS = 255  # what a message can say
+_LONGEST_LIFETIME = 10  # of what others grant, in my own route timeouts: they could say seven weeks
 
 
 def sequence_at(now_ns: int) -> int:
@@ -46,6 +47,7 @@ class Aodv(Generic[P]):
         self._sequence = sequence
         self._request_id = sequence
         self._active_ns = _ns(config.active_route_timeout)
+        self._longest_ns = _LONGEST_LIFETIME * _ns(config.my_route_timeout)
         self._greets = config.detection == "hello"
         self._neighbours = Neighbours(
             _ns(config.silence), _ns(config.next_hop_wait), _ns(config.blacklist_timeout)
@@ -289,7 +291,7 @@ class Aodv(Generic[P]):
             self._out.send(Acknowledgement(), sender, 1)
         if reply.destination == self.address or reply.hops >= _MOST_HOPS:
             return
-        until_ns = now_ns + reply.lifetime * 1_000_000
+        until_ns = self._granted_ns(reply, now_ns)
         self._learn(reply.destination, sender, reply.hops + 1, reply.destination_sequence, until_ns, now_ns)
         route = self.table.valid(reply.destination, now_ns)
         back = self.table.valid(reply.originator, now_ns)
@@ -307,7 +309,7 @@ class Aodv(Generic[P]):
         self._reply(passed_on, back, now_ns, forwarded=True)
 
     def _on_hello(self, hello: Reply, now_ns: int) -> None:
-        neighbour, until_ns = hello.destination, now_ns + hello.lifetime * 1_000_000
+        neighbour, until_ns = hello.destination, self._granted_ns(hello, now_ns)
         known = self.table.get(neighbour)
         fresh = known is None or known.sequence is None or newer(hello.destination_sequence, known.sequence)
         sequence = hello.destination_sequence if fresh else None
@@ -395,6 +397,9 @@ class Aodv(Generic[P]):
             if moment is not None:
                 deadlines.append(moment)
         return min(deadlines)
+
+    def _granted_ns(self, reply: Reply, now_ns: int) -> int:
+        return now_ns + min(reply.lifetime * 1_000_000, self._longest_ns)
 
     def _wake_by(self, when_ns: int) -> None:
         if when_ns < self._wake_ns:

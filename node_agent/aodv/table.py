@@ -7,6 +7,9 @@ equal the number of hops does; and a route that ends makes its sequence number l
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+MAX_ROUTES = 2048
+"""More than a network has nodes: who invents destinations must not fill the memory."""
+
 _HALF, _ALL = 1 << 31, 1 << 32
 
 
@@ -60,12 +63,15 @@ class RouteTable:
     def learn(
         self, destination: int, next_hop: int, hops: int, sequence: int | None, until_ns: int
     ) -> Route | None:
-        """The route as it stands afterwards; None if what was known is better and stays as it was.
+        """The route as it stands afterwards; None if what was known is better and stays as it was, or there
+        is no room.
 
         Without a sequence number only a neighbour can be learnt, from hearing it directly.
         """
         route = self._routes.get(destination)
         if route is None:
+            if len(self._routes) >= MAX_ROUTES:
+                return None
             self._routes[destination] = route = Route(destination, next_hop, hops, sequence, until_ns)
             self.changes += 1
             return route

@@ -5,6 +5,7 @@ from typing import Generic, TypeVar
 
 MAX_ORIGINATORS = 2048
 MAX_PER_ORIGINATOR = 256
+MAX_ITEMS = 2048
 
 T = TypeVar("T", bound=Hashable)
 
@@ -15,6 +16,7 @@ class Announced(Generic[T]):
         self.next_expiry = 1 << 62
         self.refused = 0
         self._until: dict[int, dict[T, int]] = {}
+        self._items = 0
 
     def hear(self, originator: int, items: Iterable[T], until: int) -> None:
         known = self._until.get(originator)
@@ -25,9 +27,10 @@ class Announced(Generic[T]):
             known = self._until[originator] = {}
         for item in items:
             if item not in known:
-                if len(known) >= MAX_PER_ORIGINATOR:
+                if len(known) >= MAX_PER_ORIGINATOR or self._items >= MAX_ITEMS:
                     self.refused += 1
                     break
+                self._items += 1
                 self.changes += 1
             known[item] = until
         self.next_expiry = min(self.next_expiry, until)
@@ -37,6 +40,7 @@ class Announced(Generic[T]):
         for originator, known in list(self._until.items()):
             for item in [item for item, until in known.items() if until <= now]:
                 del known[item]
+                self._items -= 1
                 self.changes += 1
             if not known:
                 del self._until[originator]

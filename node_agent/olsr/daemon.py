@@ -71,7 +71,7 @@ class Olsr:
 
     def receive(self, data: bytes, interface: int, sender: int, now_ns: int) -> None:
         """Take a packet. Never raises for what others send: what is no OLSR is counted."""
-        if sender in self._own:
+        if sender in self._own or not wire.is_host(sender):
             return
         try:
             heard = _parse(data)
@@ -87,7 +87,7 @@ class Olsr:
                 for message in self._duplicates.new(heard.floods, now_ns):
                     self._take_flood(message, selected, now_ns)
         for message in heard.hellos:
-            if message.kind == self._metric.hello_kind and message.originator != self.main_address:
+            if message.kind == self._metric.hello_kind and message.originator not in self._own:
                 self._take_hello(interface, sender, heard.seqno, message, now_ns)
 
     def next_wake_ns(self) -> int:
@@ -165,7 +165,7 @@ class Olsr:
 
     def _take_flood(self, message: wire.Message, selected: bool, now: int) -> None:
         """``selected``: the neighbour it comes from has chosen us to relay."""
-        if message.originator == self.main_address or message.ttl == 0:
+        if message.originator in self._own or message.ttl == 0:
             return
         try:
             if message.kind == self._metric.tc_kind:
@@ -175,7 +175,8 @@ class Olsr:
                 self._aliases.hear(message.originator, wire.decode_mid(message).aliases, until)
             elif message.kind == wire.HNA:
                 until = now + int(validity.seconds(message.vtime) * 1e9)
-                self._networks.hear(message.originator, wire.decode_hna(message).networks, until)
+                networks = [(address & mask, mask) for address, mask in wire.decode_hna(message).networks]
+                self._networks.hear(message.originator, networks, until)
         except wire.Malformed:
             self.counters.rejected += 1
             return
@@ -195,9 +196,10 @@ class _Heard(NamedTuple):
 def _parse(data: bytes) -> _Heard:
     """In virtual time all neighbours that hear a broadcast are in this process and get the same bytes."""
     seqno, messages = wire.decode_packet(data)
+    somebodys = [each for each in messages if wire.is_host(each.originator)]
     return _Heard(
         seqno,
-        hellos=tuple([each for each in messages if each.kind in _HELLOS and each.hops == 0]),
-        floods=tuple([(duplicates.key(each), each) for each in messages if each.kind not in _HELLOS]),
+        hellos=tuple([each for each in somebodys if each.kind in _HELLOS and each.hops == 0]),
+        floods=tuple([(duplicates.key(each), each) for each in somebodys if each.kind not in _HELLOS]),
         tally=counting.tally(messages),
     )

@@ -12,6 +12,9 @@ class Path(NamedTuple):
     interface: int
 
 
+MAX_DESTINATIONS = 2048
+"""The nearest ones count: who tells of more than there can be must not keep the kernel busy with them."""
+
 _NONE: Mapping[int, int] = {}
 _COST = 48  # above 8 bits of hops, 32 of the gateway's address and 8 of the interface's number
 _HOP = 1 << 40
@@ -32,7 +35,7 @@ def cheapest(
             heappush(heap, (label, node))
     done: dict[int, Path] = {}
     known = best.get
-    while heap:
+    while heap and len(done) < MAX_DESTINATIONS:
         label, node = heappop(heap)
         if label != best[node]:
             continue

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from node_agent.olsr import paths
+from node_agent.olsr import paths, wire
 from node_agent.olsr.announced import Announced
 from node_agent.olsr.neighbourhood import Neighbour, Neighbourhood
 from node_agent.olsr.paths import Path
@@ -129,15 +129,20 @@ class Routing:
         hosts = {
             address: Route(path.gateway, path.interface, path.hops, path.cost / SCALE)
             for address, path in self.paths.items()
+            if self._may_lead_to(address)
         }
         for alias, main in self.mains().items():
-            if main in self.paths and alias not in hosts and alias not in self._own:
+            if main in hosts and alias not in hosts and self._may_lead_to(alias):
                 hosts[alias] = hosts[main]
         # A neighbour's own interfaces are reached over the links to them, where there are any that work.
         for link in self._neighbourhood.each_link():
             if link.cost < BROKEN and link.remote in hosts and hosts[link.remote].hops == 1:
                 hosts[link.remote] = Route(link.remote, link.interface, 1, link.cost / SCALE)
         return hosts
+
+    def _may_lead_to(self, address: int) -> bool:
+        """Others can claim to be next to anything: to this node itself, or to everybody."""
+        return wire.is_host(address) and address not in self._own
 
     def _net_routes(self) -> dict[tuple[int, int], Route]:
         best: dict[tuple[int, int], Path] = {}

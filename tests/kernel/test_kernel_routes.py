@@ -101,6 +101,27 @@ def test_a_crash_leaves_routes_that_the_next_one_removes(node: Mark) -> None:
     assert ip(node, "route", "show") == other
 
 
+def test_a_default_route_comes_back_with_the_interface_and_goes_in_the_end(node: Mark) -> None:
+    """A gateway to everywhere (HNA 0.0.0.0/0): the kernel tells such a route without a destination."""
+    anywhere = {NEIGHBOUR: DIRECT, "0.0.0.0/0": OVER}
+    expected = ["default via 10.0.0.2 dev wlan0 metric 2 onlink", "10.0.0.2 dev wlan0 scope link metric 2"]
+
+    def scenario() -> None:
+        KernelRoutes(["wlan0"], pytest.fail).replace(anywhere)  # and crashes
+        routes = KernelRoutes(["wlan0"], pytest.fail)
+        routes.claim()
+        assert ours(node) == []
+        routes.replace(anywhere)
+        for state in ("down", "up"):
+            ip(node, "link", "set", "wlan0", state)
+        routes.restore()
+        assert ours(node) == expected
+        routes.close()
+        assert ours(node) == []
+
+    inside(node, NODE, scenario)
+
+
 def test_one_that_never_claimed_removes_nothing(node: Mark) -> None:
     def scenario() -> None:
         running = KernelRoutes(["wlan0"], pytest.fail)

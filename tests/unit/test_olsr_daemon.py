@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.olsr import validity, wire
+from node_agent.olsr.announced import MAX_ITEMS
 from node_agent.olsr.config import OlsrConfig, Quality
 from node_agent.olsr.daemon import Interface, Olsr
 from node_agent.olsr.neighbourhood import MAX_LINKS
+from node_agent.olsr.paths import MAX_DESTINATIONS
 from tests.unit.olsr_network import SECOND, Network, address, edges, line
 
 FAST = OlsrConfig(hello_interval=0.5, hello_validity=3.0, tc_interval=1.0, tc_validity=12.0)
@@ -336,6 +338,62 @@ def test_a_hostile_sender_cannot_fill_the_memory() -> None:
     assert daemon.refused and daemon.counters.dropped
     out = daemon.wake(6000)
     assert sum(len(each.data) for each in out) < 200_000
+
+
+def _flood(daemon: Olsr, kind: int, body: bytes, seqno: int, originator: int = address(2)) -> None:
+    message = wire.Message(kind, validity.encode(300.0), originator, 255, 0, seqno, body)
+    daemon.receive(wire.encode_packet(seqno, [message]), 0, address(2), seqno)
+
+
+def _usable(daemon: Olsr) -> int:
+    """The time at which the link to its neighbour counts as good."""
+    for second in range(1, 40):
+        listed = wire.Group(2 | 2 << 2, (wire.Neighbour(address(1), bytes((255, 255, 0, 0))),))
+        body = wire.encode_hello(wire.Hello(validity.encode(2.0), 3, (listed,)), wire.LQ_HELLO)
+        hello = wire.Message(wire.LQ_HELLO, validity.encode(20.0), address(2), 1, 0, second, body)
+        daemon.receive(wire.encode_packet(second + 1, [hello]), 0, address(2), second * SECOND)
+        daemon.wake(second * SECOND)
+    return 39 * SECOND
+
+
+def _tc(*neighbours: int) -> bytes:
+    perfect = bytes((255, 255, 0, 0))
+    listed = tuple(wire.Neighbour(each, perfect) for each in neighbours)
+    return wire.encode_tc(wire.Tc(1, 255, 255, listed), wire.LQ_TC)
+
+
+def test_nobody_leads_us_to_ourselves_or_to_what_is_no_node() -> None:
+    interfaces = [Interface("wlan0", address(1)), Interface("wlan1", address(1, 1))]
+    daemon = Olsr(OlsrConfig(), interfaces, random.Random(1), 0)
+    now = _usable(daemon)
+    impossible = [wire.number(text) for text in ("0.0.0.0", "127.0.0.1", "224.0.0.5", "255.255.255.255")]
+    _flood(daemon, wire.LQ_TC, _tc(address(3), address(1), address(1, 1), *impossible), 100)
+    _flood(daemon, wire.MID, wire.encode_mid(wire.Mid((address(1, 1), *impossible))), 101)
+    _flood(daemon, wire.LQ_TC, _tc(address(4)), 102, originator=address(1, 1))
+    for sender in (address(1, 1), *impossible):
+        hello = wire.Message(wire.LQ_HELLO, 0xFF, sender, 1, 0, 1, bytes((0, 0, 5, 3)))
+        daemon.receive(wire.encode_packet(1, [hello]), 0, sender, now)
+    assert daemon.routes(now).keys() == {address(2), address(3)}
+    assert len(daemon.view(now).links) == 1
+
+
+def test_a_network_is_announced_however_its_host_bits_are_set() -> None:
+    daemon = _with_neighbour()
+    now = _usable(daemon)
+    mask = 0xFFFF_FF00
+    _flood(daemon, wire.HNA, wire.encode_hna(wire.Hna(((wire.number("192.168.7.5"), mask),))), 100)
+    assert daemon.network_routes(now).keys() == {(wire.number("192.168.7.0"), mask)}
+
+
+def test_a_hostile_sender_cannot_flood_the_kernel_with_routes() -> None:
+    daemon = _with_neighbour()
+    now = _usable(daemon)
+    _flood(daemon, wire.LQ_TC, _tc(*range(address(3), address(3) + 8000)), 100)
+    for number in range(200):
+        networks = tuple((0x0B00_0000 + number * 256 + each, 0xFFFF_FFFF) for each in range(256))
+        _flood(daemon, wire.HNA, wire.encode_hna(wire.Hna(networks)), 200 + number, address(3) + number)
+    assert 1000 < len(daemon.routes(now)) <= MAX_DESTINATIONS
+    assert 1000 < len(daemon.network_routes(now)) <= MAX_ITEMS
 
 
 def test_an_echo_of_ones_own_words_changes_nothing() -> None:

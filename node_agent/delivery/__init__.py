@@ -1,0 +1,1 @@
+"""Delivery between replicas: retention, acknowledgement, rewind, duplicates. See docs/delivery.md."""

@@ -1,0 +1,455 @@
+"""The delivery core: one replica's part in carrying streams to the sinks, as a state machine without I/O.
+
+Everything rests on one kind of fact: "these positions of this stream are done", which means that all they
+gave rise to has reached all sinks. Facts are true for every replica, never cease to be true, and may be told
+late or twice. They travel upstream as acknowledgements, and downstream as floors. See docs/delivery.md.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from math import inf
+
+from node_agent.dataflow.assembly import Assembler
+from node_agent.dataflow.units import Unit
+from node_agent.delivery.effects import (
+    Acknowledge,
+    Ask,
+    Drop,
+    Effect,
+    Forward,
+    Process,
+    ProcessUnit,
+    PushBack,
+    Ranges,
+    Resume,
+    Settle,
+)
+from node_agent.delivery.inbox import Inbox, stretches, tell
+from node_agent.delivery.limits import DeliveryLimits, Reliability
+from node_agent.delivery.patience import Patience
+from node_agent.delivery.place import Place
+from node_agent.delivery.positions import Range
+from node_agent.delivery.retention import Retention
+from node_agent.delivery.spill import Spill
+from node_agent.model.tuples import StreamTuple
+from node_agent.routing.route import Hop
+
+Payloads = tuple[bytes, ...]
+
+
+class DeliveryCore:
+    """``assembler``: of an operator whose units are of several items; None if it takes them one by one."""
+
+    def __init__(
+        self,
+        place: Place,
+        level: Reliability,
+        limits: DeliveryLimits,
+        assembler: Assembler | None = None,
+        spill: Spill | None = None,
+    ) -> None:
+        self.place = place
+        self._limits = limits
+        self._keeps = level is not Reliability.BEST_EFFORT
+        self._forgetful = level is Reliability.AT_LEAST_ONCE and place.role == "sink"
+        self._assembler = assembler
+        self._retentions = {
+            name: Retention(name, whole, level, limits, spill) for name, whole in place.downstreams.items()
+        }
+        self._inboxes: dict[tuple[str, str], Inbox] = {}
+        self._upstream_of: dict[str, Inbox] = {}
+        self._full_inboxes: dict[Inbox, None] = {}
+        self._units: dict[int, None] = {}
+        self._output_floor = 0
+        self._tau = 0
+        self._born_ns = 0
+        self._blocked = False
+        self._patience = Patience(limits.unacknowledged, limits.patience)
+        self._effects: list[Effect] = []
+        self._acks: dict[str, tuple[dict[str, list[Range]], dict[str, list[Range]]]] = {}
+
+    # From the network.
+
+    def receive(
+        self,
+        sender: str,
+        upstream: str,
+        items: Sequence[StreamTuple],
+        floors: Mapping[str, int],
+        now: float,
+    ) -> list[Effect]:
+        """Take a batch that replica ``sender`` of ``upstream`` sent, or had forwarded by a sibling."""
+        self._learn(upstream, floors, now)
+        if self._keeps:
+            self._patience.begin(now)
+        for stretch in stretches(items):
+            inbox = self._inbox(upstream, stretch[0].origin)
+            first, last = stretch[0].prev + 1, stretch[-1].tau
+            inbox.came(sender, first, last, self._keeps)
+            if self._assembler is not None:
+                self._assemble(self._assembler, inbox, stretch, now)
+                if self._keeps or not self._blocked:
+                    self._report_taken(inbox, first, last)
+                self._release(self._assembler, now)
+            else:
+                self._take(inbox, stretch, first, last, now)
+        return self._outcome(now)
+
+    def acknowledged(
+        self, replica: str, downstream: str, done: Ranges, taken: Ranges, now: float
+    ) -> list[Effect]:
+        """``replica`` of operator ``downstream`` reports what is done, and what it has taken."""
+        retention = self._retentions[downstream]
+        for origin, ranges in taken.items():
+            for first, last in ranges:
+                retention.taken(replica, origin, first, last)
+        for origin, ranges in done.items():
+            for first, last in ranges:
+                self._output_done(retention, origin, first, last, now)
+        if self._assembler is not None:
+            self._release(self._assembler, now)
+        return self._outcome(now)
+
+    def link_failed(self, downstream: str, replica: str, now: float) -> list[Effect]:
+        """The link broke, or the replica at its end has begun anew: what was sent over it may be lost."""
+        self._effects += self._retentions[downstream].failed(replica, now)
+        return self._outcome(now)
+
+    def asked(self, replica: str, downstream: str, now: float) -> list[Effect]:
+        """``replica`` of ``downstream`` is stuck and wants to know what is done."""
+        retention = self._retentions[downstream]
+        floors = {origin: done.floor for origin, done in retention.done.items() if done.floor}
+        if floors:
+            ends = [end for origin, end in retention.ends.items() if end.tau <= floors.get(origin, 0)]
+            self._effects.append(Settle(downstream, replica, floors, ends))
+        if self._patience.at_rest and self.place.upstreams:
+            self._ask(now)
+        return self._outcome(now)
+
+    def settled(
+        self, upstream: str, floors: Mapping[str, int], ends: Sequence[StreamTuple], now: float
+    ) -> list[Effect]:
+        """A replica of ``upstream`` says up to where everything is done, and which streams have ended."""
+        self._learn(upstream, floors, now)
+        for end in ends:
+            for retention in self._retentions.values():
+                retention.ends.setdefault(end.origin, end)
+            if self._assembler is not None:
+                self._assemble(self._assembler, self._inbox(upstream, end.origin), [end], now)
+                self._release(self._assembler, now)
+        return self._outcome(now)
+
+    # From above.
+
+    def emit(self, captured: Sequence[tuple[Payloads, int]], now: float) -> list[Effect]:
+        """A source's next items: payloads, and when they were captured.
+
+        A source that does not wait while the core is ``full`` has its oldest unsent items dropped. They leave
+        holes; when there is no room for these either, new items are dropped before they get a position.
+        """
+        origin = self.place.replica
+        if any(retention.overfull(origin) for retention in self._retentions.values()):
+            return [
+                Drop(None, StreamTuple(origin, 0, 0, born_ns, 0, payloads), "source_buffer_full")
+                for payloads, born_ns in captured
+            ]
+        items = [self._next(payloads, born_ns) for payloads, born_ns in captured]
+        for retention in self._retentions.values() if items else ():
+            self._effects += (
+                retention.put_of_source(items) if retention.full(origin) else retention.put(items)
+            )
+        return self._outcome(now)
+
+    def end(self, now: float) -> list[Effect]:
+        """A source has nothing more to emit."""
+        item = self._next((), self._born_ns, last=True)
+        for retention in self._retentions.values():
+            self._effects += retention.put([item])
+        return self._outcome(now)
+
+    def processed_each(
+        self, upstream: str, items: Sequence[StreamTuple], results: Sequence[Payloads], now: float
+    ) -> list[Effect]:
+        """The operator, or the sink, is through with items that ``Process`` gave it."""
+        outputs = [
+            item if item.payloads is payloads else _with_payloads(item, payloads)
+            for item, payloads in zip(items, results, strict=True)
+        ]
+        for stretch in stretches(outputs):
+            inbox = self._inboxes[upstream, stretch[0].origin]
+            self._finish(inbox, stretch, stretch[0].prev + 1, stretch[-1].tau, now)
+        return self._outcome(now)
+
+    def processed(self, unit: Unit, payloads: Payloads, now: float) -> list[Effect]:
+        """The operator is through with a unit that ``ProcessUnit`` gave it."""
+        self._result(unit, payloads)
+        if self._assembler is not None:
+            self._release(self._assembler, now)
+        return self._outcome(now)
+
+    def steer(self, downstream: str, hop: Hop | None, now: float) -> list[Effect]:
+        """Send where ``hop`` says from now on; None: keep what there is until there is a route again."""
+        self._retentions[downstream].steer(hop)
+        return self._outcome(now)
+
+    def hand_over(self, sibling: str) -> list[Effect]:
+        """Inputs go to ``sibling`` now: pass on to it what incomplete units here hold. It stays here, too."""
+        if self._assembler is None:
+            return []
+        batches: dict[tuple[str, str], list[StreamTuple]] = {}
+        for upstream, item in self._assembler.holding():
+            owed = self._inboxes[upstream, item.origin].owed
+            for sender, positions in owed.items():
+                if item.tau in positions:
+                    batches.setdefault((sender, upstream), []).append(item)
+        return [Forward(sibling, sender, upstream, items) for (sender, upstream), items in batches.items()]
+
+    def tick(self, now: float) -> list[Effect]:
+        for retention in self._retentions.values():
+            retention.overdue(now)
+        if now >= self._patience.ends_at:
+            if self.holding:
+                self._ask(now)
+            else:
+                self._patience.rest()
+        return self._outcome(now)
+
+    def next_tick(self, now: float) -> float:
+        """When ``tick`` should be called; ``inf``: nothing here depends on time."""
+        at = min((r.resumes_at(now) for r in self._retentions.values()), default=inf)
+        if self._keeps and self.retained:
+            at = min(at, now + self._limits.unacknowledged / 2)
+        return min(at, self._patience.ends_at)
+
+    @property
+    def full(self) -> bool:
+        return self._blocked
+
+    @property
+    def holding(self) -> bool:
+        """Whether something came that is not done."""
+        if self._assembler is None:
+            return any(len(inbox.held) for inbox in self._inboxes.values())
+        return any(self._assembler.held(*key) for key in self._inboxes)
+
+    @property
+    def retained(self) -> int:
+        """Items kept for downstream operators."""
+        return sum(retention.positions for retention in self._retentions.values())
+
+    @property
+    def intervals(self) -> int:
+        """How many ranges all sets of positions take: what the memory of what was done costs."""
+        inputs = sum(
+            len(positions)
+            for inbox in self._inboxes.values()
+            for positions in (
+                inbox.held,
+                inbox.working,
+                inbox.done,
+                *inbox.owed.values(),
+                *inbox.untaken.values(),
+            )
+        )
+        return inputs + sum(len(done) for r in self._retentions.values() for done in r.done.values())
+
+    def waiting(self) -> dict[str, int]:
+        """Items that no link has been given, by downstream operator."""
+        return {name: retention.waiting for name, retention in self._retentions.items()}
+
+    # Operators that take items one by one, and sinks.
+
+    def _take(self, inbox: Inbox, stretch: list[StreamTuple], first: int, last: int, now: float) -> None:
+        if self._forgetful:
+            inbox.done.discard(first, last)
+        fresh = inbox.news(stretch) if self._keeps else stretch
+        if len(fresh) < len(stretch):
+            for begin, end in inbox.working.missing(first, last):
+                self._report_taken(inbox, begin, end)
+            for begin, end in inbox.done.common(first, last):
+                self._report_done(inbox, begin, end)
+        if not fresh:
+            return
+        work = [item for item in fresh if item.payloads]
+        if work:
+            if inbox.backlog or self._is_full(inbox.origin):
+                inbox.backlog.update((item.tau, item) for item in work)
+                self._full_inboxes[inbox] = None
+            else:
+                self._effects.append(Process(inbox.upstream, work))
+        if len(work) < len(fresh):
+            for hole in fresh:
+                if not hole.payloads:
+                    self._finish(inbox, [hole], hole.prev + 1, hole.tau, now)
+
+    def _work_off(self, inbox: Inbox) -> None:
+        """Process what has waited, if there is room, and in any case what is older than something kept."""
+        origin, backlog = inbox.origin, inbox.backlog
+        lasts = [retention.last(origin) for retention in self._retentions.values() if retention.full(origin)]
+        before = min(lasts, default=sys.maxsize)
+        ready = sorted(tau for tau in backlog if tau < before)
+        if ready:
+            self._effects.append(Process(inbox.upstream, [backlog.pop(tau) for tau in ready]))
+        if not backlog:
+            del self._full_inboxes[inbox]
+
+    def _is_full(self, origin: str) -> bool:
+        return any(retention.full(origin) for retention in self._retentions.values())
+
+    def _finish(self, inbox: Inbox, outputs: list[StreamTuple], first: int, last: int, now: float) -> None:
+        for retention in self._retentions.values():
+            self._effects += retention.put(outputs)
+        inbox.working.discard(first, last)
+        self._report_taken(inbox, first, last)
+        if not self._retentions:
+            self._input_done(inbox, first, last, now)
+
+    # Windows and joins.
+
+    def _assemble(self, assembler: Assembler, inbox: Inbox, items: list[StreamTuple], now: float) -> None:
+        for item in items:
+            if item.tau not in inbox.done:
+                inbox.before[item.tau] = item.prev
+            for unit in assembler.add(inbox.upstream, item):
+                if not unit.complete:
+                    continue
+                self._units[unit.tau] = None
+                if self._retentions and self._known_done(unit):
+                    self._unit_done(assembler, unit.tau)
+                elif unit.last:
+                    self._result(unit, ())
+                else:
+                    self._effects.append(ProcessUnit(unit))
+
+    def _result(self, unit: Unit, payloads: Payloads) -> None:
+        item = unit.result(payloads)
+        for retention in self._retentions.values():
+            self._effects += retention.put([item])
+        if self._assembler is not None and (not self._keeps or self._known_done(unit)):
+            self._unit_done(self._assembler, unit.tau)
+
+    def _known_done(self, unit: Unit) -> bool:
+        return self._keeps and all(
+            unit.tau in done if (done := retention.done.get(unit.origin)) is not None else False
+            for retention in self._retentions.values()
+        )
+
+    def _unit_done(self, assembler: Assembler, tau: int) -> None:
+        if tau in self._units:
+            del self._units[tau]
+            assembler.done(self.place.operator, tau)
+
+    def _release(self, assembler: Assembler, now: float) -> None:
+        """Report what the assembler needs no more; what it knows to be done of its output is a fact, too."""
+        for position in assembler.released():
+            inbox = self._inbox(position.upstream, position.origin)
+            before = inbox.before.pop(position.tau, None)
+            first = position.tau if before is None else before + 1
+            self._input_done(inbox, first, position.tau, now)
+        floor = assembler.floor()
+        if self._keeps and floor > self._output_floor:
+            self._output_floor = floor
+            for retention in self._retentions.values():
+                retention.settle(self.place.operator, 1, floor)
+            for tau in [tau for tau in self._units if tau <= floor]:
+                del self._units[tau]
+        unused = assembler.unused()
+        if not self._keeps:
+            self._effects += [Drop(None, item, "incomplete") for item in unused if item.payloads]
+
+    # Facts.
+
+    def _learn(self, upstream: str, floors: Mapping[str, int], now: float) -> None:
+        if not self._keeps:
+            return
+        for origin, floor in floors.items():
+            inbox = self._inbox(upstream, origin)
+            if floor <= inbox.done.floor:
+                continue
+            self._input_done(inbox, 1, floor, now)
+            if self._assembler is not None:
+                self._assembler.settled(upstream, origin, floor)
+                self._release(self._assembler, now)
+
+    def _output_done(self, retention: Retention, origin: str, first: int, last: int, now: float) -> None:
+        for part in retention.settle(origin, first, last):
+            for begin, end in self._done_by_all(origin, *part):
+                if self._assembler is not None:
+                    for tau in [tau for tau in self._units if begin <= tau <= end]:
+                        self._unit_done(self._assembler, tau)
+                elif origin in self._upstream_of:
+                    self._input_done(self._upstream_of[origin], begin, end, now)
+
+    def _done_by_all(self, origin: str, first: int, last: int) -> list[Range]:
+        """The parts of ``first`` … ``last`` that are done at every downstream operator."""
+        parts = [(first, last)]
+        for retention in self._retentions.values():
+            done = retention.done.get(origin)
+            parts = [part for begin, end in parts for part in (done.common(begin, end) if done else ())]
+        return parts
+
+    def _input_done(self, inbox: Inbox, first: int, last: int, now: float) -> None:
+        if not self._keeps:
+            return
+        if not inbox.done.covers(first, last):
+            self._patience.renew(now)
+            inbox.finish(first, last)
+        if self._assembler is None:
+            for retention in self._retentions.values():
+                retention.settle(inbox.origin, first, last)
+        self._report_done(inbox, first, last)
+
+    def _report_done(self, inbox: Inbox, first: int, last: int) -> None:
+        for sender, parts in tell(inbox.owed, first, last):
+            ranges = self._acks.setdefault(sender, ({}, {}))[0].setdefault(inbox.origin, [])
+            # Whatever is done around it may be news to that sender, too: word of it may have been lost.
+            ranges += dict.fromkeys(inbox.done.around(begin) for begin, _ in parts)
+
+    def _report_taken(self, inbox: Inbox, first: int, last: int) -> None:
+        for sender, parts in tell(inbox.untaken, first, last):
+            self._acks.setdefault(sender, ({}, {}))[1].setdefault(inbox.origin, []).extend(parts)
+
+    def _ask(self, now: float) -> None:
+        replicas = dict.fromkeys(replica for group in self.place.upstreams.values() for replica in group)
+        self._effects += [Ask(replica) for replica in replicas]
+        self._patience.asked(now)
+
+    # Housekeeping.
+
+    def _inbox(self, upstream: str, origin: str) -> Inbox:
+        inbox = self._inboxes.get((upstream, origin))
+        if inbox is None:
+            inbox = self._inboxes[upstream, origin] = Inbox(upstream, origin)
+            self._upstream_of[origin] = inbox
+            if self._assembler is None and self._retentions:
+                # Word may have come, of what a predecessor of this replica had sent.
+                for first, last in self._done_by_all(origin, 1, sys.maxsize):
+                    inbox.done.add(first, last)
+        return inbox
+
+    def _next(self, payloads: Payloads, born_ns: int, last: bool = False) -> StreamTuple:
+        tau, self._tau = self._tau, self._tau + 1
+        before, self._born_ns = self._born_ns, max(born_ns, self._born_ns)
+        return StreamTuple(self.place.replica, self._tau, tau, self._born_ns, before, payloads, last)
+
+    def _outcome(self, now: float) -> list[Effect]:
+        for retention in self._retentions.values():
+            self._effects += retention.send(now)
+        for inbox in list(self._full_inboxes):
+            self._work_off(inbox)
+        blocked = any(r.full(origin) for r in self._retentions.values() for origin in r.streams)
+        if blocked is not self._blocked:
+            self._blocked = blocked
+            self._effects.append(PushBack() if blocked else Resume())
+            if not (blocked or self._keeps or self._assembler is None):
+                for inbox in self._inboxes.values():
+                    self._report_taken(inbox, 1, sys.maxsize)
+        effects, self._effects = self._effects, []
+        if self._acks:
+            effects += [Acknowledge(replica, done, taken) for replica, (done, taken) in self._acks.items()]
+            self._acks = {}
+        return effects
+
+
+def _with_payloads(item: StreamTuple, payloads: Payloads) -> StreamTuple:
+    return StreamTuple(item.origin, item.tau, item.prev, item.born_ns, item.prev_born_ns, payloads, item.last)

@@ -1,0 +1,38 @@
+"""How much delivery may promise, keep and wait: reliability levels, overflow policies and their bounds."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class Reliability(StrEnum):
+    BEST_EFFORT = "best_effort"
+    AT_LEAST_ONCE = "at_least_once"
+    EXACTLY_ONCE = "exactly_once"
+
+
+class Overflow(StrEnum):
+    """What happens to a new item when a retention is full."""
+
+    BLOCK = "block"
+    SPILL = "spill"
+    DROP_OLDEST = "drop_oldest"
+
+
+class DeliveryLimits(Struct, frozen=True):
+    """Items and bytes per downstream operator; times in seconds.
+
+    ``in_flight``: items sent to one replica that it has not taken yet. ``retry``: pause after a link failed.
+    ``unacknowledged``: age at which an item that the route has left behind is sent again, and after which a
+    replica that makes no progress asks upstream what has been done elsewhere; it asks again after twice the
+    time, up to ``patience``.
+    """
+
+    items: int = 4096
+    bytes: int = 64 * 1024 * 1024
+    spill_bytes: int = 1024 * 1024 * 1024
+    overflow: Overflow = Overflow.BLOCK
+    in_flight: int = 256
+    retry: float = 0.2
+    unacknowledged: float = 2.0
+    patience: float = 16.0

@@ -1,0 +1,64 @@
+"""Sets of positions of a stream as delivery needs them: what is missing, what is common, what lies around."""
+
+from bisect import bisect_left, bisect_right
+
+from node_agent.model.intervals import Intervals
+
+Range = tuple[int, int]
+"""First and last position, both included."""
+
+
+class Positions(Intervals):
+    def missing(self, first: int, last: int) -> list[Range]:
+        """The parts of ``first`` … ``last`` that are not in the set."""
+        firsts, lasts = self._firsts, self._lasts
+        index = bisect_left(lasts, first)
+        gaps: list[Range] = []
+        while first <= last:
+            if index == len(firsts) or firsts[index] > last:
+                gaps.append((first, last))
+                break
+            if first < firsts[index]:
+                gaps.append((first, firsts[index] - 1))
+            first = lasts[index] + 1
+            index += 1
+        return gaps
+
+    def common(self, first: int, last: int) -> list[Range]:
+        """The parts of ``first`` … ``last`` that are in the set."""
+        firsts, lasts = self._firsts, self._lasts
+        index = bisect_left(lasts, first)
+        parts: list[Range] = []
+        while index < len(firsts) and firsts[index] <= last:
+            parts.append((max(first, firsts[index]), min(last, lasts[index])))
+            index += 1
+        return parts
+
+    def discard(self, first: int, last: int) -> None:
+        """Take ``first`` … ``last`` out, as far as they are in the set."""
+        firsts, lasts = self._firsts, self._lasts
+        begin = bisect_left(lasts, first)
+        end = bisect_right(firsts, last)
+        if begin >= end:
+            return
+        before, after = firsts[begin], lasts[end - 1]
+        new_firsts: list[int] = []
+        new_lasts: list[int] = []
+        if before < first:
+            new_firsts.append(before)
+            new_lasts.append(first - 1)
+        if after > last:
+            new_firsts.append(last + 1)
+            new_lasts.append(after)
+        firsts[begin:end] = new_firsts
+        lasts[begin:end] = new_lasts
+
+    def around(self, position: int) -> Range:
+        """The whole interval that ``position``, which must be in the set, is part of."""
+        index = bisect_right(self._firsts, position) - 1
+        return self._firsts[index], self._lasts[index]
+
+    @property
+    def floor(self) -> int:
+        """All positions up to this one are in the set."""
+        return self.first_missing() - 1

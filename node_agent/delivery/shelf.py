@@ -1,0 +1,115 @@
+"""Parcels: stretches of a stream that travel together, and the shelf where those of one stream stand.
+
+A batch is one parcel as long as all of it shares a fate; it is cut where fates part. So the cost of keeping,
+sending and acknowledging is that of a batch, not of its items.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from enum import IntEnum
+
+from msgspec import Struct
+
+from node_agent.model.tuples import StreamTuple
+
+
+class State(IntEnum):
+    """Waiting to be sent, in flight to a replica, taken by it, or no longer on the shelf."""
+
+    WAITING = 0
+    FLYING = 1
+    TAKEN = 2
+    GONE = 3
+
+
+class Parcel(Struct, eq=False):
+    """Neighbouring items of one stream. ``to`` and ``at``: where and when they were sent last.
+
+    ``holders``: replicas that have taken them and, as far as is known, still have them.
+    While ``spilled``, the items are here without their payloads, which are in the spill under that handle.
+    """
+
+    items: list[StreamTuple]
+    size: int
+    state: State = State.WAITING
+    to: str = ""
+    at: float = 0.0
+    holders: tuple[str, ...] = ()
+    spilled: int | None = None
+
+    @property
+    def first(self) -> int:
+        return self.items[0].tau
+
+    @property
+    def last(self) -> int:
+        return self.items[-1].tau
+
+    @property
+    def sent(self) -> bool:
+        return self.state is State.FLYING or self.state is State.TAKEN
+
+
+class Shelf:
+    """Parcels never overlap. The owner counts ``items`` with payload and their ``bytes``, as far as they are
+    in memory, and all ``positions``, holes and spilled ones included.
+    """
+
+    def __init__(self) -> None:
+        self.items = 0
+        self.bytes = 0
+        self.positions = 0
+        self._parcels: list[Parcel] = []
+        self._firsts: list[int] = []
+
+    def __iter__(self) -> Iterator[Parcel]:
+        return iter(self._parcels)
+
+    def __len__(self) -> int:
+        return len(self._parcels)
+
+    @property
+    def last(self) -> int:
+        """The highest position here, 0 if there is none."""
+        return self._parcels[-1].last if self._parcels else 0
+
+    def overlaps(self, first: int, last: int) -> bool:
+        begin, end = self._between(first, last)
+        return begin < end
+
+    def add(self, parcel: Parcel) -> None:
+        at = bisect_left(self._firsts, parcel.first)
+        self._parcels.insert(at, parcel)
+        self._firsts.insert(at, parcel.first)
+
+    def look(self, first: int, last: int) -> list[Parcel]:
+        """The parcels of which any item is at ``first`` … ``last``."""
+        begin, end = self._between(first, last)
+        return self._parcels[begin:end]
+
+    def take(self, first: int, last: int) -> list[Parcel]:
+        """Remove the parcels that lie within ``first`` … ``last``."""
+        begin, end = self._between(first, last)
+        taken = self._parcels[begin:end]
+        del self._parcels[begin:end], self._firsts[begin:end]
+        return taken
+
+    def cut(self, parcel: Parcel, before: int) -> Parcel:
+        """Cut ``parcel`` before its item number ``before``; it keeps the first part, the rest is returned."""
+        rest = Parcel(parcel.items[before:], 0, parcel.state, parcel.to, parcel.at, parcel.holders)
+        rest.size = size_of(rest.items)
+        parcel.size -= rest.size
+        parcel.items = parcel.items[:before]
+        self.add(rest)
+        return rest
+
+    def _between(self, first: int, last: int) -> tuple[int, int]:
+        begin = bisect_right(self._firsts, first) - 1
+        if begin < 0 or self._parcels[begin].last < first:
+            begin += 1
+        return begin, bisect_right(self._firsts, last)
+
+
+def size_of(items: list[StreamTuple]) -> int:
+    """Bytes of payload; one payload an item is the common case."""
+    return sum([len(i.payloads[0]) if len(i.payloads) == 1 else i.size for i in items])

@@ -1,0 +1,62 @@
+"""Sets of positions against sets of integers, and the spill file against a dictionary."""
+
+import random
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from node_agent.delivery.positions import Positions, Range
+from node_agent.delivery.spill import Batch, SpillFile
+
+ranges = st.tuples(st.integers(1, 40), st.integers(0, 8)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+changes = st.lists(st.tuples(st.booleans(), ranges), max_size=30)
+
+
+def numbers(parts: list[Range]) -> set[int]:
+    return {number for first, last in parts for number in range(first, last + 1)}
+
+
+@given(changes, ranges)
+def test_positions_are_a_set(done: list[tuple[bool, Range]], asked: Range) -> None:
+    positions, model = Positions(), set[int]()
+    for adds, (first, last) in done:
+        if adds:
+            positions.add(first, last)
+            model |= numbers([(first, last)])
+        else:
+            positions.discard(first, last)
+            model -= numbers([(first, last)])
+    assert numbers(list(positions)) == model
+    assert all(last + 1 < first for (_, last), (first, _) in zip(positions, [*positions][1:], strict=False))
+    assert numbers(positions.missing(*asked)) == numbers([asked]) - model
+    assert numbers(positions.common(*asked)) == numbers([asked]) & model
+    assert positions.floor == next(n for n in range(60) if n + 1 not in model)
+    for position in model:
+        first, last = positions.around(position)
+        assert first <= position <= last
+        assert numbers([(first, last)]) <= model
+        assert first - 1 not in model and last + 1 not in model
+
+
+def test_a_spill_gives_back_what_it_took_and_uses_its_room_again(tmp_path: Path) -> None:
+    draw = random.Random(1)
+    spill = SpillFile(tmp_path / "spill")
+    kept: dict[int, Batch] = {}
+    most = size = 0
+    for _ in range(2000):
+        if kept and (len(kept) > 20 or draw.random() < 0.4):
+            handle = draw.choice(list(kept))
+            assert spill.load(handle) == kept.pop(handle)
+            spill.free(handle)
+        else:
+            batch: Batch = [(draw.randbytes(draw.randint(0, 300)),) for _ in range(draw.randint(1, 4))]
+            kept[spill.store(batch)] = batch
+        most = max(most, sum(len(p) for batch in kept.values() for payloads in batch for p in payloads))
+        size = max(size, (tmp_path / "spill").stat().st_size)
+    assert size < 3 * most
+    for handle in kept:
+        spill.free(handle)
+    assert (tmp_path / "spill").stat().st_size == 0
+    spill.close()
+    assert not (tmp_path / "spill").exists()
