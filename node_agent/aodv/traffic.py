@@ -20,6 +20,8 @@ _SOURCE, _DESTINATION = 12, 16
 _HEADER_SIZE = 20
 _BUFFER = 1 << 16
 MOST_PAIRS = 256
+"""In one period; once there are so many, nothing more is heard until the next one begins."""
+_AT_ONCE = 256
 
 
 class Instruction(NamedTuple):
@@ -79,13 +81,13 @@ class TrafficWatch:
 
     def read(self) -> None:
         known = len(self._pairs)
-        while len(self._pairs) < MOST_PAIRS:
+        for _ in range(_AT_ONCE):
             try:
                 header = self._socket.recv(_HEADER_SIZE)
             except OSError:  # nothing more waits, or the interface was switched off
                 break
             pair = Pair(*struct.unpack_from("!II", header, _SOURCE))
-            if pair not in self._pairs:
+            if pair not in self._pairs and len(self._pairs) < MOST_PAIRS:
                 self._pairs[pair] = None
                 self._seen(pair)
         if len(self._pairs) > known:
@@ -101,7 +103,8 @@ class TrafficWatch:
         self._socket.close()
 
     def _attach(self) -> None:
-        instructions = program(tuple(self._pairs))
+        full = len(self._pairs) >= MOST_PAIRS
+        instructions = [Instruction(_RETURN, 0, 0, 0)] if full else program(tuple(self._pairs))
         code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *each) for each in instructions))
         described = struct.pack("@HP", len(instructions), ctypes.addressof(code))
         self._socket.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, described)

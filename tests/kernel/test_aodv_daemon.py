@@ -2,10 +2,13 @@
 
 import asyncio
 import errno
+import fcntl
 import json
 import os
+import select
 import signal
 import socket
+import struct
 import subprocess
 import time
 from collections.abc import AsyncIterator, Callable
@@ -16,6 +19,7 @@ from typing import Any
 import pytest
 
 from node_agent.aodv.reader import INFO_PORT, parse
+from node_agent.aodv.traffic import MOST_PAIRS, Pair, TrafficWatch
 from node_agent.linkstate.ask import body
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.emulation import Emulation
@@ -29,6 +33,7 @@ from tests.kernel.inside import answered, icmp_socket, inside, path_of, send_pin
 LINE = [("a", "b"), ("b", "c"), ("c", "d")]
 TWO_WAYS = [("a", "b"), ("b", "d"), ("a", "c"), ("c", "d")]
 NODES = ("a", "b", "c", "d")
+SIOCGIFHWADDR = 0x8927
 QUICK = {"detection": "hello", "net_diameter": 7, "rreq_retries": 0}
 
 
@@ -305,3 +310,38 @@ def test_a_second_daemon_is_refused_and_harms_nothing(mark: Mark) -> None:
             assert await first.wait() == 0
 
     asyncio.run(scenario())
+
+
+def test_a_flood_of_conversations_does_not_keep_the_watch_busy(mark: Mark) -> None:
+    ends = network.up(numbered(["a"]), mark)
+    (end,) = ends.values()
+    own, seen = bytes((10, 0, 0, 1)), list[Pair]()
+
+    def hears(first: int, count: int) -> None:
+        with socket.socket() as any_socket:
+            told = fcntl.ioctl(any_socket, SIOCGIFHWADDR, struct.pack("16s24x", b"wlan0"))
+        ethernet = told[18:24] + b"\x02\0\0\0\0\x09" + b"\x08\0"
+        for number in range(first, first + count):
+            source = (0x0A01_0000 + number).to_bytes(4, "big")
+            os.write(end, ethernet + b"\x45\0\0\x14\0\0\0\0\x40\x11\0\0" + source + own)
+
+    def scenario() -> bool:
+        watch = TrafficWatch("wlan0", seen.append)
+        for first in range(0, 2 * MOST_PAIRS, 32):
+            hears(first, 32)
+            watch.read()
+        hears(9999, 1)
+        busy, _, _ = select.select([watch], [], [], 0)
+        watch.next_period()
+        hears(9999, 1)
+        watch.read()
+        watch.close()
+        return bool(busy)
+
+    try:
+        assert not inside(mark, "a", scenario)
+    finally:
+        os.close(end)
+    strangers = [pair.source for pair in seen if pair.source >> 16 == 0x0A01]
+    assert MOST_PAIRS - 8 < len(strangers) <= MOST_PAIRS + 1, "others may speak on a fresh interface too"
+    assert strangers[-1] == 0x0A01_0000 + 9999
