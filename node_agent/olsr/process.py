@@ -64,6 +64,9 @@ class ProcessConfig(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("at least one interface is needed")
         if len(set(self.interfaces)) < len(self.interfaces):
             raise ValueError("an interface is named twice")
+        for port in (self.jsoninfo_port, self.txtinfo_port, self.netjson_port):
+            if not 0 <= port < 65536:
+                raise ValueError(f"{port} is not a port number")
 
 
 def run(config: str) -> int:
