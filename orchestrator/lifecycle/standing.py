@@ -76,8 +76,10 @@ async def _hold(
         write_json(directory.network, document)
         events.add("network", state="up", nodes=len(document["nodes"]))
         announce(document)
+        without_daemon: dict[str, str] = {}
         while not leaving.done():
-            _check(network)
+            network.emulation.check()
+            _note_failures(network, without_daemon, events)
             await asyncio.wait([leaving], timeout=CHECK_S)
         return True
     except RoveError as error:
@@ -94,12 +96,16 @@ async def _hold(
         journal.close()  # whatever ended it: nothing is left
 
 
-def _check(network: RoutedNetwork) -> None:
-    """Raises if it is no longer what it should be."""
-    network.emulation.check()
-    for node in network.emulation.hosts:
-        if failure := network.failure(node):
-            raise NetworkError(f"{node}: {failure}")
+def _note_failures(network: RoutedNetwork, known: dict[str, str], events: EventLog) -> None:
+    """A node that lost its daemon is an event, often a wanted one; raises if no node has one any more."""
+    nodes = network.emulation.hosts
+    for node in nodes:
+        if node not in known and (failure := network.failure(node)):
+            known[node] = failure
+            events.add("node", node=node, state="failed", reason=failure)
+    if len(known) == len(nodes):
+        node, failure = next(iter(known.items()))
+        raise NetworkError(f"no node has a routing daemon any more ({node}: {failure})")
 
 
 def _document(directory: RunDirectory, emulation: Emulation) -> dict[str, Any]:

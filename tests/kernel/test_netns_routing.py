@@ -119,6 +119,11 @@ def test_a_network_by_hand_with_a_routing_daemon(root: Path) -> None:
     assert (
         json.loads(rove(root, "exec", "a", "--", "ip", "-json", "route", "show", "proto", "82").stdout) == []
     )
+    run = RunDirectory(Path(document["directory"]))
+    (daemon,) = processes_on(run, "c")
+    os.kill(daemon, signal.SIGKILL)  # as people do, to see what the others make of it
+    wait_until(lambda: "ended by SIGKILL" in rove(root, "events", "routed").stdout, "it is noticed")
+    assert rove(root, "exec", "a", "--", "true").returncode == 0
     assert rove(root, "down").returncode == 0
 
 
