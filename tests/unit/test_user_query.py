@@ -62,6 +62,7 @@ async def total(sums: list[bytes]) -> bytes:
 
 @sink
 def store(payload: bytes, *, file: str) -> None:
+    print("{}", payload.decode())
     with open(file, "ab") as out:
         out.write(payload + b"\\n")
 
@@ -107,7 +108,10 @@ def test_a_users_query_runs_in_virtual_time(tmp_path: Path) -> None:
     delivered = out.read_bytes().split()
     assert len(delivered) > 40
     assert set(delivered) <= set(expected)
-    segments = (tmp_path / "runs" / "sums" / "r1").glob("nodes/*/segments/*.jsonl")
+    directory = tmp_path / "runs" / "sums" / "r1"
+    printed = (directory / "simulator.log").read_text().splitlines()
+    assert printed == ["{} " + payload.decode() for payload in delivered]
+    segments = directory.glob("nodes/*/segments/*.jsonl")
     records = [json.loads(line) for segment in segments for line in segment.read_text().splitlines()]
     reasons = Counter(record["reason"] for record in records if record["kind"] == "tuple_dropped")
     failing = QUERY[: QUERY.index("raise ValueError")].count("\n") + 1

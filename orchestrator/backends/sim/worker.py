@@ -1,9 +1,11 @@
 """The simulator process: `python -m orchestrator.backends.sim.worker RUN_DIRECTORY RUN_ID`.
 
 Commands come on standard input, answers go to standard output. The process ends when its input ends, so it
-cannot outlive the orchestrator that holds the other end.
+cannot outlive the orchestrator that holds the other end. What the operators of a query print goes elsewhere: to
+``simulator.log`` in the run's directory.
 """
 
+import os
 import selectors
 import signal
 import sys
@@ -16,13 +18,16 @@ from orchestrator.backends.sim.simulation import Simulation
 from orchestrator.spec.load import load_experiment
 
 SLICE_NS = 200_000_000
+PRINTED = "simulator.log"
 
 
 class Worker:
-    def __init__(self, simulation: Simulation) -> None:
+    def __init__(self, simulation: Simulation, commands: int, answers: int) -> None:
+        """``commands`` and ``answers`` are descriptors; they are the worker's from here on."""
         self._simulation = simulation
         # Unbuffered: a command already read ahead would be invisible to the selector.
-        self._input = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115
+        self._input = open(commands, "rb", buffering=0)  # noqa: SIM115
+        self._output = open(answers, "wb")  # noqa: SIM115
         self._waiting = selectors.DefaultSelector()
         self._waiting.register(self._input, selectors.EVENT_READ)
 
@@ -67,15 +72,30 @@ class Worker:
 
     def _answer(self, command: Command, **fields: object) -> None:
         reply = Reply(command.id, self._simulation.now_ns(), **fields)  # type: ignore[arg-type]
-        sys.stdout.buffer.write(msgspec.json.encode(reply) + b"\n")
-        sys.stdout.buffer.flush()
+        self._output.write(msgspec.json.encode(reply) + b"\n")
+        self._output.flush()
 
 
 def main() -> None:
     directory, run_id = Path(sys.argv[1]), sys.argv[2]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the orchestrator decides when to stop
+    commands, answers = os.dup(0), os.dup(1)
+    printed = directory / PRINTED
+    _keep_standard_streams_apart(printed)
     experiment = load_experiment(directory / "spec.yaml")
-    Worker(Simulation(experiment, run_id, directory)).serve()
+    try:
+        Worker(Simulation(experiment, run_id, directory), commands, answers).serve()
+    finally:
+        sys.stdout.flush()
+        if not printed.stat().st_size:
+            printed.unlink()
+
+
+def _keep_standard_streams_apart(printed: Path) -> None:
+    """A query's own code may print, and read, without being taken for us."""
+    for number, path, mode in ((0, Path(os.devnull), "rb"), (1, printed, "wb")):
+        with path.open(mode) as file:
+            os.dup2(file.fileno(), number)
 
 
 if __name__ == "__main__":
