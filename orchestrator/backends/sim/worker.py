@@ -1,8 +1,8 @@
 """The simulator process: `python -m orchestrator.backends.sim.worker RUN_DIRECTORY RUN_ID`.
 
 Commands come on standard input, answers go to standard output. The process ends when its input ends, so it
-cannot outlive the orchestrator that holds the other end. What the operators of a query print goes elsewhere: to
-``simulator.log`` in the run's directory.
+cannot outlive the orchestrator that holds the other end. What the operators of a query print goes elsewhere:
+to ``simulator.log`` in the run's directory.
 """
 
 import os
