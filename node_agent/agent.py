@@ -15,15 +15,21 @@ from msgspec import Struct
 from node_agent import __version__
 from node_agent.dataflow.assembly import assembler_for
 from node_agent.dataflow.dispatcher import Dispatcher, Limits
-from node_agent.dataflow.registry import OPERATORS, Context
+from node_agent.dataflow.registry import OPERATORS, Context, OperatorKind
 from node_agent.dataflow.replica import ReplicaRuntime
 from node_agent.dataflow.units import Gaps
+from node_agent.delivery.core import DeliveryCore
+from node_agent.delivery.limits import DeliveryLimits, Reliability
+from node_agent.delivery.place import place_of
+from node_agent.delivery.runtime import DeliveryRuntime, Job
 from node_agent.linkstate.base import LinkState, LinkStateUnavailable
 from node_agent.linkstate.node_costs import with_node_costs
 from node_agent.model.cost_graph import CostGraph
 from node_agent.model.decision import Rule
 from node_agent.model.plan import DeploymentPlan, Replica
+from node_agent.model.query import OperatorSpec
 from node_agent.model.telemetry import AgentStart, AgentStop
+from node_agent.model.units import Each
 from node_agent.overhead import OverheadSource
 from node_agent.ports import Address, Port
 from node_agent.query.errors import QueryError
@@ -35,14 +41,24 @@ from node_agent.routing.shortest_path import distances
 from node_agent.telemetry.segment_log import LogError, SegmentLog
 from node_agent.transport.authentication import MIN_KEY, Credentials, Digests
 from node_agent.transport.limits import LinkLimits
-from node_agent.transport.link import Link, LocalLink, OutgoingLink
-from node_agent.transport.messages import Batch, Pair
+from node_agent.transport.link import (
+    Link,
+    LocalLink,
+    OnLost,
+    OnMessage,
+    OutgoingLink,
+    ignore_loss,
+    ignore_message,
+)
+from node_agent.transport.messages import Batch, Message, Pair
 from node_agent.transport.server import LinkServer
 
 LINK_STATE_TIMEOUT = 5.0
 OVERHEAD_TIMEOUT = 1.0
 FIRST_LOOKS = 0.5
 STOP_TIMEOUT = 10.0
+
+Runtime = ReplicaRuntime | DeliveryRuntime
 
 
 class Switching(Struct, frozen=True):
@@ -56,6 +72,7 @@ class AgentConfig(Struct, frozen=True):
     """All that an agent is told. ``addresses`` says where each node's agent listens for tuples.
 
     ``key`` is the run's: whoever has it is taken for an agent of the run. Never to be printed.
+    ``limits`` are those of best effort, ``delivery`` those of queries that promise more.
     ``node_costs`` are added to every link that leads to the node, in units of the metric. ``cores``: on how
     many operators can compute at once.
     """
@@ -69,6 +86,7 @@ class AgentConfig(Struct, frozen=True):
     sample_period: float = 1.0
     overhead_period: float = 5.0
     limits: Limits = Limits()
+    delivery: DeliveryLimits = DeliveryLimits(in_flight=64)
     links: LinkLimits = LinkLimits()
     cores: int = 1
     node_costs: dict[str, float] = {}
@@ -108,7 +126,9 @@ class Agent:
         self._credentials = Credentials(config.run, config.key)
         self._digests = Digests()
         self._graph: CostGraph | None = None
-        self._replicas = {replica.id: self._build(replica) for replica in config.plan.on(config.node)}
+        self._replicas: dict[str, Runtime] = {
+            replica.id: self._build(replica) for replica in config.plan.on(config.node)
+        }
         self._server = LinkServer(
             port,
             self._credentials,
@@ -119,6 +139,7 @@ class Agent:
             self._digests,
             self._take,
             partial(self._fail, "incoming link"),
+            self._hear,
         )
         self._tasks: list[asyncio.Task[None]] = []
         self._failed = asyncio.Event()
@@ -177,10 +198,52 @@ class Agent:
             await self._failed.wait()
         return self.failure
 
-    def _build(self, replica: Replica) -> ReplicaRuntime:
-        config = self.config
-        spec = config.plan.query.operator(replica.operator)
+    def mail(self, to: str, sender: str, content: Batch | Message) -> bool:
+        """To a replica of this node; False if it is on another one."""
+        runtime = self._replicas.get(to)
+        if not isinstance(runtime, DeliveryRuntime):
+            return False
+        runtime.post(sender, content)
+        return True
+
+    def open_link(
+        self, pair: Pair, on_message: OnMessage = ignore_message, on_lost: OnLost = ignore_loss
+    ) -> OutgoingLink:
+        return OutgoingLink(
+            self._port,
+            self.config.addresses[self.config.plan.replica(pair.receiver).node],
+            self._credentials,
+            pair,
+            self.config.links,
+            self._digests,
+            partial(self._fail, f"link to {pair.receiver}"),
+            on_message,
+            on_lost,
+        )
+
+    def tell(self, pair: Pair, message: Message) -> bool:
+        """To the sender of an incoming link; False if there is none."""
+        return self._server.tell(pair, message)
+
+    def _build(self, replica: Replica) -> Runtime:
+        query = self.config.plan.query
+        spec = query.operator(replica.operator)
         kind = OPERATORS[spec.kind]
+        params = msgspec.convert(spec.params, kind.params)
+        context = Context(replica.id, self._port, self._core, spec)
+        level = Reliability(query.reliability)
+        if level is Reliability.BEST_EFFORT:
+            return self._build_best_effort(replica, spec, kind, params, context)
+        assembler = None if isinstance(spec.takes, Each) else assembler_for(spec, query.origins())
+        limits = self.config.delivery
+        core = DeliveryCore(place_of(replica, self.config.plan), level, limits, assembler)
+        job = Job(replica, self.config.plan, kind, params)
+        return DeliveryRuntime(job, core, context, self, self._log.append, limits.sources_wait)
+
+    def _build_best_effort(
+        self, replica: Replica, spec: OperatorSpec, kind: OperatorKind, params: Any, context: Context
+    ) -> ReplicaRuntime:
+        config = self.config
         make_link = partial(self._make_link, replica)
         record = self._log.append
         query = config.plan.query
@@ -189,31 +252,22 @@ class Agent:
             room = query.operator(downstream).buffers.get(replica.operator, config.limits.output_buffer)
             limits = msgspec.structs.replace(config.limits, output_buffer=room)
             dispatchers.append(Dispatcher(replica.id, downstream, make_link, record, limits))
-        params = msgspec.convert(spec.params, kind.params)
-        gaps = Gaps() if query.reliability == "best_effort" else None
-        assembler = assembler_for(spec, query.origins(), gaps)
-        context = Context(replica.id, self._port, self._core, spec)
+        assembler = assembler_for(spec, query.origins(), Gaps())
         return ReplicaRuntime(
             replica, spec, kind, params, assembler, context, dispatchers, record, config.limits
         )
 
     def _make_link(self, sender: Replica, to: str) -> Link:
-        receiver = self.config.plan.replica(to)
-        if receiver.node == self.config.node:
-            return LocalLink(partial(self._replicas[to].receive, sender.id))
-        return OutgoingLink(
-            self._port,
-            self.config.addresses[receiver.node],
-            self._credentials,
-            Pair(sender.id, to),
-            self.config.links,
-            self._digests,
-            partial(self._fail, f"link to {to}"),
-        )
+        receiver = self._replicas.get(to)
+        if isinstance(receiver, ReplicaRuntime):
+            return LocalLink(partial(receiver.receive, sender.id))
+        return self.open_link(Pair(sender.id, to))
 
     async def _take(self, pair: Pair, batch: Batch) -> None:
-        for item in batch.items:
-            await self._replicas[pair.receiver].receive(batch.sender, item)
+        await self._replicas[pair.receiver].take(batch)
+
+    def _hear(self, pair: Pair, message: Message) -> None:
+        self._replicas[pair.receiver].hear(pair.sender, message)
 
     async def _adapt_routes(self) -> None:
         period = self.config.switching.period

@@ -27,8 +27,7 @@ class EachAssembler:
                 return []
             seen.add(item.tau)
         self._open.setdefault(key, deque()).append(upstream)
-        inputs = {} if item.last else {upstream: (item,)}
-        return [Unit(*key, item.prev, item.born_ns, item.prev_born_ns, inputs, item.last)]
+        return [unit_of(upstream, item)]
 
     def done(self, origin: str, tau: int) -> None:
         upstreams = self._open.get((origin, tau))
@@ -65,3 +64,8 @@ class EachAssembler:
 
     def _stream(self, upstream: str, origin: str) -> Intervals:
         return self._seen.setdefault((upstream, origin), Intervals())
+
+
+def unit_of(upstream: str, item: StreamTuple) -> Unit:
+    inputs = {} if item.last else {upstream: (item,)}
+    return Unit(item.origin, item.tau, item.prev, item.born_ns, item.prev_born_ns, inputs, item.last)

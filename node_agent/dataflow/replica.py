@@ -27,6 +27,7 @@ from node_agent.model.telemetry import (
 from node_agent.model.tuples import StreamTuple
 from node_agent.model.units import Each
 from node_agent.routing.route import Route
+from node_agent.transport.messages import Batch, Message
 
 
 class ReplicaRuntime:
@@ -69,6 +70,13 @@ class ReplicaRuntime:
     def waiting(self) -> dict[str, int]:
         """Tuples that wait here, by downstream operator."""
         return {dispatcher.downstream: dispatcher.waiting() for dispatcher in self._dispatchers}
+
+    async def take(self, batch: Batch) -> None:
+        for item in batch.items:
+            await self.receive(batch.sender, item)
+
+    def hear(self, sender: str, message: Message) -> None:
+        """Nothing depends on what other replicas say: nothing is promised."""
 
     async def receive(self, sender: str, item: StreamTuple) -> None:
         """Take ``item`` once there is room for it. If cancelled before, it was not received."""

@@ -226,6 +226,16 @@ class DeliveryCore:
         return self._blocked
 
     @property
+    def position(self) -> int:
+        """Of the newest item of a source."""
+        return self._tau
+
+    def knows(self, upstream: str, item: StreamTuple) -> bool:
+        """Whether ``item`` has come before or need not come. Windows keep their own account."""
+        inbox = self._inboxes.get((upstream, item.origin))
+        return inbox is not None and (item.tau in inbox.held or item.tau in inbox.done)
+
+    @property
     def holding(self) -> bool:
         """Whether something came that is not done."""
         if self._assembler is None:

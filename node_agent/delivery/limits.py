@@ -25,7 +25,7 @@ class DeliveryLimits(Struct, frozen=True):
     ``in_flight``: items sent to one replica that it has not taken yet. ``retry``: pause after a link failed.
     ``unacknowledged``: age at which an item that the route has left behind is sent again, and after which a
     replica that makes no progress asks upstream what has been done elsewhere; it asks again after twice the
-    time, up to ``patience``.
+    time, up to ``patience``. ``sources_wait`` for room; else their oldest unsent items are dropped.
     """
 
     items: int = 4096
@@ -36,3 +36,4 @@ class DeliveryLimits(Struct, frozen=True):
     retry: float = 0.2
     unacknowledged: float = 2.0
     patience: float = 16.0
+    sources_wait: bool = True

@@ -1,13 +1,14 @@
 """The sending side of the connection between two replicas.
 
 A link is best effort: what was handed over may still be lost when the connection breaks, and ``on_lost`` then
-says what is not known to have been taken. It connects when something is to be sent, not before a jittered
-back-off has passed.
+says what is not known to have been taken; what was taken may be lost as well, if the other end has died. It
+connects when something is to be sent, not before a jittered back-off has passed.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol
+from contextlib import suppress
+from typing import NoReturn, Protocol
 
 from node_agent.model.tuples import StreamTuple
 from node_agent.ports import Address, ConnectionLost, Port, PortError, Stream, TimedOut
@@ -43,6 +44,14 @@ OnLost = Callable[[Pair, Sequence[StreamTuple]], None]
 OnFailure = Callable[[BaseException], None]
 
 
+def ignore_message(pair: Pair, message: Message) -> None:
+    pass
+
+
+def ignore_loss(pair: Pair, items: Sequence[StreamTuple]) -> None:
+    pass
+
+
 class Link(Protocol):
     """A way to one downstream replica."""
 
@@ -72,8 +81,8 @@ class OutgoingLink:
         limits: LinkLimits,
         digests: Digests,
         on_failure: OnFailure,
-        on_message: OnMessage = lambda pair, message: None,
-        on_lost: OnLost = lambda pair, items: None,
+        on_message: OnMessage = ignore_message,
+        on_lost: OnLost = ignore_loss,
     ) -> None:
         self._port = port
         self._to = to
@@ -180,26 +189,28 @@ class OutgoingLink:
 
     async def _read(self, session: "_Session") -> None:
         try:
-            while True:
-                header = await session.connection.read()
-                if isinstance(header, Alive):
-                    session.taken(header.taken)
-                elif isinstance(header, Data):
-                    raise FrameError("the receiver of a link sent data over it")
-                else:
-                    self._on_message(self._pair, header)
-        except (PortError, FrameError):
+            with suppress(PortError, FrameError):
+                await self._listen(session)
             self._lost(session)
         except Exception as error:
-            self._lost(session)
             self._on_failure(error)
+            self._lost(session)
+
+    async def _listen(self, session: "_Session") -> NoReturn:
+        while True:
+            header = await session.connection.read()
+            if isinstance(header, Alive):
+                session.taken(header.taken)
+            elif isinstance(header, Data):
+                raise FrameError("the receiver of a link sent data over it")
+            else:
+                self._on_message(self._pair, header)
 
     def _lost(self, session: "_Session") -> None:
         session.end()
         if self._session is session:
             self._session = None
-            if items := session.allowance.under_way():
-                self._on_lost(self._pair, items)
+            self._on_lost(self._pair, session.allowance.under_way())
 
 
 class _Session:

@@ -87,9 +87,10 @@ class Ask(Struct, frozen=True, array_like=True, tag="ask"):
 
 
 class Settled(Struct, frozen=True, array_like=True, tag="settled"):
-    """Downstream, outside any batch: up to where each stream is done."""
+    """Downstream, outside any batch: up to where streams are done, and the last items of what has ended."""
 
     floors: Mapping[str, Whole]
+    ends: Sequence[StreamTuple] = ()
 
 
 Message = Acknowledgement | Ask | Settled | routing_messages.Message

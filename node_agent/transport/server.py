@@ -24,7 +24,7 @@ from node_agent.transport.connection import Connection, Forged, put_greeting, re
 from node_agent.transport.credit import Grant
 from node_agent.transport.framing import MAX_GREETING, FrameError
 from node_agent.transport.limits import LinkLimits
-from node_agent.transport.link import OnFailure, OnMessage
+from node_agent.transport.link import OnFailure, OnMessage, ignore_message
 from node_agent.transport.messages import (
     PROTOCOL_VERSION,
     Alive,
@@ -80,7 +80,7 @@ class LinkServer:
         digests: Digests,
         on_batch: OnBatch,
         on_failure: OnFailure,
-        on_message: OnMessage = lambda pair, message: None,
+        on_message: OnMessage = ignore_message,
     ) -> None:
         self._port = port
         self._credentials = credentials

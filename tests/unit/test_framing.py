@@ -96,7 +96,7 @@ def test_large_payloads_are_not_copied() -> None:
         Alive(12),
         Acknowledgement({"camera/0": [(1, 5), (7, 7)]}, {"camera/0": [(8, 9)]}),
         Ask(),
-        Settled({"camera/0": 3}),
+        Settled({"camera/0": 3}, [StreamTuple("camera/0", 3, 2, 9, 8, last=True)]),
         CostReport("camera/0", 1, 2, 3.5, "detect/0"),
         CostUpdate("detect/0", 1, 2, None, 3),
     ],

@@ -1,0 +1,86 @@
+"""The way to one downstream replica on another node: what the core has sent waits here for the link.
+
+Whatever goes wrong on the way is told as one fact, that the link has failed; what waits here is forgotten
+then, because the core sends it again.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+
+from node_agent.model.tuples import StreamTuple
+from node_agent.ports import PortError
+from node_agent.transport.link import OnLost, OnMessage, OutgoingLink
+from node_agent.transport.messages import Message
+
+OpenLink = Callable[[OnMessage, OnLost], OutgoingLink]
+
+
+class Channel:
+    """``on_sent`` hears what the link has taken, ``on_failed`` that anything sent before may be lost."""
+
+    def __init__(
+        self,
+        open_link: OpenLink,
+        on_message: OnMessage,
+        on_sent: Callable[[Sequence[StreamTuple]], None],
+        on_failed: Callable[[], None],
+    ) -> None:
+        self._link = open_link(on_message, lambda pair, items: self._failed())
+        self._on_sent = on_sent
+        self._on_failed = on_failed
+        self._items: deque[StreamTuple] = deque()
+        self._floors: dict[str, int] = {}
+        self._wanted = False
+        self._failures = 0
+        self._changed = asyncio.Event()
+
+    def put(self, items: Sequence[StreamTuple], floors: Mapping[str, int]) -> None:
+        self._items.extend(items)
+        self._floors |= floors
+        self._changed.set()
+
+    def want(self, wanted: bool) -> None:
+        """A link that the route leads over is kept open even if nothing is sent over it.
+
+        The other end may have to ask what is done, and its death must be noticed.
+        """
+        self._wanted = wanted
+        self._changed.set()
+
+    def tell(self, message: Message) -> None:
+        """Lost if there is no connection."""
+        self._link.tell(message)
+
+    async def run(self) -> None:
+        while True:
+            try:
+                if self._items:
+                    await self._send()
+                    continue
+                self._changed.clear()
+                if self._wanted:
+                    await self._link.ready()
+                await self._changed.wait()
+            except PortError:
+                self._failed()
+
+    async def close(self) -> None:
+        await self._link.close()
+
+    async def _send(self) -> None:
+        await self._link.ready()
+        failures, batch = self._failures, list(self._items)
+        if not batch:
+            return
+        count = await self._link.send(batch, self._floors)
+        self._on_sent(batch[:count])
+        if failures == self._failures:  # else other items wait now
+            for _ in range(count):
+                self._items.popleft()
+
+    def _failed(self) -> None:
+        self._failures += 1
+        self._items.clear()
+        self._changed.set()
+        self._on_failed()

@@ -1,0 +1,354 @@
+"""The run-time of a replica whose query promises delivery: a core, the operator, and channels to others.
+
+Carries out what the core wants. Items and messages between replicas of one node come by mail, those of others
+over links. Whatever the core asks of the operator is queued: its credit bounds how much that can be.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from math import inf
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
+
+from node_agent.dataflow.each import unit_of
+from node_agent.dataflow.processing import GivenUp, process
+from node_agent.dataflow.registry import Context, Operator, OperatorKind, Source
+from node_agent.dataflow.replica import operator_of
+from node_agent.dataflow.units import Unit
+from node_agent.delivery.channel import Channel
+from node_agent.delivery.core import DeliveryCore, Payloads
+from node_agent.delivery.effects import (
+    Acknowledge,
+    Ask,
+    Drop,
+    Effect,
+    Forward,
+    Process,
+    ProcessUnit,
+    PushBack,
+    Resume,
+    Send,
+    Settle,
+)
+from node_agent.delivery.positions import Positions
+from node_agent.model.plan import DeploymentPlan, Replica
+from node_agent.model.telemetry import (
+    Event,
+    QueueSample,
+    TupleDelivered,
+    TupleDropped,
+    TupleEmitted,
+    TupleProcessed,
+    TupleReceived,
+    TupleSent,
+)
+from node_agent.model.tuples import StreamTuple
+from node_agent.routing.route import Route
+from node_agent.transport import messages
+from node_agent.transport.link import OnLost, OnMessage, OutgoingLink
+from node_agent.transport.messages import Batch, Message, Pair
+
+T = TypeVar("T")
+
+AT_ONCE = 0.001
+"""Seconds for which results are gathered to be handed on together."""
+
+
+class Surroundings(Protocol):
+    """What a replica can do with the others: those of its node, and those beyond links."""
+
+    def mail(self, to: str, sender: str, content: Batch | Message) -> bool:
+        """False if ``to`` is on another node."""
+        ...
+
+    def open_link(self, pair: Pair, on_message: OnMessage, on_lost: OnLost) -> OutgoingLink: ...
+
+    def tell(self, pair: Pair, message: Message) -> bool:
+        """To the sender of an incoming link; False if there is none."""
+        ...
+
+
+class Job(NamedTuple):
+    """What to run: ``params`` must be an instance of ``kind.params``."""
+
+    replica: Replica
+    plan: DeploymentPlan
+    kind: OperatorKind
+    params: Any
+
+
+class DeliveryRuntime:
+    def __init__(
+        self,
+        job: Job,
+        core: DeliveryCore,
+        context: Context,
+        surroundings: Surroundings,
+        record: Callable[[Event], None],
+        sources_wait: bool,
+    ) -> None:
+        plan, query = job.plan, job.plan.query
+        self.replica = job.replica
+        self.route = Route()
+        self._id = job.replica.id
+        self._role = job.kind.role
+        self._spec = query.operator(job.replica.operator)
+        self._made = job.kind.factory(job.params, context)
+        self._core = core
+        self._context = context
+        self._around = surroundings
+        self._record = record
+        self._sources_wait = sources_wait
+        self._origins = query.origins()
+        self._downstreams = {r.id: d for d in core.place.downstreams for r in plan.of(d)}
+        self._channels = {
+            r.id: self._open_channel(r.id)
+            for d in core.place.downstreams
+            for r in plan.of(d)
+            if r.node != job.replica.node
+        }
+        self._mail: deque[tuple[str, Batch | Message]] = deque()
+        self._has_mail = asyncio.Event()
+        self._work: deque[Process | ProcessUnit] = deque()
+        self._has_work = asyncio.Event()
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+        self._opened = asyncio.Event()
+        self._tick_at = inf
+        self._sooner = asyncio.Event()
+        self._absorbed: dict[str, Positions] = {}
+
+    def open_source(self) -> None:
+        """Let the source emit; without effect on other operators."""
+        self._opened.set()
+
+    def steer(self, route: Route) -> None:
+        self.route = route
+        in_use = [to for hop in route.hops.values() if hop is not None for to in hop.replicas()]
+        for to, channel in self._channels.items():
+            channel.want(to in in_use)
+        for downstream in self._core.place.downstreams:
+            self._do(self._core.steer(downstream, route.hops.get(downstream), self._now()))
+
+    def waiting(self) -> dict[str, int]:
+        """Tuples that wait here, by downstream operator."""
+        return self._core.waiting()
+
+    async def take(self, batch: Batch) -> None:
+        """What is not of this replica's inputs is ignored."""
+        upstream = operator_of(batch.sender)
+        streams = self._streams_of(upstream)
+        items = [item for item in batch.items if item.origin in streams and item.prev < item.tau]
+        for item in items:
+            if not item.last:
+                self._record(TupleReceived(self._id, batch.sender, item.origin, item.tau, item.size))
+        if self._role == "sink":
+            self._account_for_holes(upstream, items)
+        if items:
+            floors = _of_streams(streams, batch.floors)
+            self._do(self._core.receive(batch.sender, upstream, items, floors, self._now()))
+
+    def hear(self, sender: str, message: Message) -> None:
+        """What another replica says, up or down the stream; what it cannot know is ignored."""
+        now, core, operator = self._now(), self._core, operator_of(sender)
+        match message:
+            case messages.Acknowledgement(done, taken) if sender in self._downstreams:
+                own = self._origins[self.replica.operator]
+                done, taken = _of_streams(own, done), _of_streams(own, taken)
+                self._do(core.acknowledged(sender, operator, done, taken, now))
+            case messages.Ask() if sender in self._downstreams:
+                self._do(core.asked(sender, operator, now))
+            case messages.Settled(floors, ends):
+                streams = self._streams_of(operator)
+                known = [end for end in ends if end.origin in streams]
+                self._do(core.settled(operator, _of_streams(streams, floors), known, now))
+
+    def post(self, sender: str, content: Batch | Message) -> None:
+        """From a replica of the same node, who must not be kept waiting."""
+        self._mail.append((sender, content))
+        self._has_mail.set()
+
+    def runs(self) -> dict[str, Coroutine[Any, Any, None]]:
+        """What must run for this replica to work, by name; the owner makes tasks of it."""
+        main = self._emit if self._role == "source" else self._operate
+        channels = {f"{self._id} → {to}": channel.run() for to, channel in self._channels.items()}
+        own = {f"mail of {self._id}": self._read_mail(), f"clock of {self._id}": self._keep_time()}
+        return {self._id: main(), **own, **channels}
+
+    async def close(self) -> None:
+        for channel in self._channels.values():
+            await channel.close()
+
+    def samples(self) -> list[QueueSample]:
+        outputs = [QueueSample(self._id, f"output:{name}", n) for name, n in self.waiting().items()]
+        if self._role == "source":
+            return outputs
+        waiting = sum(1 if isinstance(each, ProcessUnit) else len(each.items) for each in self._work)
+        return [QueueSample(self._id, "input", waiting), *outputs]
+
+    # What runs.
+
+    async def _emit(self) -> None:
+        source = cast(Source, self._made)
+        await self._opened.wait()
+        number = 1
+        while (payload := await source.next(number)) is not None:
+            if self._sources_wait:
+                await self._has_room.wait()
+            before = self._core.position
+            effects = self._core.emit([((payload,), self._context.now_ns())], self._now())
+            if self._core.position > before:
+                self._record(TupleEmitted(self._id, self._id, self._core.position, len(payload)))
+            self._do(effects)
+            number += 1
+        self._do(self._core.end(self._now()))
+
+    async def _operate(self) -> None:
+        while True:
+            if not self._work:
+                self._has_work.clear()
+                await self._has_work.wait()
+            job = self._work.popleft()
+            if isinstance(job, Process):
+                await self._process_each(job)
+                continue
+            payloads = await self._process(job.unit)
+            result = job.unit.result(payloads)
+            self._record(TupleEmitted(self._id, result.origin, result.tau, result.size))
+            self._account_for_inputs(job.unit)
+            self._do(self._core.processed(job.unit, payloads, self._now()))
+
+    async def _process_each(self, job: Process) -> None:
+        items, results, since = job.items, list[Payloads](), self._now()
+        for item in job.items:
+            results.append(await self._process(unit_of(job.upstream, item)))
+            if (now := self._now()) - since >= AT_ONCE or len(results) == len(items):
+                through, items = items[: len(results)], items[len(results) :]
+                self._do(self._core.processed_each(job.upstream, through, results, now))
+                results, since = [], now
+
+    async def _process(self, unit: Unit) -> Payloads:
+        started = self._now()
+        try:
+            payloads = await process(cast(Operator, self._made), unit, self._spec, self._context.sleep)
+        except GivenUp as error:
+            self._drop(unit, f"dead_letter:{error}")
+            return ()
+        if self._role == "operator":
+            took_ns = round((self._now() - started) * 1e9)
+            self._record(TupleProcessed(self._id, unit.origin, unit.tau, unit.size, took_ns))
+        elif unit.payloads():
+            self._record(TupleDelivered(self._id, unit.origin, unit.tau, unit.size, unit.born_ns))
+        else:
+            self._drop(unit, "filtered")
+        return payloads
+
+    async def _read_mail(self) -> None:
+        while True:
+            while self._mail:
+                sender, content = self._mail.popleft()
+                if isinstance(content, Batch):
+                    await self.take(content)
+                else:
+                    self.hear(sender, content)
+            self._has_mail.clear()
+            await self._has_mail.wait()
+
+    async def _keep_time(self) -> None:
+        while True:
+            self._sooner.clear()
+            try:
+                async with asyncio.timeout_at(self._tick_at if self._tick_at < inf else None):
+                    await self._sooner.wait()
+            except TimeoutError:
+                self._tick_at = inf
+                self._do(self._core.tick(self._now()))
+
+    # What the core wants.
+
+    def _do(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Process() | ProcessUnit():
+                    self._work.append(effect)
+                    self._has_work.set()
+                case Send(_, to, items, floors):
+                    self._send(to, items, floors)
+                case Acknowledge(to, done, taken):
+                    self._tell_upstream(to, messages.Acknowledgement(done, taken))
+                case Ask(to):
+                    self._tell_upstream(to, messages.Ask())
+                case Settle(_, to, floors, ends):
+                    self._tell_downstream(to, messages.Settled(floors, ends))
+                case Drop(_, item, reason):
+                    self._drop(item, reason)
+                case PushBack():
+                    self._has_room.clear()
+                case Resume():
+                    self._has_room.set()
+                case Forward():
+                    pass  # nobody asks for it: what a sibling needs, it is sent by the replicas upstream
+        at = self._core.next_tick(self._now())
+        if at < self._tick_at:
+            self._tick_at = at
+            self._sooner.set()
+
+    def _send(self, to: str, items: Sequence[StreamTuple], floors: Mapping[str, int]) -> None:
+        if self._around.mail(to, self._id, Batch(self._id, items, floors)):
+            self._sent(to, items)
+        else:
+            self._channels[to].put(items, floors)
+
+    def _tell_upstream(self, to: str, message: Message) -> None:
+        if not self._around.mail(to, self._id, message):
+            self._around.tell(Pair(to, self._id), message)
+
+    def _tell_downstream(self, to: str, message: Message) -> None:
+        if not self._around.mail(to, self._id, message):
+            self._channels[to].tell(message)
+
+    def _open_channel(self, to: str) -> Channel:
+        def failed() -> None:
+            self._do(self._core.link_failed(self._downstreams[to], to, self._now()))
+
+        return Channel(
+            lambda on_message, on_lost: self._around.open_link(Pair(self._id, to), on_message, on_lost),
+            lambda pair, message: self.hear(to, message),
+            lambda items: self._sent(to, items),
+            failed,
+        )
+
+    # What is told.
+
+    def _sent(self, to: str, items: Sequence[StreamTuple]) -> None:
+        for item in items:
+            if not item.last:
+                self._record(TupleSent(self._id, to, item.origin, item.tau, item.size))
+
+    def _account_for_holes(self, upstream: str, items: Sequence[StreamTuple]) -> None:
+        for item in items:
+            if not (item.payloads or item.last or self._core.knows(upstream, item)):
+                self._drop(item, "filtered")
+
+    def _account_for_inputs(self, unit: Unit) -> None:
+        """They live on in the result; each is said to once, though windows overlap."""
+        for item in (item for items in unit.inputs.values() for item in items):
+            absorbed = self._absorbed.setdefault(item.origin, Positions())
+            if item.tau not in absorbed:
+                absorbed.add(item.prev + 1, item.tau)
+                self._record(TupleDropped(self._id, item.origin, item.tau, 0, "absorbed"))
+
+    def _drop(self, what: Unit | StreamTuple, reason: str) -> None:
+        self._record(TupleDropped(self._id, what.origin, what.tau, what.size, reason))
+
+    # Aids.
+
+    def _streams_of(self, upstream: str) -> tuple[str, ...]:
+        return self._origins[upstream] if upstream in self._core.place.upstreams else ()
+
+    def _now(self) -> float:
+        return self._context.time()
+
+
+def _of_streams(streams: Sequence[str], by_stream: Mapping[str, T]) -> dict[str, T]:
+    return {origin: value for origin, value in by_stream.items() if origin in streams}
