@@ -13,6 +13,8 @@ from node_agent.ports import PortError
 from node_agent.transport.link import OnLost, OnMessage, OutgoingLink
 from node_agent.transport.messages import Message
 
+PAUSE = 0.05
+
 OpenLink = Callable[[OnMessage, OnLost], OutgoingLink]
 
 
@@ -64,6 +66,7 @@ class Channel:
                 await self._changed.wait()
             except PortError:
                 self._failed()
+                await asyncio.sleep(PAUSE)  # a link may take a moment to see that its connection is dead
 
     async def close(self) -> None:
         await self._link.close()

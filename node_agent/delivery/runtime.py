@@ -52,6 +52,8 @@ T = TypeVar("T")
 
 AT_ONCE = 0.001
 """Seconds for which results are gathered to be handed on together."""
+GRAIN = 1e-6
+"""Clocks count in steps: a timer that rings early by less than one would be set again for ever."""
 
 
 class Surroundings(Protocol):
@@ -258,7 +260,7 @@ class DeliveryRuntime:
         while True:
             self._sooner.clear()
             try:
-                async with asyncio.timeout_at(self._tick_at if self._tick_at < inf else None):
+                async with asyncio.timeout_at(self._tick_at + GRAIN if self._tick_at < inf else None):
                     await self._sooner.wait()
             except TimeoutError:
                 self._tick_at = inf

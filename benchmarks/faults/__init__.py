@@ -1,0 +1,1 @@
+"""Seeded schedules of faults over whole agents in virtual time."""
