@@ -11,6 +11,8 @@ import sys
 import time
 from statistics import median
 
+from msgspec.structs import replace
+
 from benchmarks.faults.schedules import Schedule, schedule
 from benchmarks.faults.world import Outcome, outcome
 from node_agent.model.query import Reliability
@@ -24,11 +26,11 @@ def level_of(seed: int) -> Reliability:
 
 
 def play(seed: int) -> tuple[Schedule, Outcome]:
-    """Where repetition is allowed it is not counted."""
+    """Where repetition is allowed it is no duplicate."""
     drawn = schedule(seed, level_of(seed))
     result = outcome(drawn)
     if drawn.plan.query.reliability == "at_least_once":
-        result = Outcome(result.lost, (), result.mismatches, result.failures, result.finished_after)
+        result = replace(result, duplicated=(), repeated=result.duplicated)
     return drawn, result
 
 
@@ -61,6 +63,7 @@ def campaign(first: int, count: int, seconds: float) -> dict[str, float | int | 
         "lost": sum(len(each.lost) for each in results),
         "duplicated": sum(len(each.duplicated) for each in results),
         "window_mismatches": sum(len(each.mismatches) for each in results),
+        "allowed_repetitions": sum(len(each.repeated) for each in results),
         "failed_agents": sum(len(each.failures) for each in results),
         "median_finish_seconds": median(each.finished_after for each in results) if results else 0.0,
         "seconds": time.monotonic() - began,

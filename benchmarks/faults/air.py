@@ -13,8 +13,6 @@ from node_agent.virtual.interface import Frame, OnFrame
 from node_agent.virtual.loop import VirtualLoop
 
 NS = 1_000_000_000
-LATENCY_NS = 500_000
-FAST_BPS = 10_000_000
 LONGEST_QUEUE_NS = 2 * NS
 
 Edge = tuple[str, str]
@@ -27,14 +25,16 @@ def edge(a: str, b: str) -> Edge:
 class FaultyAir:
     """Implements ``Interface`` for all hosts, and ``LinkState`` for all agents. Every pair has a link."""
 
-    def __init__(self, nodes: Iterable[str], loop: VirtualLoop, lag: float) -> None:
+    def __init__(self, nodes: Iterable[str], loop: VirtualLoop, lag: float, latency: float, bps: int) -> None:
         self.nodes = tuple(nodes)
         self.edges = tuple(edge(a, b) for a, b in combinations(self.nodes, 2))
         self._loop = loop
         self._lag = lag
+        self._latency_ns = round(latency * NS)
+        self._usual_bps = bps
         self._stations: dict[str, tuple[OnFrame, OnFrame]] = {}
         self._cuts: dict[Edge, int] = dict.fromkeys(self.edges, 0)
-        self._bps = dict.fromkeys(self.edges, FAST_BPS)
+        self._bps = dict.fromkeys(self.edges, bps)
         self._costs = dict.fromkeys(self.edges, 1.0)
         self._down: dict[str, None] = {}
         self._busy_until: dict[Edge, int] = {}
@@ -51,7 +51,7 @@ class FaultyAir:
             return
         end = start + frame.size * 8 * NS // self._bps[edge(*way)]
         self._busy_until[way] = end
-        self._loop.call_at_ns(end + LATENCY_NS, self._arrive, frame)
+        self._loop.call_at_ns(end + self._latency_ns, self._arrive, frame)
 
     async def cost_graph(self) -> CostGraph:
         return self._told
@@ -77,8 +77,9 @@ class FaultyAir:
             self._cuts[each] -= 1
         self._changed()
 
-    def slow(self, which: Edge, bps: int = FAST_BPS) -> None:
-        self._bps[which] = bps
+    def slow(self, which: Edge, bps: int | None = None) -> None:
+        """None: as fast as usual again."""
+        self._bps[which] = bps or self._usual_bps
 
     def price(self, which: Edge, cost: float) -> None:
         self._costs[which] = cost

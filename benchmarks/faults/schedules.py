@@ -72,7 +72,7 @@ class Fault(Struct, frozen=True):
 
 
 class Schedule(Struct, frozen=True):
-    """``lag``: how late agents learn what has become of links."""
+    """``lag``: how late agents learn what became of links, which all have the same ``latency``, ``bps``."""
 
     seed: int
     query: str
@@ -82,6 +82,8 @@ class Schedule(Struct, frozen=True):
     lag: float
     unacknowledged: float
     faults: tuple[Fault, ...]
+    latency: float = 0.0005
+    bps: int = 10_000_000
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -102,6 +104,8 @@ def schedule(seed: int, reliability: Reliability = "exactly_once") -> Schedule:
         draw.choice((0.1, 1.0, 3.0)),
         draw.choice((0.5, 2.0)),
         (),
+        draw.choice((0.0005, 0.02, 0.2)),
+        draw.choice((10_000_000, 200_000)),
     )
     return replace(drawn, faults=_faults(drawn, draw))
 

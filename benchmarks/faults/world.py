@@ -39,6 +39,8 @@ class Outcome(Struct, frozen=True):
     mismatches: tuple[Key, ...]
     failures: tuple[str, ...]
     finished_after: float
+    repeated: tuple[Key, ...] = ()
+    """Duplicates that the query allows."""
 
     @property
     def clean(self) -> bool:
@@ -51,7 +53,7 @@ class World:
         self._schedule = schedule
         self._directory = directory
         self._loop = loop
-        self._air = FaultyAir(schedule.nodes, loop, schedule.lag)
+        self._air = FaultyAir(schedule.nodes, loop, schedule.lag, schedule.latency, schedule.bps)
         self._boots: Counter[str] = Counter()
         self._hosts: dict[str, VirtualHost] = {}
         self._agents: dict[str, Agent] = {}
