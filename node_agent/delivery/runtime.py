@@ -31,6 +31,7 @@ from node_agent.delivery.effects import (
     Settle,
 )
 from node_agent.delivery.positions import Positions
+from node_agent.delivery.reports import Reports
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.telemetry import (
     Event,
@@ -52,6 +53,8 @@ T = TypeVar("T")
 
 AT_ONCE = 0.001
 """Seconds for which results are gathered to be handed on together."""
+REPORTS_AT_ONCE = 0.002
+"""Seconds for which acknowledgements are gathered."""
 GRAIN = 1e-6
 """Clocks count in steps: a timer that rings early by less than one would be set again for ever."""
 
@@ -116,6 +119,8 @@ class DeliveryRuntime:
         self._has_room = asyncio.Event()
         self._has_room.set()
         self._opened = asyncio.Event()
+        self._reports = Reports()
+        self._has_reports = asyncio.Event()
         self._tick_at = inf
         self._sooner = asyncio.Event()
         self._absorbed: dict[str, Positions] = {}
@@ -174,7 +179,11 @@ class DeliveryRuntime:
         """What must run for this replica to work, by name; the owner makes tasks of it."""
         main = self._emit if self._role == "source" else self._operate
         channels = {f"{self._id} → {to}": channel.run() for to, channel in self._channels.items()}
-        own = {f"mail of {self._id}": self._read_mail(), f"clock of {self._id}": self._keep_time()}
+        own = {
+            f"mail of {self._id}": self._read_mail(),
+            f"clock of {self._id}": self._keep_time(),
+            f"reports of {self._id}": self._report(),
+        }
         return {self._id: main(), **own, **channels}
 
     async def close(self) -> None:
@@ -256,6 +265,14 @@ class DeliveryRuntime:
             self._has_mail.clear()
             await self._has_mail.wait()
 
+    async def _report(self) -> None:
+        while True:
+            await self._has_reports.wait()
+            await self._context.sleep(REPORTS_AT_ONCE)
+            self._has_reports.clear()
+            for to, report in self._reports.take():
+                self._tell_upstream(to, report)
+
     async def _keep_time(self) -> None:
         while True:
             self._sooner.clear()
@@ -276,8 +293,9 @@ class DeliveryRuntime:
                     self._has_work.set()
                 case Send(_, to, items, floors):
                     self._send(to, items, floors)
-                case Acknowledge(to, done, taken):
-                    self._tell_upstream(to, messages.Acknowledgement(done, taken))
+                case Acknowledge():
+                    self._reports.add(effect)
+                    self._has_reports.set()
                 case Ask(to):
                     self._tell_upstream(to, messages.Ask())
                 case Settle(_, to, floors, ends):
