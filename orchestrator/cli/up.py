@@ -31,7 +31,10 @@ def up(
     ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="For mobility and radio.")] = 1,
     routing: Annotated[
-        str, typer.Option("--routing", help="Who finds the routes: ground_truth, olsr, olsrd, olsrd2, babel.")
+        str,
+        typer.Option(
+            "--routing", help="Who finds the routes: ground_truth, olsr, aodv, olsrd, olsrd2, babel."
+        ),
     ] = "ground_truth",
     runs_dir: RunsDir = DEFAULT_ROOT,
     run_id: Annotated[
@@ -67,7 +70,7 @@ def up(
     if detach:
         options = ["--seed", str(seed), "--routing", routing, "--runs-dir", str(runs_dir), "--run-id", run_id]
         document = _detached(file, options, run_id, RunDirectory(runs_dir / topology.name / run_id))
-        _show(document, as_json, "rove down")
+        _show(document, as_json, "rove down", protocol)
         return
 
     become_root(rove_command())
@@ -83,7 +86,7 @@ def up(
                 runs_dir,
                 run_id,
                 interruption,
-                lambda document: _show(document, as_json, "Ctrl-C"),
+                lambda document: _show(document, as_json, "Ctrl-C", protocol),
                 protocol,
             )
 
@@ -136,7 +139,7 @@ def _detached(file: Path, options: list[str], run_id: str, directory: RunDirecto
     return document
 
 
-def _show(document: dict[str, Any], as_json: bool, end_with: str) -> None:
+def _show(document: dict[str, Any], as_json: bool, end_with: str, routing: "AnyRouting") -> None:
     if as_json:
         print_json(document)
         sys.stdout.flush()
@@ -149,9 +152,19 @@ def _show(document: dict[str, Any], as_json: bool, end_with: str) -> None:
     console.print(table)
     first, last = document["nodes"][0], document["nodes"][-1]
     console.print(
-        f"up  {document['run']}\n"
+        f"up  {document['run']}{_until_routes(routing)}\n"
         f"try rove exec {first['node']} -- ping -c 3 {last['address']}\n"
         f"end {end_with}",
         markup=False,
         soft_wrap=True,
     )
+
+
+def _until_routes(routing: "AnyRouting") -> str:
+    match routing.protocol:
+        case "ground_truth":
+            return ""
+        case "aodv":
+            return "; aodv seeks a route when the first packet needs it"
+        case protocol:
+            return f"; {protocol} has begun, routes appear within about 10 s"

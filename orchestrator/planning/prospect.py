@@ -5,7 +5,7 @@ from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.mobility import Static
 from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.recorded import RecordedTrace
-from orchestrator.spec.routing import GroundTruth, LinkStateProtocol
+from orchestrator.spec.routing import Aodv, GroundTruth, LinkStateProtocol
 from orchestrator.spec.topology import Topology
 
 _HELLOS_MISSED = 3
@@ -59,6 +59,8 @@ def _detection_s(experiment: Experiment) -> float:
         case LinkStateProtocol(hello_validity=validity):
             return validity
         case GroundTruth():
+            return 0.0
+        case Aodv() as aodv if aodv.detection_on(experiment.backend) == "feedback":
             return 0.0
         case slow:
             return _HELLOS_MISSED * slow.hello

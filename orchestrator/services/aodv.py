@@ -18,9 +18,11 @@ from orchestrator.spec.routing import Aodv
 _CONFIG = "aodv.json"
 
 
-def aodv_config(routing: Aodv) -> AodvConfig:
+def aodv_config(routing: Aodv, backend: str) -> AodvConfig:
     return AodvConfig(
-        detection=routing.detection, hello_interval=routing.hello, active_route_timeout=routing.active_route
+        detection=routing.detection_on(backend),
+        hello_interval=routing.hello,
+        active_route_timeout=routing.active_route,
     )
 
 
@@ -40,7 +42,7 @@ class AodvService(RoutingService):
     def files(self, place: Place) -> Mapping[str, str]:
         config = ProcessConfig(
             interface=place.interface,
-            aodv=aodv_config(self._routing),
+            aodv=aodv_config(self._routing, "netns"),
             network=str(place.network),
             seed=place.seed,
         )

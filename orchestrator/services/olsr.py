@@ -29,6 +29,7 @@ def olsr_config(routing: Olsr) -> OlsrConfig:
         hna_interval=routing.tc,
         hna_validity=routing.tc_validity,
         quality=routing.link_quality,
+        fisheye=routing.fisheye,
     )
 
 

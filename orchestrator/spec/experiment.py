@@ -18,6 +18,10 @@ from orchestrator.spec.units import Duration, PositiveDuration
 
 _LONGEST_EXPECTATION = 100
 Scalar = int | float | str | bool
+Varied = Scalar | dict[str, Any]
+"""A value of a sweep; a mapping stands for a whole section."""
+SECTIONS_TO_VARY = ("routing",)
+"""What a sweep may vary by mappings."""
 
 
 MAX_THRESHOLD = 1e6
@@ -90,7 +94,7 @@ class Timeouts(Section):
     down: PositiveDuration = 30.0
 
 
-def _read_sweep(value: Any) -> dict[str, tuple[Scalar, ...]]:
+def _read_sweep(value: Any) -> dict[str, tuple[Varied, ...]]:
     if not isinstance(value, dict):
         raise unusable(f"{shown(value)} is not a mapping of what to vary", "sweep: {replicas: [1, 2, 3]}")
     findings = []
@@ -100,25 +104,31 @@ def _read_sweep(value: Any) -> dict[str, tuple[Scalar, ...]]:
             hint = "" if isinstance(values, list | dict | None) else f"write it like {key}: [{values}]"
             findings.append(Finding((key,), text, hint))
             continue
-        seen: set[tuple[type, Scalar]] = set()
+        seen: list[tuple[type, Varied]] = []
         for index, entry in enumerate(values):
-            if not isinstance(entry, Scalar):
-                findings.append(Finding((key, index), f"{shown(entry)} is not a single value"))
+            if not isinstance(entry, Scalar) and not (key in SECTIONS_TO_VARY and isinstance(entry, dict)):
+                inner = next(iter(entry), None) if isinstance(entry, dict) else None
+                hint = f"vary its values by their paths, such as {key}.{inner}" if inner else ""
+                findings.append(Finding((key, index), f"{shown(entry)} is not a single value", hint))
             elif (type(entry), entry) in seen:
                 findings.append(Finding((key, index), f"{shown(entry)} is listed twice"))
             else:
-                seen.add((type(entry), entry))
+                seen.append((type(entry), entry))
     if findings:
         raise Unusable(*findings)
     return {key: tuple(values) for key, values in value.items()}
 
 
 Sweep = Annotated[
-    dict[str, tuple[Scalar, ...]],
+    dict[str, tuple[Varied, ...]],
     BeforeValidator(_read_sweep),
     WithJsonSchema(
         {
             "type": "object",
+            "properties": {
+                section: {"type": "array", "minItems": 1, "items": {"type": ["string", "object"]}}
+                for section in SECTIONS_TO_VARY
+            },
             "additionalProperties": {
                 "type": "array",
                 "minItems": 1,

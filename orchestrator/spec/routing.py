@@ -17,6 +17,12 @@ Quorum = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)]
 
 TrueMetric = Literal["etx", "hops"]
 Quality = Literal["etx_ff", "etx_float", "hops"]
+Detection = Literal["hello", "feedback"]
+
+
+def in_words(value: Any) -> str:
+    """A setting as it may stand in the middle of a line: short, and without quotes."""
+    return shown(value).strip('"')
 
 
 class Protocol(Section):
@@ -29,10 +35,19 @@ class Protocol(Section):
     metric: str
 
     def summary(self) -> str:
-        """In one line, for people."""
+        """In one line, for people: all times, and what else is not as it is by default."""
         times = {key: value for key, value in self if isinstance(value, float) and key != "quorum"}
-        written = ", ".join(f"{key.replace('_', ' ')} {value:g} s" for key, value in times.items())
-        return ", ".join(filter(None, [f"{self.protocol} ({self.metric})", written]))
+        fields = type(self).model_fields
+        others = {
+            key: value
+            for key, value in self
+            if key not in ("protocol", "metric", *times) and value != fields[key].default
+        }
+        return ", ".join(
+            [f"{self.protocol} ({self.metric})"]
+            + [f"{key.replace('_', ' ')} {value:g} s" for key, value in times.items()]
+            + [f"{key} {in_words(value)}" for key, value in others.items()]
+        )
 
 
 class Proactive(Protocol):
@@ -100,6 +115,9 @@ class Olsr(OlsrLike):
     """Our own daemon (``python -m node_agent.olsr``)."""
 
     protocol: Literal["olsr"] = "olsr"
+    fisheye: bool = Field(
+        default=True, strict=True, description="Distant nodes hear only every eighth TC, and news at once"
+    )
 
 
 class Olsrd(OlsrLike):
@@ -139,10 +157,15 @@ class Aodv(Protocol):
     metric: Literal["hops"] = "hops"
     hello: Interval = 1.0
     active_route: Interval = Field(default=3.0, description="How long an unused route is good for")
-    detection: Literal["hello", "feedback"] = Field(
-        default="hello",
-        description="A broken link shows by missing HELLOs, or (only in virtual time) the link layer tells",
+    detection: Detection | None = Field(
+        default=None,
+        description="A broken link shows by missing HELLOs, or (only in virtual time) the link layer tells; "
+        "if not given, feedback where it is to be had, else hello",
     )
+
+    def detection_on(self, backend: str) -> Detection:
+        """The medium of virtual time tells which frames it gave up, a kernel does not."""
+        return self.detection or ("feedback" if backend == "sim" else "hello")
 
 
 class GroundTruth(Protocol):
@@ -155,7 +178,7 @@ class GroundTruth(Protocol):
 
 
 _PROTOCOLS = ("olsr", "olsrd", "olsrd2", "babel", "aodv", "ground_truth")
-_DEFAULT = "olsr"
+DEFAULT_PROTOCOL = "olsr"
 
 AnyRouting = Olsr | Olsrd | Olsrd2 | Babel | Aodv | GroundTruth
 
@@ -167,7 +190,7 @@ def _read_routing(value: Any) -> Any:
             raise unusable(f"{shown(value)} is not known here; expected {listed(_PROTOCOLS)}", hint)
         return {"protocol": value}
     unsaid = isinstance(value, dict) and "protocol" not in value
-    return {"protocol": _DEFAULT, **value} if unsaid else value
+    return {"protocol": DEFAULT_PROTOCOL, **value} if unsaid else value
 
 
 def read_protocol(name: str) -> AnyRouting:

@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from orchestrator.spec.experiment import Experiment, Scalar
+from orchestrator.spec.experiment import Experiment, Scalar, Varied
 from orchestrator.spec.problems import BadSpec, Finding, Problem, did_you_mean, dotted, shown
+from orchestrator.spec.routing import DEFAULT_PROTOCOL, in_words
 from orchestrator.spec.semantics import semantic_findings
 from orchestrator.spec.translate import findings_of
 
 MAX_CELLS = 10_000
+_ROUTING = "routing"
 _ENOUGH_FINDINGS = 100
 Choice = tuple[int, ...]
 """For each factor the position of the value taken."""
@@ -26,7 +28,7 @@ _FIXED = {
     "sweep": "a sweep cannot vary itself",
     "expect": "expectations hold for every cell",
     "topology": "vary one of its values, such as topology.nodes or topology.mobility.speed",
-    "routing.protocol": "vary the whole section: routing: [olsr, ground_truth]",
+    "routing.protocol": "vary the whole section: routing: [olsr, {protocol: aodv, hello: 2s}]",
     "topology.mobility.file": "write one topology and one experiment for each trace",
     "topology.radio.preset": "vary one of its values, or write one topology for each preset",
 }
@@ -72,9 +74,7 @@ def _expanded(experiment: Experiment, document: dict[str, Any]) -> Expansion:
     looked_at: list[Choice] = []
     for choice in itertools.product(*(range(len(values)) for values in experiment.sweep.values())):
         written = _written(experiment, choice)
-        varied = document
-        for path, value in written.items():
-            varied = _with(varied, path.split("."), value)
+        varied = _varied(document, written)
         try:
             cell = Experiment.model_validate(varied)
         except ValidationError as error:
@@ -98,7 +98,7 @@ def _expanded(experiment: Experiment, document: dict[str, Any]) -> Expansion:
     return Expansion((), attributed)
 
 
-def _written(experiment: Experiment, choice: Choice) -> dict[str, Scalar]:
+def _written(experiment: Experiment, choice: Choice) -> dict[str, Varied]:
     return {path: values[i] for (path, values), i in zip(experiment.sweep.items(), choice, strict=True)}
 
 
@@ -123,6 +123,18 @@ def _paths(document: dict[str, Any], prefix: str = "") -> Iterator[str]:
             yield from _paths(value, f"{prefix}{key}.")
 
 
+def _varied(document: dict[str, Any], written: dict[str, Varied]) -> dict[str, Any]:
+    """``routing`` is put in before values in it, whatever their order in the file."""
+    for path in sorted(written, key=lambda path: path != _ROUTING):
+        value = written[path]
+        if path == _ROUTING and isinstance(value, str):
+            own: dict[str, Any] = document[_ROUTING]
+            # The file's own protocol, with the settings that the file gives it; others with their defaults.
+            value = own if own["protocol"] == value else {"protocol": value}
+        document = _with(document, path.split("."), value)
+    return document
+
+
 def _with(document: dict[str, Any], keys: list[str], value: Any) -> dict[str, Any]:
     """A copy that differs at one place; the rest is shared."""
     first, *rest = keys
@@ -131,16 +143,24 @@ def _with(document: dict[str, Any], keys: list[str], value: Any) -> dict[str, An
     return {**document, first: replaced}
 
 
-def _factors(written: dict[str, Scalar], cell: Experiment) -> dict[str, Scalar]:
-    """Values in base units; where a name stands for a whole section, the name as it was written."""
+def _factors(written: dict[str, Varied], cell: Experiment) -> dict[str, Scalar]:
+    """Values in base units; where a name or a mapping stands for a whole section, what was written."""
     resolved = cell.resolved()
     factors: dict[str, Scalar] = {}
     for path, value in written.items():
         found: Any = resolved
         for key in path.split("."):
             found = found[key]
-        factors[path] = found if isinstance(found, Scalar) else value
+        factors[path] = found if isinstance(found, Scalar) else _label(value)
     return factors
+
+
+def _label(value: Varied) -> Scalar:
+    """``{protocol: olsr, metric: hops}`` is ``olsr metric=hops`` among the factors."""
+    if not isinstance(value, dict):
+        return value
+    settings = [f"{key}={in_words(value[key])}" for key in value if key != "protocol"]
+    return " ".join([in_words(value.get("protocol", DEFAULT_PROTOCOL)), *settings])
 
 
 def _attributed(
@@ -155,9 +175,10 @@ def _attributed(
     for position, (path, values) in enumerate(experiment.sweep.items()):
         index = first[position]
         if failed == {choice for choice in tried if choice[position] == index}:
-            value = "" if place == path else f"with {shown(values[index])}, "
+            value = "" if place == path else f"with {shown(_label(values[index]))}, "
             return Finding(("sweep", path, index), value + where + finding.message, finding.hint)
-    combination = " and ".join(f"{path} = {value}" for path, value in _written(experiment, first).items())
+    written = _written(experiment, first)
+    combination = " and ".join(f"{path} = {_label(value)}" for path, value in written.items())
     more = f" (and {len(failed) - 1} more combinations)" if len(failed) > 1 else ""
     return Finding(("sweep",), f"with {combination}{more}: {where}{finding.message}", finding.hint)
 
@@ -165,7 +186,7 @@ def _attributed(
 def _repeated(done: list[Cell], experiment: Experiment) -> list[Finding]:
     """``5 m/s`` and ``18 km/h`` are written differently and mean the same."""
     for path in experiment.sweep:
-        values = {cell.factors[path]: None for cell in done}
+        values = {cell.experiment.routing if path == _ROUTING else cell.factors[path] for cell in done}
         if len(values) < len(experiment.sweep[path]):
             return [Finding(("sweep", path), "two of these values mean the same")]
     return []

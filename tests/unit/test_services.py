@@ -12,9 +12,12 @@ from node_agent.linkstate.registry import problems
 from node_agent.olsr.process import ProcessConfig as OlsrProcess
 from orchestrator.backends.netns.forkclient import Argv, Entry
 from orchestrator.errors import EXIT_FAILED, RoveError
+from orchestrator.services.aodv import aodv_config
 from orchestrator.services.base import Place, RoutingService
+from orchestrator.services.olsr import olsr_config
 from orchestrator.services.registry import SERVICES, service_of
 from orchestrator.spec.routing import Aodv, Olsr, read_protocol
+from orchestrator.spec.sweep import cells
 from tests.unit.rove_process import experiment_file, rove
 from tests.unit.specs import experiment
 
@@ -112,3 +115,16 @@ def test_the_default_is_our_own_olsr_and_a_word_stands_for_a_protocol() -> None:
     assert experiment(routing="olsr").routing == default == experiment(routing={"quorum": 0.9}).routing
     assert isinstance(experiment(routing="aodv").routing, Aodv)
     assert next(iter(experiment().resolved()["routing"])) == "protocol"
+
+
+def test_aodv_notices_broken_links_by_the_best_that_its_backend_has() -> None:
+    unsaid, hello = Aodv(protocol="aodv"), Aodv(protocol="aodv", detection="hello")
+    assert [aodv_config(unsaid, backend).detection for backend in ("sim", "netns")] == ["feedback", "hello"]
+    assert [aodv_config(hello, backend).detection for backend in ("sim", "netns")] == ["hello", "hello"]
+    both = cells(experiment(routing="aodv", sweep={"backend": ["sim", "netns"]}))
+    assert len(both) == 2
+
+
+def test_fisheye_can_be_switched_off() -> None:
+    assert olsr_config(Olsr()).fisheye
+    assert not olsr_config(Olsr(fisheye=False)).fisheye

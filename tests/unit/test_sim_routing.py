@@ -106,3 +106,15 @@ def test_the_query_sees_the_same_movements_whatever_routing_takes(tmp_path: Path
 
     assert path("olsr")[0] != path("olsr")[-1]
     assert path("olsr")[:6] == path("ground_truth")[:6]
+
+
+def test_aodv_in_virtual_time_is_told_of_lost_frames_and_greets_nobody(tmp_path: Path) -> None:
+    for name, routing in (("unsaid", "aodv"), ("hello", {"protocol": "aodv", "detection": "hello"})):
+        played(tmp_path / name, LINE, routing=routing)
+    greeted = {
+        name: any(
+            c["message"] == "HELLO" and c["sent"] for c in records(tmp_path / name, "b", "routing_overhead")
+        )
+        for name in ("unsaid", "hello")
+    }
+    assert greeted == {"unsaid": False, "hello": True}

@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from orchestrator.mobility.generate import generate_trace
+from orchestrator.spec.dump import to_yaml
+from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.load import load_experiment
 from orchestrator.spec.problems import BadSpec
+from orchestrator.spec.routing import read_protocol
 from orchestrator.spec.sweep import cells
 from tests.unit.specs import experiment
 
@@ -78,3 +81,41 @@ def test_what_is_wrong_in_every_cell_is_reported_once_where_it_stands(tmp_path: 
         "placement.nodes.recognise[0]",
         "placement.nodes.screen[0]",
     }
+
+
+def test_the_files_own_protocol_keeps_its_settings_and_others_have_their_defaults(tmp_path: Path) -> None:
+    own = {"protocol": "olsr", "metric": "hops", "hello": "3s", "hello_validity": "12s", "fisheye": False}
+    olsr, truth = cells(experiment(routing=own, sweep={"routing": ["olsr", "ground_truth"]}))
+    assert olsr.experiment.routing == experiment(routing=own).routing
+    assert truth.experiment.routing == read_protocol("ground_truth")
+    assert [cell.factors["routing"] for cell in (olsr, truth)] == ["olsr", "ground_truth"]
+    shown = olsr.experiment.routing.summary()
+    assert shown.startswith("olsr (hops), hello 3 s, hello validity 12 s, ")
+    assert shown.endswith(", fisheye false")
+    file = tmp_path / "spec.yaml"
+    file.write_text(to_yaml(olsr.experiment.resolved()))
+    assert load_experiment(file).routing == olsr.experiment.routing
+
+
+def test_a_protocol_and_a_value_in_it_can_be_varied_at_once_in_any_order() -> None:
+    factors = {"routing.hello": ["2s", "3s"], "routing": ["olsr", "aodv"]}
+    for sweep in (factors, dict(reversed(factors.items()))):
+        found = cells(experiment(sweep=sweep))
+        made = {(cell.experiment.routing.protocol, cell.factors["routing.hello"]) for cell in found}
+        assert made == {("olsr", 2.0), ("olsr", 3.0), ("aodv", 2.0), ("aodv", 3.0)}
+
+
+def test_whole_routing_sections_can_be_varied_and_have_a_short_name() -> None:
+    sections = ["olsr", {"metric": "hops", "fisheye": False}, {"protocol": "aodv", "detection": "feedback"}]
+    whole = experiment(routing={"hello": "2s"}, sweep={"routing": sections})
+    kept, hops, aodv = cells(whole)
+    assert [cell.factors["routing"] for cell in (kept, hops, aodv)] == [
+        "olsr",
+        "olsr metric=hops fisheye=false",
+        "aodv detection=feedback",
+    ]
+    routings = [cell.experiment.routing for cell in (kept, hops, aodv)]
+    assert routings == [
+        experiment(routing=section).routing for section in ({"hello": "2s"}, sections[1], sections[2])
+    ]
+    assert Experiment.model_validate(whole.resolved()) == whole

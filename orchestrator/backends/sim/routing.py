@@ -123,7 +123,7 @@ class OlsrRouting:
 
 class AodvRouting:
     def __init__(self, routing: spec.Aodv, node_at: Mapping[str, str], seed: int) -> None:
-        self._config = aodv_config(routing)
+        self._config = aodv_config(routing, "sim")
         self._metric = routing.metric
         self._node_at = node_at
         self._seed = seed
