@@ -1,13 +1,14 @@
 """Figures that compare the cells of a sweep. Each is drawn from the series of some runs, or not at all."""
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from orchestrator.analytics.cells import REPLICAS, SEED
 from orchestrator.analytics.radio_view import degrees, delivery_by_distance
 from orchestrator.analytics.run_figures import MOST_ROWS, WIDTH, link_deliveries, routes, trajectories
-from orchestrator.analytics.svg import BAD, GOOD, GRID, INK, SERIES, Figure, canvas, finish
+from orchestrator.analytics.svg import BAD, GOOD, GRID, INK, SERIES, Figure, canvas, finish, logarithmic_x
 from orchestrator.analytics.tables import DELIVERED, IN_FLIGHT
 from orchestrator.analytics.views import (
     Cell,
@@ -23,6 +24,12 @@ from orchestrator.analytics.views import (
 )
 
 SIDEWAYS: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "center", "fontsize": 8}
+SLANTED: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+MOST_LETTERS = 36
+"""Below half a figure, side by side."""
+BESIDE = 0.08
+NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?(\s?[A-Za-z%µ/]+)?$")
+"""With or without a unit."""
 
 
 def all_figures(cells: Sequence[Cell]) -> list[Figure]:
@@ -108,7 +115,7 @@ def latency_distribution(cells: Sequence[Cell]) -> Figure | None:
                 shares = [100 * step / (len(curve) - 1) for step in range(len(curve))]
                 axis.plot(curve, shares, label=hue(cell, members), **stroke(position))
             if largest > 30 * smallest > 0:
-                axis.set_xscale("log")
+                logarithmic_x(axis, largest / smallest)
             axis.axhline(95, color=INK, linewidth=0.8, linestyle=":")
             axis.set_ylim(0, 100)
             axis.set_title(title, loc="left")
@@ -124,33 +131,37 @@ def latency_distribution(cells: Sequence[Cell]) -> Figure | None:
 
 
 def by_factor(cells: Sequence[Cell]) -> Figure | None:
-    """Throughput and p95 latency over the factor that the cells vary; a line for each other combination."""
+    """Throughput and p95 latency over the factor that the cells vary; a colour for each other combination."""
     factor = main_factor(cells)
     if factor is None:
         return None
-    values = list(dict.fromkeys(cell.factors[factor] for cell in cells))
+    values = list(grouped(cells, lambda cell: str(cell.factors[factor])))
+    # Words have no order: a line between them would claim one.
+    ordered = all(NUMBER.match(value) for value in values)
     shown = (("throughput_fps", "throughput (tuples/s)"), ("latency_p95_s", "latency, p95 (s)"))
     spoken = []
     with canvas(1, 2, figsize=(WIDTH, 3.1)) as (drawing, axes):
         for axis, (metric, title) in zip(axes[0], shown, strict=True):
             groups = grouped(cells, lambda cell: label_of(without(cell.factors, factor)))
             for position, (rest, members) in enumerate(groups.items()):
-                found = [(values.index(c.factors[factor]), c.metric(metric)) for c in members]
+                found = [(values.index(str(c.factors[factor])), c.metric(metric)) for c in members]
                 points = [(at, figure) for at, figure in found if figure["mean"] is not None]
                 if not points:
                     continue
+                aside = 0.0 if ordered else BESIDE * (position - (len(groups) - 1) / 2)
                 axis.errorbar(
-                    [at for at, _ in points],
+                    [at + aside for at, _ in points],
                     [figure["mean"] for _, figure in points],
                     yerr=[figure["sd"] or 0.0 for _, figure in points],
                     marker="o",
                     capsize=4,
                     label=rest,
-                    **stroke(position),
+                    **stroke(position) | ({} if ordered else {"linestyle": "none"}),
                 )
                 means = ", ".join(f"{values[at]}: {figure['mean']:.3g}" for at, figure in points)
                 spoken.append(f"{title}{f', {rest}' if rest else ''}: {means}")
-            axis.set_xticks(range(len(values)), [str(value) for value in values])
+            long = sum(map(len, values)) > MOST_LETTERS
+            axis.set_xticks(range(len(values)), values, **(SLANTED if long else {}))
             axis.set_xlim(-0.3, len(values) - 0.7)
             axis.set_ylim(0, 1.08 * axis.get_ylim()[1])
             axis.set_title(title, loc="left")
@@ -161,9 +172,10 @@ def by_factor(cells: Sequence[Cell]) -> Figure | None:
             axes[0][0].legend(fontsize=8)
         if not spoken:
             return None
-        seeds = max(len(cell.runs) for cell in cells)
+        counts = {len(cell.runs) for cell in cells}
+        seeds = f"{'up to ' if len(counts) > 1 else ''}{max(counts)} seeds"
         title = f"Effect of {'k' if factor == REPLICAS else factor}"
-        title += f" (mean ± standard deviation, {seeds} seeds)" if seeds > 1 else ""
+        title += f" (mean ± standard deviation, {seeds})" if max(counts) > 1 else ""
         return finish(drawing, "factor", title, f"{'; '.join(spoken)}.")
 
 

@@ -1,13 +1,15 @@
 """The report: one HTML page that needs nothing but itself, for one run or for a sweep."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
 
-from orchestrator.analytics.cells import SEED, cells, spread
+from orchestrator.analytics.cells import SEED, cells
 from orchestrator.analytics.figures import all_figures, radio_figures
 from orchestrator.analytics.inputs import RunInput
+from orchestrator.analytics.markup import NOTHING, bullets, definitions, number, table
+from orchestrator.analytics.overhead_view import overhead
 from orchestrator.analytics.radio_view import facts
 from orchestrator.analytics.svg import Figure
 from orchestrator.analytics.views import Cell, Result, label_of, most_telling, which
@@ -18,10 +20,11 @@ from orchestrator.lifecycle.run_directory import RunDirectory
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 MEANINGS = {
-    "throughput": "arrivals at the sink per second, between the first and the last one after warm-up",
-    "goodput": "the same over the whole measured window, outages included",
-    "latency": "arrival at the sink minus capture at the source",
+    "goodput": "arrivals at the sink per second over the whole measured window, outages included",
     "loss": "share of tuples that never arrived; those still under way at the end do not count",
+    "throughput": "arrivals per second between the first and the last one after warm-up: outages before and "
+    "after them do not lower it",
+    "latency": "arrival at the sink minus capture at the source",
     "switches": "how often a replica that carried tuples went over to another replica downstream",
     "connected": "share of time in which a path between source and sink existed at all (ground truth)",
 }
@@ -30,7 +33,8 @@ SPOKEN_VERDICTS = {
     "invalid": "Invalid: it ran, but do not use these numbers.",
     "failed": "Failed: it did not do what was asked.",
 }
-NOTHING = "–"
+MUCH_LOSS = 0.2
+"""From here on the share of tuples that were lost is what a reader must see first."""
 
 
 def render(place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]) -> str:
@@ -41,8 +45,8 @@ def render(place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple
         _header(place, summary),
         _verdict(summary),
         _results(summary, runs),
-        _figures(all_figures(shown)),
-        _overhead(shown),
+        _figures(all_figures(shown), runs),
+        overhead(shown),
         _radio(shown, said="radio" in summary),
         _runs(runs) if len(runs) > 1 else "",
         _provenance(place, summary, runs),
@@ -57,14 +61,15 @@ def render(place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple
 
 
 def _cells_of(runs: Sequence[tuple[RunInput, Result]]) -> list[Cell]:
-    """Unusable runs are drawn only where a cell has no others."""
+    """Of the runs that are in the means; of all if none is, so that one can see what went wrong."""
     groups: dict[str, list[tuple[RunInput, Result]]] = {}
-    for run, result in runs:
+    for run, result in _drawn_runs(runs):
         groups.setdefault(label_of(_factors(run)), []).append((run, result))
-    return [
-        Cell(label, _factors(group[0][0]), tuple([pair for pair in group if pair[0].is_usable] or group))
-        for label, group in groups.items()
-    ]
+    return [Cell(label, _factors(group[0][0]), tuple(group)) for label, group in groups.items()]
+
+
+def _drawn_runs(runs: Sequence[tuple[RunInput, Result]]) -> Sequence[tuple[RunInput, Result]]:
+    return [pair for pair in runs if pair[0].is_usable] or runs
 
 
 def _factors(run: RunInput) -> dict[str, Any]:
@@ -83,9 +88,22 @@ def _verdict(summary: Mapping[str, Any]) -> str:
     verdict = str(summary.get("verdict") or "")
     kind = verdict if verdict in SPOKEN_VERDICTS else "unknown"
     text = SPOKEN_VERDICTS.get(verdict, "No verdict: the run did not end in order, or is not judged yet.")
-    reasons = _list(summary.get("reasons") or [])
+    text = _in_part(summary) or text
+    reasons = bullets(summary.get("reasons") or [])
     radio = _punctuality(summary.get("radio") or {})
     return f'<section class="verdict {kind}"><strong>{escape(text)}</strong>{reasons}{radio}</section>\n'
+
+
+def _in_part(summary: Mapping[str, Any]) -> str | None:
+    """Of a sweep some runs of which are sound: the verdict of the whole must not be taken for theirs."""
+    groups: Sequence[Mapping[str, Any]] = summary.get("cells") or ()
+    used = sum(cell["n"] for cell in groups)
+    left_out = sum(len(cell["excluded"]) for cell in groups)
+    if not used or not left_out:
+        return None
+    whole = str(summary.get("verdict") or "unjudged").capitalize()
+    rest = "the other one is" if left_out == 1 else f"the other {left_out} are"
+    return f"{whole} as a whole: {used} of {used + left_out} runs can be used, {rest} not in the means."
 
 
 def _punctuality(radio: Mapping[str, Any]) -> str:
@@ -99,20 +117,18 @@ def _punctuality(radio: Mapping[str, Any]) -> str:
     )
 
 
-def _list(items: Iterable[Any], limit: int = 12) -> str:
-    texts = [str(item) for item in items]
-    if len(texts) > limit:
-        texts = [*texts[:limit], f"… and {len(texts) - limit} more"]
-    return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>" if texts else ""
-
-
 def _results(summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]) -> str:
     groups: Sequence[Mapping[str, Any]] = summary.get("cells") or cells([dict(summary)], [True])
     compared = any("versus" in cell for cell in groups)
     counts = {cell["n"] for cell in groups}
     several = max(counts) > 1
-    headings = ["" if len(groups) > 1 else "run", "throughput<br>tuples/s", "goodput<br>tuples/s", "kbit/s"]
-    headings += ["latency p50<br>s", "latency p95<br>s", "loss<br>%", "switches", "connected<br>%"]
+    headings = [
+        "" if len(groups) > 1 else "run",
+        "goodput<br>tuples/s",
+        "loss<br>%",
+        "throughput<br>tuples/s",
+    ]
+    headings += ["throughput<br>kbit/s", "latency p50<br>s", "latency p95<br>s", "switches", "connected<br>%"]
     headings += ["throughput<br>vs fewest k", "p95<br>vs fewest k"] if compared else []
     headings += ["runs"] if len(counts) > 1 else []
     rows = []
@@ -121,18 +137,18 @@ def _results(summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]
         label = label_of(cell["factors"]) or str(summary["run"])
         row = [
             escape(label),
-            _figure(figures["throughput_fps"], 1, 2),
-            _figure(figures["goodput_fps"], 1, 2),
-            _figure(figures["throughput_kbps"], 1, 0),
-            _figure(figures["latency_p50_s"], 1, 3),
-            _figure(figures["latency_p95_s"], 1, 3),
-            _figure(figures["loss_ratio"], 100, 1),
-            _figure(figures["switches"], 1, 0),
-            _figure(figures["source_sink_connected_ratio"], 100, 1),
+            number(figures["goodput_fps"], 1, 2),
+            _loss(figures["loss_ratio"]),
+            number(figures["throughput_fps"], 1, 2),
+            number(figures["throughput_kbps"], 1, 0),
+            number(figures["latency_p50_s"], 1, 3),
+            number(figures["latency_p95_s"], 1, 3),
+            number(figures["switches"], 1, 0),
+            number(figures["source_sink_connected_ratio"], 100, 1),
         ]
         if compared:
             ratios = cell.get("versus", {}).get("ratios", {})
-            row += [_figure(ratios.get(name), 1, 2, "×") for name in ("throughput_fps", "latency_p95_s")]
+            row += [number(ratios.get(name), 1, 2, "×") for name in ("throughput_fps", "latency_p95_s")]
         row += [str(cell["n"])] if len(counts) > 1 else []
         rows.append(row)
     notes = []
@@ -145,72 +161,34 @@ def _results(summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]
     if not any(result["metrics"]["delivered"] for _, result in runs):
         notes.append("Nothing was delivered in the measured window, so there is no latency to show.")
     spoken = "".join(f'<p class="soft">{escape(note)}</p>' for note in notes)
-    return f"<h2>Results</h2>{_table(headings, rows)}{spoken}{_meanings()}\n"
+    return f"<h2>Results</h2>{table(headings, rows)}{spoken}{_meanings()}\n"
+
+
+def _loss(ratio: Mapping[str, Any]) -> str:
+    text = number(ratio, 100, 1)
+    return f'<strong class="bad">{text}</strong>' if (ratio["mean"] or 0.0) > MUCH_LOSS else text
 
 
 def _meanings() -> str:
-    meanings = _definitions(MEANINGS)
+    meanings = definitions(MEANINGS)
     return f'<details class="card"><summary>What the columns mean</summary>{meanings}</details>'
 
 
-def _figure(spread: Mapping[str, Any] | None, factor: float, digits: int, unit: str = "") -> str:
-    if not spread or spread["mean"] is None:
-        return NOTHING
-    text = f"{spread['mean'] * factor:.{digits}f}{unit}"
-    deviation = spread["sd"]
-    return text if deviation is None else f"{text} <small>± {deviation * factor:.{digits}f}</small>"
-
-
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Headings and cells are markup: what comes from outside must have been escaped."""
-    head = "".join(f'<th scope="col">{heading}</th>' for heading in headings)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    return (
-        f'<div class="card scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-    )
-
-
-def _figures(drawn: Sequence[Figure]) -> str:
+def _figures(drawn: Sequence[Figure], runs: Sequence[tuple[RunInput, Result]]) -> str:
     if not drawn:
         return '<h2>Figures</h2><p class="soft">There is nothing to draw: the runs left no records.</p>\n'
-    return f"<h2>Figures</h2>{_drawn(drawn)}\n"
+    return f"<h2>Figures</h2>{_whose(runs)}{_drawn(drawn)}\n"
 
 
-def _overhead(shown: Sequence[Cell]) -> str:
-    """What routing daemons put on the air; nothing where there were none."""
-    messages = dict.fromkeys(
-        message
-        for cell in shown
-        for _, result in cell.runs
-        for message in result["metrics"]["routing_overhead"]
-    )
-    if not messages:
+def _whose(runs: Sequence[tuple[RunInput, Result]]) -> str:
+    unusable = [run.run for run, _ in runs if not run.is_usable]
+    if len(runs) == 1 or not unusable:
         return ""
-    headings = ["" if len(shown) > 1 else "run", *map(escape, messages), "all"]
-    rows = []
-    for cell in shown:
-        found = [result["metrics"] for _, result in cell.runs]
-        rates = [_rate(figures["routing_overhead"].get(name, {}) for figures in found) for name in messages]
-        total = _figure(spread([figures["routing_overhead_bps"] for figures in found]), 1, 0)
-        rows.append([escape(cell.label or str(cell.runs[0][0].run)), *rates, total])
-    note = (
-        "Bit/s that a node put on the air, the mean over nodes; in brackets what of it was forwarded for "
-        "others. “packet” is what all packets cost besides their messages: headers of OLSR, UDP and IP."
-    )
-    title = "Control overhead by message kind"
-    return f'<h2 id="overhead">{title}</h2>{_table(headings, rows)}<p class="soft">{escape(note)}</p>\n'
-
-
-def _rate(found: Iterable[Mapping[str, float]]) -> str:
-    rates = list(found)
-    forwarded = [rate.get("forwarded_bps", 0.0) for rate in rates]
-    both = spread([rate.get("sent_bps", 0.0) + other for rate, other in zip(rates, forwarded, strict=True)])
-    text = _figure({**both, "sd": None}, 1, 0)
-    return (
-        f"{text} <small>({_figure({**spread(forwarded), 'sd': None}, 1, 0)})</small>"
-        if any(forwarded)
-        else text
-    )
+    if len(unusable) == len(runs):
+        text = "None of the runs is valid: what is drawn shows what they did, and is no result."
+    else:
+        text = f"Drawn, here and below, are the runs that are in the means; left out: {', '.join(unusable)}."
+    return f'<p class="soft">{escape(text)}</p>'
 
 
 def _radio(shown: Sequence[Cell], said: bool) -> str:
@@ -222,12 +200,7 @@ def _radio(shown: Sequence[Cell], said: bool) -> str:
     whose = f'<p class="soft">{escape(which(cell, run).strip(" ()"))}</p>' if cell.label else ""
     lateness = None if said else read_json(run.directory.radio / "lateness.json")
     late = _punctuality(lateness) if isinstance(lateness, dict) else ""
-    return f"<h2>Radio and connectivity</h2>{whose}{_definitions(known)}{late}{_drawn(drawn)}\n"
-
-
-def _definitions(entries: Mapping[str, Any]) -> str:
-    pairs = (f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>" for name, value in entries.items())
-    return f"<dl>{''.join(pairs)}</dl>"
+    return f"<h2>Radio and connectivity</h2>{whose}{definitions(known)}{late}{_drawn(drawn)}\n"
 
 
 def _drawn(drawn: Sequence[Figure]) -> str:
@@ -245,28 +218,33 @@ def _runs(runs: Sequence[tuple[RunInput, Result]]) -> str:
         "factors",
         "seed",
         "verdict",
+        "goodput<br>tuples/s",
+        "loss<br>%",
         "throughput<br>tuples/s",
         "latency p95<br>s",
-        "loss<br>%",
     ]
     headings += ["records", "missing", "unreadable"]
     rows = []
     for run, result in runs:
         figures, log = result["metrics"], result["telemetry"]
-        alone = {name: {"mean": figures[name], "sd": None} for name in ("latency_p95_s", "loss_ratio")}
+        alone = {
+            name: {"mean": figures[name], "sd": None}
+            for name in ("goodput_fps", "loss_ratio", "throughput_fps", "latency_p95_s")
+        }
         rows.append(
             [
                 escape(run.run),
                 escape(label_of(_factors(run))) or NOTHING,
                 escape(str(run.manifest.get("seed"))),
                 escape(str(run.verdict.get("verdict") or NOTHING)),
-                f"{figures['throughput_fps']:.2f}",
-                _figure(alone["latency_p95_s"], 1, 3),
-                _figure(alone["loss_ratio"], 100, 1),
+                number(alone["goodput_fps"], 1, 2),
+                _loss(alone["loss_ratio"]),
+                number(alone["throughput_fps"], 1, 2),
+                number(alone["latency_p95_s"], 1, 3),
                 *(str(log[name]) for name in ("records", "missing", "corrupt_lines")),
             ]
         )
-    return f"<h2>Runs</h2>{_table(headings, rows)}\n"
+    return f"<h2>Runs</h2>{table(headings, rows)}\n"
 
 
 def _provenance(
@@ -291,5 +269,5 @@ def _provenance(
         "<p>The file holds every parameter and seed of this run; in virtual time the result is the same.</p>"
         '<code class="card command">rove run spec.yaml</code>'
         f'<details class="card"><summary>spec.yaml</summary><pre>{escape(specification)}</pre></details>'
-        f"<h2>Provenance</h2>{_definitions(entries)}\n"
+        f"<h2>Provenance</h2>{definitions(entries)}\n"
     )

@@ -8,6 +8,11 @@ from orchestrator.analytics.views import Cell, grouped, most_telling, which
 WIDTH = 6.6
 MOST_ROWS = 16
 
+FLATTEST, TALLEST = 0.3, 1.1
+ROOM = 0.55
+MAP_POINTS = 0.8 * WIDTH * 72
+LETTER_POINTS, LINE_POINTS = 5, 11
+
 
 def routes(cells: Sequence[Cell]) -> Figure | None:
     """For one run, the one with most replicas: which replica each upstream used, from switch to switch."""
@@ -89,9 +94,15 @@ def trajectories(cells: Sequence[Cell]) -> Figure | None:
     placed: dict[str, list[str]] = {}
     for replica in run.plan.replicas if run.plan else ():
         placed.setdefault(replica.node, []).append(replica.id)
-    points = [point for path in paths.values() for point in path]
-    wide, high = (max(p[i] for p in points) - min(p[i] for p in points) for i in (0, 1))
-    shape = min(max(high / wide, 0.3), 1.1) if wide else 1.0
+    labels = {node: f"{', '.join(placed[node])} ({node})" for node in sorted(placed) if node in paths}
+    (left, right), (low, high) = extent([point for path in paths.values() for point in path])
+    shape = (high - low) / (right - left)
+    heights = levels(
+        [
+            ((paths[node][0][0] - left) / (right - left), (paths[node][0][1] - low) / (right - left), text)
+            for node, text in labels.items()
+        ]
+    )
     with canvas(figsize=(WIDTH, 0.6 + 0.9 * WIDTH * shape)) as (drawing, axes):
         axis = axes[0, 0]
         for node in sorted(paths, key=lambda name: (name in placed, name)):
@@ -99,10 +110,12 @@ def trajectories(cells: Sequence[Cell]) -> Figure | None:
             colour = SERIES[0] if node in placed else FAINT
             axis.plot(xs, ys, color=colour, linewidth=1.0, alpha=0.8 if node in placed else 1.0)
             axis.plot(xs[:1], ys[:1], marker="o", color=SERIES[1] if node in placed else INK, markersize=4)
-            if node in placed:
-                text = f"{', '.join(placed[node])} ({node})"
-                axis.annotate(text, (xs[0], ys[0]), xytext=(5, 4), textcoords="offset points", fontsize=8)
+        for (node, text), height in zip(labels.items(), heights, strict=True):
+            begin = paths[node][0]
+            axis.annotate(text, begin, xytext=(5, height), textcoords="offset points", fontsize=8)
         axis.set_aspect("equal")
+        axis.set_xlim(left, right)
+        axis.set_ylim(low, high)
         axis.set_xlabel("x (m)")
         axis.set_ylabel("y (m)")
         where = "; ".join(f"{node}: {', '.join(replicas)}" for node, replicas in sorted(placed.items()))
@@ -110,3 +123,41 @@ def trajectories(cells: Sequence[Cell]) -> Figure | None:
             f"Paths of {len(paths)} nodes; dots mark where they began. Replicas are on {where or 'none'}."
         )
         return finish(drawing, "map", f"Where the nodes went{which(cell, run)}", alternative)
+
+
+def extent(points: Sequence[Sequence[float]]) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Of a map in x and y: all points with some room, and neither side too thin to be looked at."""
+    lows, highs = ([pick(point[i] for point in points) for i in (0, 1)] for pick in (min, max))
+    wide, high = highs[0] - lows[0], highs[1] - lows[1]
+    wide = max(wide, high / TALLEST) or 1.0
+    sides = (wide, max(high, FLATTEST * wide))
+    middles = [(low + most) / 2 for low, most in zip(lows, highs, strict=True)]
+    (left, right), (bottom, top) = (
+        (middle - ROOM * side, middle + ROOM * side) for middle, side in zip(middles, sides, strict=True)
+    )
+    return (left, right), (bottom, top)
+
+
+def levels(labels: Sequence[tuple[float, float, str]]) -> list[int]:
+    """How many points above its spot to write each label so that none covers another.
+
+    Spots are in widths of the map.
+    """
+    # Each label that is there already rules out at most two levels.
+    nearest_first = sorted(range(-len(labels), len(labels) + 1), key=lambda step: (abs(step), -step))
+    taken: list[tuple[float, float, int]] = []
+    found = []
+    for x, y, text in labels:
+        begin, end = MAP_POINTS * x, MAP_POINTS * x + LETTER_POINTS * len(text)
+        spot = round(MAP_POINTS * y)
+        height = next(
+            height
+            for height in (4 + LINE_POINTS * step for step in nearest_first)
+            if all(
+                end < other_begin or other_end < begin or abs(spot + height - other) >= LINE_POINTS
+                for other_begin, other_end, other in taken
+            )
+        )
+        taken.append((begin, end, spot + height))
+        found.append(height)
+    return found

@@ -17,6 +17,7 @@ from cycler import cycler
 matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 # Okabe and Ito's palette for all kinds of colour vision, without its black and yellow.
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
@@ -83,6 +84,14 @@ def canvas(rows: int = 1, columns: int = 1, **options: Any) -> Iterator[tuple[An
             yield figure, axes
         finally:
             plt.close(figure)
+
+
+def logarithmic_x(axis: Any, span: float) -> None:
+    """With ticks as plain numbers: powers of ten would be written in TeX. ``span`` is largest to smallest."""
+    axis.set_xscale("log")
+    axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if span < 1000 else (1.0,)))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.xaxis.set_minor_formatter(NullFormatter())
 
 
 def finish(drawing: Any, name: str, title: str, alternative: str) -> Figure:

@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from orchestrator.analytics.cells import AVERAGED, cells
 from orchestrator.analytics.inputs import RunInput, read_run
 from orchestrator.analytics.report import render
+from orchestrator.analytics.run_figures import extent, levels
 from orchestrator.analytics.views import label_of
 from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.spec.dump import to_yaml
@@ -62,11 +64,13 @@ def forty_five_runs(root: Path, speed_name: str) -> list[Rendered]:
 
 def page_of(runs: list[Rendered], **summary: Any) -> str:
     summaries = [
-        {"run": run.run, "factors": run.factors, "seed": run.manifest["seed"], "verdict": "valid"}
+        {"run": run.run, "factors": run.factors, "seed": run.manifest["seed"]}
+        | {"verdict": run.verdict["verdict"]}
         | {"metrics": found["metrics"]}
         for run, found in runs
     ]
-    document = {"run": "r", "verdict": "valid", "reasons": [], "cells": cells(summaries, [True] * len(runs))}
+    usable = [run.is_usable for run, _ in runs]
+    document = {"run": "r", "verdict": "valid", "reasons": [], "cells": cells(summaries, usable)}
     return render(RunDirectory(runs[0][0].directory.path.with_name("r")), document | summary, runs)
 
 
@@ -84,6 +88,104 @@ def test_forty_five_runs_are_nine_rows_and_nine_figures(tmp_path: Path) -> None:
     assert len(ids) == len(set(ids))
     used = re.findall(r'(?:href="#|url\(#)([^")]+)', page)
     assert set(used) <= set(ids)
+
+
+def routing_sweep(root: Path, verdicts: dict[str, str]) -> list[Rendered]:
+    """One run for each protocol, by its verdict."""
+    runs = []
+    for number, (routing, verdict) in enumerate(verdicts.items()):
+        writer = RunWriter(root, "protocols", f"r.{number}", 1)
+        directory = writer.write({"routing": routing}, 1, verdict)
+        (directory / "spec.yaml").write_text(to_yaml(experiment(routing=routing, backend="netns").resolved()))
+        runs.append((read_run(RunDirectory(directory)), result(1, 1, 1)))
+    return runs
+
+
+def figure(page: str, name: str) -> str:
+    return page[page.index(f'<figure class="card" id="{name}"') :].partition("</figure>")[0]
+
+
+def test_figures_are_drawn_from_the_runs_in_the_means(tmp_path: Path) -> None:
+    runs = routing_sweep(tmp_path, {"olsr": "valid", "babel": "invalid", "aodv": "valid", "olsrd": "valid"})
+    page = page_of(runs, verdict="invalid")
+    assert "Invalid as a whole: 3 of 4 runs can be used, the other one is not in the means." in page
+    assert "do not use these numbers" not in page
+    drawn = page[page.index("<h2>Figures") : page.index("<h2>Runs")]
+    assert "left out: r.1." in drawn
+    assert "babel" not in drawn
+    for name in ("throughput-time", "latency", "factor", "fates", "connectivity"):
+        assert "aodv" in figure(page, name)
+
+
+def test_where_no_run_can_be_used_they_are_drawn_and_said_to_be_no_result(tmp_path: Path) -> None:
+    page = page_of(routing_sweep(tmp_path, {"olsr": "invalid", "babel": "invalid"}), verdict="invalid")
+    assert "Invalid: it ran, but do not use these numbers." in page
+    assert "None of the runs is valid" in page
+    assert "babel" in figure(page, "fates")
+
+
+def test_overhead_that_nobody_counted_is_unknown_and_without_a_daemon_there_is_none(tmp_path: Path) -> None:
+    runs = routing_sweep(tmp_path, dict.fromkeys(("olsr", "babel", "ground_truth"), "valid"))
+    for _, found in runs[1:]:
+        found["metrics"] |= {"routing_overhead": {}, "routing_overhead_bps": None}
+    page = page_of(runs)
+    table = page[page.index('<h2 id="overhead">') : page.index("<h2>Radio")]
+    assert "<td>routing = olsr</td><td>121 <small>(20)</small></td><td>121</td>" in table
+    assert "<td>routing = babel</td><td>–</td><td>–</td>" in table
+    assert "<td>routing = ground_truth</td><td>0</td><td>0</td>" in table
+
+
+def test_words_are_not_joined_by_a_line(tmp_path: Path) -> None:
+    def lines(page: str) -> int:
+        """Strokes in the colour of the first series: of error bars, and between points."""
+        return len(
+            re.findall(r'<path d="[^"]+" clip-path[^>]+stroke: var\(--series-0\)', figure(page, "factor"))
+        )
+
+    words = page_of(routing_sweep(tmp_path, dict.fromkeys(("olsr", "babel", "aodv"), "valid")))
+    numbers = page_of(forty_five_runs(tmp_path, "speed")[::15])
+    # Each point has an error bar in each of two panels; only numbers are joined.
+    assert (lines(words), lines(numbers)) == (6, 8)
+
+
+def test_a_wide_range_of_latency_has_plain_numbers_at_its_ticks(tmp_path: Path) -> None:
+    runs = one_run(tmp_path)
+    runs[0][1]["latency_quantiles_s"] = [0.004 * 1.03**step for step in range(201)]
+    page = page_of(runs)
+    assert "mathdefault" not in page
+    assert re.findall(r"<text[^>]*>(0\.01|0\.1|1)</text>", figure(page, "latency")) == ["0.01", "0.1", "1"]
+
+
+def test_much_loss_is_seen_before_throughput(tmp_path: Path) -> None:
+    runs = one_run(tmp_path)
+    runs[0][1]["metrics"] |= {"goodput_fps": 0.8, "loss_ratio": 0.92, "throughput_fps": 9.0}
+    assert '<td>0.80</td><td><strong class="bad">92.0</strong></td><td>9.00</td>' in page_of(runs)
+    runs[0][1]["metrics"]["loss_ratio"] = 0.2
+    assert "<td>0.80</td><td>20.0</td><td>9.00</td>" in page_of(runs)
+
+
+@pytest.mark.parametrize(
+    ("points", "wide", "high"),
+    [
+        ([(0.0, 5.0), (800.0, 5.0)], 880.0, 264.0),
+        ([(5.0, 0.0), (5.0, 440.0)], 440.0, 484.0),
+        ([(3.0, 4.0)], 1.1, 0.33),
+        ([(0.0, 0.0), (100.0, 50.0)], 110.0, 55.0),
+    ],
+)
+def test_a_map_is_never_flat(points: list[tuple[float, float]], wide: float, high: float) -> None:
+    (left, right), (bottom, top) = extent(points)
+    assert right - left == pytest.approx(wide)
+    assert top - bottom == pytest.approx(high)
+    assert all(left < x < right and bottom < y < top for x, y in points)
+
+
+def test_labels_on_a_map_do_not_cover_each_other() -> None:
+    names = [f"detect/{index} (n{index})" for index in range(12)]
+    heights = levels([(index / 12, 0.1, name) for index, name in enumerate(names)])
+    assert all(one != other for one, other in pairwise(heights))
+    assert levels([(0.0, 0.1, "a/0 (a)"), (0.5, 0.1, "b/0 (b)")]) == [4, 4]
+    assert len(set(levels([(0.5, 0.1, "all in one place")] * 9))) == 9
 
 
 def radio_section(page: str) -> str:
