@@ -12,6 +12,7 @@ from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.counters import Counters
 from node_agent.olsr.duplicates import DuplicateSet
 from node_agent.olsr.neighbourhood import Neighbourhood
+from node_agent.olsr.paths import Way
 from node_agent.olsr.routing import Route, Routing
 from node_agent.olsr.speaker import Interface, Outgoing, Speaker
 from node_agent.olsr.topology import Topology
@@ -61,7 +62,7 @@ class Olsr:
 
     @property
     def route_changes(self) -> int:
-        """Grows whenever ``routes`` or ``network_routes`` give something else: ask them first."""
+        """Grows whenever ``ways`` or ``network_ways`` give something else: ask them first."""
         return self._routing.changes
 
     @property
@@ -84,8 +85,10 @@ class Olsr:
             self._neighbourhood.note_packet(link, heard.seqno, now_ns)
             if link.symmetric_until > now_ns:
                 selected = link.neighbour.selector_until > now_ns
-                for message in self._duplicates.new(heard.floods, now_ns):
-                    self._take_flood(message, selected, now_ns)
+                if new := self._duplicates.new(heard.keys, now_ns):
+                    for key, message in heard.floods.items():
+                        if key in new:
+                            self._take_flood(message, selected, now_ns)
         for message in heard.hellos:
             if message.kind == self._metric.hello_kind and message.originator not in self._own:
                 self._take_hello(interface, sender, heard.seqno, message, now_ns)
@@ -113,6 +116,15 @@ class Olsr:
         """Routes to the networks that others announce, by network and netmask."""
         self._expire(now_ns)
         return self._routing.nets()
+
+    def ways(self, now_ns: int) -> Mapping[int, Way]:
+        """Host routes without their costs, nearest first: what a routing table needs."""
+        self._expire(now_ns)
+        return self._routing.host_ways()
+
+    def network_ways(self, now_ns: int) -> Mapping[tuple[int, int], Way]:
+        self._expire(now_ns)
+        return self._routing.net_ways()
 
     def view(self, now_ns: int) -> View:
         self._expire(now_ns)
@@ -188,7 +200,8 @@ class Olsr:
 class _Heard(NamedTuple):
     seqno: int
     hellos: tuple[wire.Message, ...]
-    floods: tuple[tuple[int, wire.Message], ...]  # with what tells duplicates
+    floods: Mapping[int, wire.Message]  # by what tells duplicates
+    keys: frozenset[int]  # of the floods
     tally: counting.Tally
 
 
@@ -197,9 +210,14 @@ def _parse(data: bytes) -> _Heard:
     """In virtual time all neighbours that hear a broadcast are in this process and get the same bytes."""
     seqno, messages = wire.decode_packet(data)
     somebodys = [each for each in messages if wire.is_host(each.originator)]
+    floods: dict[int, wire.Message] = {}
+    for each in somebodys:
+        if each.kind not in _HELLOS:
+            floods.setdefault(duplicates.key(each), each)
     return _Heard(
         seqno,
         hellos=tuple([each for each in somebodys if each.kind in _HELLOS and each.hops == 0]),
-        floods=tuple([(duplicates.key(each), each) for each in somebodys if each.kind not in _HELLOS]),
+        floods=floods,
+        keys=frozenset(floods),
         tally=counting.tally(messages),
     )

@@ -1,6 +1,7 @@
-"""What one HELLO means to the node that hears it, as a value; and the HELLO a node says itself."""
+"""What one HELLO says, as a value; and the HELLO a node says itself."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from node_agent.olsr import quality, validity, wire
@@ -14,43 +15,52 @@ _CODES = tuple(link | kind << 2 for kind in (0, 1, 2) for link in _LINK_ORDER)
 _HELLO_HEADER, _GROUP_HEADER = 4, 4
 
 
+class Standing(NamedTuple):
+    """How a HELLO mentions one address."""
+
+    link: int | None  # None: not as the other end of a link
+    quality: int  # how well the neighbour receives it
+    relays: bool  # for the neighbour
+
+
+NOT_MENTIONED = Standing(None, 0, False)
+
+
 class Heard(NamedTuple):
     hello_ns: int  # between two HELLOs of the neighbour, as it says
     willingness: int
-    link: int | None  # how it sees the link to us; None: not mentioned
-    quality: int  # how well it receives us
-    selects_us: bool | None  # as a relay; None: not mentioned
-    listed: tuple[tuple[int, int], ...]  # its other neighbours, with costs
+    standings: Mapping[int, Standing]  # of all it mentions, by address
+    listed: Mapping[int, int]  # its neighbours, with costs
     gone: tuple[int, ...]  # those that are its neighbours no longer, or not yet
 
 
-def summarise(hello: wire.Hello, own: int, all_own: frozenset[int], metric: Metric) -> Heard:
-    """``own`` is the address of the interface that heard it."""
-    link: int | None = None
-    neighbour_quality = 0
-    selects: bool | None = None
+@lru_cache(maxsize=512)
+def read(kind: int, body: bytes, metric: Metric) -> Heard:
+    """Raises Malformed. Most HELLOs say the same as the one before, and in virtual time all who hear one are
+    in this process."""
+    hello = wire.decode_hello(wire.Message(kind, 0, 0, 0, 0, 0, body))
+    standings: dict[int, Standing] = {}
     listed: dict[int, int] = {}
     gone: list[int] = []
     for code, neighbours in hello.groups:
-        link_type, kind = code & 3, code >> 2
+        link_type, neighbour_type = code & 3, code >> 2
+        relays = neighbour_type == MPR_NEIGHBOUR
         for address, packed in neighbours:
             measured = metric.unpack(packed)
-            if address in all_own:
-                selects = bool(selects) or kind == MPR_NEIGHBOUR
-                if address == own and link_type != UNSPECIFIED:
-                    link, neighbour_quality = link_type, measured[0]
-            elif kind in (SYMMETRIC_NEIGHBOUR, MPR_NEIGHBOUR):
+            link, received, relayed = standings.get(address, NOT_MENTIONED)
+            if link_type != UNSPECIFIED:
+                link, received = link_type, measured[0]
+            standings[address] = Standing(link, received, relays or relayed)
+            if neighbour_type in (SYMMETRIC_NEIGHBOUR, MPR_NEIGHBOUR):
                 cost = quality.cost(*measured)
                 listed[address] = min(cost, listed.get(address, cost))
-            elif kind == NOT_NEIGHBOUR:
+            elif neighbour_type == NOT_NEIGHBOUR:
                 gone.append(address)
     return Heard(
         hello_ns=int(validity.seconds(hello.htime) * 1e9),
         willingness=min(hello.willingness, 7),
-        link=link,
-        quality=neighbour_quality,
-        selects_us=selects,
-        listed=tuple(listed.items()),
+        standings=standings,
+        listed=listed,
         gone=tuple(address for address in gone if address not in listed),
     )
 

@@ -21,7 +21,6 @@ Status = Literal["SYMMETRIC", "ASYMMETRIC", "LOST"]
 class Link:
     __slots__ = (
         "asymmetric_until",
-        "body",
         "cost",
         "heard",
         "interface",
@@ -51,8 +50,7 @@ class Link:
         self.symmetric_until = self.asymmetric_until = self.until = 0
         self.vtime_ns = 0
         self.loss_ns = NEVER
-        self.body = b""  # of the HELLO that ``heard`` sums up: most HELLOs say the same as the one before
-        self.heard: Heard | None = None
+        self.heard: Heard | None = None  # the latest HELLO
 
 
 class Neighbour:
@@ -95,13 +93,8 @@ class Neighbourhood:
 
     def hear(self, interface: int, sender: int, packet_seqno: int, message: wire.Message, now: int) -> None:
         """Take a HELLO. Raises Malformed."""
+        heard = hello.read(message.kind, message.body, self._metric)
         link = self.links[interface].get(sender)
-        if link is not None and link.body == message.body and link.heard is not None:
-            heard = link.heard
-        else:
-            heard = hello.summarise(
-                wire.decode_hello(message), self._own[interface], self._all_own, self._metric
-            )
         if link is None:
             if len(self.links[interface]) >= MAX_LINKS:
                 self.refused += 1
@@ -115,7 +108,7 @@ class Neighbourhood:
             self._detach(link)
             link.neighbour = self._neighbour(message.originator)
             link.neighbour.links.append(link)
-        link.body, link.heard = message.body, heard
+        link.heard = heard
         self._sense(link, heard, message.vtime, now)
         self._learn(link.neighbour, heard, now, now + link.vtime_ns)
 
@@ -176,11 +169,12 @@ class Neighbourhood:
             self.two_hop_changes += 1
 
     def _sense(self, link: Link, heard: Heard, vtime: int, now: int) -> None:
+        standing = heard.standings.get(self._own[link.interface], hello.NOT_MENTIONED)
         link.vtime_ns = int(validity.seconds(vtime) * 1e9)
         link.asymmetric_until = now + link.vtime_ns
-        if heard.link == hello.LOST:
+        if standing.link == hello.LOST:
             link.symmetric_until = now
-        elif heard.link is not None:
+        elif standing.link is not None:
             link.symmetric_until = now + link.vtime_ns
         link.until = max(link.until, link.asymmetric_until)
         if link.symmetric_until > now:
@@ -188,24 +182,28 @@ class Neighbourhood:
         link.loss_ns = now + heard.hello_ns * 3 // 2
         link.meter.hello()
         news = link.meter.is_news(link.quality)
-        if heard.link is not None and heard.quality != link.neighbour_quality:
-            news = news or quality.is_relevant(link.neighbour_quality, heard.quality)
-            link.neighbour_quality = heard.quality
+        if standing.link is not None and standing.quality != link.neighbour_quality:
+            news = news or quality.is_relevant(link.neighbour_quality, standing.quality)
+            link.neighbour_quality = standing.quality
             self._price(link)
         if news:
             self._tell()
         self._note_status(link, now)
 
     def _learn(self, neighbour: Neighbour, heard: Heard, now: int, until: int) -> None:
-        if heard.selects_us is not None:
-            neighbour.selector_until = until if heard.selects_us else now
+        mentioned = [heard.standings[own] for own in self._own if own in heard.standings]
+        if mentioned:
+            selects_us = any(standing.relays for standing in mentioned)
+            neighbour.selector_until = until if selects_us else now
         if neighbour.willingness != heard.willingness:
             neighbour.willingness = heard.willingness
             self.two_hop_changes += 1
         two_hop = neighbour.two_hop
-        for address, cost in heard.listed:
+        for address, cost in heard.listed.items():
             known = two_hop.get(address)
             if known is None:
+                if address in self._all_own:
+                    continue
                 if len(two_hop) >= MAX_TWO_HOP:
                     self.refused += 1
                     continue

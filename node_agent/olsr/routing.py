@@ -1,13 +1,12 @@
 """Routes: computed from everything the sets know, and only when one of them has changed."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
-from node_agent.olsr import paths, wire
+from node_agent.olsr import paths, topology, wire
 from node_agent.olsr.announced import Announced
 from node_agent.olsr.neighbourhood import Neighbour, Neighbourhood
-from node_agent.olsr.paths import Path
+from node_agent.olsr.paths import Path, Paths, Way
 from node_agent.olsr.quality import BROKEN, SCALE
 from node_agent.olsr.topology import Topology
 
@@ -30,16 +29,16 @@ class Routing:
         aliases: Announced[int],
         networks: Announced[tuple[int, int]],
     ) -> None:
-        self.changes = 0  # grows whenever the routes differ
-        self.paths: dict[int, Path] = {}  # by main address
+        self.changes = 0  # grows whenever a way differs; costs do not count
+        self.paths = Paths({}, {})  # by main address
         self._own = own
         self._neighbourhood = neighbourhood
         self._topology = topology
         self._aliases = aliases
         self._networks = networks
         self._seen: tuple[int, ...] = ()
-        self._hosts: Mapping[int, Route] = MappingProxyType({})
-        self._nets: Mapping[tuple[int, int], Route] = MappingProxyType({})
+        self._host_ways: dict[int, Way] = {}
+        self._net_ways: dict[tuple[int, int], Way] = {}
         self._mains: dict[int, int] = {}
         self._mains_seen: tuple[int, int] | None = None
 
@@ -47,13 +46,26 @@ class Routing:
     def alias_changes(self) -> int:
         return self._aliases.changes
 
-    def hosts(self) -> Mapping[int, Route]:
+    def host_ways(self) -> Mapping[int, Way]:
         self._refresh()
-        return self._hosts
+        return self._host_ways
 
-    def nets(self) -> Mapping[tuple[int, int], Route]:
+    def net_ways(self) -> Mapping[tuple[int, int], Way]:
         self._refresh()
-        return self._nets
+        return self._net_ways
+
+    def hosts(self) -> dict[int, Route]:
+        return {
+            address: Route(way.gateway, way.interface, way.hops, self._cost(address, way) / SCALE)
+            for address, way in self.host_ways().items()
+        }
+
+    def nets(self) -> dict[tuple[int, int], Route]:
+        self._refresh()
+        return {
+            network: Route(path.gateway, path.interface, path.hops, path.cost / SCALE)
+            for network, path in self._net_paths().items()
+        }
 
     def mains(self) -> Mapping[int, int]:
         """Main addresses by alias, from MID messages and from who says HELLO on which address."""
@@ -74,8 +86,9 @@ class Routing:
 
         One that leads where no route did, or one that was good until it vanished: bad ones come and go.
         """
-        return any(cost < _GOOD for target, cost in before.items() if target not in after) or any(
-            target not in self.paths and target not in self._own for target in after if target not in before
+        reached = self.paths.ways
+        return any(before[target] < _GOOD for target in before.keys() - after.keys()) or any(
+            target not in reached and target not in self._own for target in after.keys() - before.keys()
         )
 
     def _unheard(self) -> list[Neighbour]:
@@ -98,11 +111,11 @@ class Routing:
         if seen == self._seen:
             return
         self._seen = seen
-        self.paths = paths.cheapest(self._own[0], self._first_hops(), self._edges(unheard))
-        hosts = self._host_routes()
-        nets = self._net_routes()
-        if hosts != self._hosts or nets != self._nets:
-            self._hosts, self._nets = MappingProxyType(hosts), MappingProxyType(nets)
+        self.paths = paths.cheapest(self._own, self._first_hops(), self._edges(unheard))
+        host_ways = self._find_host_ways()
+        net_ways = {network: Way(*path[1:]) for network, path in self._net_paths().items()}
+        if host_ways != self._host_ways or net_ways != self._net_ways:
+            self._host_ways, self._net_ways = host_ways, net_ways
             self.changes += 1
 
     def _first_hops(self) -> list[tuple[int, Path]]:
@@ -118,33 +131,28 @@ class Routing:
         }
         mains = self.mains()
         for neighbour in unheard:
-            edges[neighbour.address] = {
-                mains.get(address, address): cost
-                for address, (cost, _) in neighbour.two_hop.items()
-                if cost < BROKEN
-            }
+            edges[neighbour.address] = topology.usable(
+                {mains.get(address, address): cost for address, (cost, _) in neighbour.two_hop.items()}
+            )
         return edges
 
-    def _host_routes(self) -> dict[int, Route]:
-        hosts = {
-            address: Route(path.gateway, path.interface, path.hops, path.cost / SCALE)
-            for address, path in self.paths.items()
-            if self._may_lead_to(address)
-        }
+    def _find_host_ways(self) -> dict[int, Way]:
+        ways = {address: paths.unpack(way) for address, way in self.paths.ways.items()}
         for alias, main in self.mains().items():
-            if main in hosts and alias not in hosts and self._may_lead_to(alias):
-                hosts[alias] = hosts[main]
+            if main in ways and alias not in ways and alias not in self._own and wire.is_host(alias):
+                ways[alias] = ways[main]
         # A neighbour's own interfaces are reached over the links to them, where there are any that work.
         for link in self._neighbourhood.each_link():
-            if link.cost < BROKEN and link.remote in hosts and hosts[link.remote].hops == 1:
-                hosts[link.remote] = Route(link.remote, link.interface, 1, link.cost / SCALE)
-        return hosts
+            if link.cost < BROKEN and link.remote in ways and ways[link.remote].hops == 1:
+                ways[link.remote] = Way(1, link.remote, link.interface)
+        return ways
 
-    def _may_lead_to(self, address: int) -> bool:
-        """Others can claim to be next to anything: to this node itself, or to everybody."""
-        return wire.is_host(address) and address not in self._own
+    def _cost(self, host: int, way: Way) -> int:
+        if way.gateway == host:
+            return self._neighbourhood.links[way.interface][host].cost
+        return self.paths.costs[host if host in self.paths.ways else self.mains()[host]]
 
-    def _net_routes(self) -> dict[tuple[int, int], Route]:
+    def _net_paths(self) -> dict[tuple[int, int], Path]:
         best: dict[tuple[int, int], Path] = {}
         for gateway, networks in self._networks.each():
             path = self.paths.get(gateway)
@@ -153,7 +161,4 @@ class Routing:
             for network in networks:
                 if network not in best or path < best[network]:
                     best[network] = path
-        return {
-            network: Route(path.gateway, path.interface, path.hops, path.cost / SCALE)
-            for network, path in best.items()
-        }
+        return best

@@ -11,7 +11,8 @@ from functools import lru_cache, partial
 
 from node_agent.olsr.broadcast import Broadcast, BroadcastSocket
 from node_agent.olsr.config import OlsrConfig
-from node_agent.olsr.daemon import Interface, Olsr, Route
+from node_agent.olsr.daemon import Interface, Olsr
+from node_agent.olsr.paths import Way
 from node_agent.olsr.wire import dotted, number
 from node_agent.route_table import HostRoute, RouteTable
 
@@ -120,20 +121,26 @@ class OlsrService:
         self._looking = None
         self._looked_ns = now = self._now_ns()
         self._upheavals = self.daemon.upheavals
-        hosts = self.daemon.routes(now)
+        ways = self.daemon.ways(now)
         if self.daemon.route_changes == self._applied:
             return
         self._applied = self.daemon.route_changes
-        routes = {_dotted(address): self._host_route(address, route) for address, route in hosts.items()}
-        for (network, netmask), route in self.daemon.network_routes(now).items():
-            routes[f"{_dotted(network)}/{netmask.bit_count()}"] = self._host_route(None, route)
+        names = [interface.name for interface in self._interfaces]
+        routes = {
+            _dotted(address): _host_route(way, way.gateway == address, names[way.interface])
+            for address, way in ways.items()
+        }
+        for (network, netmask), way in self.daemon.network_ways(now).items():
+            route = _host_route(way, False, names[way.interface])
+            routes[f"{_dotted(network)}/{netmask.bit_count()}"] = route
         self._table.replace(routes)
 
-    def _host_route(self, destination: int | None, route: Route) -> HostRoute:
-        gateway = None if route.gateway == destination else _dotted(route.gateway)
-        return HostRoute(gateway, self._interfaces[route.interface].name, route.hops)
+
+# A network has few addresses and ways, and each is written and read many times a second.
+@lru_cache(maxsize=4096)
+def _host_route(way: Way, direct: bool, interface: str) -> HostRoute:
+    return HostRoute(None if direct else _dotted(way.gateway), interface, way.hops)
 
 
-# A network has few addresses, and each is written and read many times a second.
 _dotted = lru_cache(maxsize=4096)(dotted)
 _number = lru_cache(maxsize=4096)(number)

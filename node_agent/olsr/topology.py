@@ -29,7 +29,7 @@ class Told(NamedTuple):
     low: int  # it speaks for the addresses from here …
     high: int  # … up to, not including, here; for none: what is known of an older ANSN is void
     edges: Mapping[int, "Edge"]
-    costs: Mapping[int, int]  # of the edges that are not broken
+    costs: Mapping[int, int]  # see usable
 
 
 class Edge(NamedTuple):
@@ -51,7 +51,7 @@ class Origin:
         self.hops = 0
         self.body = b""
         self.edges: Mapping[int, Edge] = {}
-        self.costs: Mapping[int, int] = {}  # of the edges that are not broken
+        self.costs: Mapping[int, int] = {}  # see usable
         self.stray = self.strays = self.ignored = 0
 
     def admits(self, seqno: int, ansn: int) -> bool:
@@ -124,7 +124,7 @@ class Topology:
         if not told.whole:
             kept = {a: edge for a, edge in origin.edges.items() if not _is_void(a, edge, told)}
             edges = kept | dict(edges)
-            costs = {a: edge.cost for a, edge in edges.items() if edge.cost < BROKEN}
+            costs = usable({a: edge.cost for a, edge in edges.items()})
         grown = self._edges - len(origin.edges) + len(edges)
         if grown > MAX_EDGES:
             self.refused += 1
@@ -147,10 +147,15 @@ def _read(kind: int, body: bytes, metric: Metric) -> Told:
     for address, packed in tc.neighbours:
         measured = metric.unpack(packed)
         edges[address] = Edge(*measured, quality.cost(*measured), tc.ansn)
-    costs = {address: edge.cost for address, edge in edges.items() if edge.cost < BROKEN}
+    costs = usable({address: edge.cost for address, edge in edges.items()})
     low, high = span(tc)
     whole = (tc.lower_border, tc.upper_border) == (WHOLE, WHOLE)
     return Told(tc.ansn, whole, low, high, edges, costs)
+
+
+def usable(costs: Mapping[int, int]) -> dict[int, int]:
+    """Without what is broken, and without what no node can be: others can claim to be next to anything."""
+    return {address: cost for address, cost in costs.items() if cost < BROKEN and wire.is_host(address)}
 
 
 def _is_void(address: int, edge: Edge, told: Told) -> bool:
