@@ -306,11 +306,12 @@ def test_it_works_with_a_runner_which_cleans_up() -> None:
             ended.append("task")
 
     async def main() -> int:
-        waiting = asyncio.create_task(background())
+        waiting.append(asyncio.create_task(background()))
         await asyncio.sleep(1)
-        assert not waiting.done()
+        assert not waiting[0].done()
         return await anext(unfinished)
 
+    waiting: list[asyncio.Task[None]] = []  # held here: a task that nobody holds may be collected at any time
     unfinished = numbers()
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         assert runner.run(main()) == 1
