@@ -68,7 +68,7 @@ def test_the_same_on_a_disc_radio() -> None:
 def test_the_quickstart() -> None:
     found = load_experiment(ROOT / "experiments/quickstart.yaml")
     assert found.dataflow().inner() == ("detect", "recognise")
-    assert (found.warmup, found.duration) == (10.0, 60.0)
+    assert (found.warmup, found.duration) == (10.0, 40.0)
     factors = [cell.factors for cell in cells(found)]
     assert factors == [{"replicas": k, "seed": seed} for k in (1, 2, 3) for seed in (1, 2, 3)]
 
