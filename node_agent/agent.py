@@ -19,7 +19,7 @@ from node_agent.dataflow.registry import OPERATORS, Context, OperatorKind
 from node_agent.dataflow.replica import ReplicaRuntime
 from node_agent.dataflow.units import Gaps
 from node_agent.delivery.core import DeliveryCore
-from node_agent.delivery.limits import DeliveryLimits, Reliability
+from node_agent.delivery.limits import DeliveryLimits, Overflow, Reliability
 from node_agent.delivery.place import place_of
 from node_agent.delivery.runtime import DeliveryRuntime, Job
 from node_agent.linkstate.base import LinkState, LinkStateUnavailable
@@ -380,6 +380,8 @@ def check(config: AgentConfig) -> None:
         problems.append(f"there is no switching policy {config.switching.rule.policy!r}")
     if not (config.switching.period > 0 and config.sample_period > 0 and config.overhead_period > 0):
         problems.append("periods must be positive")
+    if config.delivery.overflow is Overflow.SPILL:
+        problems.append("agents have no place to spill to yet: overflow must be block or drop_oldest")
     if config.cores < 1:
         problems.append("a node has at least one core")
     if not all(0 <= cost < float("inf") for cost in config.node_costs.values()):

@@ -4,7 +4,8 @@ import argparse
 import sys
 
 from node_agent.aodv.config import AodvConfig
-from node_agent.aodv.process import EXIT_BAD_CONFIG, ProcessConfig, live, run, say
+from node_agent.aodv.process import ProcessConfig, live, run, say
+from node_agent.daemon_process import EXIT_BAD_CONFIG
 
 _DEFAULT = AodvConfig(detection="hello")
 _PROCESS = ProcessConfig(interface="any")

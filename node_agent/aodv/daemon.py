@@ -21,7 +21,7 @@ from node_agent.aodv.counters import Counters
 from node_agent.aodv.driver import Driver
 from node_agent.aodv.traffic import Pair, TrafficWatch
 from node_agent.aodv.wire import PORT, dotted, number
-from node_agent.olsr.interfaces import InterfaceFacts
+from node_agent.interfaces import InterfaceFacts
 from node_agent.route_table import HostRoute, RouteTable
 
 PROTOCOL = 84

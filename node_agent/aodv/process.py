@@ -2,12 +2,9 @@
 
 import asyncio
 import random
-import signal
 import sys
 from ipaddress import IPv4Network
-from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from node_agent.aodv.capture import CannotCapture
@@ -15,7 +12,14 @@ from node_agent.aodv.config import AodvConfig
 from node_agent.aodv.daemon import PROTOCOL, AodvDaemon
 from node_agent.aodv.info import InfoServer
 from node_agent.aodv.reader import INFO_PORT
-from node_agent.olsr.interfaces import InterfaceError, read_interface
+from node_agent.daemon_process import (
+    EXIT_CANNOT_START,
+    CannotStart,
+    asked_to_end,
+    remind_to_forward,
+    run_file,
+)
+from node_agent.interfaces import InterfaceError, read_interface
 
 try:  # here, and not when it is needed: a fork server's children then share it
     from node_agent.kernel_routes import KernelRoutes, RoutesRefused
@@ -23,14 +27,6 @@ except ImportError:
     _CAN_ROUTE = False
 else:
     _CAN_ROUTE = True
-
-EXIT_CANNOT_START = 1
-EXIT_BAD_CONFIG = 2
-_FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
-
-
-class CannotStart(Exception):
-    """One sentence for the person who started it."""
 
 
 class ProcessConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,13 +50,7 @@ class ProcessConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def run(config: str) -> int:
-    """With a configuration file (JSON). The exit status: 0 in order, 1 cannot start, 2 bad configuration."""
-    try:
-        read = msgspec.json.decode(Path(config).read_bytes(), type=ProcessConfig)
-    except (OSError, msgspec.DecodeError) as error:
-        say(f"{config}: {error}")
-        return EXIT_BAD_CONFIG
-    return live(read)
+    return run_file(config, ProcessConfig, live, say)
 
 
 def live(config: ProcessConfig) -> int:
@@ -78,9 +68,7 @@ def say(line: str) -> None:
 
 async def _live(config: ProcessConfig) -> None:
     loop = asyncio.get_running_loop()
-    asked = asyncio.Event()
-    for signalled in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(signalled, asked.set)
+    asked = asked_to_end()
     interface = read_interface(config.interface)
     kernel = _kernel_routes(config.interface)
     network = None if config.network is None else IPv4Network(config.network)
@@ -96,8 +84,7 @@ async def _live(config: ProcessConfig) -> None:
     try:
         if config.info_port:
             await _listen(server, config.info_port)
-        if not _forwards():
-            say("this machine does not forward for others: sysctl -w net.ipv4.ip_forward=1")
+        remind_to_forward(say)
         await asked.wait()
     finally:
         server.close()
@@ -120,10 +107,3 @@ def _kernel_routes(interface: str) -> "KernelRoutes":
         return KernelRoutes([interface], say, PROTOCOL)
     except RoutesRefused as error:
         raise CannotStart(str(error)) from None
-
-
-def _forwards() -> bool:
-    try:
-        return _FORWARDING.read_text().strip() != "0"
-    except OSError:
-        return True  # not to be known here

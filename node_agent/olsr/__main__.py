@@ -5,8 +5,9 @@ import sys
 from ipaddress import IPv4Network
 from typing import get_args
 
+from node_agent.daemon_process import EXIT_BAD_CONFIG
 from node_agent.olsr.config import OlsrConfig, Quality
-from node_agent.olsr.process import EXIT_BAD_CONFIG, ProcessConfig, live, run, say
+from node_agent.olsr.process import ProcessConfig, live, run, say
 
 _DEFAULT = OlsrConfig()
 _PORTS = ProcessConfig(interfaces=("any",))

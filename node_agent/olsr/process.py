@@ -6,17 +6,22 @@ It ends in order, and takes its routes with it, on SIGTERM and SIGINT.
 import asyncio
 import os
 import random
-import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from node_agent import __version__
+from node_agent.daemon_process import (
+    EXIT_CANNOT_START,
+    CannotStart,
+    asked_to_end,
+    remind_to_forward,
+    run_file,
+)
+from node_agent.interfaces import InterfaceError, InterfaceFacts, read_interface
 from node_agent.olsr.broadcast import OsBroadcast
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.daemon import Interface, Olsr
@@ -25,7 +30,6 @@ from node_agent.olsr.info.netjson import NETJSON
 from node_agent.olsr.info.server import CannotListen, InfoServer
 from node_agent.olsr.info.snapshot import Snapshot
 from node_agent.olsr.info.txtinfo import TXTINFO
-from node_agent.olsr.interfaces import InterfaceError, InterfaceFacts, read_interface
 from node_agent.olsr.service import OlsrService
 from node_agent.olsr.wire import number
 from node_agent.route_table import LoggedRoutes, NoRoutes, RouteTable
@@ -37,14 +41,7 @@ except ImportError:
 else:
     _CAN_ROUTE = True
 
-EXIT_CANNOT_START = 1
-EXIT_BAD_CONFIG = 2
 VERSION = f"rove-olsr {__version__}"
-_FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
-
-
-class CannotStart(Exception):
-    """One sentence for the person who started it."""
 
 
 class ProcessConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,13 +67,7 @@ class ProcessConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def run(config: str) -> int:
-    """With a configuration file (JSON). The exit status: 0 in order, 1 cannot start, 2 bad configuration."""
-    try:
-        read = msgspec.json.decode(Path(config).read_bytes(), type=ProcessConfig)
-    except (OSError, msgspec.DecodeError) as error:
-        say(f"{config}: {error}")
-        return EXIT_BAD_CONFIG
-    return live(read)
+    return run_file(config, ProcessConfig, live, say)
 
 
 def live(config: ProcessConfig) -> int:
@@ -94,9 +85,7 @@ def say(line: str) -> None:
 
 async def _live(config: ProcessConfig) -> None:
     loop = asyncio.get_running_loop()
-    asked = asyncio.Event()
-    for signalled in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(signalled, asked.set)
+    asked = asked_to_end()
     facts = [read_interface(name) for name in config.interfaces]
     interfaces = [Interface(each.name, number(each.address), each.mtu) for each in facts]
     kernel = _kernel_routes(config) if config.routes else None
@@ -115,8 +104,7 @@ async def _live(config: ProcessConfig) -> None:
         if kernel is not None:
             kernel.claim()
             loop.add_reader(kernel.fileno(), kernel.restore)
-            if not _forwards():
-                say("this machine does not forward for others: sysctl -w net.ipv4.ip_forward=1")
+            remind_to_forward(say)
         for dialect, port in (
             (JSONINFO, config.jsoninfo_port),
             (TXTINFO, config.txtinfo_port),
@@ -159,13 +147,6 @@ def _present(names: Iterable[str]) -> Iterator[InterfaceFacts]:
     for name in names:
         with suppress(InterfaceError):
             yield read_interface(name)
-
-
-def _forwards() -> bool:
-    try:
-        return _FORWARDING.read_text().strip() != "0"
-    except OSError:
-        return True  # not to be known here
 
 
 def _log_line(line: str) -> None:

@@ -202,7 +202,7 @@ def test_a_second_daemon_is_refused_and_does_no_harm(line: Mark) -> None:
 
 def test_an_interface_may_go_and_come_back(line: Mark) -> None:
     with running(line, *NODES[:2]) as daemons:
-        eventually(lambda: len(ours(line, "n01")) == 1, "a route")
+        eventually(lambda: len(ours(line, "n01")) == 1 and len(ours(line, "n02")) == 1, "routes")
         ip(line, "n01", "link", "set", "wlan0", "down")
         eventually(lambda: len(ours(line, "n02")) == 0, "that n01 is forgotten")
         ip(line, "n01", "link", "set", "wlan0", "up")

@@ -35,32 +35,19 @@ class Network(Protocol):
 class RadioNetwork:
     """Nodes on a disc radio, all within range of each other until ``move`` says otherwise."""
 
-    def __init__(self, nodes: Sequence[str], seed: int = 1, bandwidth_bps: int = 11_000_000) -> None:
+    def __init__(self, nodes: Sequence[str], seed: int = 1) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         self.blind = False
         self._loop = loop
-        self._seed = seed
-        self._radio = DiscRadio(loop, RANGE_M, bandwidth_bps=bandwidth_bps, latency_ns=100_000)
+        self._radio = DiscRadio(loop, RANGE_M, bandwidth_bps=11_000_000, latency_ns=100_000)
         self._positions = {node: (float(i), 0.0) for i, node in enumerate(nodes)}
-        self._hosts: dict[str, VirtualHost] = {}
-        self._boots: dict[str, int] = dict.fromkeys(nodes, 0)
         self._ports: dict[str, Port] = {}
         self._next_hops: dict[tuple[str, str], str | None] = {}
         for node in nodes:
-            self.boot(node)
+            host = VirtualHost(node, node, loop, self._radio, partial(self._next_hop, node))
+            self._ports[node] = VirtualPort(host, seed)
         self._radio.move(self._positions)
-
-    def boot(self, node: str) -> None:
-        """A new network stack, which knows nothing of what went on before."""
-        host = VirtualHost(node, node, self._loop, self._radio, partial(self._next_hop, node))
-        self._hosts[node] = host
-        self._ports[node] = VirtualPort(host, self._seed + 1000 * self._boots[node])
-        self._boots[node] += 1
-
-    def kill(self, node: str) -> None:
-        """Without a word to anyone."""
-        self._hosts[node].close()
 
     def port(self, node: str) -> Port:
         return self._ports[node]

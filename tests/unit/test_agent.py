@@ -16,6 +16,7 @@ from node_agent.dataflow.dispatcher import Limits
 from node_agent.dataflow.registry import Context
 from node_agent.dataflow.synthetic import SinkParams, pattern, synthetic_chain
 from node_agent.dataflow.units import Unit
+from node_agent.delivery.limits import DeliveryLimits, Overflow
 from node_agent.model.decision import Rule
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query
@@ -513,6 +514,7 @@ def test_a_configuration_survives_json() -> None:
     [
         ({"switching": Switching(Rule("psychic"))}, "no switching policy 'psychic'"),
         ({"switching": Switching(period=0)}, "periods must be positive"),
+        ({"delivery": DeliveryLimits(overflow=Overflow.SPILL)}, "no place to spill to"),
         ({"node": "n9"}, "node n9 has no address"),
         ({"plan": plan(Query("q", (OperatorSpec("detect", "magic"),)), {"detect": ("n2",)})}, "kind 'magic'"),
         (

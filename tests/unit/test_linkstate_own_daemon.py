@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from node_agent.interfaces import InterfaceFacts
 from node_agent.linkstate.netjson import NetjsonReader
 from node_agent.linkstate.olsr_core import OlsrCoreReader
 from node_agent.linkstate.olsrd_jsoninfo import JsoninfoReader
@@ -15,7 +16,6 @@ from node_agent.olsr.info.netjson import NETJSON
 from node_agent.olsr.info.server import InfoServer
 from node_agent.olsr.info.snapshot import Snapshot
 from node_agent.olsr.info.txtinfo import TXTINFO
-from node_agent.olsr.interfaces import InterfaceFacts
 from node_agent.olsr.wire import dotted
 from tests.unit.captured import costs
 from tests.unit.olsr_network import Network

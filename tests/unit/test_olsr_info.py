@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from node_agent.interfaces import InterfaceFacts
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.info.jsoninfo import JSONINFO
 from node_agent.olsr.info.netjson import NETJSON
 from node_agent.olsr.info.request import Dialect, Request, answer, parse
 from node_agent.olsr.info.snapshot import Snapshot
 from node_agent.olsr.info.txtinfo import TXTINFO
-from node_agent.olsr.interfaces import InterfaceFacts
 from node_agent.olsr.view import (
     EdgeView,
     HnaView,

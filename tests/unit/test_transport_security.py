@@ -45,7 +45,9 @@ from tests.unit.networks import RadioNetwork
 NONCE = bytes(16)
 HEADERS = st.tuples(
     st.sampled_from(["data", "alive", "acknowledgement", "ask", "settled", "cost_report", "hello"]),
-    st.recursive(st.integers(0) | st.text(max_size=5) | st.binary(max_size=5), st.lists, max_leaves=10),
+    st.recursive(
+        st.integers(0, 2**64 - 1) | st.text(max_size=5) | st.binary(max_size=5), st.lists, max_leaves=10
+    ),
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 10**9), st.binary(max_size=32)), max_size=2),
 )
 

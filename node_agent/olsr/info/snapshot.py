@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from node_agent.interfaces import InterfaceFacts
 from node_agent.olsr.config import OlsrConfig
-from node_agent.olsr.interfaces import InterfaceFacts
 from node_agent.olsr.view import View
 
 BROKEN_LINK = 4194304.0

@@ -1,0 +1,47 @@
+"""What our routing daemons have in common as processes: configuration files, exit statuses, orderly ends."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+EXIT_CANNOT_START = 1
+EXIT_BAD_CONFIG = 2
+_FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
+
+C = TypeVar("C", bound=Struct)
+
+
+class CannotStart(Exception):
+    """One sentence for the person who started it."""
+
+
+def run_file(file: str, kind: type[C], live: Callable[[C], int], say: Callable[[str], None]) -> int:
+    """With a configuration file (JSON). The exit status: 0 in order, 1 cannot start, 2 bad configuration."""
+    try:
+        config = msgspec.json.decode(Path(file).read_bytes(), type=kind)
+    except (OSError, msgspec.DecodeError) as error:
+        say(f"{file}: {error}")
+        return EXIT_BAD_CONFIG
+    return live(config)
+
+
+def asked_to_end() -> asyncio.Event:
+    """Set on SIGTERM and SIGINT; for the running loop."""
+    asked = asyncio.Event()
+    for signalled in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(signalled, asked.set)
+    return asked
+
+
+def remind_to_forward(say: Callable[[str], None]) -> None:
+    try:
+        forwards = _FORWARDING.read_text().strip() != "0"
+    except OSError:
+        return  # not to be known here
+    if not forwards:
+        say("this machine does not forward for others: sysctl -w net.ipv4.ip_forward=1")
