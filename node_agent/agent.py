@@ -5,42 +5,33 @@ unexpectedly inside stops the agent and is kept as ``failure``.
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from functools import partial
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from node_agent import __version__
+from node_agent.agent_config import AgentConfig, check
 from node_agent.dataflow.assembly import assembler_for
-from node_agent.dataflow.dispatcher import Dispatcher, Limits
+from node_agent.dataflow.dispatcher import Dispatcher
 from node_agent.dataflow.registry import OPERATORS, Context, OperatorKind
 from node_agent.dataflow.replica import ReplicaRuntime
 from node_agent.dataflow.units import Gaps
 from node_agent.delivery.core import DeliveryCore
-from node_agent.delivery.limits import DeliveryLimits, Overflow, Reliability
+from node_agent.delivery.limits import Reliability
 from node_agent.delivery.place import place_of
 from node_agent.delivery.runtime import DeliveryRuntime, Job
 from node_agent.linkstate.base import LinkState, LinkStateUnavailable
-from node_agent.linkstate.node_costs import with_node_costs
-from node_agent.model.cost_graph import CostGraph
-from node_agent.model.decision import Rule
-from node_agent.model.plan import DeploymentPlan, Replica
+from node_agent.model.plan import Replica
 from node_agent.model.query import OperatorSpec
 from node_agent.model.telemetry import AgentStart, AgentStop
 from node_agent.model.units import Each
 from node_agent.overhead import OverheadSource
-from node_agent.ports import Address, Port
-from node_agent.query.errors import QueryError
-from node_agent.query.load import load_for
-from node_agent.routing.decision import View, decide
-from node_agent.routing.outlook import link_state_outlook
-from node_agent.routing.policy import POLICIES
-from node_agent.routing.shortest_path import distances
+from node_agent.ports import Port
+from node_agent.router import Router
 from node_agent.telemetry.segment_log import LogError, SegmentLog
-from node_agent.transport.authentication import MIN_KEY, Credentials, Digests
-from node_agent.transport.limits import LinkLimits
+from node_agent.transport.authentication import Credentials, Digests
 from node_agent.transport.link import (
     Link,
     LocalLink,
@@ -53,50 +44,10 @@ from node_agent.transport.link import (
 from node_agent.transport.messages import Batch, Message, Pair
 from node_agent.transport.server import LinkServer
 
-LINK_STATE_TIMEOUT = 5.0
 OVERHEAD_TIMEOUT = 1.0
-FIRST_LOOKS = 0.5
 STOP_TIMEOUT = 10.0
 
 Runtime = ReplicaRuntime | DeliveryRuntime
-
-
-class Switching(Struct, frozen=True):
-    """The rule that routes are adapted by, and the seconds between two times."""
-
-    rule: Rule = Rule()
-    period: float = 2.0
-
-
-class AgentConfig(Struct, frozen=True):
-    """All that an agent is told. ``addresses`` says where each node's agent listens for tuples.
-
-    ``key`` is the run's: whoever has it is taken for an agent of the run. Never to be printed.
-    ``limits`` are those of best effort, ``delivery`` those of queries that promise more.
-    ``node_costs`` are added to every link that leads to the node, in units of the metric. ``cores``: on how
-    many operators can compute at once.
-    """
-
-    run: str
-    node: str
-    plan: DeploymentPlan
-    addresses: dict[str, Address]
-    key: bytes
-    switching: Switching = Switching()
-    sample_period: float = 1.0
-    overhead_period: float = 5.0
-    limits: Limits = Limits()
-    delivery: DeliveryLimits = DeliveryLimits(in_flight=64)
-    links: LinkLimits = LinkLimits()
-    cores: int = 1
-    node_costs: dict[str, float] = {}
-
-    def __repr__(self) -> str:
-        return f"AgentConfig(run={self.run!r}, node={self.node!r})"
-
-
-class BadConfig(ValueError):
-    """The configuration names something that does not exist or cannot be used."""
 
 
 class AgentFailed(Exception):
@@ -119,16 +70,15 @@ class Agent:
         self.config = config
         self.failure: AgentFailed | None = None
         self._port = port
-        self._link_state = link_state
         self._overhead = overhead
         self._log = log
         self._core = asyncio.Semaphore(config.cores)
         self._credentials = Credentials(config.run, config.key)
         self._digests = Digests()
-        self._graph: CostGraph | None = None
         self._replicas: dict[str, Runtime] = {
             replica.id: self._build(replica) for replica in config.plan.on(config.node)
         }
+        self._router = Router(config, port, link_state, tuple(self._replicas.values()), log.append)
         self._server = LinkServer(
             port,
             self._credentials,
@@ -148,15 +98,11 @@ class Agent:
     @property
     def ready(self) -> bool:
         """Whether the network layer has given this node its costs."""
-        return self._graph is not None
+        return self._router.ready
 
     async def reaches(self) -> tuple[str, ...]:
-        """The other nodes that the network layer knows a way to; asked now: routes may be adapted rarely."""
-        # Without a first graph the router itself is asking, and may have to wait for it.
-        if self._graph is None or await self._look() is None:
-            return ()
-        own = self.config.node
-        return tuple(node for node in distances(self._graph, own) if node != own)
+        """The other nodes that the network layer knows a way to."""
+        return await self._router.reaches()
 
     @property
     def rejected(self) -> dict[str, int]:
@@ -174,7 +120,7 @@ class Agent:
         for runtime in self._replicas.values():
             for name, run in runtime.runs().items():
                 self._spawn(name, run)
-        self._spawn("router", self._adapt_routes())
+        self._spawn("router", self._router.run())
         self._spawn("sampler", self._sample())
         if self._overhead is not None:
             self._spawn("overhead", self._sample_overhead(self._overhead))
@@ -269,42 +215,6 @@ class Agent:
     def _hear(self, pair: Pair, message: Message) -> None:
         self._replicas[pair.receiver].hear(pair.sender, message)
 
-    async def _adapt_routes(self) -> None:
-        period = self.config.switching.period
-        # Agents that start together should not all decide together for ever after.
-        pause = period * self._port.random.random()
-        while True:
-            if (graph := await self._look()) is not None:
-                self._adapt_to(graph)
-            if self._graph is None:  # the routing daemon is only starting
-                await self._port.sleep(min(period, FIRST_LOOKS))
-                continue
-            if not self._replicas:
-                return  # there is nothing here to route
-            await self._port.sleep(pause)
-            pause = period
-
-    async def _look(self) -> CostGraph | None:
-        """None: nothing new can be told. The routes there are may still be good, and better than none."""
-        try:
-            async with asyncio.timeout(LINK_STATE_TIMEOUT):
-                graph = await self._link_state.cost_graph()
-        except (LinkStateUnavailable, TimeoutError):
-            return None
-        self._graph = with_node_costs(graph, self.config.node_costs)
-        return self._graph
-
-    def _adapt_to(self, graph: CostGraph) -> None:
-        for runtime in self._replicas.values():
-            plan, own = self.config.plan, runtime.replica
-            rule = self.config.switching.rule
-            outlook = link_state_outlook(graph, plan, own, rule.policy)
-            view = View(plan, own, outlook, rule, runtime.waiting(), self._port.now_ns())
-            route, events = decide(view, runtime.route)
-            for event in events:
-                self._log.append(event)
-            runtime.steer(route)
-
     async def _sample(self) -> None:
         while True:
             await self._port.sleep(self.config.sample_period)
@@ -366,43 +276,3 @@ class Agent:
             self._log.close()
         except LogError as error:
             self._fail("telemetry", error)
-
-
-def check(config: AgentConfig) -> None:
-    """Raises BadConfig, naming everything that is wrong."""
-    problems = []
-    try:
-        load_for(config.plan.query)
-    except QueryError as error:
-        problems.append(str(error))
-    problems += _plan_problems(config)
-    if config.switching.rule.policy not in POLICIES:
-        problems.append(f"there is no switching policy {config.switching.rule.policy!r}")
-    if not (config.switching.period > 0 and config.sample_period > 0 and config.overhead_period > 0):
-        problems.append("periods must be positive")
-    if config.delivery.overflow is Overflow.SPILL:
-        problems.append("agents have no place to spill to yet: overflow must be block or drop_oldest")
-    if config.cores < 1:
-        problems.append("a node has at least one core")
-    if not all(0 <= cost < float("inf") for cost in config.node_costs.values()):
-        problems.append("node costs cannot be negative or infinite")
-    if len(config.key) < MIN_KEY:
-        problems.append(f"the key has {len(config.key)} bytes, and needs {MIN_KEY}")
-    if problems:
-        raise BadConfig(f"agent {config.node} cannot run: {'; '.join(problems)}")
-
-
-def _plan_problems(config: AgentConfig) -> Iterator[str]:
-    for node in dict.fromkeys((config.node, *(r.node for r in config.plan.replicas))):
-        if node not in config.addresses:
-            yield f"node {node} has no address"
-    for operator in dict.fromkeys(r.operator for r in config.plan.on(config.node)):
-        spec = config.plan.query.operator(operator)
-        kind = OPERATORS.get(spec.kind)
-        if kind is None:
-            yield f"operator {operator} is of the unknown kind {spec.kind!r}"
-            continue
-        try:
-            msgspec.convert(spec.params, kind.params)
-        except msgspec.ValidationError as error:
-            yield f"operator {operator}: {error}"

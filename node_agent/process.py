@@ -13,7 +13,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from node_agent.agent import Agent, AgentConfig, BadConfig, check
+from node_agent.agent import Agent
+from node_agent.agent_config import AgentConfig, BadConfig, check
 from node_agent.control import ControlledAgent
 from node_agent.control_lines import encode, open_standard_streams, serve
 from node_agent.linkstate.base import LinkState

@@ -12,7 +12,8 @@ from msgspec import Struct
 from benchmarks.faults.air import FaultyAir, edge
 from benchmarks.faults.operators import Given, campaign_kinds
 from benchmarks.faults.schedules import COUNT, FAULTS_FOR, RATE, Fault, Schedule, calm
-from node_agent.agent import Agent, AgentConfig, Switching
+from node_agent.agent import Agent
+from node_agent.agent_config import AgentConfig, Switching
 from node_agent.delivery.limits import DeliveryLimits
 from node_agent.model.decision import Rule
 from node_agent.ports import Address

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from node_agent.agent import Agent, AgentConfig, BadConfig, Switching
+from node_agent.agent import Agent
+from node_agent.agent_config import AgentConfig, BadConfig, Switching
 from node_agent.dataflow import registry
 from node_agent.dataflow.dispatcher import Limits
 from node_agent.dataflow.registry import Context

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from node_agent.agent import AgentConfig
+from node_agent.agent_config import AgentConfig
 from node_agent.control import AskStatus, Costs, OpenSources, Start, State, Stop
 from node_agent.model.cost_graph import CostGraph
 from node_agent.model.plan import DeploymentPlan, Replica

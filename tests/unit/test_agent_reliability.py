@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.faults.schedules import FAULTS_FOR, QUERIES, Fault, Schedule, schedule
 from benchmarks.faults.world import Outcome, outcome
-from node_agent.agent import Switching
+from node_agent.agent_config import Switching
 from node_agent.delivery.limits import DeliveryLimits
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query, Reliability

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from node_agent.agent import AgentConfig
+from node_agent.agent_config import AgentConfig
 from node_agent.ports import Address, ConnectionLost, PortError, Stream
 from node_agent.transport.authentication import (
     TAG_SIZE,

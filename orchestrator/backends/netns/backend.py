@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from node_agent import process as agent_process
-from node_agent.agent import AgentConfig, Switching
+from node_agent.agent_config import AgentConfig, Switching
 from node_agent.control import Costs, OpenSources, Start
 from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.model.cost_graph import CostGraph

@@ -9,7 +9,8 @@ import random
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from node_agent.agent import Agent, AgentConfig, Switching
+from node_agent.agent import Agent
+from node_agent.agent_config import AgentConfig, Switching
 from node_agent.ports import Address
 from node_agent.process import downstream_of
 from node_agent.telemetry.segment_log import SegmentLog
