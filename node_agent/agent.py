@@ -7,15 +7,16 @@ unexpectedly inside stops the agent and is kept as ``failure``.
 import asyncio
 from collections.abc import Coroutine
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from node_agent import __version__
-from node_agent.agent_config import AgentConfig, check
+from node_agent.agent_config import AgentConfig, BadConfig, check
 from node_agent.dataflow.assembly import assembler_for
 from node_agent.dataflow.dispatcher import Dispatcher
-from node_agent.dataflow.registry import OPERATORS, Context, OperatorKind
+from node_agent.dataflow.registry import OPERATORS, Context, OperatorKind, OperatorUnusable
 from node_agent.dataflow.replica import ReplicaRuntime
 from node_agent.dataflow.units import Gaps
 from node_agent.delivery.core import DeliveryCore
@@ -64,19 +65,22 @@ class Agent:
         link_state: LinkState,
         log: SegmentLog,
         overhead: OverheadSource | None = None,
+        directory: Path | None = None,
     ) -> None:
-        """``overhead``: where the node's routing daemon says what it has sent."""
+        """``overhead``: where the node's routing daemon says what it has sent. ``directory``: the node's own,
+        for files of its operators. Raises BadConfig."""
         check(config)
         self.config = config
         self.failure: AgentFailed | None = None
         self._port = port
         self._overhead = overhead
         self._log = log
+        self._directory = directory
         self._core = asyncio.Semaphore(config.cores)
         self._credentials = Credentials(config.run, config.key)
         self._digests = Digests()
         self._replicas: dict[str, Runtime] = {
-            replica.id: self._build(replica) for replica in config.plan.on(config.node)
+            replica.id: self._build_usable(replica) for replica in config.plan.on(config.node)
         }
         self._router = Router(config, port, link_state, tuple(self._replicas.values()), log.append)
         self._server = LinkServer(
@@ -171,12 +175,19 @@ class Agent:
         """To the sender of an incoming link; False if there is none."""
         return self._server.tell(pair, message)
 
+    def _build_usable(self, replica: Replica) -> Runtime:
+        try:
+            return self._build(replica)
+        except OperatorUnusable as error:
+            problem = f"agent {self.config.node} cannot run: operator {replica.operator}: {error}"
+            raise BadConfig(problem) from error
+
     def _build(self, replica: Replica) -> Runtime:
         query = self.config.plan.query
         spec = query.operator(replica.operator)
         kind = OPERATORS[spec.kind]
         params = msgspec.convert(spec.params, kind.params)
-        context = Context(replica.id, self._port, self._core, spec)
+        context = Context(replica.id, self._port, self._core, spec, self._log.append, self._directory)
         level = Reliability(query.reliability)
         if level is Reliability.BEST_EFFORT:
             return self._build_best_effort(replica, spec, kind, params, context)

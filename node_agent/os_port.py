@@ -4,6 +4,8 @@ import asyncio
 import os
 import random
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 from node_agent.os_stream import OsStream
 from node_agent.ports import (
@@ -17,6 +19,8 @@ from node_agent.ports import (
     Unreachable,
 )
 from node_agent.serving import Handlers
+
+T = TypeVar("T")
 
 # OSError comes from the kernel and the resolver, ValueError from names that cannot be encoded.
 _BAD_ADDRESS = (OSError, ValueError)
@@ -54,6 +58,9 @@ class OsPort:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+    async def work(self, function: Callable[[], T], modelled: float) -> T:
+        return await asyncio.to_thread(function)
 
     async def listen(self, port: int, on_stream: OnStream) -> Listener:
         _refuse_impossible(port)

@@ -9,7 +9,9 @@ reproducible.
 
 import random
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
+
+T = TypeVar("T")
 
 Buffer = bytes | bytearray | memoryview
 
@@ -132,6 +134,14 @@ class Port(Protocol):
         ...
 
     async def sleep(self, seconds: float) -> None: ...
+
+    async def work(self, function: Callable[[], T], modelled: float) -> T:
+        """Call what would keep the loop from everything else, and return what it returns.
+
+        In real time it runs in a thread, however long that takes; in virtual time it is done at once, and
+        then ``modelled`` seconds pass, whether it succeeded or raises.
+        """
+        ...
 
     async def listen(self, port: int, on_stream: OnStream) -> Listener:
         """Call ``on_stream`` in a task of its own for each stream; the stream is closed when it returns.

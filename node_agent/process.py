@@ -33,7 +33,8 @@ _LAST_WORDS_S = 2.0
 class ProcessConfig(Struct, frozen=True):
     """What an agent's process needs besides the agent's own configuration: where it is, where it writes.
 
-    ``host`` is the address that other agents reach it at, ``segments`` the directory of its telemetry.
+    ``host`` is the address that other agents reach it at, ``segments`` the directory of its telemetry,
+    ``directory`` that of the files which its operators leave as results.
     """
 
     agent: AgentConfig
@@ -42,6 +43,7 @@ class ProcessConfig(Struct, frozen=True):
     link_state: LinkStateConfig = LinkStateConfig()
     overhead: OverheadConfig | None = None
     seed: int | None = None
+    directory: str | None = None
 
 
 def run(config: str) -> int:
@@ -81,7 +83,8 @@ def downstream_of(config: AgentConfig) -> Downstream:
 async def _live_with(config: ProcessConfig, port: OsPort, link_state: LinkState) -> int:
     log = SegmentLog(Path(config.segments), config.agent.run, config.agent.node, port.now_ns)
     overhead = AskedOverhead(config.overhead) if config.overhead is not None else None
-    agent = Agent(config.agent, port, link_state, log, overhead)
+    directory = Path(config.directory) if config.directory is not None else None
+    agent = Agent(config.agent, port, link_state, log, overhead, directory)
     told = link_state if isinstance(link_state, ToldLinkState) else None
     controlled = ControlledAgent(agent, port, told)
     signalled = asyncio.Event()

@@ -6,9 +6,9 @@ seconds, and whatever sleeps or computes takes no real time. Same input, same ou
 
 import asyncio
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import merge
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -17,10 +17,13 @@ from node_agent.dataflow.processing import GivenUp, process
 from node_agent.dataflow.registry import OPERATORS, Context, Operator
 from node_agent.model import query as model
 from node_agent.model.query import OperatorSpec
+from node_agent.model.telemetry import Event
 from node_agent.model.tuples import StreamTuple
 from node_agent.ports import Address, DatagramSocket, Listener, OnDatagram, OnStream, Stream, Unreachable
 from node_agent.query.build import Query
 from node_agent.virtual.loop import VirtualLoop
+
+T = TypeVar("T")
 
 
 class EOF:
@@ -50,9 +53,10 @@ class DeadLetter(NamedTuple):
 
 
 class Results(dict[str, list[bytes]]):
-    """Payloads by sink, in the order of delivery; and what was given up on the way."""
+    """Payloads by sink, in the order of delivery; what was given up on the way; what operators reported."""
 
     dead_letters: list[DeadLetter]
+    events: list[Event]
 
 
 def run(
@@ -94,6 +98,7 @@ class _Run:
         self._query = query
         self._port = _NoNetwork()
         self._core = asyncio.Lock()
+        self._events: list[Event] = []
         self._assemblers: dict[str, Assembler] = {}
         self._operators: dict[str, Operator] = {}
         origins = query.origins()
@@ -104,6 +109,7 @@ class _Run:
                 self._operators[name] = self._made(spec)
         self._results = Results({name: [] for name in query.sinks()})
         self._results.dead_letters = []
+        self._results.events = self._events
 
     async def run(self, sources: Mapping[str, Sequence[Element]], every: float) -> Results:
         streams = [
@@ -118,7 +124,7 @@ class _Run:
 
     def _made(self, spec: OperatorSpec) -> Operator:
         kind = OPERATORS[spec.kind]
-        context = Context(f"{spec.name}/0", self._port, self._core, spec)
+        context = Context(f"{spec.name}/0", self._port, self._core, spec, self._events.append)
         return cast(Operator, kind.factory(msgspec.convert(spec.params, kind.params), context))
 
     async def _pass_on(self, name: str, item: StreamTuple) -> None:
@@ -157,6 +163,12 @@ class _NoNetwork:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+    async def work(self, function: Callable[[], T], modelled: float) -> T:
+        try:
+            return function()
+        finally:
+            await asyncio.sleep(modelled)
 
     async def listen(self, port: int, on_stream: OnStream) -> Listener:
         raise Unreachable("there is no network in a test")

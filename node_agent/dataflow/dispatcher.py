@@ -64,14 +64,20 @@ class Dispatcher:
 
     async def put(self, item: StreamTuple) -> None:
         """Wait for room: this is what pushes back on the operator and, through it, upstream."""
-        while len(self._buffer) >= self._limits.output_buffer:
+        await self.wait_for_room()
+        self._append(item)
+
+    def has_room(self) -> bool:
+        return len(self._buffer) < self._limits.output_buffer
+
+    async def wait_for_room(self) -> None:
+        while not self.has_room():
             self._room.clear()
             await self._room.wait()
-        self._append(item)
 
     def offer(self, item: StreamTuple) -> None:
         """For a source, which cannot be pushed back on: the oldest tuple makes room."""
-        while len(self._buffer) >= self._limits.output_buffer:
+        while not self.has_room():
             self._drop(self._buffer.popleft(), "source_buffer_full")
         self._append(item)
 

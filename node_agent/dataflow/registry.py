@@ -17,6 +17,7 @@ A kind is a name, a struct of parameters and a class; registering one's own take
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -24,9 +25,27 @@ import msgspec
 
 from node_agent.dataflow.units import Unit
 from node_agent.model.query import OperatorSpec, Query
+from node_agent.model.telemetry import Event
 from node_agent.ports import Port
 
 Role = Literal["source", "operator", "sink"]
+T = TypeVar("T")
+
+
+class OperatorUnusable(Exception):
+    """Raised by a factory: something that the operator cannot do without is missing on this node."""
+
+
+class Outlet(Protocol):
+    """The way out for what a source emits."""
+
+    def has_room(self) -> bool: ...
+
+    async def wait_for_room(self) -> None: ...
+
+
+def _ignore(event: Event) -> None:
+    pass
 
 
 class Context:
@@ -38,10 +57,17 @@ class Context:
         port: Port,
         core: asyncio.Lock | asyncio.Semaphore,
         spec: OperatorSpec | None = None,
+        record: Callable[[Event], None] = _ignore,
+        directory: Path | None = None,
     ) -> None:
-        """``spec``: the operator as it stands in the query, if it stands in one."""
+        """``spec``: the operator as it stands in the query, if it stands in one. ``record`` takes what the
+        operator reports, ``directory`` is the node's own, for files that are part of the run's results."""
         self.replica = replica
         self.spec = spec
+        self.record = record
+        self.directory = directory
+        self.outlet: Outlet | None = None
+        """Set by whoever runs the operator; of use to a source only."""
         self._port = port
         self._core = core
 
@@ -60,6 +86,18 @@ class Context:
         """Occupy one of the node's cores for ``seconds``, after those who asked before."""
         async with self._core:
             await self._port.sleep(seconds)
+
+    async def work(self, function: Callable[[], T], *, modelled: float) -> T:
+        """Occupy one of the node's cores with ``function`` and return its result.
+
+        In real time it takes as long as it takes; in virtual time, ``modelled`` seconds.
+        """
+        async with self._core:
+            return await self._port.work(function, modelled)
+
+    async def wait_for(self, function: Callable[[], T]) -> T:
+        """The result of a call that blocks but hardly computes, as reading from a device: needs no core."""
+        return await self._port.work(function, 0.0)
 
 
 class Source(Protocol):

@@ -52,6 +52,7 @@ class ReplicaRuntime:
         self._role = kind.role
         self._assembler = assembler
         self._made = kind.factory(params, context)
+        context.outlet = self
         self._context = context
         self._dispatchers = dispatchers
         self._record = record
@@ -70,6 +71,15 @@ class ReplicaRuntime:
     def waiting(self) -> dict[str, int]:
         """Tuples that wait here, by downstream operator."""
         return {dispatcher.downstream: dispatcher.waiting() for dispatcher in self._dispatchers}
+
+    def has_room(self) -> bool:
+        """Whether nothing has to be dropped for what is emitted now."""
+        return all(dispatcher.has_room() for dispatcher in self._dispatchers)
+
+    async def wait_for_room(self) -> None:
+        while not self.has_room():
+            for dispatcher in self._dispatchers:
+                await dispatcher.wait_for_room()
 
     async def take(self, batch: Batch) -> None:
         for item in batch.items:

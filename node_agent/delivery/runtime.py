@@ -99,6 +99,7 @@ class DeliveryRuntime:
         self._role = job.kind.role
         self._spec = query.operator(job.replica.operator)
         self._made = job.kind.factory(job.params, context)
+        context.outlet = self
         self._core = core
         self._context = context
         self._around = surroundings
@@ -140,6 +141,13 @@ class DeliveryRuntime:
     def waiting(self) -> dict[str, int]:
         """Tuples that wait here, by downstream operator."""
         return self._core.waiting()
+
+    def has_room(self) -> bool:
+        """Whether what is emitted now can be kept until it has arrived."""
+        return self._has_room.is_set()
+
+    async def wait_for_room(self) -> None:
+        await self._has_room.wait()
 
     async def take(self, batch: Batch) -> None:
         """What is not of this replica's inputs is ignored."""

@@ -2,8 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from node_agent.ports import (
     Address,
@@ -20,6 +20,8 @@ from node_agent.virtual.endpoint import VirtualStream
 from node_agent.virtual.host import BROADCAST_HOST, Datagram, VirtualHost
 from node_agent.virtual.segment import Segment
 from node_agent.virtual.stream import StreamMachine
+
+T = TypeVar("T")
 
 MAX_DATAGRAM = 65507
 
@@ -52,6 +54,12 @@ class VirtualPort:
 
     def sleep(self, seconds: float) -> Coroutine[Any, Any, None]:
         return asyncio.sleep(seconds)
+
+    async def work(self, function: Callable[[], T], modelled: float) -> T:
+        try:
+            return function()
+        finally:
+            await asyncio.sleep(modelled)
 
     async def listen(self, port: int, on_stream: OnStream) -> Listener:
         return VirtualListener(self._host, port or self._host.free_port(), on_stream)

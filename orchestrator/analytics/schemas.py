@@ -33,6 +33,9 @@ def _columns(**columns: DataType) -> StructType:
 # A downstream replica as a decision weighed it.
 CANDIDATE = _columns(to=TEXT, link=REAL, path=REAL, aggregate=REAL, queue=COUNT, apart=TEXTS)
 
+# A face of a picture, as it was shown or as it was seen.
+FACE = _columns(person=TEXT, x=REAL, y=REAL, width=REAL, height=REAL, score=REAL, distance=REAL)
+
 # One row a line of a segment. Every kind of event has its own columns; those of the other kinds are null.
 RAW = _columns(
     run=TEXT,
@@ -81,6 +84,15 @@ RAW = _columns(
     sent_bytes=COUNT,
     forwarded=COUNT,
     forwarded_bytes=COUNT,
+    frame=COUNT,
+    faces=ArrayType(FACE),
+    gallery=TEXT,
+    latency_ns=COUNT,
+    content=TEXT,
+    width=COUNT,
+    height=COUNT,
+    quality=COUNT,
+    count=COUNT,
 )
 
 # Ground truth as the radio writes it.
@@ -156,6 +168,29 @@ OVERHEAD = _columns(
     forwarded_bytes=COUNT,
 )
 
+# A face of a frame that arrived: who was shown (null: nobody), who was seen (null: not found, or not asked),
+# and what became of it (see ``faces``). ``known``: in a gallery of the run.
+FACES = _columns(
+    run=TEXT,
+    replica=TEXT,
+    origin=TEXT,
+    tau=COUNT,
+    frame=COUNT,
+    t_ns=COUNT,
+    born_ns=COUNT,
+    latency_ns=COUNT,
+    gallery=TEXT,
+    true_person=TEXT,
+    seen_person=TEXT,
+    known=FLAG,
+    overlap=REAL,
+    score=REAL,
+    distance=REAL,
+    outcome=TEXT,
+    in_window=FLAG,
+)
+KNOWN_PERSONS = _columns(run=TEXT, true_person=TEXT)
+
 # Ground truth: a directed link was up with this cost from ``up_ns`` until ``down_ns`` (null: to the end).
 LINKS_TRUTH = _columns(run=TEXT, src=TEXT, dst=TEXT, up_ns=COUNT, down_ns=COUNT, cost=REAL)
 
@@ -218,6 +253,7 @@ TABLES: dict[str, StructType] = {
     "switches": SWITCHES,
     "costs": COSTS,
     "overhead": OVERHEAD,
+    "faces": FACES,
     "links_truth": LINKS_TRUTH,
     "positions": POSITIONS,
     "deliveries": DELIVERIES,

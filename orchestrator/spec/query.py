@@ -6,10 +6,11 @@ with its parameters, their bounds and their units.
 
 import inspect
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, Union, get_args
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Discriminator,
     Field,
@@ -29,6 +30,7 @@ from node_agent.query.load import load_installed
 from orchestrator.errors import BadInput
 from orchestrator.spec.base import Name, Section
 from orchestrator.spec.dataflow import Operator
+from orchestrator.spec.named_path import path_reader, what_it_names
 from orchestrator.spec.problems import Finding, Unusable, listed, shown, unusable
 from orchestrator.spec.python_query import PYTHON_PATTERN, PythonQuery
 from orchestrator.spec.units import DURATION, RATE, SIZE, Quantity
@@ -65,7 +67,11 @@ def _parameter(name: str, annotation: Any, default: Any) -> tuple[Any, Any]:
     limits = _limits(annotation)
     field: Any
     plain = _plain(annotation)
-    if plain in (str, bool):
+    if get_origin(plain) is Literal:
+        field = plain
+    elif named := what_it_names(annotation):
+        field = Annotated[str, Field(strict=True), AfterValidator(path_reader(named))]
+    elif plain in (str, bool):
         field = Annotated[plain, Field(strict=True)]
     elif plain is float and name not in _UNIT_OF:
         within: dict[str, Any] = {**limits}
@@ -81,8 +87,9 @@ def _parameter(name: str, annotation: Any, default: Any) -> tuple[Any, Any]:
 
 def _plain(annotation: Any) -> Any:
     """The type without bounds and without None."""
-    parts = [part for part in get_args(annotation) if isinstance(part, type) and part is not type(None)]
-    return parts[0] if parts else annotation
+    if get_origin(annotation) is Literal or not get_args(annotation):
+        return annotation
+    return _plain(next(part for part in get_args(annotation) if part is not type(None)))
 
 
 def _choice(word: str) -> tuple[Any, Any]:

@@ -6,6 +6,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from orchestrator.spec.base import Section
 from orchestrator.spec.problems import Finding, Place, Unusable, did_you_mean, listed, shown
@@ -37,8 +38,15 @@ def findings_of(error: ValidationError, model: type[Section], document: Any) -> 
     return [
         finding
         for details in error.errors()
-        for finding in _translated(dict(details), _at(details["loc"], details["type"], document), model)
+        for finding in _translated(dict(details), _at(_location(details), details["type"], document), model)
     ]
+
+
+def _location(error: ErrorDetails) -> tuple[str | int, ...]:
+    """What is wrong with a union whose choice is unknown is the key that chooses, if the file has it."""
+    if error["type"] != "union_tag_invalid":
+        return error["loc"]
+    return *error["loc"], error["ctx"]["discriminator"].strip("'")
 
 
 def _translated(error: dict[str, Any], at: Place, model: type[Section]) -> Iterator[Finding]:
@@ -53,9 +61,7 @@ def _translated(error: dict[str, Any], at: Place, model: type[Section]) -> Itera
     elif kind == "literal_error":
         yield _not_a_choice(at, value, context["expected"])
     elif kind == "union_tag_invalid":
-        yield _not_a_choice(
-            (*at, context["discriminator"].strip("'")), context["tag"], context["expected_tags"]
-        )
+        yield _not_a_choice(at, context["tag"], context["expected_tags"])
     elif kind == "union_tag_not_found":
         key = context["discriminator"].strip("'")
         yield Finding((*at, key), "missing", _choices_hint(model, error["loc"], key))
@@ -120,13 +126,12 @@ def _choices_hint(model: type[Section], location: tuple[str | int, ...], key: st
 def _models_at(model: type[Section], location: tuple[str | int, ...]) -> list[type[Section]]:
     """The sections that may stand at a pydantic location."""
     models = [model]
-    for part in location:
-        inner = [
-            section
-            for found in models
-            if part in found.model_fields
-            for section in _sections(found.model_fields[str(part)])
-        ]
+    parts = iter(location)
+    for part in parts:
+        fields = [found.model_fields[str(part)] for found in models if part in found.model_fields]
+        inner = [section for field in fields for section in _sections(field)]
+        if any(get_origin(field.annotation) is dict for field in fields):
+            next(parts, None)  # a name that the file has chosen, whatever else it may mean to us
         tagged = [found for found in models if any(part in _literals(f) for f in found.model_fields.values())]
         models = inner or tagged or models
     return models

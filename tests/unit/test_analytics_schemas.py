@@ -2,12 +2,21 @@
 
 import msgspec
 import pytest
-from pyspark.sql.types import ArrayType, BooleanType, DataType, DoubleType, LongType, MapType, StringType
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    LongType,
+    MapType,
+    StringType,
+    StructType,
+)
 
 from node_agent.model.decision import Candidate
-from node_agent.model.telemetry import KINDS, Envelope, Event
+from node_agent.model.telemetry import KINDS, Envelope, Event, FaceRecord
 from orchestrator.analytics.ingest import ORDER
-from orchestrator.analytics.schemas import CANDIDATE, RAW, TABLES
+from orchestrator.analytics.schemas import CANDIDATE, FACE, RAW, TABLES
 
 SPARK_TYPES: dict[object, DataType] = {
     str: StringType(),
@@ -20,6 +29,7 @@ SPARK_TYPES: dict[object, DataType] = {
     bool: BooleanType(),
     dict[str, float]: MapType(StringType(), DoubleType()),
     tuple[Candidate, ...]: ArrayType(CANDIDATE),
+    tuple[FaceRecord, ...]: ArrayType(FACE),
 }
 COLUMNS = {field.name: field.dataType for field in RAW}
 
@@ -30,9 +40,12 @@ def test_every_field_of_a_record_has_its_column(kind: type[Event]) -> None:
         assert COLUMNS[field.name] == SPARK_TYPES[field.type]
 
 
-def test_a_candidate_has_the_columns_that_agents_write() -> None:
-    written = {field.name: SPARK_TYPES[field.type] for field in msgspec.structs.fields(Candidate)}
-    assert written == {field.name: field.dataType for field in CANDIDATE}
+@pytest.mark.parametrize(("part", "columns"), [(Candidate, CANDIDATE), (FaceRecord, FACE)])
+def test_a_part_of_a_record_has_the_columns_that_agents_write(
+    part: type[msgspec.Struct], columns: StructType
+) -> None:
+    written = {field.name: SPARK_TYPES[field.type] for field in msgspec.structs.fields(part)}
+    assert written == {field.name: field.dataType for field in columns}
 
 
 def test_there_is_no_column_that_nobody_writes() -> None:

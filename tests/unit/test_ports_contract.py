@@ -1,6 +1,7 @@
 """What an agent may rely on, whatever it runs on: the same scenarios on real sockets and in virtual time."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 
@@ -374,3 +375,38 @@ def test_time_passes_while_sleeping(world: World) -> None:
         assert a.now_ns() - started >= 19_000_000
 
     world.run(scenario)
+
+
+def test_work_gives_its_result_and_does_not_stop_the_loop(world: World) -> None:
+    async def scenario(a: Port, b: Port) -> None:
+        assert await a.work(lambda: 6 * 7, 0.01) == 42
+        with pytest.raises(ZeroDivisionError):
+            await a.work(lambda: 1 / 0, 0.01)
+        one, other = await asyncio.gather(a.work(lambda: 1, 0.01), b.work(lambda: 2, 0.01))
+        assert (one, other) == (1, 2)
+
+    world.run(scenario)
+
+
+def test_work_takes_modelled_time_in_virtual_time_whether_it_succeeds_or_not() -> None:
+    world = VirtualWorld()
+
+    async def scenario(a: Port, b: Port) -> None:
+        await a.work(lambda: None, 2.0)
+        with pytest.raises(ZeroDivisionError):
+            await a.work(lambda: 1 / 0, 1.5)
+        assert a.now_ns() == 3_500_000_000
+
+    world.run(scenario)
+    world.close()
+
+
+def test_work_in_real_time_leaves_the_loop_to_others() -> None:
+    async def scenario(a: Port, b: Port) -> None:
+        done = threading.Event()
+        waiting = asyncio.create_task(a.work(lambda: done.wait(20), 0.0))
+        await a.sleep(0.01)
+        done.set()  # would never be reached if the loop itself were waiting
+        assert await waiting
+
+    OsWorld().run(scenario)

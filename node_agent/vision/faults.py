@@ -1,0 +1,20 @@
+"""What an operator meets with and goes on from: counted by reason, and reported."""
+
+from collections import Counter
+
+from node_agent.dataflow.registry import Context
+from node_agent.model.telemetry import OperatorFault
+
+_LONGEST = 200
+
+
+class Faults:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._counts: Counter[str] = Counter()
+
+    def count(self, what: str, error: Exception) -> None:
+        """``what`` is counted; how it was this time goes with the report."""
+        self._counts[what] += 1
+        reason = f"{what}: {error}"[:_LONGEST]
+        self._context.record(OperatorFault(self._context.replica, reason, self._counts[what]))

@@ -1,0 +1,117 @@
+"""The parameters of the video operators, with their bounds: what an experiment file may say of them."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+Side = Annotated[int, Meta(ge=32, le=4096)]
+Seconds = Annotated[float, Meta(gt=0, le=60)]
+Several = Annotated[int, Meta(ge=1, le=1000)]
+
+NAMES = "names"
+"""The key of what a parameter's text names: whoever reads a file of parameters then knows what must exist."""
+GalleryFile = Annotated[str, Meta(extra={NAMES: "gallery"})]
+VideoPath = Annotated[str, Meta(extra={NAMES: "file"})]
+PicturesPath = Annotated[str, Meta(extra={NAMES: "folder"})]
+SourcePath = Annotated[str, Meta(extra={NAMES: "source"})]
+
+Pace = Literal["fixed", "accepted"]
+Forward = Literal["frames", "crops", "positions"]
+DetectorName = Literal["yunet", "haar", "lbp"]
+Method = Literal["embedding", "lbph"]
+
+
+class VideoParams(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``pace``: ``rate`` pictures a second, or the next one as soon as the last is accepted. A ``limit`` of 0
+    means endless. ``adapt``: lower quality and resolution while the path does not keep up with ``rate``.
+    ``cpu``: what a picture takes in virtual time, in seconds of one core."""
+
+    width: Side = 320
+    height: Side = 240
+    rate: Annotated[float, Meta(gt=0, le=1000)] = 10.0
+    pace: Pace = "fixed"
+    quality: Annotated[int, Meta(ge=10, le=100)] = 80
+    limit: Annotated[int, Meta(ge=0)] = 0
+    adapt: bool = False
+    cpu: Seconds = 0.003
+
+
+class CameraParams(VideoParams, frozen=True, kw_only=True):
+    device: str = "/dev/video0"
+
+
+class FileParams(VideoParams, frozen=True, kw_only=True):
+    """``path`` of a video file: relative ones are in the node's own directory. ``repeat``: begin again at
+    the end."""
+
+    path: VideoPath
+    repeat: bool = True
+
+
+class PicturesParams(FileParams, frozen=True, kw_only=True):
+    """``path`` of a folder of pictures."""
+
+    path: PicturesPath
+
+
+class SceneParams(VideoParams, frozen=True, kw_only=True):
+    """See ``scene.SceneSettings``."""
+
+    seed: Annotated[int, Meta(ge=0, le=2**32)] = 1
+    view: Annotated[int, Meta(ge=0, le=1000)] = 0
+    at_once: Annotated[int, Meta(ge=1, le=12)] = 2
+    persons: Annotated[int, Meta(ge=0, le=1000)] = 20
+    strangers: Annotated[float, Meta(ge=0, le=1)] = 0.3
+    enrolled: Annotated[int, Meta(ge=0, le=9)] = 3
+    stay: Annotated[int, Meta(ge=10, le=100_000)] = 50
+
+
+class DetectParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """``forward``: the whole picture, the faces cut out of it, or only where they are. ``cpu`` in seconds a
+    frame, in virtual time."""
+
+    detector: DetectorName = "yunet"
+    forward: Forward = "frames"
+    cpu: Seconds = 0.006
+
+
+class RecogniseParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """``gallery``: a file; a relative path is in the node's own directory. Empty: the ``persons`` of interest
+    of the synthetic scene, from the pictures ``enrolled`` of them. ``version`` that the gallery must have;
+    empty: any. ``threshold``: the distance from which on nobody is recognised; that of the method, if None.
+    ``cpu`` in seconds a face, in virtual time."""
+
+    gallery: GalleryFile = ""
+    version: str = ""
+    persons: Annotated[int, Meta(ge=1, le=1000)] = 20
+    enrolled: Annotated[int, Meta(ge=1, le=9)] = 3
+    method: Method = "embedding"
+    threshold: Annotated[float, Meta(gt=0, le=1000)] | None = None
+    cpu: Seconds = 0.010
+
+
+class ShowParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """Every ``every``-th frame is kept, the last ``keep`` of them; the newest one besides, once in each
+    ``refresh`` seconds. ``cpu`` in seconds a frame that is drawn, in virtual time."""
+
+    every: Several = 10
+    keep: Annotated[int, Meta(ge=0, le=10_000)] = 100
+    refresh: Seconds = 0.5
+    cpu: Seconds = 0.003
+
+
+class CorrelateParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """``matching``: pass on only what shows a person that every camera sees."""
+
+    matching: bool = False
+    cpu: Seconds = 0.004
+
+
+class HeatMapParams(Struct, frozen=True, forbid_unknown_fields=True):
+    columns: Annotated[int, Meta(ge=1, le=256)] = 16
+    rows: Annotated[int, Meta(ge=1, le=256)] = 12
+
+
+class ShowHeatParams(Struct, frozen=True, forbid_unknown_fields=True):
+    keep: Annotated[int, Meta(ge=0, le=10_000)] = 100
+    cpu: Seconds = 0.002

@@ -1,0 +1,20 @@
+"""The gallery of the synthetic scene's persons of interest, from the pictures that the scene never shows."""
+
+from functools import cache
+
+from node_agent.vision.enrolment import enrol
+from node_agent.vision.gallery import Gallery, Sample
+from node_agent.vision.pixels import BadImage, encode_png
+from node_agent.vision.scene import Scene, SceneSettings
+
+
+@cache
+def scene_gallery(persons: int, enrolled: int) -> Gallery:
+    """Made once in a process, whoever asks. Raises ModelMissing."""
+    samples: list[Sample] = []
+    for person, picture in Scene(SceneSettings(persons=persons, enrolled=enrolled)).enrolment():
+        try:
+            samples.append(enrol(person, encode_png(picture)))
+        except BadImage:  # no face found in this picture: others of the person are left
+            continue
+    return Gallery(tuple(samples))
