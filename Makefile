@@ -13,7 +13,7 @@ BENCHMARKS := $(filter-out __init__ harness,$(notdir $(basename $(wildcard bench
 .PHONY: run test lint bench clean debian-packages
 .DELETE_ON_ERROR:
 
-run: $(VENV)/installed-orchestrator
+run: $(VENV)/installed-orchestrator,faces
 	@$(BIN)/rove run experiments/quickstart.yaml
 
 test: debian-packages $(VENV)/installed-dev lint

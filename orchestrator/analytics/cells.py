@@ -28,6 +28,8 @@ AVERAGED = (
     "source_sink_connected_ratio",
     "routing_overhead_bps",
 )
+OF_SOME = ("detection_rate", "rank1", "false_accept_rate")
+"""Averaged where runs have them."""
 COMPARED = ("throughput_fps", "throughput_kbps", "goodput_fps", "latency_p50_s", "latency_p95_s")
 
 Document = dict[str, Any]
@@ -53,6 +55,7 @@ def _key(factors: Mapping[str, Any]) -> str:
 def _cell(group: Sequence[tuple[Document, bool]], members: Mapping[str, Sequence[Document]]) -> Document:
     factors = _factors(group[0][0])
     used = members[_key(factors)]
+    averaged = (*AVERAGED, *(name for name in OF_SOME if any(name in s["metrics"] for s, _ in group)))
     cell = {
         "factors": factors,
         "n": len(used),
@@ -61,7 +64,7 @@ def _cell(group: Sequence[tuple[Document, bool]], members: Mapping[str, Sequence
         "excluded": [
             {"run": summary["run"], "verdict": summary["verdict"]} for summary, counts in group if not counts
         ],
-        "metrics": {name: spread([summary["metrics"][name] for summary in used]) for name in AVERAGED},
+        "metrics": {name: spread([summary["metrics"].get(name) for summary in used]) for name in averaged},
     }
     baseline = _baseline(factors, members)
     if baseline is not None:

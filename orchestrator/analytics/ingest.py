@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
-from orchestrator.analytics import schemas, tables
+from orchestrator.analytics import faces, schemas, tables
 from orchestrator.analytics.connectivity import connected_intervals, read_changes
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.schemas import CORRUPT, TABLES
@@ -32,6 +32,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     "switches": ("t_ns", "replica", "downstream"),
     "costs": ("t_ns", "replica", "to"),
     "overhead": ("t_ns", "node", "message"),
+    "faces": ("t_ns", "replica", "origin", "frame", "true_person", "overlap", "score"),
     "links_truth": ("up_ns", "src", "dst"),
     "positions": ("t_ns", "node"),
     "deliveries": ("t_ns", "src", "dst"),
@@ -64,7 +65,7 @@ def _prepare(spark: SparkSession, staging: Path, runs: Sequence[RunInput], progr
     described = _frame(spark, [run.row() for run in runs], _described_schema())
     of_runs = tables.runs(described, nodes).persist()
     hops = tables.hops(records).persist()
-    made: Mapping[str, DataFrame] = {
+    made: dict[str, DataFrame] = {
         "tuples": tables.tuples(records, hops, nodes, of_runs),
         "links_truth": tables.links_truth(_read_truth(spark, runs, "links.jsonl", schemas.RAW_LINKS)),
         "hops": hops,
@@ -77,6 +78,9 @@ def _prepare(spark: SparkSession, staging: Path, runs: Sequence[RunInput], progr
         "deliveries": _read_truth(spark, runs, "deliveries.jsonl", schemas.RAW_DELIVERIES),
         "connectivity": _frame(spark, _connectivity(runs, of_runs), schemas.CONNECTIVITY),
     }
+    if any(map(faces.has_faces, runs)):
+        known = _frame(spark, faces.known_persons(runs), schemas.KNOWN_PERSONS)
+        made["faces"] = faces.faces(records, known, of_runs)
     small = sum(run.bytes() for run in runs) < BULK_BYTES
     with side_by_side(WRITERS) as together:
         writes = [together.submit(_write, frame, name, staging, small) for name, frame in made.items()]

@@ -18,6 +18,9 @@ The *measured window* is from ``measure_from_ns`` (after warm-up) to ``measure_u
 - ``routing_overhead``, ``routing_overhead_bps``: what routing daemons put on the air, in bit/s per node, by
   kind of message (own and forwarded) and in all; from the counters' last samples before the window to the
   first ones after it.
+- ``detection_rate``, ``rank1``, ``false_accept_rate``, ``faces``: only of queries that report faces; of the
+  frames taken in the window that arrived. Shares of the faces shown that were found, of known persons found
+  that got their own name, of strangers found that got anybody's; and the counts behind them (see ``faces``).
 
 What cannot be told is None.
 """
@@ -28,6 +31,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from orchestrator.analytics import faces
 from orchestrator.analytics.gather import Rows, gather
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.store import TableStore
@@ -60,10 +64,12 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
             "connected": _connected(store.read(spark, "connectivity", names), windows),
             "overhead": _overhead(store.read(spark, "overhead", names), windows),
             "logs": _completeness(store.read(spark, "nodes", names)),
+            "faces": faces.counted(store.read(spark, "faces", names)),
         }
     )
     fates = _fates_by_run(rows.pop("fates"))
     overhead = _overhead_by_run(rows.pop("overhead"))
+    seen = faces.by_run(rows.pop("faces"))
     of = {name: {row["run"]: row for row in found} for name, found in rows.items()}
     born, arrived, switched = of["born"], of["arrived"], of["switched"]
     unrouted, connected, logs = of["unrouted"], of["connected"], of["logs"]
@@ -77,6 +83,7 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
                 "no_route_s": _no_route_s(unrouted.get(run.run), run),
                 "source_sink_connected_ratio": _ratio_of_window(connected.get(run.run), run),
                 **_overhead_figures(overhead.get(run.run)),
+                **(faces.figures(run, seen.get(run.run, [])) if faces.has_faces(run) else {}),
             },
             "telemetry": {name: logs[run.run][name] if run.run in logs else 0 for name in LOG_FIGURES},
             "latency_quantiles_s": _quantiles_s(born.get(run.run)),

@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from orchestrator.analytics.cells import SEED, cells
+from orchestrator.analytics.faces_view import faces
 from orchestrator.analytics.figures import all_figures, radio_figures
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.markup import NOTHING, bullets, definitions, number, table
@@ -45,6 +46,7 @@ def render(place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple
         _header(place, summary),
         _verdict(summary),
         _results(summary, runs),
+        faces(shown),
         _figures(all_figures(shown), runs),
         overhead(shown),
         _radio(shown, said="radio" in summary),

@@ -25,12 +25,12 @@ def _is(kind: str) -> Column:
     return F.col("kind") == kind
 
 
-def _in_window(t_ns: str) -> Column:
+def in_window(t_ns: str) -> Column:
     inside = (F.col(t_ns) >= F.col("measure_from_ns")) & (F.col(t_ns) < F.col("measure_until_ns"))
     return F.coalesce(inside, F.lit(False))
 
 
-def _windows(runs: DataFrame) -> DataFrame:
+def windows(runs: DataFrame) -> DataFrame:
     return F.broadcast(runs.select("run", "measure_from_ns", "measure_until_ns", "ended_ns"))
 
 
@@ -137,7 +137,7 @@ def tuples(records: DataFrame, hops: DataFrame, nodes: DataFrame, runs: DataFram
     return (
         lives.join(on_links, ["run", "origin", "tau"], "left")
         .join(ended_in_order, ["run", "node", "boot"], "left")
-        .join(_windows(runs), "run")
+        .join(windows(runs), "run")
         .withColumns(
             {
                 "born_ns": F.coalesce("born_ns", "emitted_ns"),
@@ -154,7 +154,7 @@ def tuples(records: DataFrame, hops: DataFrame, nodes: DataFrame, runs: DataFram
         .withColumns(
             {
                 "latency_ns": F.col("delivered_ns") - F.col("born_ns"),
-                "in_window": _in_window("born_ns"),
+                "in_window": in_window("born_ns"),
             }
         )
     )
@@ -172,8 +172,8 @@ def switches(records: DataFrame, runs: DataFrame) -> DataFrame:
     return (
         records.where(_is("route_switch"))
         .withColumn("changed", changed)
-        .join(_windows(runs), "run")
-        .withColumn("in_window", _in_window("t_ns"))
+        .join(windows(runs), "run")
+        .withColumn("in_window", in_window("t_ns"))
     )
 
 

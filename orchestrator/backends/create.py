@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from orchestrator.backends.base import Backend
+from orchestrator.errors import BadInput
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.spec.experiment import Experiment
 
@@ -18,3 +19,5 @@ def create_backend(experiment: Experiment, run_id: str, directory: Path, journal
             from orchestrator.backends.netns.backend import NetnsBackend
 
             return NetnsBackend(experiment, run_id, directory, journal)
+        case "auto":
+            raise BadInput("backend auto is chosen once for a whole experiment: a sweep cannot vary it")

@@ -13,6 +13,7 @@ from orchestrator.cli.down import down
 from orchestrator.cli.events import events
 from orchestrator.cli.execute import execute
 from orchestrator.cli.explain import explain
+from orchestrator.cli.gallery import VERBS as GALLERY_VERBS
 from orchestrator.cli.output import console, print_json
 from orchestrator.cli.plan import plan
 from orchestrator.cli.replay import replay
@@ -97,3 +98,12 @@ for verb in (
     doctor,
 ):
     app.command("exec" if verb is execute else None)(telling_failure(verb))
+
+gallery = typer.Typer(
+    help="Keep the persons of interest that faces are compared with: add, list, remove.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+for name, of_gallery in GALLERY_VERBS.items():
+    gallery.command(name)(telling_failure(of_gallery))
+app.add_typer(gallery, name="gallery")

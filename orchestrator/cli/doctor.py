@@ -71,7 +71,7 @@ def doctor(runs_dir: RunsDir = DEFAULT_ROOT, as_json: JsonFlag = False) -> None:
 def examine(runs_dir: Path) -> list[Check]:
     machine = [_python(), *_packages(), _java(), _cores(), _memory()]
     places = [_runs_directory(runs_dir), _disk(runs_dir), _leftovers(runs_dir)]
-    return [*machine, *places, *_namespaces(), *_routing_daemons(), _chromium()]
+    return [*machine, *places, *_namespaces(), *_routing_daemons(), *_faces(), _chromium()]
 
 
 def _python() -> Check:
@@ -172,6 +172,18 @@ def _routing_daemons() -> list[Check]:
             f"only for protocol: {service.protocol} with backend netns: {program.advice}",
         )
         for program, service in programs.items()
+    ]
+
+
+def _faces() -> list[Check]:
+    """Only queries that look for faces need them."""
+    from orchestrator.faces.installed import EXTRA, parts
+
+    return [
+        Check(f"faces: {part.name}", Health.WARN, part.found, EXTRA)
+        if part.lacking
+        else Check(f"faces: {part.name}", Health.OK, part.found)
+        for part in parts()
     ]
 
 

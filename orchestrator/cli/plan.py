@@ -69,10 +69,11 @@ def plan(
       rove plan experiments/quickstart.yaml --graph quickstart.svg
     """
     # Imported here: completion and --help must not wait for them.
+    from orchestrator.backends.choice import with_backend
     from orchestrator.spec.load import load_experiment
     from orchestrator.spec.sweep import cells
 
-    experiment = load_experiment(file)
+    experiment, _ = with_backend(load_experiment(file))
     every = cells(experiment)
     if cell is not None and cell > len(every):
         raise BadInput(f"--cell {cell}: {file} has {len(every)} cells, numbered from 1")

@@ -20,6 +20,9 @@ class _Column(NamedTuple):
     digits: int
 
 
+_OF_FACES = (_Column("found\n%", "detection_rate", 100, 1), _Column("rank-1\n%", "rank1", 100, 1))
+
+
 def cells_of(summary: Mapping[str, Any]) -> list[Cell]:
     """Of a sweep's summary.json or a run's; a single run is a cell of its own, whatever its verdict."""
     return list(summary["cells"]) if "cells" in summary else list(cells([dict(summary)], [True]))
@@ -41,7 +44,7 @@ def results_table(rows: Sequence[Cell]) -> Table:
         table.add_row(
             *(str(row["factors"].get(name, _NO_VALUE)) for name in factors),
             _runs(row),
-            *(_spread(row["metrics"][c.metric], c.factor, c.digits) for c in columns),
+            *(_spread(row["metrics"].get(c.metric), c.factor, c.digits) for c in columns),
             *([_spread(gain, 1, 2)] if base else []),
         )
     return table
@@ -60,6 +63,7 @@ def _columns(rows: Sequence[Cell]) -> list[_Column]:
         _latency("p95", "latency_p95_s", rows),
         _Column("loss\n%", "loss_ratio", 100, 1),
         _Column("route\nswitches", "switches", 1, 0),
+        *(column for column in _OF_FACES if any(column.metric in row["metrics"] for row in rows)),
     ]
 
 

@@ -63,6 +63,7 @@ def run(
       rove run experiments/quickstart.yaml --no-analyze --json
     """
     # Imported here: completion and --help must not wait for them.
+    from orchestrator.backends.choice import with_backend
     from orchestrator.backends.netns.rootless import become_root
     from orchestrator.lifecycle.files import read_json
     from orchestrator.lifecycle.interruption import signals_as_keyboard_interrupt
@@ -70,8 +71,9 @@ def run(
     from orchestrator.lifecycle.run_directory import new_run_id
     from orchestrator.spec.sweep import cells as cells_of
 
-    experiment = _load(file, seed)
+    experiment, choice = with_backend(_load(file, seed))
     cells = cells_of(experiment)
+    _require_faces(cells)
     if experiment.backend == "netns":
         _require_daemons(cells)
         become_root(rove_command())
@@ -81,7 +83,11 @@ def run(
 
         def create() -> Invocation:
             chosen = run_id or new_run_id(datetime.now(UTC))
-            return held.enter_context(Invocation.create(experiment, cells, runs_dir, chosen))
+            invocation = held.enter_context(Invocation.create(experiment, cells, runs_dir, chosen))
+            if choice is not None:
+                errors.print(str(choice), markup=False)
+                invocation.events.add("backend", backend=choice.backend, why=choice.why)
+            return invocation
 
         invocation, finished = asyncio.run(_run(create, experiment, cells, jobs))
         evaluated = None
@@ -123,6 +129,13 @@ def _require_daemons(cells: "Sequence[Cell]") -> None:
     for routing in {cell.experiment.routing.protocol: cell.experiment.routing for cell in cells}.values():
         if (service := service_of(routing)) is not None:
             service.require()
+
+
+def _require_faces(cells: "Sequence[Cell]") -> None:
+    """Before anything is created."""
+    from orchestrator.faces.installed import require_faces
+
+    require_faces([cell.experiment.dataflow() for cell in cells], "this query")
 
 
 def _require_java() -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from node_agent.model.plan import DeploymentPlan
 from node_agent.telemetry.segments import Completeness, inspect
 from orchestrator.backends.base import Backend, NodeOutcome, Outcomes, Status
 from orchestrator.errors import RoveError
+from orchestrator.faces.galleries import Pinned, pinned
 from orchestrator.lifecycle import manifest, processes
 from orchestrator.lifecycle.events import EventLog
 from orchestrator.lifecycle.files import write_json
@@ -167,8 +167,8 @@ class Run:
                 return PLAN_TIMEOUT_S
 
     async def _plan(self) -> Outcomes:
-        plan = deployment_plan(self._experiment)
-        self._manifest = self._first_manifest(plan)
+        planned = await asyncio.to_thread(pinned, deployment_plan(self._experiment), self._directory.path)
+        self._manifest = self._first_manifest(planned)
         write_json(self._directory.manifest, self._manifest)
         intent = self._journal.intend("directory", path=self._directory.temporary.name)
         self._directory.temporary.mkdir()
@@ -242,7 +242,7 @@ class Run:
         completeness = {node: inspect(self._directory.segments(node)) for node in nodes}
         return completeness, manifest.checksums(self._directory.path)
 
-    def _first_manifest(self, plan: DeploymentPlan) -> dict[str, Any]:
+    def _first_manifest(self, planned: Pinned) -> dict[str, Any]:
         experiment = self._experiment
         return {
             "run": self._directory.id,
@@ -259,7 +259,8 @@ class Run:
             "host": manifest.host_facts(),
             "command": self._order.command,
             "reproduce": ["rove", "run", str(self._directory.spec)],
-            "plan": msgspec.to_builtins(plan),
+            "plan": msgspec.to_builtins(planned.plan),
+            **({"galleries": msgspec.to_builtins(planned.persons)} if planned.persons else {}),
             "seeds": {
                 "experiment": experiment.seed,
                 "placement": getattr(experiment.placement, "seed", None),

@@ -1,5 +1,9 @@
 """An experiment as files that need nothing outside their directory: spec.yaml, and the files it names."""
 
+from pathlib import Path
+from typing import Any
+
+from orchestrator.faces import galleries
 from orchestrator.spec.dump import to_yaml
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.pathloss import LossTrace, Matrix
@@ -30,4 +34,22 @@ def bundle(experiment: Experiment) -> dict[str, bytes]:
         source = experiment.query.python
         files |= {f"{QUERIES}/{name}": content for name, content in source.contents().items()}
         document["query"]["python"] = f"{QUERIES}/{source.path.name}:{source.function}"
+    for params in _naming_galleries(document["query"]):
+        content, name = _gallery(Path(params["gallery"]))
+        files[name] = content
+        params["gallery"] = name
     return {**files, SPEC: to_yaml(document).encode()}
+
+
+def _naming_galleries(query: dict[str, Any]) -> list[dict[str, Any]]:
+    """The parts of a resolved query that name one."""
+    parts = [query, *(query["operators"].values() if isinstance(query.get("operators"), dict) else ())]
+    return [part for part in parts if part.get("gallery")]
+
+
+def _gallery(path: Path) -> tuple[bytes, str]:
+    # Imported here: who names no gallery need not wait for NumPy.
+    from node_agent.vision.gallery import load_gallery
+
+    gallery = load_gallery(path)
+    return gallery.encode(), f"{galleries.FOLDER}/{galleries.file_name(gallery.version)}"

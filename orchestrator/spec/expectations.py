@@ -25,6 +25,9 @@ METRICS = (
     "no_route_s",
     "source_sink_connected_ratio",
     "routing_overhead_bps",
+    "detection_rate",
+    "rank1",
+    "false_accept_rate",
 )
 """The figures in a run's summary.json that are single numbers."""
 

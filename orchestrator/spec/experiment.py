@@ -169,7 +169,9 @@ class Experiment(Section):
 
     name: Name = Field(examples=["quickstart"])
     topology: Topology = Field(examples=["../topologies/rwp-25.yaml"])
-    backend: Literal["sim", "netns"] = "sim"
+    backend: Literal["sim", "netns", "auto"] = Field(
+        default="sim", description="auto: netns where this machine permits it, else sim"
+    )
     routing: Routing = Field(default=Olsr(), examples=["{protocol: olsr, hello: 2s, hello_validity: 20s}"])
     query: QueryField = Field(examples=["synthetic_chain"])
     replicas: Replicas = 1

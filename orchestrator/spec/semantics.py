@@ -23,7 +23,7 @@ def semantic_findings(experiment: Experiment) -> list[Finding]:
 
 
 def _backend_findings(experiment: Experiment) -> list[Finding]:
-    return _protocol_findings(experiment) + _rate_findings(experiment)
+    return _protocol_findings(experiment) + _rate_findings(experiment) + _camera_findings(experiment)
 
 
 def _protocol_findings(experiment: Experiment) -> list[Finding]:
@@ -31,9 +31,11 @@ def _protocol_findings(experiment: Experiment) -> list[Finding]:
     if isinstance(routing, Aodv) and routing.detection == "feedback" and backend != "sim":
         text = "a kernel does not tell which packets its link layer gave up"
         return [Finding(("routing", "detection"), text, "use detection: hello, or backend: sim")]
-    if backend in routing.backends:
+    candidates = ("netns", "sim") if backend == "auto" else (backend,)
+    missing = [candidate for candidate in candidates if candidate not in routing.backends]
+    if not missing:
         return []
-    text = f"{routing.protocol} does not run on the backend {backend}"
+    text = f"{routing.protocol} does not run on the backend {missing[0]}"
     hint = f"use backend: {listed(routing.backends)}, or protocol: olsr, which runs everywhere"
     return [Finding(("routing", "protocol"), text, hint)]
 
@@ -43,9 +45,16 @@ def _rate_findings(experiment: Experiment) -> list[Finding]:
     radio = experiment.topology.radio
     if experiment.backend == "sim" or not isinstance(radio, DiscRadio) or radio.bandwidth / 1e6 in RATES:
         return []
-    rate, backend = radio.bandwidth / 1e6, experiment.backend
-    text = f"{rate:g} Mb/s is not a rate of 802.11b, which is what the backend {backend} emulates"
+    rate = radio.bandwidth / 1e6
+    text = f"{rate:g} Mb/s is not a rate of 802.11b, which is what the backend netns emulates"
     return [Finding(("topology", "radio", "bandwidth"), text, RATES_HINT)]
+
+
+def _camera_findings(experiment: Experiment) -> list[Finding]:
+    if experiment.backend != "sim" or all(o.kind != "camera" for o in experiment.dataflow().operators):
+        return []
+    text = "a camera takes its pictures in real time, and sim runs in virtual time"
+    return [Finding(("backend",), text, "use backend: netns, or a video or pictures as source")]
 
 
 def placement_findings(experiment: Experiment) -> list[Finding]:

@@ -24,7 +24,10 @@ from orchestrator.backends.netns.errors import ForkServerError
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.netns.routed import RoutedNetwork
 from orchestrator.backends.readiness import shortfalls
+from orchestrator.faces.galleries import pinned
+from orchestrator.faces.installed import uses_models
 from orchestrator.lifecycle.journal import Journal
+from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.planning.placement import deployment_plan
 from orchestrator.spec.experiment import Experiment
 
@@ -32,6 +35,7 @@ DATA_PORT = 7400
 CONVERGE_MARGIN_S = 2.0
 """Before the phase is cut short we say ourselves who did not make it."""
 POLL_S = 0.5
+PRELOAD = "node_agent.vision.preload:preload"
 NOT_TOLD = "no costs from the routing layer"
 SETTLING_S = 60.0
 """Nodes keep moving for so long beyond the measurement: convergence takes its time, too."""
@@ -53,6 +57,7 @@ class NetnsBackend:
             self._tell_costs,
         )
         self._emulation = self._network.emulation
+        self._plan = pinned(deployment_plan(experiment), self._directory).plan
         self._agents: dict[str, AgentProcess] = {}
         self._never_started: dict[str, str] = {}
         self._costs: bytes | None = None
@@ -65,10 +70,19 @@ class NetnsBackend:
         return self._emulation.doubts
 
     async def up(self) -> Outcomes:
-        await self._network.up([agent_process.__name__])
+        await self._network.up([agent_process.__name__, *self._models()])
         nodes = self._experiment.topology.node_names
         await asyncio.gather(*map(self._start_agent, nodes))
         return self._outcomes()
+
+    def _models(self) -> list[str]:
+        """What agents share of a query's models, for the fork server to load."""
+        if not uses_models(self._plan.query):
+            return []
+        file = RunDirectory(self._directory).temporary / "query.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(msgspec.json.encode(self._plan.query))
+        return [f"{PRELOAD}:{file}"]
 
     async def converge(self) -> Outcomes:
         """Until routing has told every living agent the ways that there are, within a bound."""
@@ -161,7 +175,7 @@ class NetnsBackend:
             agent=AgentConfig(
                 run=self._mark.run_id,
                 node=node,
-                plan=deployment_plan(experiment),
+                plan=self._plan,
                 addresses={peer: Address(str(host), DATA_PORT) for peer, host in hosts.items()},
                 key=self._key,
                 switching=Switching(experiment.rule(), experiment.switching.period),
@@ -173,6 +187,7 @@ class NetnsBackend:
             link_state=service.link_state() if service is not None else LinkStateConfig(),
             overhead=service.overhead() if service is not None else None,
             seed=random.Random(f"agent/{experiment.seed}/{node}").getrandbits(53),
+            directory=str(self._directory / "nodes" / node),
         )
 
     def _tell_costs(self, graph: CostGraph) -> None:

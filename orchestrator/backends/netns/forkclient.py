@@ -112,7 +112,8 @@ class ForkServer:
 
     @classmethod
     async def start(cls, mark: Mark, preload: Sequence[str] = (), timeout: float = 30.0) -> Self:
-        """``preload``: modules that every child will find imported."""
+        """``preload``: modules that every child will find imported, or ``module:function:argument``: calls
+        whose results it will find made."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             process = _start_process(mark, theirs.fileno(), preload)

@@ -30,8 +30,8 @@ def main() -> None:
         return
     syscalls.adopt_orphans()
     try:
-        for module in sys.argv[3:]:
-            importlib.import_module(module)
+        for item in sys.argv[3:]:
+            _preload(item)
     except Exception as error:
         control.send(json.dumps({"failed": f"cannot preload: {error}"}).encode())
         return
@@ -42,6 +42,15 @@ def main() -> None:
         _Server(control, owner).serve()
     finally:
         _end_descendants()
+
+
+def _preload(item: str) -> None:
+    """``module``, or ``module:function:argument`` for what is more than an import."""
+    name, _, call = item.partition(":")
+    module = importlib.import_module(name)
+    if call:
+        function, _, argument = call.partition(":")
+        getattr(module, function)(argument)
 
 
 def _watch_parent(pid: int) -> int | None:

@@ -49,7 +49,7 @@ class RoutedNetwork:
         return self._server
 
     async def up(self, modules: Sequence[str] = ()) -> None:
-        """``modules``: what the caller's own programs on the nodes will import."""
+        """``modules``: what the caller's own programs on the nodes will import (see ``ForkServer.start``)."""
         await self.emulation.up()
         if self.service is None and not modules:
             return  # nothing of ours runs on the nodes

@@ -23,6 +23,7 @@ from orchestrator.backends.base import NodeOutcome, Status
 from orchestrator.backends.readiness import shortfalls
 from orchestrator.backends.sim.air import make_air
 from orchestrator.backends.sim.routing import Daemon, make_routing
+from orchestrator.faces.galleries import pinned
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.planning.placement import deployment_plan
 from orchestrator.radio.truth import Links, TruthRecorder
@@ -117,7 +118,7 @@ class Simulation:
 
     def _build_agents(self) -> dict[str, Agent]:
         experiment = self._experiment
-        plan = deployment_plan(experiment)
+        plan = pinned(deployment_plan(experiment), self._directory).plan
         cores, node_costs = experiment.topology.cores(), experiment.topology.node_costs()
         switching = Switching(experiment.rule(), experiment.switching.period)
         agents = {}
@@ -138,10 +139,9 @@ class Simulation:
             joined = self._routing.join(stack, port, downstream_of(config).all)
             if joined.daemon is not None:
                 self._daemons.append(joined.daemon)
-            log = SegmentLog(
-                self._directory / "nodes" / node / "segments", self._run_id, node, self._loop.now_ns
-            )
-            agents[node] = Agent(config, port, joined.link_state, log, joined.overhead)
+            place = self._directory / "nodes" / node
+            log = SegmentLog(place / "segments", self._run_id, node, self._loop.now_ns)
+            agents[node] = Agent(config, port, joined.link_state, log, joined.overhead, place)
         return agents
 
     async def _start(self) -> None:

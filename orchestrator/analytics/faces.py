@@ -1,0 +1,175 @@
+"""What became of every face of the pictures that arrived: found or not, named rightly or not.
+
+A face that was seen is the one that was shown if each is the other's best match and their boxes overlap by
+half (intersection over union). Who is in the run's galleries is *known*, everybody else a *stranger*.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from orchestrator.analytics.gather import Rows
+from orchestrator.analytics.inputs import RunInput
+from orchestrator.analytics.tables import in_window, windows
+
+LEAST_OVERLAP = 0.5
+FRAME = ("run", "replica", "origin", "frame")
+
+UNDETECTED = "undetected"
+FALSE_DETECTION = "false_detection"
+UNVERIFIED = "unverified"
+UNASKED = "unasked"
+RIGHT, MISSED, CONFUSED = "right", "missed", "confused"
+REJECTED, FALSE_ACCEPT = "rejected", "false_accept"
+
+FIGURES = ("detection_rate", "rank1", "false_accept_rate")
+
+
+def has_faces(run: RunInput) -> bool:
+    """Whether the run's query reports faces at all."""
+    return run.plan is not None and any(o.kind == "show_faces" for o in run.plan.query.operators)
+
+
+def known_persons(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
+    """Rows of ``schemas.KNOWN_PERSONS``."""
+    return [
+        {"run": run.run, "true_person": person}
+        for run in runs
+        for person in sorted(
+            {p for persons in (run.manifest.get("galleries") or {}).values() for p in persons}
+        )
+    ]
+
+
+def faces(records: DataFrame, known: DataFrame, runs: DataFrame) -> DataFrame:
+    """One row a face of a frame that arrived, shown or seen or both; of a frame that arrived twice, once."""
+    arrived = _first_arrivals(records)
+    shown_frames = records.where(F.col("kind") == "faces_true").select("run", "origin", "frame", "faces")
+    shown = shown_frames.select("run", "origin", "frame", F.posexplode("faces").alias("shown", "truth"))
+    frames = arrived.drop("faces")
+    seen = arrived.select(*FRAME, F.posexplode("faces").alias("seen", "face"))
+    matches = _matches(seen, shown)
+    found = matches.join(seen, [*FRAME, "seen"]).select(*FRAME, "shown", "overlap", "face")
+    of_truth = frames.join(shown, ["run", "origin", "frame"]).join(found, [*FRAME, "shown"], "left")
+    verifiable = shown_frames.select("run", "origin", "frame", F.lit(True).alias("verifiable"))
+    others = (
+        frames.join(seen.join(matches, [*FRAME, "seen"], "left_anti"), list(FRAME))
+        .join(verifiable, ["run", "origin", "frame"], "left")
+        .drop("seen")
+    )
+    return (
+        of_truth.withColumn("verifiable", F.lit(True))
+        .drop("shown")
+        .unionByName(others, allowMissingColumns=True)
+        .withColumns(
+            {
+                "true_person": F.col("truth.person"),
+                "seen_person": F.col("face.person"),
+                "score": F.col("face.score"),
+                "distance": F.col("face.distance"),
+            }
+        )
+        .join(F.broadcast(known.withColumn("known", F.lit(True))), ["run", "true_person"], "left")
+        .withColumn("known", F.coalesce("known", F.lit(False)))
+        .withColumn("outcome", _outcome())
+        .join(windows(runs), "run")
+        .withColumn("in_window", in_window("born_ns"))
+    )
+
+
+def _first_arrivals(records: DataFrame) -> DataFrame:
+    in_order = Window.partitionBy(*FRAME).orderBy("t_ns", "boot", "seq")
+    return (
+        records.where(F.col("kind") == "faces_seen")
+        .withColumn("arrival", F.row_number().over(in_order))
+        .where("arrival = 1")
+        .withColumn("born_ns", F.col("t_ns") - F.col("latency_ns"))
+        .select(*FRAME, "tau", "t_ns", "born_ns", "latency_ns", "gallery", "faces")
+    )
+
+
+def _matches(seen: DataFrame, shown: DataFrame) -> DataFrame:
+    """Pairs that are each other's best; of equals, the first."""
+    pairs = seen.join(shown, ["run", "origin", "frame"]).withColumn("overlap", _overlap("face", "truth"))
+    best_seen = Window.partitionBy(*FRAME, "shown").orderBy(F.desc("overlap"), "seen")
+    best_shown = Window.partitionBy(*FRAME, "seen").orderBy(F.desc("overlap"), "shown")
+    return (
+        pairs.where(F.col("overlap") >= LEAST_OVERLAP)
+        .withColumns({"of_shown": F.row_number().over(best_seen), "of_seen": F.row_number().over(best_shown)})
+        .where("of_shown = 1 and of_seen = 1")
+        .select(*FRAME, "seen", "shown", "overlap")
+    )
+
+
+def _overlap(one: str, other: str) -> Column:
+    """Intersection over union of two boxes."""
+
+    def side(begin: str, length: str) -> Column:
+        ends = (F.col(f"{box}.{begin}") + F.col(f"{box}.{length}") for box in (one, other))
+        begins = (F.col(f"{box}.{begin}") for box in (one, other))
+        return F.greatest(F.least(*ends) - F.greatest(*begins), F.lit(0.0))
+
+    def area(box: str) -> Column:
+        return F.col(f"{box}.width") * F.col(f"{box}.height")
+
+    common = side("x", "width") * side("y", "height")
+    return F.try_divide(common, area(one) + area(other) - common)
+
+
+def _outcome() -> Column:
+    named, is_known = F.col("seen_person"), F.col("known")
+    return (
+        F.when(F.col("truth").isNull() & F.col("verifiable"), FALSE_DETECTION)
+        .when(F.col("truth").isNull(), UNVERIFIED)
+        .when(F.col("face").isNull(), UNDETECTED)
+        .when(named.isNull(), UNASKED)
+        .when(is_known & (named == F.col("true_person")), RIGHT)
+        .when(is_known & (named == ""), MISSED)
+        .when(is_known, CONFUSED)
+        .when(named == "", REJECTED)
+        .otherwise(FALSE_ACCEPT)
+    )
+
+
+def counted(faces: DataFrame) -> DataFrame:
+    """How often there was which outcome by which gallery, for frames taken in the measured window."""
+    return faces.where("in_window").groupBy("run", "outcome", "gallery").agg(F.count("*").alias("faces"))
+
+
+def by_run(rows: Rows) -> dict[str, Rows]:
+    """Rows of ``counted``, in an order of their own."""
+    of_run: dict[str, Rows] = {}
+    for row in sorted(rows, key=lambda row: (row["run"], row["outcome"], row["gallery"])):
+        of_run.setdefault(row["run"], []).append(row)
+    return of_run
+
+
+def figures(run: RunInput, rows: Rows) -> dict[str, Any]:
+    """The ``FIGURES`` and the counts behind them. Faces named by a gallery that is not of the plan make
+    ``unplanned_galleries``: a replica had an old one."""
+    outcomes: dict[str, int] = {}
+    for row in rows:
+        outcomes[row["outcome"]] = outcomes.get(row["outcome"], 0) + row["faces"]
+    shown = sum(count for name, count in outcomes.items() if name not in (FALSE_DETECTION, UNVERIFIED))
+    known = sum(outcomes.get(name, 0) for name in (RIGHT, MISSED, CONFUSED))
+    strangers = sum(outcomes.get(name, 0) for name in (REJECTED, FALSE_ACCEPT))
+    # Frames that were joined carry the versions of all their inputs.
+    used = sorted({version for row in rows for version in row["gallery"].split("+") if version})
+    planned = run.manifest.get("galleries") or {}
+    return {
+        "detection_rate": _share(shown - outcomes.get(UNDETECTED, 0), shown),
+        "rank1": _share(outcomes.get(RIGHT, 0), known),
+        "false_accept_rate": _share(outcomes.get(FALSE_ACCEPT, 0), strangers),
+        "faces": {
+            "shown": shown,
+            "outcomes": outcomes,
+            "galleries": used,
+            "unplanned_galleries": [version for version in used if version not in planned],
+        },
+    }
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, 9) if whole else None

@@ -1,0 +1,105 @@
+"""The faces of a run in its report: how many were found and named, and some of the pictures to look at."""
+
+import base64
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from orchestrator.analytics.cells import spread
+from orchestrator.analytics.faces import CONFUSED, FALSE_DETECTION, MISSED
+from orchestrator.analytics.markup import number, table
+from orchestrator.analytics.views import Cell, most_telling, which
+from orchestrator.lifecycle.run_directory import RunDirectory
+
+MOST_PICTURES = 6
+MOST_BYTES = 600_000
+"""Of all pictures together: a report should still be one that can be mailed."""
+
+NOTE = (
+    "Of the frames that arrived, against what was really shown. Detected: faces found. Rank-1: of the known "
+    "persons found, those that got their own name; missed: called unknown, confused: called somebody else. "
+    "False accepts: of the strangers found, those that got a name. False detections: found where no face is."
+)
+
+
+def faces(shown: Sequence[Cell]) -> str:
+    """Nothing where no query reported faces."""
+    of_faces = [cell for cell in shown if any("faces" in result["metrics"] for _, result in cell.runs)]
+    if not of_faces:
+        return ""
+    headings = ["" if len(of_faces) > 1 else "run", "frames/s", "kbit/s", "latency p95<br>s"]
+    headings += ["faces<br>shown", "detected<br>%", "rank-1<br>%", "missed", "confused"]
+    headings += ["false<br>accepts %", "false<br>detections"]
+    rows = [_row(cell) for cell in of_faces]
+    return (
+        f'<h2 id="faces">Faces</h2>{table(headings, rows)}<p class="soft">{escape(NOTE)}</p>'
+        f"{_old_galleries(of_faces)}{_pictures(of_faces)}\n"
+    )
+
+
+def _row(cell: Cell) -> list[str]:
+    def of(name: str) -> dict[str, Any]:
+        return spread([result["metrics"].get(name) for _, result in cell.runs])
+
+    counts = [result["metrics"].get("faces", {}) for _, result in cell.runs]
+
+    def outcome(name: str) -> str:
+        return number(spread([found.get("outcomes", {}).get(name, 0) for found in counts]), 1, 0)
+
+    return [
+        escape(cell.label or str(cell.runs[0][0].run)),
+        number(of("throughput_fps"), 1, 2),
+        number(of("throughput_kbps"), 1, 0),
+        number(of("latency_p95_s"), 1, 3),
+        number(spread([found.get("shown") for found in counts]), 1, 0),
+        number(of("detection_rate"), 100, 1),
+        number(of("rank1"), 100, 1),
+        outcome(MISSED),
+        outcome(CONFUSED),
+        number(of("false_accept_rate"), 100, 1),
+        outcome(FALSE_DETECTION),
+    ]
+
+
+def _old_galleries(shown: Sequence[Cell]) -> str:
+    old = {
+        run.run: unplanned
+        for cell in shown
+        for run, result in cell.runs
+        if (unplanned := result["metrics"].get("faces", {}).get("unplanned_galleries"))
+    }
+    return "".join(
+        f'<p><strong class="bad">{escape(run)}: faces were named by galleries that are not of its plan: '
+        f"{escape(', '.join(versions))}.</strong></p>"
+        for run, versions in old.items()
+    )
+
+
+def _pictures(shown: Sequence[Cell]) -> str:
+    cell, (run, _) = most_telling(shown)
+    chosen = chosen_pictures(run.directory)
+    if not chosen:
+        return ""
+    figures = "".join(
+        f'<figure class="card"><img alt="frame {path.stem.lstrip("0")}, annotated" '
+        f'src="data:image/jpeg;base64,{base64.b64encode(content).decode()}"></figure>\n'
+        for path, content in chosen
+    )
+    title = f"Frames at the sink{which(cell, run)}"
+    return f'<h3>{escape(title)}</h3><div class="pictures">{figures}</div>'
+
+
+def chosen_pictures(directory: RunDirectory) -> list[tuple[Path, bytes]]:
+    """From first to last, evenly spread over what was kept; as many as there is room for."""
+    kept = sorted(path for path in directory.nodes.glob("*/frames/*/*.jpg") if path.stem.isdigit())
+    count = min(len(kept), MOST_PICTURES)
+    places = [round(n * (len(kept) - 1) / max(count - 1, 1)) for n in range(count)]
+    chosen: list[tuple[Path, bytes]] = []
+    room = MOST_BYTES
+    for path in (kept[place] for place in places):
+        if path.stat().st_size <= room:
+            content = path.read_bytes()
+            room -= len(content)
+            chosen.append((path, content))
+    return chosen
