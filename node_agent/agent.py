@@ -262,7 +262,7 @@ class Agent:
         samples: dict[str, Event] = {
             f"rejected {reason}": LinksRejected(reason, count) for reason, count in self.rejected.items()
         }
-        if spill.size or spill.refused:
+        if spill.size or spill.refused or "spill" in self._sampled:
             samples["spill"] = SpillSample(spill.size, spill.refused, spill.refusal)
         for name, sample in samples.items():
             if self._sampled.get(name) != sample:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from node_agent.delivery.effects import Drop, Effect, Send
 from node_agent.delivery.inbox import stretches
-from node_agent.delivery.limits import DeliveryLimits, Overflow, Reliability
+from node_agent.delivery.limits import EMPTY_PER_ITEM, DeliveryLimits, Overflow, Reliability
 from node_agent.delivery.positions import Positions, Range
 from node_agent.delivery.shelf import Parcel, Shelf, State, size_of
 from node_agent.delivery.spill import Spill
@@ -21,8 +21,6 @@ from node_agent.model.tuples import StreamTuple
 from node_agent.routing.route import Hop
 
 WAITING, FLYING, TAKEN, GONE = State
-EMPTY_PER_ITEM = 16
-"""How many positions without payload, holes or spilled, there may be for every item that there may be."""
 
 
 class Retention:

@@ -21,9 +21,8 @@ from node_agent.delivery.effects import (
     Send,
     Settle,
 )
-from node_agent.delivery.limits import DeliveryLimits, Overflow, Reliability
+from node_agent.delivery.limits import EMPTY_PER_ITEM, DeliveryLimits, Overflow, Reliability
 from node_agent.delivery.place import Place, place_of
-from node_agent.delivery.retention import EMPTY_PER_ITEM
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query
 from node_agent.model.tuples import StreamTuple
