@@ -213,9 +213,10 @@ class DeliveryRuntime:
         await self._opened.wait()
         number = 1
         while (payload := await source.next(number)) is not None:
+            captured_ns = self._context.now_ns()
             if self._sources_wait:
                 await self._has_room.wait()
-            effects = self._core.emit([((payload,), self._context.now_ns())], self._now())
+            effects = self._core.emit([((payload,), captured_ns)], self._now())
             self._record(TupleEmitted(self._id, self._id, self._core.position, len(payload)))
             self._do(effects)
             number += 1
