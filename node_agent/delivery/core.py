@@ -365,7 +365,7 @@ class DeliveryCore:
                 del self._units[tau]
         unused = assembler.unused()
         if not self._keeps:
-            self._effects += [Drop(None, item, "incomplete") for item in unused if item.payloads]
+            self._effects += [Drop(None, item, "incomplete_window") for item in unused if item.payloads]
 
     # Facts.
 
