@@ -78,7 +78,6 @@ RAW = _columns(
     metric=TEXT,
     queue=TEXT,
     length=COUNT,
-    count=COUNT,
     refused=COUNT,
     protocol=TEXT,
     message=TEXT,
