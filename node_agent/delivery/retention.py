@@ -9,8 +9,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from math import inf
 
-from msgspec.structs import replace
-
 from node_agent.delivery.effects import Drop, Effect, Send
 from node_agent.delivery.inbox import stretches
 from node_agent.delivery.limits import EMPTY_PER_ITEM, DeliveryLimits, Overflow, Reliability
@@ -107,10 +105,10 @@ class Retention:
         effects = self.put(items)
         shelf = self._shelves[items[0].origin]
         while self._crowded(shelf):
-            victim = next((p for p in self._waiting if self._never_sent(p)), None)
-            if victim is None:
+            unsent = next((p for p in shelf.in_memory() if p.state is WAITING and not p.to), None)
+            if unsent is None:
                 break
-            effects.append(self._hollow(victim, "source_buffer_full"))
+            effects.append(Drop(self.downstream, shelf.hollow(unsent), "source_buffer_full"))
         return effects
 
     def send(self, now: float) -> list[Effect]:
@@ -313,33 +311,18 @@ class Retention:
 
     # When there is no room.
 
-    def _never_sent(self, parcel: Parcel) -> bool:
-        """And takes memory."""
-        return parcel.state is WAITING and parcel.size > 0 and not parcel.to and parcel.spilled is None
-
     def _crowded(self, shelf: Shelf) -> bool:
         return shelf.items >= self._limits.items or shelf.bytes >= self._limits.bytes
 
     def _make_room(self, shelf: Shelf) -> list[Effect]:
         overflow, effects = self._limits.overflow, list[Effect]()
         while overflow is not Overflow.BLOCK and self._crowded(shelf):
-            oldest = next(parcel for parcel in shelf if parcel.size and parcel.spilled is None)
+            oldest = next(shelf.in_memory())
             if overflow is Overflow.DROP_OLDEST:
-                effects.append(self._hollow(oldest, "retention_full"))
+                effects.append(Drop(self.downstream, shelf.hollow(oldest), "retention_full"))
             elif not shelf.put_away(oldest):
                 break
         return effects
-
-    def _hollow(self, parcel: Parcel, reason: str) -> Effect:
-        """Leave a hole where the first payload of ``parcel`` was, so that nobody waits for it."""
-        shelf = self._shelf_of(parcel)
-        dropped = next(item for item in parcel.items if item.payloads)
-        self._cut_at(shelf, dropped.tau, dropped.tau)
-        (victim,) = shelf.take(dropped.tau, dropped.tau)
-        self._forget(victim)
-        self._add(shelf, [replace(dropped, payloads=())])
-        self._sort_waiting()
-        return Drop(self.downstream, dropped, reason)
 
 
 def _age(parcel: Parcel) -> tuple[int, int]:

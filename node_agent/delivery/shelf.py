@@ -4,7 +4,7 @@ A batch is one parcel as long as all of it shares a fate; it is cut where fates 
 sending and acknowledging is that of a batch, not of its items. Payloads may be put away in a spill.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from enum import IntEnum
 
@@ -28,6 +28,7 @@ class Parcel(Struct, eq=False):
     """Neighbouring items of one stream. ``to`` and ``at``: where and when they were sent last.
 
     ``holders``: replicas that have taken them and, as far as is known, still have them.
+    ``hollowed``: how many of them have been dropped, and left a hole.
     While ``spilled``, the items are here without their payloads, which are in the spill under that handle.
     """
 
@@ -38,6 +39,7 @@ class Parcel(Struct, eq=False):
     at: float = 0.0
     holders: tuple[str, ...] = ()
     spilled: int | None = None
+    hollowed: int = 0
 
     @property
     def first(self) -> int:
@@ -64,6 +66,7 @@ class Shelf:
         self._spill = spill
         self._parcels: list[Parcel] = []
         self._firsts: list[int] = []
+        self._in_memory: list[int] = []
 
     def __iter__(self) -> Iterator[Parcel]:
         return iter(self._parcels)
@@ -115,12 +118,30 @@ class Shelf:
         rest.size = size_of(rest.items)
         parcel.size -= rest.size
         parcel.items = parcel.items[:before]
+        if parcel.hollowed:
+            parcel.hollowed, rest.hollowed = _empty(parcel.items), _empty(rest.items)
         self._insert(rest)
         for part in (parcel, rest):
             self._count(part, 1)
             if was_spilled:
                 self.put_away(part)
         return rest
+
+    def in_memory(self) -> Iterator[Parcel]:
+        """Parcels whose payloads take memory, the oldest first."""
+        for first in self._in_memory:
+            yield self._parcels[bisect_left(self._firsts, first)]
+
+    def hollow(self, parcel: Parcel) -> StreamTuple:
+        """Drop the first payload of ``parcel``, which must be in memory, and leave a hole in its place."""
+        at = next(at for at, item in enumerate(parcel.items) if item.payloads)
+        dropped = parcel.items[at]
+        self._count(parcel, -1)
+        parcel.items = [*parcel.items[:at], replace(dropped, payloads=()), *parcel.items[at + 1 :]]
+        parcel.size -= dropped.size
+        parcel.hollowed += 1
+        self._count(parcel, 1)
+        return dropped
 
     def put_away(self, parcel: Parcel) -> bool:
         """Have the spill keep the payloads; False if there is none, or no room in it."""
@@ -155,15 +176,24 @@ class Shelf:
 
     def _count(self, parcel: Parcel, sign: int) -> None:
         """What takes memory; holes take next to none."""
-        if parcel.size:
-            self.items += sign * len(parcel.items)
-            self.bytes += sign * parcel.size
+        if not parcel.size:
+            return
+        self.items += sign * (len(parcel.items) - parcel.hollowed)
+        self.bytes += sign * parcel.size
+        if sign > 0:
+            insort(self._in_memory, parcel.first)
+        else:
+            del self._in_memory[bisect_left(self._in_memory, parcel.first)]
 
     def _between(self, first: int, last: int) -> tuple[int, int]:
         begin = bisect_right(self._firsts, first) - 1
         if begin < 0 or self._parcels[begin].last < first:
             begin += 1
         return begin, bisect_right(self._firsts, last)
+
+
+def _empty(items: list[StreamTuple]) -> int:
+    return sum([not item.payloads for item in items])
 
 
 def size_of(items: list[StreamTuple]) -> int:
