@@ -5,7 +5,7 @@ unexpectedly inside stops the agent and is kept as ``failure``.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,22 @@ from node_agent.dataflow.registry import OPERATORS, Context, OperatorKind, Opera
 from node_agent.dataflow.replica import ReplicaRuntime
 from node_agent.dataflow.units import Gaps
 from node_agent.delivery.core import DeliveryCore
-from node_agent.delivery.limits import Reliability
+from node_agent.delivery.limits import Overflow, Reliability
 from node_agent.delivery.place import place_of
 from node_agent.delivery.runtime import DeliveryRuntime, Job
+from node_agent.delivery.spill import SpillFile
 from node_agent.linkstate.base import LinkState, LinkStateUnavailable
 from node_agent.model.plan import Replica
 from node_agent.model.query import OperatorSpec
-from node_agent.model.telemetry import AgentStart, AgentStop
+from node_agent.model.telemetry import (
+    AgentStart,
+    AgentStop,
+    Event,
+    LinkLost,
+    LinksRejected,
+    SpillSample,
+)
+from node_agent.model.tuples import StreamTuple
 from node_agent.model.units import Each
 from node_agent.overhead import OverheadSource
 from node_agent.ports import Port
@@ -76,6 +85,8 @@ class Agent:
         self._overhead = overhead
         self._log = log
         self._directory = directory
+        self._spill = SpillFile(log.directory, config.delivery.spill_bytes)
+        self._sampled: dict[str, Event] = {}
         self._core = asyncio.Semaphore(config.cores)
         self._credentials = Credentials(config.run, config.key)
         self._digests = Digests()
@@ -159,6 +170,10 @@ class Agent:
     def open_link(
         self, pair: Pair, on_message: OnMessage = ignore_message, on_lost: OnLost = ignore_loss
     ) -> OutgoingLink:
+        def lost(pair: Pair, items: Sequence[StreamTuple], reason: str) -> None:
+            self._log.append(LinkLost(pair.sender, pair.receiver, reason))
+            on_lost(pair, items, reason)
+
         return OutgoingLink(
             self._port,
             self.config.addresses[self.config.plan.replica(pair.receiver).node],
@@ -168,7 +183,7 @@ class Agent:
             self._digests,
             partial(self._fail, f"link to {pair.receiver}"),
             on_message,
-            on_lost,
+            lost,
         )
 
     def tell(self, pair: Pair, message: Message) -> bool:
@@ -193,7 +208,13 @@ class Agent:
             return self._build_best_effort(replica, spec, kind, params, context)
         assembler = None if isinstance(spec.takes, Each) else assembler_for(spec, query.origins())
         limits = self.config.delivery
-        core = DeliveryCore(place_of(replica, self.config.plan), level, limits, assembler)
+        spill = self._spill if limits.overflow is Overflow.SPILL else None
+        buffers = {
+            name: msgspec.structs.replace(limits, items=room)
+            for name in query.downstream(replica.operator)
+            if (room := query.operator(name).buffers.get(replica.operator)) is not None
+        }
+        core = DeliveryCore(place_of(replica, self.config.plan), level, limits, assembler, spill, buffers)
         job = Job(replica, self.config.plan, kind, params)
         return DeliveryRuntime(job, core, context, self, self._log.append, limits.sources_wait)
 
@@ -214,11 +235,11 @@ class Agent:
             replica, spec, kind, params, assembler, context, dispatchers, record, config.limits
         )
 
-    def _make_link(self, sender: Replica, to: str) -> Link:
+    def _make_link(self, sender: Replica, to: str, on_lost: OnLost) -> Link:
         receiver = self._replicas.get(to)
         if isinstance(receiver, ReplicaRuntime):
             return LocalLink(partial(receiver.receive, sender.id))
-        return self.open_link(Pair(sender.id, to))
+        return self.open_link(Pair(sender.id, to), on_lost=on_lost)
 
     async def _take(self, pair: Pair, batch: Batch) -> None:
         await self._replicas[pair.receiver].take(batch)
@@ -232,7 +253,21 @@ class Agent:
             for runtime in self._replicas.values():
                 for sample in runtime.samples():
                     self._log.append(sample)
+            self._sample_counts()
             self._log.flush()
+
+    def _sample_counts(self) -> None:
+        """What seldom changes is recorded when it has."""
+        spill = self._spill
+        samples: dict[str, Event] = {
+            f"rejected {reason}": LinksRejected(reason, count) for reason, count in self.rejected.items()
+        }
+        if spill.size or spill.refused or "spill" in self._sampled:
+            samples["spill"] = SpillSample(spill.size, spill.refused, spill.refusal)
+        for name, sample in samples.items():
+            if self._sampled.get(name) != sample:
+                self._sampled[name] = sample
+                self._log.append(sample)
 
     async def _sample_overhead(self, source: OverheadSource) -> None:
         while True:
@@ -282,7 +317,9 @@ class Agent:
                     await self._record_overhead(self._overhead)
         except TimeoutError as error:
             self._fail("stop", error)
+        self._spill.close()
         try:
+            self._sample_counts()
             self._log.append(AgentStop(reason))
             self._log.close()
         except LogError as error:

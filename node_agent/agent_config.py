@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from node_agent.dataflow.dispatcher import Limits
 from node_agent.dataflow.registry import OPERATORS
-from node_agent.delivery.limits import DeliveryLimits, Overflow
+from node_agent.delivery.limits import DeliveryLimits
 from node_agent.model.decision import Rule
 from node_agent.model.plan import DeploymentPlan
 from node_agent.ports import Address
@@ -68,8 +68,6 @@ def check(config: AgentConfig) -> None:
         problems.append(f"there is no switching policy {config.switching.rule.policy!r}")
     if not (config.switching.period > 0 and config.sample_period > 0 and config.overhead_period > 0):
         problems.append("periods must be positive")
-    if config.delivery.overflow is Overflow.SPILL:
-        problems.append("agents have no place to spill to yet: overflow must be block or drop_oldest")
     if config.cores < 1:
         problems.append("a node has at least one core")
     if not all(0 <= cost < float("inf") for cost in config.node_costs.values()):

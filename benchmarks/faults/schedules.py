@@ -1,15 +1,18 @@
 """Which query runs, on which nodes, and what goes wrong when: all drawn by seed."""
 
+from collections.abc import Sequence
 from random import Random
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from node_agent.delivery.limits import DeliveryLimits, Overflow
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query, Reliability
 from node_agent.model.units import CountWindow, Each, SameTau, TimeWindow, UnitRule
 
 MILLISECOND = 1_000_000
+OVERFLOWS = (Overflow.BLOCK, Overflow.SPILL, Overflow.DROP_OLDEST)
 COUNT = 120
 RATE = 10.0
 FAULTS_FOR = 12.0
@@ -84,15 +87,28 @@ class Schedule(Struct, frozen=True):
     faults: tuple[Fault, ...]
     latency: float = 0.0005
     bps: int = 10_000_000
+    tight: DeliveryLimits | None = None
+
+    @property
+    def limits(self) -> DeliveryLimits:
+        return self.tight or DeliveryLimits(in_flight=64, unacknowledged=self.unacknowledged)
+
+    @property
+    def may_lose(self) -> bool:
+        """If it says why."""
+        drops = self.limits.overflow is Overflow.DROP_OLDEST or not self.limits.sources_wait
+        return drops or self.plan.query.reliability == "best_effort"
 
     @property
     def nodes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(replica.node for replica in self.plan.replicas))
 
 
-def schedule(seed: int, reliability: Reliability = "exactly_once") -> Schedule:
+def schedule(
+    seed: int, reliability: Reliability = "exactly_once", queries: Sequence[str] = tuple(QUERIES)
+) -> Schedule:
     draw = Random(f"campaign/{seed}")
-    name = draw.choice(list(QUERIES))
+    name = draw.choice(queries)
     query = Query(name, QUERIES[name], reliability)
     plan = _placed(query, draw.choice((1, 2, 2, 3)), draw.random() < 0.3, draw)
     drawn = Schedule(
@@ -110,11 +126,34 @@ def schedule(seed: int, reliability: Reliability = "exactly_once") -> Schedule:
     return replace(drawn, faults=_faults(drawn, draw))
 
 
+def tight_schedule(seed: int) -> Schedule:
+    """With little room, so that all that happens then does happen: block, spill and drop_oldest in turn.
+
+    Without time windows: a source that is pushed back captures at other times than in a calm run.
+    """
+    timed = [name for name, ops in QUERIES.items() if any(isinstance(op.takes, TimeWindow) for op in ops)]
+    drawn = schedule(seed, "exactly_once", [name for name in QUERIES if name not in timed])
+    draw = Random(f"tight/{seed}")
+    limits = DeliveryLimits(
+        items=draw.choice((8, 12, 24)),
+        bytes=draw.choice((4000, 1 << 20)),
+        spill_bytes=draw.choice((3000, 1 << 20)),
+        overflow=OVERFLOWS[seed % len(OVERFLOWS)],
+        in_flight=draw.choice((2, 6, 64)),
+        unacknowledged=drawn.unacknowledged,
+        sources_wait=draw.random() < 0.7,
+    )
+    return replace(drawn, tight=limits)
+
+
 def calm(drawn: Schedule) -> Schedule:
-    """The same query, and nothing goes wrong; one replica of each operator is enough then."""
+    """The same query, and nothing goes wrong; one replica of each operator is enough then.
+
+    Where nothing is promised a tuple may be lost even so.
+    """
     first = tuple(replica for replica in drawn.plan.replicas if replica.index == 0)
-    plan = DeploymentPlan(drawn.plan.query, first)
-    return replace(drawn, seed=0, plan=plan, policy="shortest_path", faults=())
+    plan = DeploymentPlan(replace(drawn.plan.query, reliability="exactly_once"), first)
+    return replace(drawn, seed=0, plan=plan, policy="shortest_path", faults=(), tight=None)
 
 
 def _placed(query: Query, replicas: int, together: bool, draw: Random) -> DeploymentPlan:

@@ -2,22 +2,26 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from msgspec import Struct
 
+from benchmarks.faults.accounts import Accounts, Record
 from benchmarks.faults.air import FaultyAir, edge
 from benchmarks.faults.operators import Given, campaign_kinds
 from benchmarks.faults.schedules import COUNT, FAULTS_FOR, RATE, Fault, Schedule, calm
 from node_agent.agent import Agent
 from node_agent.agent_config import AgentConfig, Switching
-from node_agent.delivery.limits import DeliveryLimits
+from node_agent.dataflow.replica import operator_of
 from node_agent.model.decision import Rule
+from node_agent.model.telemetry import Event
 from node_agent.ports import Address
 from node_agent.telemetry.segment_log import SegmentLog
+from node_agent.telemetry.segments import read_records
 from node_agent.virtual.host import VirtualHost
 from node_agent.virtual.loop import VirtualLoop
 from node_agent.virtual.port import VirtualPort
@@ -26,6 +30,8 @@ DATA_PORT = 7400
 KEY = bytes(range(32))
 LONGEST = 180.0
 """Seconds of virtual time after which whatever has not arrived is lost."""
+LOSSES_SHOW_WITHIN = 60.0
+"""As long as a tuple of best effort may be retried, and a while."""
 AFTERWARDS = 8.0
 """Seconds in which what arrived might arrive again."""
 
@@ -33,19 +39,37 @@ Key = tuple[str, str, int]
 
 
 class Outcome(Struct, frozen=True):
-    """By sink, stream and position; ``mismatches``: results other than those of the calm run."""
+    """By sink, stream and position; ``mismatches``: results other than those of the calm run.
+
+    ``unexplained``: what is lost or does not match though nothing may be lost, or for no recorded reason.
+    ``repeated``: duplicates that the query allows.
+    """
 
     lost: tuple[Key, ...]
     duplicated: tuple[Key, ...]
     mismatches: tuple[Key, ...]
     failures: tuple[str, ...]
     finished_after: float
+    unexplained: tuple[Key, ...]
     repeated: tuple[Key, ...] = ()
-    """Duplicates that the query allows."""
 
     @property
     def clean(self) -> bool:
-        return not (self.lost or self.duplicated or self.mismatches or self.failures)
+        return not (self.unexplained or self.duplicated or self.failures)
+
+
+class MortalLog(SegmentLog):
+    """Dies as a killed process does: what it had not written yet is gone."""
+
+    dead = False
+
+    def die(self) -> None:
+        self._buffer.clear()
+        self.dead = True
+
+    def append(self, event: Event) -> None:
+        if not self.dead:
+            super().append(event)
 
 
 class World:
@@ -57,6 +81,7 @@ class World:
         self._air = FaultyAir(schedule.nodes, loop, schedule.lag, schedule.latency, schedule.bps)
         self._boots: Counter[str] = Counter()
         self._hosts: dict[str, VirtualHost] = {}
+        self._logs: dict[str, MortalLog] = {}
         self._agents: dict[str, Agent] = {}
 
     async def run(self, enough: Callable[[], bool]) -> float:
@@ -71,7 +96,8 @@ class World:
             for fault in self._schedule.faults:
                 faults.create_task(self._inflict(fault))
             await asyncio.sleep(max(FAULTS_FOR, COUNT / RATE))
-        while not enough() and self._loop.time() - began < LONGEST:  # noqa: ASYNC110 - virtual time
+        longest = LOSSES_SHOW_WITHIN if self._schedule.may_lose else LONGEST
+        while not enough() and self._loop.time() - began < longest:  # noqa: ASYNC110 - virtual time
             await asyncio.sleep(0.5)
         took = self._loop.time() - began
         await asyncio.sleep(AFTERWARDS)
@@ -83,7 +109,7 @@ class World:
         schedule, boot = self._schedule, self._boots[node]
         self._boots[node] += 1
         host = VirtualHost(node, node, self._loop, self._air, partial(self._air.next_hop, node))
-        log = SegmentLog(self._directory / node, "campaign", node, self._loop.now_ns)
+        log = MortalLog(self._directory / node, "campaign", node, self._loop.now_ns)
         config = AgentConfig(
             "campaign",
             node,
@@ -91,10 +117,10 @@ class World:
             {other: Address(other, DATA_PORT) for other in schedule.nodes},
             KEY,
             Switching(Rule(schedule.policy), schedule.period),
-            delivery=DeliveryLimits(in_flight=64, unacknowledged=schedule.unacknowledged),
+            delivery=schedule.limits,
         )
         agent = Agent(config, VirtualPort(host, schedule.seed * 1000 + boot), self._air, log)
-        self._hosts[node], self._agents[node] = host, agent
+        self._hosts[node], self._agents[node], self._logs[node] = host, agent, log
         await agent.start()
 
     async def _stop(self, agent: Agent) -> None:
@@ -134,13 +160,21 @@ class World:
             return  # it is down already
         self._hosts[node].close()
         self._air.down(node)
+        self._logs[node].die()
         await self._stop(agent)
         await asyncio.sleep(seconds)
         self._air.up(node)
         await self._boot(node)
 
 
-def play(schedule: Schedule, enough: Callable[[list[Given]], bool]) -> tuple[list[Given], list[str], float]:
+class Played(NamedTuple):
+    given: list[Given]
+    failures: list[str]
+    took: float
+    records: Sequence[Record]
+
+
+def play(schedule: Schedule, enough: Callable[[list[Given]], bool]) -> Played:
     given: list[Given] = []
     with TemporaryDirectory() as directory, campaign_kinds(given):
         worlds: list[World] = []
@@ -153,7 +187,9 @@ def play(schedule: Schedule, enough: Callable[[list[Given]], bool]) -> tuple[lis
 
         with asyncio.Runner(loop_factory=VirtualLoop) as runner:
             took = runner.run(whole())
-    return given, worlds[0].failures, took
+        folders = [Path(directory) / node for node in schedule.nodes] if schedule.may_lose else []
+        records = [record for folder in folders for record in read_records(folder)]
+    return Played(given, worlds[0].failures, took, records)
 
 
 _calm: dict[str, dict[Key, tuple[bytes, ...]]] = {}
@@ -162,7 +198,7 @@ _calm: dict[str, dict[Key, tuple[bytes, ...]]] = {}
 def expected(schedule: Schedule) -> dict[Key, tuple[bytes, ...]]:
     """What sinks are given if nothing goes wrong."""
     if schedule.query not in _calm:
-        given, failures, _ = play(calm(schedule), bool)
+        given, failures, _, _ = play(calm(schedule), bool)
         assert not failures and len({each[:3] for each in given}) == len(given), "the calm run is not calm"
         _calm[schedule.query] = {each[:3]: each.payloads for each in given}
     return _calm[schedule.query]
@@ -170,12 +206,26 @@ def expected(schedule: Schedule) -> dict[Key, tuple[bytes, ...]]:
 
 def outcome(schedule: Schedule) -> Outcome:
     wanted = expected(schedule)
-    given, failures, took = play(schedule, lambda given: len({each[:3] for each in given}) >= len(wanted))
-    times = Counter(each[:3] for each in given)
+    played = play(schedule, lambda given: len({each[:3] for each in given}) >= len(wanted))
+    times = Counter(each[:3] for each in played.given)
+    lost = [key for key in wanted if key not in times]
+    mismatches = dict.fromkeys(each[:3] for each in played.given if wanted.get(each[:3]) != each.payloads)
+    unexplained = [*lost, *mismatches]
+    if schedule.may_lose:
+        accounts = Accounts(schedule.plan, played.records)
+        promised = schedule.plan.query.reliability != "best_effort"
+        unexplained = [
+            key
+            for key in unexplained
+            if not (
+                accounts.altered(key[1:]) if promised else accounts.explains(operator_of(key[0]), key[1:])
+            )
+        ]
     return Outcome(
-        tuple(key for key in wanted if key not in times),
+        tuple(lost),
         tuple(key for key, count in times.items() if count > 1),
-        tuple(dict.fromkeys(each[:3] for each in given if wanted.get(each[:3]) != each.payloads)),
-        tuple(failures),
-        took,
+        tuple(mismatches),
+        tuple(played.failures),
+        played.took,
+        tuple(unexplained),
     )

@@ -1,13 +1,14 @@
 """Sends a replica's output to the downstream replica that the router has chosen (seed 000, figure 3).
 
 One dispatcher serves one downstream operator: a bounded buffer, a tuple in hand, and links to the replicas
-used so far. Best effort: a tuple is retried as long as it is in hand, not once a link has taken it. What has
-gathered while the link was busy goes along with it.
+used so far. Best effort: a tuple is retried as long as it is in hand, not once a link has taken it; what a
+link had not brought to the other end when it broke is dropped. What has gathered while the link was busy goes
+along with the tuple in hand.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -16,7 +17,8 @@ from node_agent.model.telemetry import Event, QueueSample, TupleDropped, TupleSe
 from node_agent.model.tuples import StreamTuple
 from node_agent.ports import PortError
 from node_agent.routing.route import Hop
-from node_agent.transport.link import Link
+from node_agent.transport.link import Link, OnLost
+from node_agent.transport.messages import Pair
 
 
 class Limits(Struct, frozen=True):
@@ -45,7 +47,7 @@ class Dispatcher:
         self,
         replica: str,
         downstream: str,
-        make_link: Callable[[str], Link],
+        make_link: Callable[[str, OnLost], Link],
         record: Callable[[Event], None],
         limits: Limits,
     ) -> None:
@@ -135,7 +137,7 @@ class Dispatcher:
         """What the link took: ``item`` and what could go along with it, or nothing."""
         link = self._links.get(to)
         if link is None:
-            link = self._links[to] = self._make_link(to)
+            link = self._links[to] = self._make_link(to, self._lost)
         batch, taken = [item], 0
         try:
             async with asyncio.timeout(None) as deadline:
@@ -165,6 +167,12 @@ class Dispatcher:
             return None
         return max(asyncio.get_running_loop().time(), attempt.started + self._limits.send_timeout)
 
+    def _lost(self, pair: Pair, items: Sequence[StreamTuple], reason: str) -> None:
+        for item in items:
+            self._drop(item, "link_failed")
+
     def _drop(self, item: StreamTuple, reason: str) -> None:
         if not item.last:
-            self._record(TupleDropped(self._replica, item.origin, item.tau, item.size, reason))
+            self._record(
+                TupleDropped(self._replica, item.origin, item.tau, item.size, reason, self.downstream)
+            )

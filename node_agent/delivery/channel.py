@@ -28,7 +28,7 @@ class Channel:
         on_sent: Callable[[Sequence[StreamTuple]], None],
         on_failed: Callable[[], None],
     ) -> None:
-        self._link = open_link(on_message, lambda pair, items: self._failed())
+        self._link = open_link(on_message, lambda pair, items, reason: self._failed())
         self._on_sent = on_sent
         self._on_failed = on_failed
         self._items: deque[StreamTuple] = deque()

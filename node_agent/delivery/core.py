@@ -24,6 +24,7 @@ from node_agent.delivery.effects import (
     Resume,
     Settle,
 )
+from node_agent.delivery.emission import Emission, Payloads
 from node_agent.delivery.inbox import Inbox, stretches, tell
 from node_agent.delivery.limits import DeliveryLimits, Reliability
 from node_agent.delivery.patience import Patience
@@ -34,11 +35,12 @@ from node_agent.delivery.spill import Spill
 from node_agent.model.tuples import StreamTuple
 from node_agent.routing.route import Hop
 
-Payloads = tuple[bytes, ...]
-
 
 class DeliveryCore:
-    """``assembler``: of an operator whose units are of several items; None if it takes them one by one."""
+    """``assembler``: of an operator whose units are of several items; None if it takes them one by one.
+
+    ``buffers``: the limits towards those downstream operators that have limits of their own.
+    """
 
     def __init__(
         self,
@@ -47,22 +49,23 @@ class DeliveryCore:
         limits: DeliveryLimits,
         assembler: Assembler | None = None,
         spill: Spill | None = None,
+        buffers: Mapping[str, DeliveryLimits] = {},
     ) -> None:
         self.place = place
-        self._limits = limits
+        self._unacknowledged = limits.unacknowledged
         self._keeps = level is not Reliability.BEST_EFFORT
         self._forgetful = level is Reliability.AT_LEAST_ONCE and place.role == "sink"
         self._assembler = assembler
         self._retentions = {
-            name: Retention(name, whole, level, limits, spill) for name, whole in place.downstreams.items()
+            name: Retention(name, whole, level, buffers.get(name, limits), spill)
+            for name, whole in place.downstreams.items()
         }
         self._inboxes: dict[tuple[str, str], Inbox] = {}
         self._upstream_of: dict[str, Inbox] = {}
         self._full_inboxes: dict[Inbox, None] = {}
         self._units: dict[int, None] = {}
         self._output_floor = 0
-        self._tau = 0
-        self._born_ns = 0
+        self._emission = Emission(place.replica)
         self._blocked = False
         self._patience = Patience(limits.unacknowledged, limits.patience)
         self._effects: list[Effect] = []
@@ -145,26 +148,22 @@ class DeliveryCore:
         """A source's next items: payloads, and when they were captured.
 
         A source that does not wait while the core is ``full`` has its oldest unsent items dropped. They leave
-        holes; when there is no room for these either, new items are dropped before they get a position.
+        holes; when there is no room for these either, new items are dropped, and their holes follow later.
         """
-        origin = self.place.replica
-        if any(retention.overfull(origin) for retention in self._retentions.values()):
-            return [
-                Drop(None, StreamTuple(origin, 0, 0, born_ns, 0, payloads), "source_buffer_full")
-                for payloads, born_ns in captured
-            ]
-        items = [self._next(payloads, born_ns) for payloads, born_ns in captured]
+        self._catch_up()
+        emission = self._emission
+        fitting = captured[: self._room_for_holes()] if not emission.behind else ()
+        items = [emission.next(payloads, born_ns) for payloads, born_ns in fitting]
         for retention in self._retentions.values() if items else ():
-            self._effects += (
-                retention.put_of_source(items) if retention.full(origin) else retention.put(items)
-            )
+            full = retention.full(emission.origin)
+            self._effects += retention.put_of_source(items) if full else retention.put(items)
+        for payloads, born_ns in captured[len(fitting) :]:
+            self._effects.append(Drop(None, emission.skip(payloads, born_ns), "source_buffer_full"))
         return self._outcome(now)
 
     def end(self, now: float) -> list[Effect]:
         """A source has nothing more to emit."""
-        item = self._next((), self._born_ns, last=True)
-        for retention in self._retentions.values():
-            self._effects += retention.put([item])
+        self._emission.end()
         return self._outcome(now)
 
     def processed_each(
@@ -207,6 +206,7 @@ class DeliveryCore:
     def tick(self, now: float) -> list[Effect]:
         for retention in self._retentions.values():
             retention.overdue(now)
+            retention.relieve()
         if now >= self._patience.ends_at:
             if self.holding:
                 self._ask(now)
@@ -218,7 +218,7 @@ class DeliveryCore:
         """When ``tick`` should be called; ``inf``: nothing here depends on time."""
         at = min((r.resumes_at(now) for r in self._retentions.values()), default=inf)
         if self._keeps and self.retained:
-            at = min(at, now + self._limits.unacknowledged / 2)
+            at = min(at, now + self._unacknowledged / 2)
         return min(at, self._patience.ends_at)
 
     @property
@@ -228,7 +228,7 @@ class DeliveryCore:
     @property
     def position(self) -> int:
         """Of the newest item of a source."""
-        return self._tau
+        return self._emission.position
 
     def knows(self, upstream: str, item: StreamTuple) -> bool:
         """Whether ``item`` has come before or need not come. Windows keep their own account."""
@@ -365,7 +365,7 @@ class DeliveryCore:
                 del self._units[tau]
         unused = assembler.unused()
         if not self._keeps:
-            self._effects += [Drop(None, item, "incomplete") for item in unused if item.payloads]
+            self._effects += [Drop(None, item, "incomplete_window") for item in unused if item.payloads]
 
     # Facts.
 
@@ -437,12 +437,18 @@ class DeliveryCore:
                     inbox.done.add(first, last)
         return inbox
 
-    def _next(self, payloads: Payloads, born_ns: int, last: bool = False) -> StreamTuple:
-        tau, self._tau = self._tau, self._tau + 1
-        before, self._born_ns = self._born_ns, max(born_ns, self._born_ns)
-        return StreamTuple(self.place.replica, self._tau, tau, self._born_ns, before, payloads, last)
+    def _catch_up(self) -> None:
+        """Of a source: make the holes that there was no room for."""
+        if self._emission.behind and (holes := self._emission.catch_up(self._room_for_holes())):
+            for retention in self._retentions.values():
+                self._effects += retention.put(holes)
+
+    def _room_for_holes(self) -> int:
+        rooms = (retention.room_for_holes(self.place.replica) for retention in self._retentions.values())
+        return max(0, min(rooms, default=0))
 
     def _outcome(self, now: float) -> list[Effect]:
+        self._catch_up()
         for retention in self._retentions.values():
             self._effects += retention.send(now)
         for inbox in list(self._full_inboxes):

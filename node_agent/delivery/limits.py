@@ -4,6 +4,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+EMPTY_PER_ITEM = 16
+"""How many positions without payload, holes or spilled, there may be for every item that there may be."""
+
 
 class Reliability(StrEnum):
     BEST_EFFORT = "best_effort"
@@ -20,7 +23,9 @@ class Overflow(StrEnum):
 
 
 class DeliveryLimits(Struct, frozen=True):
-    """Items and bytes per downstream operator; times in seconds.
+    """Items and bytes of each stream per downstream operator; times in seconds.
+
+    ``spill_bytes``: how long a node's spill file may become.
 
     ``in_flight``: items sent to one replica that it has not taken yet. ``retry``: pause after a link failed.
     ``unacknowledged``: age at which an item that the route has left behind is sent again, and after which a

@@ -9,11 +9,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from math import inf
 
-from msgspec.structs import replace
-
 from node_agent.delivery.effects import Drop, Effect, Send
 from node_agent.delivery.inbox import stretches
-from node_agent.delivery.limits import DeliveryLimits, Overflow, Reliability
+from node_agent.delivery.limits import EMPTY_PER_ITEM, DeliveryLimits, Overflow, Reliability
 from node_agent.delivery.positions import Positions, Range
 from node_agent.delivery.shelf import Parcel, Shelf, State, size_of
 from node_agent.delivery.spill import Spill
@@ -21,8 +19,6 @@ from node_agent.model.tuples import StreamTuple
 from node_agent.routing.route import Hop
 
 WAITING, FLYING, TAKEN, GONE = State
-EMPTY_PER_ITEM = 16
-"""How many positions without payload, holes or spilled, there may be for every item that there may be."""
 
 
 class Retention:
@@ -43,7 +39,6 @@ class Retention:
         self.hop: Hop | None = None
         self.done: dict[str, Positions] = {}
         self.ends: dict[str, StreamTuple] = {}
-        self.spilled_bytes = 0
         self._whole = whole
         self._keeps = level is not Reliability.BEST_EFFORT
         self._limits = limits
@@ -59,15 +54,13 @@ class Retention:
         Streams are bounded one by one, and what is older than anything kept may always come: else items that
         wait for an older one, or for one of another stream, could keep it out for ever.
         """
-        shelf, limits = self._shelves.get(origin), self._limits
-        if shelf is None:
-            return False
-        return shelf.items >= limits.items or shelf.bytes >= limits.bytes or self.overfull(origin)
-
-    def overfull(self, origin: str) -> bool:
-        """There is no room even for holes."""
         shelf = self._shelves.get(origin)
-        return shelf is not None and shelf.positions >= EMPTY_PER_ITEM * self._limits.items
+        return shelf is not None and (self._crowded(shelf) or self.room_for_holes(origin) <= 0)
+
+    def room_for_holes(self, origin: str) -> int:
+        """How many more positions of that stream can be kept, payloads or not."""
+        shelf = self._shelves.get(origin)
+        return EMPTY_PER_ITEM * self._limits.items - (shelf.positions if shelf is not None else 0)
 
     def last(self, origin: str) -> int:
         """The highest position of that stream that is kept, 0 if there is none."""
@@ -96,7 +89,7 @@ class Retention:
         origin = items[0].origin
         shelf = self._shelves.get(origin)
         if shelf is None:
-            shelf = self._shelves[origin] = Shelf()
+            shelf = self._shelves[origin] = Shelf(self._spill)
             self.done.setdefault(origin, Positions())
         first, last, done = items[0].tau, items[-1].tau, self.done[origin]
         if not (shelf.overlaps(first, last) or done.overlaps(first, last)):
@@ -105,18 +98,17 @@ class Retention:
             news = [i for i in items if i.tau not in done and not shelf.overlaps(i.tau, i.tau)]
             for stretch in stretches(news):
                 self._add(shelf, stretch)
-        block = self._limits.overflow is Overflow.BLOCK
-        return [] if block or not self.full(origin) else self._make_room(origin, shelf)
+        return self._make_room(shelf)
 
     def put_of_source(self, items: list[StreamTuple]) -> list[Effect]:
         """Where nobody can be pushed back on, the oldest that was never sent makes room."""
         effects = self.put(items)
-        origin = items[0].origin
-        while self.full(origin):
-            victim = next((p for p in self._waiting if p.state is WAITING and p.size and not p.to), None)
-            if victim is None:
+        shelf = self._shelves[items[0].origin]
+        while self._crowded(shelf):
+            unsent = next((p for p in shelf.in_memory() if p.state is WAITING and not p.to), None)
+            if unsent is None:
                 break
-            effects.append(self._hollow(victim, "source_buffer_full"))
+            effects.append(Drop(self.downstream, shelf.hollow(unsent), "source_buffer_full"))
         return effects
 
     def send(self, now: float) -> list[Effect]:
@@ -185,15 +177,16 @@ class Retention:
         if self._keeps:
             self._rewind(lost)
             return []
-        for parcel in lost:
-            self._shelves[parcel.items[0].origin].take(parcel.first, parcel.last)
-            self._forget(parcel)
-        return [
+        drops: list[Effect] = [
             Drop(self.downstream, item, "link_failed")
             for parcel in lost
-            for item in self._whole_items(parcel)
+            for item in self._shelf_of(parcel).whole(parcel)
             if item.payloads
         ]
+        for parcel in lost:
+            self._shelf_of(parcel).take(parcel.first, parcel.last)
+            self._forget(parcel)
+        return drops
 
     def steer(self, hop: Hop | None) -> None:
         """Send where ``hop`` says. What open windows need must follow, unless nothing is sent twice."""
@@ -218,6 +211,12 @@ class Retention:
             return inf
         return min((at for to in self.hop.replicas() if (at := self._paused.get(to, 0.0)) > now), default=inf)
 
+    def relieve(self) -> None:
+        """Put away what there was no room for in the spill when it came."""
+        if self._limits.overflow is Overflow.SPILL:
+            for shelf in self._shelves.values():
+                self._make_room(shelf)
+
     def _add(self, shelf: Shelf, items: list[StreamTuple]) -> None:
         parcel = Parcel(items, size_of(items))
         shelf.add(parcel)
@@ -225,8 +224,6 @@ class Retention:
         self._waiting.append(parcel)
         if not in_order:
             self._sort_waiting()
-        shelf.positions += len(items)
-        _count(shelf, parcel, 1)
         if items[-1].last:
             self.ends[items[-1].origin] = items[-1]
 
@@ -237,12 +234,12 @@ class Retention:
         if to in parcel.holders:
             parcel.state, parcel.to, parcel.at = TAKEN, to, now
             return None
-        rest = None
+        rest, shelf = None, self._shelf_of(parcel)
         if most < len(parcel.items):
-            rest = self._cut(self._shelves[parcel.items[0].origin], parcel, most)
+            rest = shelf.cut(parcel, most)
         parcel.state, parcel.to, parcel.at = FLYING, to, now
         self._flying[to] = self._flying.get(to, 0) + len(parcel.items)
-        batches.setdefault(to, []).extend(self._whole_items(parcel))
+        batches.setdefault(to, []).extend(shelf.whole(parcel))
         return rest
 
     def _send_first_in_line(self, hop: Hop, now: float, batches: dict[str, list[StreamTuple]]) -> None:
@@ -266,24 +263,12 @@ class Retention:
         for parcel in shelf.look(first, last):
             rests = []
             if parcel.last > last:
-                rests.append(self._cut(shelf, parcel, bisect_right(parcel.items, last, key=_tau)))
+                rests.append(shelf.cut(parcel, bisect_right(parcel.items, last, key=_tau)))
             if parcel.first < first:
-                rests.append(self._cut(shelf, parcel, bisect_left(parcel.items, first, key=_tau)))
+                rests.append(shelf.cut(parcel, bisect_left(parcel.items, first, key=_tau)))
             if rests and parcel.state is WAITING:
                 self._waiting += rests
                 self._sort_waiting()
-
-    def _cut(self, shelf: Shelf, parcel: Parcel, before: int) -> Parcel:
-        was_spilled = parcel.spilled is not None
-        self._unspill(shelf, parcel)
-        _count(shelf, parcel, -1)
-        rest = shelf.cut(parcel, before)
-        _count(shelf, parcel, 1)
-        _count(shelf, rest, 1)
-        if was_spilled:
-            self._spill_out(shelf, parcel)
-            self._spill_out(shelf, rest)
-        return rest
 
     def _rewind(self, parcels: list[Parcel]) -> None:
         if not parcels:
@@ -306,14 +291,9 @@ class Retention:
         if parcel.state is FLYING:
             self._flying[parcel.to] -= len(parcel.items)
         parcel.state = GONE
-        shelf = self._shelves[parcel.items[0].origin]
-        shelf.positions -= len(parcel.items)
-        if parcel.spilled is None:
-            _count(shelf, parcel, -1)
-        else:
-            assert self._spill is not None
-            self._spill.free(parcel.spilled)
-            self.spilled_bytes -= parcel.size
+
+    def _shelf_of(self, parcel: Parcel) -> Shelf:
+        return self._shelves[parcel.items[0].origin]
 
     def _is_paused(self, to: str, now: float) -> bool:
         return self._paused.get(to, 0.0) > now
@@ -331,62 +311,18 @@ class Retention:
 
     # When there is no room.
 
-    def _make_room(self, origin: str, shelf: Shelf) -> list[Effect]:
-        effects: list[Effect] = []
-        for parcel in list(shelf):
-            if not self.full(origin):
-                break
-            if self._limits.overflow is Overflow.DROP_OLDEST:
-                while self.full(origin) and parcel.size and parcel.state is not GONE:
-                    effects.append(self._hollow(parcel, "retention_full"))
-            elif parcel.size and parcel.spilled is None and not self._spill_out(shelf, parcel):
+    def _crowded(self, shelf: Shelf) -> bool:
+        return shelf.items >= self._limits.items or shelf.bytes >= self._limits.bytes
+
+    def _make_room(self, shelf: Shelf) -> list[Effect]:
+        overflow, effects = self._limits.overflow, list[Effect]()
+        while overflow is not Overflow.BLOCK and self._crowded(shelf):
+            oldest = next(shelf.in_memory())
+            if overflow is Overflow.DROP_OLDEST:
+                effects.append(Drop(self.downstream, shelf.hollow(oldest), "retention_full"))
+            elif not shelf.put_away(oldest):
                 break
         return effects
-
-    def _spill_out(self, shelf: Shelf, parcel: Parcel) -> bool:
-        if self._spill is None or self.spilled_bytes + parcel.size > self._limits.spill_bytes:
-            return False
-        _count(shelf, parcel, -1)
-        parcel.spilled = self._spill.store([item.payloads for item in parcel.items])
-        parcel.items = [replace(item, payloads=()) for item in parcel.items]
-        self.spilled_bytes += parcel.size
-        return True
-
-    def _whole_items(self, parcel: Parcel) -> list[StreamTuple]:
-        if parcel.spilled is None:
-            return parcel.items
-        assert self._spill is not None
-        payloads = self._spill.load(parcel.spilled)
-        return [replace(item, payloads=p) for item, p in zip(parcel.items, payloads, strict=True)]
-
-    def _unspill(self, shelf: Shelf, parcel: Parcel) -> None:
-        """Bring its payloads back into memory: a parcel that is cut comes back from the spill whole."""
-        if parcel.spilled is None:
-            return
-        assert self._spill is not None
-        parcel.items = self._whole_items(parcel)
-        self._spill.free(parcel.spilled)
-        parcel.spilled = None
-        _count(shelf, parcel, 1)
-        self.spilled_bytes -= parcel.size
-
-    def _hollow(self, parcel: Parcel, reason: str) -> Effect:
-        """Leave a hole where the first payload of ``parcel`` was, so that nobody waits for it."""
-        shelf = self._shelves[parcel.items[0].origin]
-        dropped = next(item for item in parcel.items if item.payloads)
-        self._cut_at(shelf, dropped.tau, dropped.tau)
-        (victim,) = shelf.take(dropped.tau, dropped.tau)
-        self._forget(victim)
-        self._add(shelf, [replace(dropped, payloads=())])
-        self._sort_waiting()
-        return Drop(self.downstream, dropped, reason)
-
-
-def _count(shelf: Shelf, parcel: Parcel, sign: int) -> None:
-    """What takes memory; holes take next to none."""
-    if parcel.size:
-        shelf.items += sign * len(parcel.items)
-        shelf.bytes += sign * parcel.size
 
 
 def _age(parcel: Parcel) -> tuple[int, int]:

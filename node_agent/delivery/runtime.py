@@ -16,7 +16,7 @@ from node_agent.dataflow.registry import Context, Operator, OperatorKind, Source
 from node_agent.dataflow.replica import operator_of
 from node_agent.dataflow.units import Unit
 from node_agent.delivery.channel import Channel
-from node_agent.delivery.core import DeliveryCore, Payloads
+from node_agent.delivery.core import DeliveryCore
 from node_agent.delivery.effects import (
     Acknowledge,
     Ask,
@@ -30,6 +30,7 @@ from node_agent.delivery.effects import (
     Send,
     Settle,
 )
+from node_agent.delivery.emission import Payloads
 from node_agent.delivery.positions import Positions
 from node_agent.delivery.reports import Reports
 from node_agent.model.plan import DeploymentPlan, Replica
@@ -212,12 +213,11 @@ class DeliveryRuntime:
         await self._opened.wait()
         number = 1
         while (payload := await source.next(number)) is not None:
+            captured_ns = self._context.now_ns()
             if self._sources_wait:
                 await self._has_room.wait()
-            before = self._core.position
-            effects = self._core.emit([((payload,), self._context.now_ns())], self._now())
-            if self._core.position > before:
-                self._record(TupleEmitted(self._id, self._id, self._core.position, len(payload)))
+            effects = self._core.emit([((payload,), captured_ns)], self._now())
+            self._record(TupleEmitted(self._id, self._id, self._core.position, len(payload)))
             self._do(effects)
             number += 1
         self._do(self._core.end(self._now()))
@@ -308,8 +308,8 @@ class DeliveryRuntime:
                     self._tell_upstream(to, messages.Ask())
                 case Settle(_, to, floors, ends):
                     self._tell_downstream(to, messages.Settled(floors, ends))
-                case Drop(_, item, reason):
-                    self._drop(item, reason)
+                case Drop(downstream, item, reason):
+                    self._drop(item, reason, downstream)
                 case PushBack():
                     self._has_room.clear()
                 case Resume():
@@ -366,8 +366,8 @@ class DeliveryRuntime:
                 absorbed.add(item.prev + 1, item.tau)
                 self._record(TupleDropped(self._id, item.origin, item.tau, 0, "absorbed"))
 
-    def _drop(self, what: Unit | StreamTuple, reason: str) -> None:
-        self._record(TupleDropped(self._id, what.origin, what.tau, what.size, reason))
+    def _drop(self, what: Unit | StreamTuple, reason: str, downstream: str | None = None) -> None:
+        self._record(TupleDropped(self._id, what.origin, what.tau, what.size, reason, downstream))
 
     # Aids.
 

@@ -1,8 +1,10 @@
-"""Where payloads go that memory has no room for: one file, whose space is used again."""
+"""Where payloads go that memory has no room for: one file of a node, whose space is used again."""
 
-from bisect import insort
+import os
+from bisect import bisect_left, insort
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from tempfile import TemporaryFile
+from typing import IO, Protocol
 
 import msgspec
 
@@ -10,9 +12,13 @@ Batch = list[tuple[bytes, ...]]
 """The payloads of neighbouring items."""
 
 
+class SpillFull(Exception):
+    """The spill has all it may have, or its disk has no room."""
+
+
 class Spill(Protocol):
     def store(self, batch: Batch) -> int:
-        """A handle to get it back with."""
+        """A handle to get it back with. Raises SpillFull, and then has stored nothing."""
         ...
 
     def load(self, handle: int) -> Batch: ...
@@ -21,44 +27,70 @@ class Spill(Protocol):
 
 
 class SpillFile:
-    """Freed stretches are filled first-fit, and cut off at the end of the file. The owner closes it."""
+    """It has no name in its directory, so that it goes with its process, whatever ends that.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file: BinaryIO = path.open("w+b")
+    It is there from the first batch on, and never longer than ``most`` bytes. Freed stretches are filled
+    first-fit, and cut off at the end of the file. ``refused`` counts what there was no room for, and
+    ``refusal`` says why not, the last time. The owner closes it.
+    """
+
+    def __init__(self, directory: Path, most: int) -> None:
+        self.refused = 0
+        self.refusal: str | None = None
+        self._directory = directory
+        self._most = most
+        self._file: IO[bytes] | None = None
         self._used: dict[int, int] = {}
         self._free: list[tuple[int, int]] = []
         self._end = 0
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(Batch).decode
 
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self._end
+
     def store(self, batch: Batch) -> int:
         data = self._encode(batch)
         at = self._place(len(data))
+        if at + len(data) > self._most:
+            self._refuse(at, len(data), f"it may have {self._most} bytes")
         self._used[at] = len(data)
-        self._file.seek(at)
-        self._file.write(data)
+        try:
+            self._write(at, data)
+        except OSError as error:
+            del self._used[at]
+            self._refuse(at, len(data), error.strerror or str(error))
         return at
 
     def load(self, handle: int) -> Batch:
-        self._file.seek(handle)
-        return self._decode(self._file.read(self._used[handle]))
+        return self._decode(os.pread(self._descriptor(), self._used[handle], handle))
 
     def free(self, handle: int) -> None:
-        insort(self._free, (handle, self._used.pop(handle)))
-        at = next(i for i, (begin, _) in enumerate(self._free) if begin == handle)
-        for left in (at, at - 1):
-            if 0 <= left < len(self._free) - 1 and sum(self._free[left]) == self._free[left + 1][0]:
-                begin, size = self._free[left]
-                self._free[left : left + 2] = [(begin, size + self._free[left + 1][1])]
-        if self._free[-1][0] + self._free[-1][1] == self._end:
-            self._end = self._free.pop()[0]
-            self._file.truncate(self._end)
+        self._give_back(handle, self._used.pop(handle))
 
     def close(self) -> None:
         """May be repeated."""
-        self._file.close()
-        self._path.unlink(missing_ok=True)
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _descriptor(self) -> int:
+        if self._file is None:
+            self._file = TemporaryFile(dir=self._directory, buffering=0)  # noqa: SIM115 - the owner closes it
+        return self._file.fileno()
+
+    def _write(self, at: int, data: bytes) -> None:
+        descriptor, written = self._descriptor(), 0
+        while written < len(data):
+            written += os.pwrite(descriptor, data[written:], at + written)
+
+    def _refuse(self, at: int, size: int, why: str) -> None:
+        self._give_back(at, size)
+        self.refused += 1
+        self.refusal = why
+        raise SpillFull(why)
 
     def _place(self, size: int) -> int:
         for index, (at, room) in enumerate(self._free):
@@ -70,3 +102,15 @@ class SpillFile:
                 return at
         at, self._end = self._end, self._end + size
         return at
+
+    def _give_back(self, at: int, size: int) -> None:
+        insort(self._free, (at, size))
+        index = bisect_left(self._free, (at, size))
+        for left in (index, index - 1):
+            if 0 <= left < len(self._free) - 1 and sum(self._free[left]) == self._free[left + 1][0]:
+                begin, room = self._free[left]
+                self._free[left : left + 2] = [(begin, room + self._free[left + 1][1])]
+        if sum(self._free[-1]) == self._end:
+            self._end = self._free.pop()[0]
+            if self._file is not None:
+                self._file.truncate(self._end)

@@ -76,11 +76,14 @@ class TupleDelivered(Event, tag="tuple_delivered", frozen=True):
 
 
 class TupleDropped(Event, tag="tuple_dropped", frozen=True):
+    """``downstream``: the operator that will not get it; None: none will."""
+
     replica: str
     origin: str
     tau: int
     size: int
     reason: str
+    downstream: str | None = None
 
 
 class RouteSwitch(Event, tag="route_switch", frozen=True):
@@ -136,6 +139,31 @@ class QueueSample(Event, tag="queue", frozen=True):
     replica: str
     queue: str
     length: int
+
+
+class LinkLost(Event, tag="link_lost", frozen=True):
+    """A connection that stood is gone: ``silent``, ``closed`` by the other end, ``broken``, or closed here
+    for what came over it (``frame``, ``forged``).
+    """
+
+    replica: str
+    to: str
+    reason: str
+
+
+class LinksRejected(Event, tag="links_rejected", frozen=True):
+    """Incoming connections that were closed for what they sent or did not send, since the start."""
+
+    reason: str
+    count: int
+
+
+class SpillSample(Event, tag="spill", frozen=True):
+    """``size`` of the node's spill file; how often it had no room since the start, and why not lately."""
+
+    size: int
+    refused: int
+    reason: str | None
 
 
 class RoutingOverhead(Event, tag="routing_overhead", frozen=True):
@@ -213,6 +241,9 @@ KINDS: tuple[type[Event], ...] = (
     RouteDecision,
     LinkCost,
     QueueSample,
+    LinkLost,
+    LinksRejected,
+    SpillSample,
     RoutingOverhead,
     FacesTrue,
     FacesSeen,

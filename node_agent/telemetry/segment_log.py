@@ -48,7 +48,7 @@ class SegmentLog:
         buffer_records: int = 256,
         buffer_bytes: int = 64 * 1024,
     ) -> None:
-        self._directory = directory
+        self.directory = directory
         self._clock = clock
         self._max_bytes = max_bytes
         self._buffer_records = buffer_records
@@ -75,7 +75,7 @@ class SegmentLog:
     def append(self, event: Event) -> None:
         """Raises LogError, and then has not taken the event, if the buffer is full and cannot be emptied."""
         if self._fd is None:
-            raise LogError(f"the telemetry log in {self._directory} is closed")
+            raise LogError(f"the telemetry log in {self.directory} is closed")
         if self._buffered >= self._buffer_records or len(self._buffer) >= self._buffer_bytes:
             self.flush()
         if self._size >= self._max_bytes:
@@ -98,7 +98,7 @@ class SegmentLog:
                 written = os.write(self._fd, self._buffer)
                 del self._buffer[:written]
         except OSError as error:
-            raise LogError(f"cannot write telemetry to {self._directory}: {error}") from error
+            raise LogError(f"cannot write telemetry to {self.directory}: {error}") from error
         self._buffered = 0
 
     def close(self) -> None:
@@ -119,14 +119,14 @@ class SegmentLog:
         try:
             self._open_next()
         except OSError as error:
-            raise LogError(f"cannot open a telemetry segment in {self._directory}: {error}") from error
+            raise LogError(f"cannot open a telemetry segment in {self.directory}: {error}") from error
         if full is not None:
             os.close(full)
 
     def _open_next(self) -> None:
         name = SegmentName(self.boot, self._segment + 1)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-        self._fd = os.open(self._directory / str(name), flags, 0o644)
+        self._fd = os.open(self.directory / str(name), flags, 0o644)
         self._segment = name.index
         self._size = 0
 
@@ -135,10 +135,10 @@ class SegmentLog:
             return
         try:
             os.fsync(self._fd)
-            directory = os.open(self._directory, os.O_RDONLY)
+            directory = os.open(self.directory, os.O_RDONLY)
             try:
                 os.fsync(directory)
             finally:
                 os.close(directory)
         except OSError as error:
-            raise LogError(f"cannot make telemetry durable in {self._directory}: {error}") from error
+            raise LogError(f"cannot make telemetry durable in {self.directory}: {error}") from error

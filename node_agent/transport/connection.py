@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from node_agent.model.tuples import StreamTuple
-from node_agent.ports import ConnectionLost, Stream
+from node_agent.ports import ConnectionLost, EndOfStream, Stream
 from node_agent.transport.authentication import TAG_SIZE, Digests, Seal
 from node_agent.transport.framing import (
     MAX_GREETING,
@@ -53,6 +53,18 @@ async def read_greeting(stream: Stream, seal_of: Callable[[Greeting], Seal]) -> 
     return greeting
 
 
+def why_lost(connection: "Connection", error: Exception) -> str:
+    """Why a connection is gone, by what reading it ended with: a word for the record."""
+    match error:
+        case Forged():
+            return "forged"
+        case FrameError():
+            return "frame"
+        case EndOfStream():
+            return "closed"
+    return "silent" if connection.silent else "broken"
+
+
 class Connection:
     """After the greetings. The owner reads all the time: it is what keeps the other end believing in us."""
 
@@ -64,6 +76,11 @@ class Connection:
         self._timer: asyncio.TimerHandle | None = None
         self._heard = 0
         self._silent_ticks = 0
+
+    @property
+    def silent(self) -> bool:
+        """Whether the other end has said nothing for so long that it is taken for dead."""
+        return self._silent_ticks >= TICKS - 1
 
     def post(self, header: Header) -> None:
         """Raises ConnectionLost."""
@@ -110,7 +127,7 @@ class Connection:
             self._silent_ticks = self._silent_ticks + 1 if heard == self._heard else 0
             self._heard = heard
             try:
-                if self._silent_ticks >= TICKS - 1:
+                if self.silent:
                     self.abort()
                 else:
                     self.post(alive())

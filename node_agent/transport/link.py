@@ -1,13 +1,12 @@
 """The sending side of the connection between two replicas.
 
 A link is best effort: what was handed over may still be lost when the connection breaks, and ``on_lost`` then
-says what is not known to have been taken; what was taken may be lost as well, if the other end has died. It
-connects when something is to be sent, not before a jittered back-off has passed.
+says what is not known to have been taken, and why it broke; what was taken may be lost as well, if the other
+end has died. It connects when something is to be sent, not before a jittered back-off has passed.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import NoReturn, Protocol
 
 from node_agent.model.tuples import StreamTuple
@@ -20,7 +19,7 @@ from node_agent.transport.authentication import (
     hello_seal,
     session_seals,
 )
-from node_agent.transport.connection import Connection, put_greeting, read_greeting
+from node_agent.transport.connection import Connection, put_greeting, read_greeting, why_lost
 from node_agent.transport.credit import Allowance
 from node_agent.transport.framing import FrameError, fitting
 from node_agent.transport.limits import LinkLimits
@@ -40,7 +39,7 @@ BACKOFF_FIRST = 0.1
 BACKOFF_LAST = 3.0
 
 OnMessage = Callable[[Pair, Message], None]
-OnLost = Callable[[Pair, Sequence[StreamTuple]], None]
+OnLost = Callable[[Pair, Sequence[StreamTuple], str], None]
 OnFailure = Callable[[BaseException], None]
 
 
@@ -48,7 +47,7 @@ def ignore_message(pair: Pair, message: Message) -> None:
     pass
 
 
-def ignore_loss(pair: Pair, items: Sequence[StreamTuple]) -> None:
+def ignore_loss(pair: Pair, items: Sequence[StreamTuple], reason: str) -> None:
     pass
 
 
@@ -189,12 +188,13 @@ class OutgoingLink:
 
     async def _read(self, session: "_Session") -> None:
         try:
-            with suppress(PortError, FrameError):
+            try:
                 await self._listen(session)
-            self._lost(session)
+            except (PortError, FrameError) as error:
+                self._lost(session, why_lost(session.connection, error))
         except Exception as error:
             self._on_failure(error)
-            self._lost(session)
+            self._lost(session, "broken")
 
     async def _listen(self, session: "_Session") -> NoReturn:
         while True:
@@ -206,11 +206,11 @@ class OutgoingLink:
             else:
                 self._on_message(self._pair, header)
 
-    def _lost(self, session: "_Session") -> None:
+    def _lost(self, session: "_Session", reason: str) -> None:
         session.end()
         if self._session is session:
             self._session = None
-            self._on_lost(self._pair, session.allowance.under_way())
+            self._on_lost(self._pair, session.allowance.under_way(), reason)
 
 
 class _Session:

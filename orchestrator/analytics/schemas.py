@@ -78,6 +78,7 @@ RAW = _columns(
     metric=TEXT,
     queue=TEXT,
     length=COUNT,
+    refused=COUNT,
     protocol=TEXT,
     message=TEXT,
     sent=COUNT,

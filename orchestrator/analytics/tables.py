@@ -19,6 +19,7 @@ LOST = "lost_in_transit"
 FILTERED = "filtered"
 ABSORBED = "absorbed"
 SET_ASIDE = (FILTERED, ABSORBED)
+LINK_FAILED = "link_failed"
 
 
 def _is(kind: str) -> Column:
@@ -100,7 +101,9 @@ def tuples(records: DataFrame, hops: DataFrame, nodes: DataFrame, runs: DataFram
     """
     at_sink = F.when(_is("tuple_delivered"), F.struct("t_ns", "size", "replica"))
     is_loss = ~F.col("reason").isin(*SET_ASIDE)
-    drop = F.struct(is_loss.alias("is_loss"), "t_ns", "seq", "reason", "replica")
+    # What a link had under way when it failed may have arrived all the same: any other word outweighs this.
+    weight = F.when(F.col("reason") == LINK_FAILED, 0).when(is_loss, 2).otherwise(1)
+    drop = F.struct(weight.alias("weight"), is_loss.alias("is_loss"), "t_ns", "seq", "reason", "replica")
     sink_operator = F.when(_is("tuple_delivered"), F.substring_index("replica", "/", 1))
     lives = (
         records.where(F.col("kind").startswith("tuple_"))

@@ -15,17 +15,22 @@ from node_agent.model.units import CountWindow, Each, SameTau, TimeWindow
 
 def cpu_needs(query: Query) -> dict[str, float]:
     """For one replica of each operator, which may at times get the whole stream."""
+    rates = unit_rates(query)
+    return {name: rates[name] * stated(query.operator(name), "cpu") for name in query.names()}
+
+
+def unit_rates(query: Query) -> dict[str, float]:
+    """Units of work in a second, by operator; 0 where no source says its rate."""
     rates: dict[str, float] = {}
     for name in query.topological():
         operator = query.operator(name)
         rates[name] = _rate(operator, [rates[upstream] for upstream in operator.after])
-    return {name: rates[name] * _stated(query.operator(name), "cpu") for name in query.names()}
+    return rates
 
 
 def _rate(operator: OperatorSpec, inputs: list[float]) -> float:
-    """Units of work in a second."""
     if not inputs:
-        return _stated(operator, "rate")
+        return stated(operator, "rate")
     match operator.takes:
         case Each():
             return sum(inputs)
@@ -37,9 +42,10 @@ def _rate(operator: OperatorSpec, inputs: list[float]) -> float:
             return 1e9 / slide_ns
 
 
-def _stated(operator: OperatorSpec, parameter: str) -> float:
+def stated(operator: OperatorSpec, parameter: str) -> float:
+    """A parameter that is a number, or 0."""
     kind = OPERATORS.get(operator.kind)
-    stated: Any = operator.params.get(parameter)
-    if stated is None and kind is not None:
-        stated = getattr(msgspec.convert(operator.params, kind.params), parameter, None)
-    return float(stated) if isinstance(stated, int | float) else 0.0
+    value: Any = operator.params.get(parameter)
+    if value is None and kind is not None:
+        value = getattr(msgspec.convert(operator.params, kind.params), parameter, None)
+    return float(value) if isinstance(value, int | float) else 0.0

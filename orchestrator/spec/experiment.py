@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, field_serializer
 from node_agent.model.decision import Rule, Threshold
 from node_agent.model.query import Query
 from orchestrator.spec.base import Name, Section, Seed
+from orchestrator.spec.delivery import Delivery
 from orchestrator.spec.expectations import METRICS, OPERATORS, parse_expectation
 from orchestrator.spec.placement import Placement, RandomPlacement, Replicas
 from orchestrator.spec.problems import Finding, Unusable, shown, unusable
@@ -177,6 +178,7 @@ class Experiment(Section):
     replicas: Replicas = 1
     placement: Placement = RandomPlacement()
     switching: Switching = Switching()
+    delivery: Delivery = Delivery()
     duration: PositiveDuration = Field(examples=["120s"], description="Measured time, after the warm-up")
     warmup: Duration = Field(default=0.0, description="Time before the measurement starts")
     seed: Seed = 1

@@ -3,21 +3,24 @@
 from collections.abc import Iterable, Mapping
 
 from node_agent.model.plan import DeploymentPlan
+from orchestrator.planning.buffers import shortages
 from orchestrator.planning.cpu import cpu_needs
 from orchestrator.planning.distances import network_at
 from orchestrator.planning.placement import asked_for, deployment_plan, hosts, replica_counts
 from orchestrator.planning.prospect import radio_range
 from orchestrator.radio.rates import RATES
+from orchestrator.spec.delivery import Delivery
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.pathloss import LossTrace
 from orchestrator.spec.placement import AUTO, ColocatePlacement, ExplicitPlacement
-from orchestrator.spec.problems import Finding, did_you_mean, listed, shown
+from orchestrator.spec.problems import Finding, Place, did_you_mean, listed, shown
+from orchestrator.spec.query import Dataflow
 from orchestrator.spec.radio import RATES_HINT, DiscRadio
 from orchestrator.spec.routing import Aodv
 
 
 def semantic_findings(experiment: Experiment) -> list[Finding]:
-    findings = placement_findings(experiment) + _backend_findings(experiment)
+    findings = placement_findings(experiment) + _backend_findings(experiment) + _window_findings(experiment)
     # A plan exists only for what can be placed.
     return findings or reachability_findings(experiment)
 
@@ -55,6 +58,39 @@ def _camera_findings(experiment: Experiment) -> list[Finding]:
         return []
     text = "a camera takes its pictures in real time, and sim runs in virtual time"
     return [Finding(("backend",), text, "use backend: netns, or a video or pictures as source")]
+
+
+def _window_findings(experiment: Experiment) -> list[Finding]:
+    """Where nothing may be lost, whatever a window needs must be kept until it is done."""
+    query = experiment.dataflow()
+    if query.reliability == "best_effort":
+        return []
+    findings = []
+    for short in shortages(query, experiment.delivery.limits()):
+        needed, unit = f"{short.need.tuples:,} tuples", "bytes of them" if short.in_bytes else ""
+        text = (
+            f'windows of "{short.need.window}" need {needed} of "{short.upstream}" at once, '
+            f'and for "{short.downstream}" only {short.room:,} {unit}'.rstrip()
+            + " are kept"
+        )
+        written_out = isinstance(experiment.query, Dataflow)
+        at: Place = ("delivery", "buffer_bytes" if short.in_bytes else "buffer")
+        if short.own and not short.in_bytes and written_out:
+            at = ("query", "operators", short.downstream, "buffers", short.upstream)
+        findings.append(Finding(at, text, "use a larger buffer, a smaller window, or overflow: spill"))
+    return findings
+
+
+def unheeded_findings(experiment: Experiment) -> list[Finding]:
+    """Settings that have no effect, in any cell of a sweep."""
+    paths = experiment.sweep
+    varied = [path for path in paths if path.partition(".")[0] == "delivery"]
+    promises = experiment.dataflow().reliability != "best_effort" or "query.reliability" in paths
+    if promises or not (varied or experiment.delivery != Delivery()):
+        return []
+    text = "has no effect: the query's reliability is best_effort, which keeps next to nothing"
+    hint = "give the query reliability: exactly_once, or use the buffers of its operators"
+    return [Finding(("sweep", varied[0]) if varied else ("delivery",), text, hint)]
 
 
 def placement_findings(experiment: Experiment) -> list[Finding]:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from orchestrator.spec.experiment import Experiment, Scalar, Varied
 from orchestrator.spec.problems import BadSpec, Finding, Problem, did_you_mean, dotted, shown
 from orchestrator.spec.routing import DEFAULT_PROTOCOL, in_words
-from orchestrator.spec.semantics import semantic_findings
+from orchestrator.spec.semantics import semantic_findings, unheeded_findings
 from orchestrator.spec.translate import findings_of
 
 MAX_CELLS = 10_000
@@ -58,9 +58,11 @@ def cells(experiment: Experiment) -> tuple[Cell, ...]:
 
 def expand(experiment: Experiment) -> Expansion:
     if not experiment.sweep:
-        return Expansion((Cell(1, {}, experiment),), semantic_findings(experiment))
+        findings = semantic_findings(experiment) + unheeded_findings(experiment)
+        return Expansion((Cell(1, {}, experiment),), findings)
     document = {key: value for key, value in experiment.resolved().items() if key != "sweep"}
     findings = [finding for path in experiment.sweep for finding in _path_findings(path, document)]
+    findings += unheeded_findings(experiment)
     count = math.prod(len(values) for values in experiment.sweep.values())
     if count > MAX_CELLS:
         findings.append(Finding(("sweep",), f"{count:,} combinations; at most {MAX_CELLS:,} are run"))

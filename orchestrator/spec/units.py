@@ -142,6 +142,7 @@ _TIMES = {
 }
 _BITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 _BYTES = {"B": 1.0, "byte": 1.0, "bytes": 1.0, "kB": 1e3, "MB": 1e6, "KiB": 1024.0, "MiB": 1024.0**2}
+_MORE_BYTES = {**_BYTES, "GB": 1e9, "GiB": 1024.0**3}
 
 DURATION = Quantity("a duration", _TIMES, ("120s", "2 min", "500 ms"), "seconds", 0, 30 * 86400)
 SPEED = Quantity("a speed", {"m/s": 1.0, "km/h": 1 / 3.6}, ("5 m/s", "36 km/h"), "m/s", 0, 1000)
@@ -172,6 +173,7 @@ FREQUENCY = Quantity(
     above_low=True,
 )
 SIZE = Quantity("a size", _BYTES, ("8 kB", "8 KiB", "500 B"), "bytes", 0, 64 * 1024**2, whole=True)
+ROOM = Quantity("a size", _MORE_BYTES, ("64 MB", "1 GB"), "bytes", 0, 1024**4, whole=True)
 RATE = Quantity(
     "a rate",
     {"/s": 1.0, "fps": 1.0, "Hz": 1.0, "kHz": 1e3, "/min": 1 / 60},

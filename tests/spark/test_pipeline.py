@@ -126,6 +126,8 @@ def windowed_run(runs: Path) -> Path:
         writer.record("n1", 20 + tau, TupleEmitted(SOURCE, SOURCE, tau, 10))
         reason = "absorbed" if tau < 4 else "dead_letter:ValueError: not a picture"
         writer.record("n2", 22 + tau, TupleDropped("detect/0", SOURCE, tau, 0, reason))
+    # The link broke before word came that this one had arrived.
+    writer.record("n1", 29, TupleDropped(SOURCE, SOURCE, 1, 10, "link_failed", "detect"))
     # What failed goes on as a hole, which the sink takes for filtered.
     writer.record("n9", 27, TupleDropped(SINK, SOURCE, 4, 0, "filtered"))
     for tau in (1, 2):

@@ -16,7 +16,7 @@ from node_agent.dataflow.assembly import Assembler
 from node_agent.dataflow.units import Gaps, Unit
 from node_agent.dataflow.window_rules import CountAssembler, TauAssembler, TimeAssembler
 from node_agent.dataflow.windows import WindowAssembler
-from node_agent.delivery.core import DeliveryCore, Payloads
+from node_agent.delivery.core import DeliveryCore
 from node_agent.delivery.effects import (
     Acknowledge,
     Ask,
@@ -30,6 +30,7 @@ from node_agent.delivery.effects import (
     Send,
     Settle,
 )
+from node_agent.delivery.emission import Payloads
 from node_agent.delivery.limits import DeliveryLimits, Reliability
 from node_agent.delivery.place import Place
 from node_agent.delivery.spill import Spill

@@ -98,6 +98,7 @@ class Sender:
     ) -> None:
         self.messages: list[Message] = []
         self.lost: list[int] = []
+        self.reasons: list[str] = []
         self.failures: list[BaseException] = []
         self.link = OutgoingLink(
             port, to, credentials, PAIR, limits, Digests(), self.failures.append, self._hear, self._lost
@@ -114,8 +115,9 @@ class Sender:
     def _hear(self, pair: Pair, message: Message) -> None:
         self.messages.append(message)
 
-    def _lost(self, pair: Pair, items: Sequence[StreamTuple]) -> None:
+    def _lost(self, pair: Pair, items: Sequence[StreamTuple], reason: str) -> None:
         self.lost += [each.tau for each in items]
+        self.reasons.append(reason)
 
 
 async def ends(limits: LinkLimits = DEFAULTS) -> tuple[RadioNetwork, Receiver, Sender]:

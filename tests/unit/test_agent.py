@@ -17,7 +17,6 @@ from node_agent.dataflow.dispatcher import Limits
 from node_agent.dataflow.registry import Context
 from node_agent.dataflow.synthetic import SinkParams, pattern, synthetic_chain
 from node_agent.dataflow.units import Unit
-from node_agent.delivery.limits import DeliveryLimits, Overflow
 from node_agent.model.decision import Rule
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query
@@ -237,7 +236,10 @@ def test_after_a_long_outage_only_what_a_link_had_taken_is_lost(tmp_path: Path) 
         assert delivered == sorted(set(delivered))
         assert 0 < len(lost) < 5
         assert lost <= set(testbed.taus("tuple_sent", replica="camera/0"))
-        assert testbed.records("tuple_dropped") == []
+        assert lost <= set(testbed.taus("tuple_dropped", reason="link_failed")), "and it is said"
+        losses = testbed.records("link_lost")
+        assert {(r["replica"], r["to"]) for r in losses} >= {("camera/0", "detect/0")}
+        assert {r["reason"] for r in losses} == {"silent"}
 
     run(scenario)
 
@@ -395,6 +397,8 @@ def test_a_malformed_peer_disturbs_nobody_else(tmp_path: Path) -> None:
         await asyncio.sleep(10)
         await testbed.stop()
         assert testbed.agents["n2"].rejected == {"frame": 20}
+        counts = [(r["reason"], r["count"]) for r in testbed.records("links_rejected", node="n2")]
+        assert counts[-1] == ("frame", 20) and counts == sorted(set(counts))
         assert testbed.taus("tuple_delivered") == list(range(1, 101))
 
     run(scenario)
@@ -515,7 +519,6 @@ def test_a_configuration_survives_json() -> None:
     [
         ({"switching": Switching(Rule("psychic"))}, "no switching policy 'psychic'"),
         ({"switching": Switching(period=0)}, "periods must be positive"),
-        ({"delivery": DeliveryLimits(overflow=Overflow.SPILL)}, "no place to spill to"),
         ({"node": "n9"}, "node n9 has no address"),
         ({"plan": plan(Query("q", (OperatorSpec("detect", "magic"),)), {"detect": ("n2",)})}, "kind 'magic'"),
         (

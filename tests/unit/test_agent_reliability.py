@@ -9,7 +9,7 @@ import pytest
 from benchmarks.faults.schedules import FAULTS_FOR, QUERIES, Fault, Schedule, schedule
 from benchmarks.faults.world import Outcome, outcome
 from node_agent.agent_config import Switching
-from node_agent.delivery.limits import DeliveryLimits
+from node_agent.delivery.limits import DeliveryLimits, Overflow
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query, Reliability
 from node_agent.model.tuples import StreamTuple
@@ -223,3 +223,64 @@ def test_on_real_sockets_nothing_is_lost_with_a_replica(tmp_path: Path) -> None:
         assert all(agent.failure is None for agent in testbed.agents.values())
 
     on_loopback(scenario)
+
+
+@pytest.mark.parametrize("room", [1 << 20, 100_000])
+def test_what_memory_has_no_room_for_goes_to_a_file(tmp_path: Path, room: int) -> None:
+    """Without a way for ten seconds at twenty tuples of 8 KB; then all of them arrive, the file is empty."""
+
+    async def scenario() -> None:
+        limits = DeliveryLimits(items=10, in_flight=4, overflow=Overflow.SPILL, spill_bytes=room)
+        testbed = RadioTestbed(tmp_path, plan(reliable(finite_chain(100)), ALONE), delivery=limits)
+        testbed.network.move(n1=FAR)
+        await testbed.start()
+        await asyncio.sleep(10)
+        kept = len(testbed.taus("tuple_emitted"))
+        assert kept == 100 if room == 1 << 20 else 10 < kept < 30
+        testbed.network.move(n1=0)
+        await asyncio.sleep(20)
+        await testbed.stop()
+        assert testbed.taus("tuple_delivered") == list(range(1, 101))
+        samples = testbed.records("spill", node="n1")
+        assert 50_000 < max(sample["size"] for sample in samples) <= room
+        assert (samples[-1]["refused"] > 0) is (room == 100_000)
+        assert samples[-1]["size"] == 0
+
+    run(scenario)
+    assert all(path.suffix == ".jsonl" for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_a_spill_without_a_disk_pushes_back_until_it_has_one(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        limits = DeliveryLimits(items=10, in_flight=4, overflow=Overflow.SPILL, unacknowledged=0.5)
+        testbed = RadioTestbed(tmp_path, plan(reliable(finite_chain(100)), ALONE), delivery=limits)
+        testbed.network.move(n1=FAR)
+        (tmp_path / "n1").rename(tmp_path / "elsewhere")
+        await testbed.start()
+        await asyncio.sleep(3)
+        (tmp_path / "elsewhere").rename(tmp_path / "n1")
+        assert len(testbed.taus("tuple_emitted")) == 10
+        assert testbed.records("spill")[-1]["reason"] == "No such file or directory"
+        await asyncio.sleep(10)
+        assert len(testbed.taus("tuple_emitted")) == 100
+        testbed.network.move(n1=0)
+        await asyncio.sleep(20)
+        await testbed.stop()
+        assert testbed.taus("tuple_delivered") == list(range(1, 101))
+
+    run(scenario)
+
+
+def test_an_edge_may_have_a_buffer_of_its_own(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        chain = finite_chain(100)
+        detect = msgspec.structs.replace(chain.operators[1], buffers={"camera": 7})
+        query = msgspec.structs.replace(chain, operators=(chain.operators[0], detect, *chain.operators[2:]))
+        testbed = RadioTestbed(tmp_path, plan(reliable(query), ALONE))
+        testbed.network.move(n1=FAR)
+        await testbed.start()
+        await asyncio.sleep(10)
+        assert len(testbed.taus("tuple_emitted")) == 7
+        await testbed.stop()
+
+    run(scenario)

@@ -21,9 +21,8 @@ from node_agent.delivery.effects import (
     Send,
     Settle,
 )
-from node_agent.delivery.limits import DeliveryLimits, Overflow, Reliability
+from node_agent.delivery.limits import EMPTY_PER_ITEM, DeliveryLimits, Overflow, Reliability
 from node_agent.delivery.place import Place, place_of
-from node_agent.delivery.retention import EMPTY_PER_ITEM
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query
 from node_agent.model.tuples import StreamTuple
@@ -197,7 +196,16 @@ def test_a_source_that_goes_on_emitting_drops_its_oldest_unsent_items_and_leaves
         emit(core, 1)
     assert core.retained <= 3 * EMPTY_PER_ITEM
     (refused,) = of(Drop, emit(core, 1))
-    assert refused.item.tau == 0, "no position was used up"
+    assert refused.item.tau == core.position == 106, "what is lost has a place that it can be named by"
+    core.end(0.0)
+    later = [
+        item
+        for until in range(1, 107)
+        for send in of(Send, core.acknowledged("a/0", "a", {"s/0": [(1, until)]}, {}, 0.0))
+        for item in send.items
+    ]
+    assert [(item.tau, item.prev) for item in later] == [(tau, tau - 1) for tau in range(3, 108)]
+    assert [item.tau for item in later if item.last] == [107], "holes, then the end"
 
 
 def test_dropping_the_oldest_frees_its_payload_and_keeps_its_place() -> None:

@@ -3,7 +3,6 @@
 Each schedule ends with a calm period. A failure names its seed: ``schedule(seed, level)`` replays it.
 """
 
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -59,13 +58,42 @@ def test_spilling_loses_nothing(tmp_path: Path) -> None:
     spilled = 0
     for seed in range(3000, 3025):
         case = schedule(seed, Reliability.EXACTLY_ONCE, Overflow.SPILL)
-        names = (tmp_path / f"{seed}-{number}" for number in count())
-        network = case.run(make_spill=lambda names=names: SpillFile(next(names)))  # type: ignore[misc]
+        network = case.run(make_spill=lambda: SpillFile(tmp_path, 1 << 30))
         assert outcome(network, case.plan, case.count) == NOTHING_WRONG, seed
         assert network.most_retained_in_memory <= case.limits.items, seed
         spilled += network.most_retained > case.limits.items
         assert not network.unfinished(), seed
     assert spilled
+
+
+def test_a_full_spill_pushes_back(tmp_path: Path) -> None:
+    refused = 0
+    for seed in range(3000, 3025):
+        spills: list[SpillFile] = []
+
+        def tiny(spills: list[SpillFile] = spills) -> SpillFile:
+            spills.append(SpillFile(tmp_path, 300))
+            return spills[-1]
+
+        case = schedule(seed, Reliability.EXACTLY_ONCE, Overflow.SPILL)
+        network = case.run(make_spill=tiny)
+        assert outcome(network, case.plan, case.count) == NOTHING_WRONG, seed
+        assert not network.unfinished(), seed
+        refused += sum(spill.refused for spill in spills)
+    assert refused
+
+
+def test_sources_that_cannot_wait_for_a_full_spill_drop_what_is_in_memory(tmp_path: Path) -> None:
+    dropped = 0
+    for seed in range(5000, 5025):
+        case = schedule(seed, Reliability.EXACTLY_ONCE, Overflow.SPILL)
+        network = case.run(slow_source=False, make_spill=lambda: SpillFile(tmp_path, 300))
+        found = outcome(network, case.plan, case.count)
+        assert not found.twice and not found.unexplained, seed
+        assert set(network.drops.values()) <= {"source_buffer_full"}, seed
+        assert not network.unfinished(), seed
+        dropped += len(network.drops)
+    assert dropped
 
 
 def test_dropping_the_oldest_is_never_silent() -> None:

@@ -11,6 +11,8 @@ from node_agent.model.telemetry import Event, TupleDropped, TupleSent
 from node_agent.model.tuples import StreamTuple
 from node_agent.ports import ConnectionLost
 from node_agent.routing.route import Hop
+from node_agent.transport.link import OnLost
+from node_agent.transport.messages import Pair
 from node_agent.virtual.loop import VirtualLoop
 
 Behaviour = Callable[[], Awaitable[None]]
@@ -55,8 +57,13 @@ class Bench:
         self.links = {f"detect/{i}": ScriptedLink(behaviour) for i, behaviour in enumerate(behaviours)}
         self.events: list[tuple[float, Event]] = []
         room = Limits(**{"output_buffer": 16, **limits})
-        self.dispatcher = Dispatcher("camera/0", "detect", self.links.__getitem__, self._record, room)
+        self.losses: dict[str, OnLost] = {}
+        self.dispatcher = Dispatcher("camera/0", "detect", self._link, self._record, room)
         self._task = asyncio.create_task(self.dispatcher.run())
+
+    def _link(self, to: str, on_lost: OnLost) -> ScriptedLink:
+        self.losses[to] = on_lost
+        return self.links[to]
 
     def _record(self, event: Event) -> None:
         self.events.append((asyncio.get_running_loop().time(), event))
@@ -260,6 +267,23 @@ def test_a_full_buffer_drops_the_oldest_of_a_source_and_stops_an_operator(
         await bench.dispatcher.put(StreamTuple("camera/0", 7, 6, 0, 0, (b"",)))
         await asyncio.sleep(1)
         assert [tau for _, tau, _ in bench.sent()] == [3, 4, 5, 7]
+        await bench.end()
+
+    runner.run(scenario())
+
+
+def test_what_a_broken_link_had_not_brought_is_dropped_for_a_reason(runner: asyncio.Runner) -> None:
+    async def scenario() -> None:
+        bench = Bench(take)
+        bench.dispatcher.steer(Hop("detect/0", None))
+        bench.offer(1, 2)
+        await asyncio.sleep(1)
+        under_way = [
+            StreamTuple("camera/0", 2, 1, 0, 0, (b"",)),
+            StreamTuple("camera/0", 3, 2, 0, 0, (), last=True),
+        ]
+        bench.losses["detect/0"](Pair("camera/0", "detect/0"), under_way, "silent")
+        assert bench.dropped() == [(1.0, 2, "link_failed")]
         await bench.end()
 
     runner.run(scenario())

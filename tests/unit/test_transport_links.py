@@ -133,6 +133,7 @@ def test_a_peer_that_is_gone_is_noticed_within_the_time_given(busy: bool) -> Non
         await asyncio.sleep(2.0 - (loop.time() - gone))
         assert not sender.connected()
         assert sender.lost == (list(range(2, 10)) if busy else [])
+        assert sender.reasons == ["silent"]
         await asyncio.sleep(1)
         assert not receiver.server.tell(PAIR, Ask())
         await receiver.server.close()
@@ -164,6 +165,7 @@ def test_what_a_broken_link_had_under_way_is_told() -> None:
         await receiver.server.close()
         await asyncio.sleep(1)
         assert sender.lost == [3, 4]
+        assert sender.reasons == ["broken"]
 
     run(scenario())
 

@@ -179,6 +179,7 @@ class NetnsBackend:
                 addresses={peer: Address(str(host), DATA_PORT) for peer, host in hosts.items()},
                 key=self._key,
                 switching=Switching(experiment.rule(), experiment.switching.period),
+                delivery=experiment.delivery.limits(),
                 cores=experiment.topology.cores()[node],
                 node_costs=experiment.topology.node_costs(),
             ),

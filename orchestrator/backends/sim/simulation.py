@@ -133,6 +133,7 @@ class Simulation:
                 addresses={peer: Address(peer_host, DATA_PORT) for peer, peer_host in self._hosts.items()},
                 key=random.Random(f"key/{experiment.seed}").randbytes(KEY_SIZE),
                 switching=switching,
+                delivery=experiment.delivery.limits(),
                 cores=cores[node],
                 node_costs=node_costs,
             )
