@@ -12,8 +12,7 @@ from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.counters import Counters
 from node_agent.olsr.duplicates import DuplicateSet
 from node_agent.olsr.neighbourhood import Neighbourhood
-from node_agent.olsr.paths import Way
-from node_agent.olsr.routing import Route, Routing
+from node_agent.olsr.routing import Route, Routes, Routing
 from node_agent.olsr.speaker import Interface, Outgoing, Speaker
 from node_agent.olsr.topology import Topology
 from node_agent.olsr.view import View
@@ -61,11 +60,6 @@ class Olsr:
         self._tick_ns = now_ns + _SECOND if self._metric.measured else _NEVER
 
     @property
-    def route_changes(self) -> int:
-        """Grows whenever ``ways`` or ``network_ways`` give something else: ask them first."""
-        return self._routing.changes
-
-    @property
     def refused(self) -> int:
         """How often something was not remembered because a set was full."""
         return sum(each.refused for each in self._sets)
@@ -109,22 +103,16 @@ class Olsr:
 
     def routes(self, now_ns: int) -> Mapping[int, Route]:
         """Host routes by destination: main addresses and aliases."""
-        self._expire(now_ns)
-        return self._routing.hosts()
+        return self.look(now_ns).hosts()
 
     def network_routes(self, now_ns: int) -> Mapping[tuple[int, int], Route]:
         """Routes to the networks that others announce, by network and netmask."""
-        self._expire(now_ns)
-        return self._routing.nets()
+        return self.look(now_ns).nets()
 
-    def ways(self, now_ns: int) -> Mapping[int, Way]:
-        """Host routes without their costs, nearest first: what a routing table needs."""
+    def look(self, now_ns: int) -> Routes:
+        """The routes of this moment, to be computed when they are wanted; the same if nothing has changed."""
         self._expire(now_ns)
-        return self._routing.host_ways()
-
-    def network_ways(self, now_ns: int) -> Mapping[tuple[int, int], Way]:
-        self._expire(now_ns)
-        return self._routing.net_ways()
+        return self._routing.look()
 
     def view(self, now_ns: int) -> View:
         self._expire(now_ns)
@@ -136,7 +124,7 @@ class Olsr:
             self._topology,
             self._aliases,
             self._networks,
-            self._routing,
+            self._routing.look(),
             self._speaker,
         )
 

@@ -6,13 +6,14 @@ or a packet comes; nothing is polled.
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache, partial
 
 from node_agent.olsr.broadcast import Broadcast, BroadcastSocket
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.daemon import Interface, Olsr
 from node_agent.olsr.paths import Way
+from node_agent.olsr.routing import Routes
 from node_agent.olsr.wire import dotted, number
 from node_agent.route_table import HostRoute, RouteTable
 
@@ -47,7 +48,7 @@ class OlsrService:
         self._look_ns = 0
         self._looked_ns = -_NS
         self._upheavals = self.daemon.upheavals
-        self._applied = self.daemon.route_changes
+        self._applied: Routes | None = None
         self._running = False
 
     async def start(self) -> None:
@@ -121,19 +122,39 @@ class OlsrService:
         self._looking = None
         self._looked_ns = now = self._now_ns()
         self._upheavals = self.daemon.upheavals
-        ways = self.daemon.ways(now)
-        if self.daemon.route_changes == self._applied:
-            return
-        self._applied = self.daemon.route_changes
-        names = [interface.name for interface in self._interfaces]
-        routes = {
+        routes = self.daemon.look(now)
+        if routes is not self._applied:
+            self._applied = routes
+            self._table.replace(Table(routes, [interface.name for interface in self._interfaces]))
+
+
+class Table(Mapping[str, HostRoute]):
+    """Routes as a routing table wants them, computed when it looks."""
+
+    def __init__(self, routes: Routes, interfaces: Sequence[str]) -> None:
+        self._routes = routes
+        self._interfaces = interfaces
+
+    def __getitem__(self, destination: str) -> HostRoute:
+        return self._by_destination[destination]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_destination)
+
+    def __len__(self) -> int:
+        return len(self._by_destination)
+
+    @cached_property
+    def _by_destination(self) -> Mapping[str, HostRoute]:
+        names = self._interfaces
+        table = {
             _dotted(address): _host_route(way, way.gateway == address, names[way.interface])
-            for address, way in ways.items()
+            for address, way in self._routes.host_ways.items()
         }
-        for (network, netmask), way in self.daemon.network_ways(now).items():
+        for (network, netmask), way in self._routes.net_ways.items():
             route = _host_route(way, False, names[way.interface])
-            routes[f"{_dotted(network)}/{netmask.bit_count()}"] = route
-        self._table.replace(routes)
+            table[f"{_dotted(network)}/{netmask.bit_count()}"] = route
+        return table
 
 
 # A network has few addresses and ways, and each is written and read many times a second.
