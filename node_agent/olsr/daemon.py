@@ -89,7 +89,11 @@ class Olsr:
 
     def next_wake_ns(self) -> int:
         """To be asked again after each ``receive`` and ``wake``."""
-        return min(self._tick_ns, self._speaker.next_ns(), min([each.next_expiry for each in self._sets]))
+        earliest = min(self._tick_ns, self._speaker.next_ns())
+        for each in self._sets:
+            if each.next_expiry < earliest:
+                earliest = each.next_expiry
+        return earliest
 
     def wake(self, now_ns: int) -> list[Outgoing]:
         """Do what is due: forget, measure, speak."""
@@ -171,10 +175,10 @@ class Olsr:
             if message.kind == self._metric.tc_kind:
                 self._topology.hear(message, now)
             elif message.kind == wire.MID:
-                until = now + int(validity.seconds(message.vtime) * 1e9)
+                until = now + validity.nanoseconds(message.vtime)
                 self._aliases.hear(message.originator, wire.decode_mid(message).aliases, until)
             elif message.kind == wire.HNA:
-                until = now + int(validity.seconds(message.vtime) * 1e9)
+                until = now + validity.nanoseconds(message.vtime)
                 networks = [(address & mask, mask) for address, mask in wire.decode_hna(message).networks]
                 self._networks.hear(message.originator, networks, until)
         except wire.Malformed:

@@ -8,10 +8,10 @@ class Reach:
         self._found = self._outermost = set(first)
         self._edges = edges
 
-    def __contains__(self, node: int) -> bool:
-        while node not in self._found and self._outermost:
+    def covers(self, nodes: set[int]) -> bool:
+        while self._outermost and not nodes <= self._found:
             self._widen()
-        return node in self._found
+        return nodes <= self._found
 
     def _widen(self) -> None:
         edges = self._edges

@@ -125,6 +125,7 @@ class Routing:
         networks: Announced[Network],
     ) -> None:
         self._own = own
+        self._all_own = frozenset(own)
         self._neighbourhood = neighbourhood
         self._topology = topology
         self._aliases = aliases
@@ -173,10 +174,10 @@ class Routing:
         One that leads where nobody could be reached when last looked, or one that was good until it
         vanished: bad ones come and go.
         """
-        reach = self._routes.reach
-        return any(before[target] < _GOOD for target in before.keys() - after.keys()) or any(
-            target not in self._own and target not in reach for target in after.keys() - before.keys()
-        )
+        if any([before[target] < _GOOD for target in before.keys() - after.keys()]):
+            return True
+        come = after.keys() - before.keys() - self._all_own
+        return bool(come) and not self._routes.reach.covers(come)
 
     def _unheard(self) -> list[Neighbour]:
         """Neighbours whose TC is still unknown: what they list in their HELLOs stands in."""
@@ -206,6 +207,6 @@ class Routing:
         mains = self.mains()
         for neighbour in unheard:
             edges[neighbour.address] = topology.usable(
-                {mains.get(address, address): cost for address, (cost, _) in neighbour.two_hop.items()}
+                {mains.get(address, address): cost for address, cost in neighbour.two_hop.costs.items()}
             )
         return edges

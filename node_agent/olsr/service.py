@@ -23,6 +23,7 @@ SPACING_S = 1.0
 """And no more often than this while only costs change, like olsrd: nearly every packet changes some."""
 
 _NS = 1_000_000_000
+_SETTLING_NS, _SPACING_NS = int(SETTLING_S * _NS), int(SPACING_S * _NS)
 _EARLY_S = 0.001  # some event loops count whole milliseconds and ring before it is time
 
 
@@ -80,9 +81,10 @@ class OlsrService:
 
     def _received(self, interface: int, data: bytes, sender: str) -> None:
         if self._running:
-            self.daemon.receive(data, interface, _number(sender), self._now_ns())
+            now = self._now_ns()
+            self.daemon.receive(data, interface, _number(sender), now)
             self._set_alarm()
-            self._look_later()
+            self._look_later(now)
 
     def _wake(self) -> None:
         self._alarm = None
@@ -90,7 +92,7 @@ class OlsrService:
         if now >= self.daemon.next_wake_ns():
             for interface, data in self.daemon.wake(now):
                 self._sockets[interface].send(data)
-            self._look_later()
+            self._look_later(now)
             self._set_alarm()
         else:
             self._set_alarm(_EARLY_S)
@@ -106,15 +108,15 @@ class OlsrService:
         self._alarm = asyncio.get_running_loop().call_later(delay, self._wake)
         self._alarm_ns = due
 
-    def _look_later(self) -> None:
-        now = self._now_ns()
-        due = now + int(SETTLING_S * _NS)
-        if self.daemon.upheavals == self._upheavals:
-            due = max(due, self._looked_ns + int(SPACING_S * _NS))
+    def _look_later(self, now: int) -> None:
+        calm = self.daemon.upheavals == self._upheavals
         if self._looking is not None:
-            if self._look_ns <= due:
+            if calm or self._look_ns <= now + _SETTLING_NS:
                 return
             self._looking.cancel()
+        due = now + _SETTLING_NS
+        if calm:
+            due = max(due, self._looked_ns + _SPACING_NS)
         self._looking = asyncio.get_running_loop().call_later((due - now) / _NS, self._look_at_routes)
         self._look_ns = due
 

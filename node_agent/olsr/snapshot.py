@@ -116,8 +116,8 @@ def _neighbours(neighbourhood: Neighbourhood, now: int) -> Iterator[NeighbourVie
             is_mpr_selector=neighbour.selector_until > now,
             links=len(neighbour.links),
             two_hop=tuple(
-                TwoHop(address, _metric_cost(cost), _left(until, now))
-                for address, (cost, until) in neighbour.two_hop.items()
+                TwoHop(address, _metric_cost(neighbour.two_hop.costs[address]), _left(until, now))
+                for address, until in neighbour.two_hop.each_until()
             ),
         )
 

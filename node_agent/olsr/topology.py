@@ -116,7 +116,7 @@ class Topology:
         self.next_expiry = min((origin.until for origin in self.origins.values()), default=1 << 62)
 
     def _renew(self, origin: Origin, message: wire.Message, now: int) -> None:
-        origin.until = now + int(validity.seconds(message.vtime) * 1e9)
+        origin.until = now + validity.nanoseconds(message.vtime)
         origin.hops = message.hops
         if origin.until < self.next_expiry:
             self.next_expiry = origin.until
