@@ -66,7 +66,8 @@ class Olsr:
 
     def receive(self, data: bytes, interface: int, sender: int, now_ns: int) -> None:
         """Take a packet. Never raises for what others send: what is no OLSR is counted."""
-        if sender in self._own or not wire.is_host(sender):
+        link = self._neighbourhood.links[interface].get(sender)
+        if link is None and (sender in self._own or not wire.is_host(sender)):
             return
         try:
             heard = _parse(data)
@@ -74,7 +75,6 @@ class Olsr:
             self.counters.rejected += 1
             return
         self.counters.receive(heard.tally)
-        link = self._neighbourhood.links[interface].get(sender)
         if link is not None:
             self._neighbourhood.note_packet(link, heard.seqno, now_ns)
             if link.symmetric_until > now_ns:
@@ -162,7 +162,7 @@ class Olsr:
     def _notice_edges(self) -> bool:
         """Whether it is news."""
         regrouped = self._topology.regrouped
-        news = any(self._routing.is_news(*change) for change in regrouped)
+        news = any([self._routing.is_news(*change) for change in regrouped])
         regrouped.clear()
         self.upheavals += news
         return news

@@ -40,7 +40,7 @@ class Known(NamedTuple):
     first_hops: list[tuple[int, Path]]
     edges: Mapping[int, Mapping[int, int]]  # by main address
     mains: Mapping[int, int]  # by alias
-    links: list[UsableLink]
+    links: list[UsableLink]  # to neighbours that have several
     networks: list[tuple[int, tuple[Network, ...]]]  # by who announces them
 
 
@@ -80,21 +80,14 @@ class Routes:
 
     def hosts(self) -> dict[int, Route]:
         direct = {(link.remote, link.interface): link.cost for link in self._known.links}
-        known, mains = self.paths.ways, self._known.mains
-        return {
-            address: Route(
-                way.gateway,
-                way.interface,
-                way.hops,
-                (
-                    direct[address, way.interface]
-                    if way.gateway == address
-                    else self.paths.costs[address if address in known else mains[address]]
-                )
-                / SCALE,
-            )
-            for address, way in self.host_ways.items()
-        }
+        costs, mains = self.paths.costs, self._known.mains
+        routes = {}
+        for address, way in self.host_ways.items():
+            cost = costs[address if address in self.paths.ways else mains[address]]
+            if way.gateway == address:
+                cost = direct.get((address, way.interface), cost)
+            routes[address] = Route(way.gateway, way.interface, way.hops, cost / SCALE)
+        return routes
 
     def nets(self) -> dict[Network, Route]:
         return {
@@ -197,7 +190,7 @@ class Routing:
             links=[
                 UsableLink(link.remote, link.interface, link.cost)
                 for link in self._neighbourhood.each_link()
-                if link.cost < BROKEN
+                if link.cost < BROKEN and len(link.neighbour.links) > 1
             ],
             networks=[(gateway, tuple(networks)) for gateway, networks in self._networks.each()],
         )
