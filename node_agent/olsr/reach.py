@@ -15,7 +15,7 @@ class Reach:
         # Straight ahead: after a few steps most of a network is next to somebody on the way.
         while unexplored and not nodes <= found:
             if beyond := edges.get(unexplored.pop()):
-                new = beyond.keys() - found
+                new = set(beyond) - found
                 found |= new
                 unexplored += new
         return nodes <= found
