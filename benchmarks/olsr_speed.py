@@ -1,8 +1,8 @@
 """What ten minutes of OLSR cost in virtual time, radio model included, on one core.
 
 olsrd's defaults on the 802.11b medium at the paper's setting, at the density of 25 nodes in 1200 m × 1200 m:
-a grid, and random waypoint at 5 ± 1 m/s with the channel renewed ten times a second. No other traffic, and a
-route is computed when somebody wants to send: ``tables_read`` tells what it costs if every node does so once a
+a grid, and random waypoint at 5 ± 1 m/s with the channel renewed ten times a second. There is no other
+traffic, and routes are computed when somebody wants to send: with ``tables_read`` every node does so once a
 second.
 """
 

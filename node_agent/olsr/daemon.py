@@ -3,6 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import starmap
 from typing import NamedTuple
 
 from node_agent.olsr import counters as counting
@@ -162,7 +163,7 @@ class Olsr:
     def _notice_edges(self) -> bool:
         """Whether it is news."""
         regrouped = self._topology.regrouped
-        news = any([self._routing.is_news(*change) for change in regrouped])
+        news = any(starmap(self._routing.is_news, regrouped))
         regrouped.clear()
         self.upheavals += news
         return news

@@ -189,7 +189,7 @@ class Neighbourhood:
     def _learn(self, neighbour: Neighbour, heard: Heard, now: int, until: int) -> None:
         mentioned = [heard.standings[own] for own in self._own if own in heard.standings]
         if mentioned:
-            selects_us = any([standing.relays for standing in mentioned])
+            selects_us = any(standing.relays for standing in mentioned)
             neighbour.selector_until = until if selects_us else now
         if neighbour.willingness != heard.willingness:
             neighbour.willingness = heard.willingness

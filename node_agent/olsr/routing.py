@@ -167,7 +167,8 @@ class Routing:
         One that leads where nobody could be reached when last looked, or one that was good until it
         vanished: bad ones come and go.
         """
-        if any([before[target] < _GOOD for target in before.keys() - after.keys()]):
+        gone = before.keys() - after.keys()
+        if gone and min([before[target] for target in gone]) < _GOOD:
             return True
         come = after.keys() - before.keys() - self._all_own
         return bool(come) and not self._routes.reach.covers(come)

@@ -94,7 +94,7 @@ def main() -> None:
 
 
 def look_for_garbage_rarely() -> None:
-    """A simulation makes many short-lived values and hardly a cycle: searching as often as usual costs 5 %."""
+    """A simulation makes many short-lived values and hardly a cycle: the usual search costs it 5 %."""
     gc.freeze()
     gc.set_threshold(20_000)
 
