@@ -19,7 +19,10 @@ class HostRoute(NamedTuple):
 
 class RouteTable(Protocol):
     def replace(self, routes: Mapping[str, HostRoute]) -> None:
-        """The whole table, by destination: an address, or a network (``192.168.55.0/24``)."""
+        """The whole table, by destination: an address, or a network (``192.168.55.0/24``).
+
+        It does not change any more, but may be computed only when it is looked at.
+        """
         ...
 
     def close(self) -> None:

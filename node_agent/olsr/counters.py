@@ -1,5 +1,6 @@
 """What a daemon sent, passed on and heard, by kind of message."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from node_agent.olsr import wire
@@ -38,22 +39,22 @@ class Counters:
     """``kinds`` counts messages by their size field, and as "packet" the headers around them."""
 
     def __init__(self) -> None:
-        self.kinds: dict[str, Traffic] = {}
+        self.kinds = defaultdict[str, Traffic](Traffic)
         self.rejected = 0  # packets and messages that are not OLSR
         self.dropped = 0  # messages that were to be forwarded and did not fit
 
     def receive(self, tallied: Tally) -> None:
         for kind, (messages, size) in tallied.items():
-            traffic = self._traffic(kind)
+            traffic = self.kinds[kind]
             traffic.received += messages
             traffic.received_bytes += size
 
     def send(self, messages: Iterable[wire.Message], own: int) -> None:
-        packet = self._traffic("packet")
+        packet = self.kinds["packet"]
         packet.sent += 1
         packet.sent_bytes += PACKET_OVERHEAD
         for message in messages:
-            traffic = self._traffic(name(message.kind))
+            traffic = self.kinds[name(message.kind)]
             size = wire.MESSAGE_HEADER_SIZE + len(message.body)
             if message.originator == own:
                 traffic.sent += 1
@@ -67,12 +68,6 @@ class Counters:
             kind: {field: getattr(traffic, field) for field in Traffic.__slots__}
             for kind, traffic in sorted(self.kinds.items())
         }
-
-    def _traffic(self, kind: str) -> Traffic:
-        traffic = self.kinds.get(kind)
-        if traffic is None:
-            traffic = self.kinds[kind] = Traffic()
-        return traffic
 
 
 def name(kind: int) -> str:

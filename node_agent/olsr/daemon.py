@@ -3,6 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import starmap
 from typing import NamedTuple
 
 from node_agent.olsr import counters as counting
@@ -12,8 +13,7 @@ from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.counters import Counters
 from node_agent.olsr.duplicates import DuplicateSet
 from node_agent.olsr.neighbourhood import Neighbourhood
-from node_agent.olsr.paths import Way
-from node_agent.olsr.routing import Route, Routing
+from node_agent.olsr.routing import Route, Routes, Routing
 from node_agent.olsr.speaker import Interface, Outgoing, Speaker
 from node_agent.olsr.topology import Topology
 from node_agent.olsr.view import View
@@ -61,18 +61,14 @@ class Olsr:
         self._tick_ns = now_ns + _SECOND if self._metric.measured else _NEVER
 
     @property
-    def route_changes(self) -> int:
-        """Grows whenever ``ways`` or ``network_ways`` give something else: ask them first."""
-        return self._routing.changes
-
-    @property
     def refused(self) -> int:
         """How often something was not remembered because a set was full."""
         return sum(each.refused for each in self._sets)
 
     def receive(self, data: bytes, interface: int, sender: int, now_ns: int) -> None:
         """Take a packet. Never raises for what others send: what is no OLSR is counted."""
-        if sender in self._own or not wire.is_host(sender):
+        link = self._neighbourhood.links[interface].get(sender)
+        if link is None and (sender in self._own or not wire.is_host(sender)):
             return
         try:
             heard = _parse(data)
@@ -80,7 +76,6 @@ class Olsr:
             self.counters.rejected += 1
             return
         self.counters.receive(heard.tally)
-        link = self._neighbourhood.links[interface].get(sender)
         if link is not None:
             self._neighbourhood.note_packet(link, heard.seqno, now_ns)
             if link.symmetric_until > now_ns:
@@ -95,7 +90,11 @@ class Olsr:
 
     def next_wake_ns(self) -> int:
         """To be asked again after each ``receive`` and ``wake``."""
-        return min(self._tick_ns, self._speaker.next_ns(), min([each.next_expiry for each in self._sets]))
+        earliest = min(self._tick_ns, self._speaker.next_ns())
+        for each in self._sets:
+            if each.next_expiry < earliest:
+                earliest = each.next_expiry
+        return earliest
 
     def wake(self, now_ns: int) -> list[Outgoing]:
         """Do what is due: forget, measure, speak."""
@@ -109,22 +108,16 @@ class Olsr:
 
     def routes(self, now_ns: int) -> Mapping[int, Route]:
         """Host routes by destination: main addresses and aliases."""
-        self._expire(now_ns)
-        return self._routing.hosts()
+        return self.look(now_ns).hosts()
 
     def network_routes(self, now_ns: int) -> Mapping[tuple[int, int], Route]:
         """Routes to the networks that others announce, by network and netmask."""
-        self._expire(now_ns)
-        return self._routing.nets()
+        return self.look(now_ns).nets()
 
-    def ways(self, now_ns: int) -> Mapping[int, Way]:
-        """Host routes without their costs, nearest first: what a routing table needs."""
+    def look(self, now_ns: int) -> Routes:
+        """The routes of this moment, to be computed when they are wanted; the same if nothing has changed."""
         self._expire(now_ns)
-        return self._routing.host_ways()
-
-    def network_ways(self, now_ns: int) -> Mapping[tuple[int, int], Way]:
-        self._expire(now_ns)
-        return self._routing.net_ways()
+        return self._routing.look()
 
     def view(self, now_ns: int) -> View:
         self._expire(now_ns)
@@ -136,7 +129,7 @@ class Olsr:
             self._topology,
             self._aliases,
             self._networks,
-            self._routing,
+            self._routing.look(),
             self._speaker,
         )
 
@@ -170,7 +163,7 @@ class Olsr:
     def _notice_edges(self) -> bool:
         """Whether it is news."""
         regrouped = self._topology.regrouped
-        news = any(self._routing.is_news(*change) for change in regrouped)
+        news = any(starmap(self._routing.is_news, regrouped))
         regrouped.clear()
         self.upheavals += news
         return news
@@ -183,10 +176,10 @@ class Olsr:
             if message.kind == self._metric.tc_kind:
                 self._topology.hear(message, now)
             elif message.kind == wire.MID:
-                until = now + int(validity.seconds(message.vtime) * 1e9)
+                until = now + validity.nanoseconds(message.vtime)
                 self._aliases.hear(message.originator, wire.decode_mid(message).aliases, until)
             elif message.kind == wire.HNA:
-                until = now + int(validity.seconds(message.vtime) * 1e9)
+                until = now + validity.nanoseconds(message.vtime)
                 networks = [(address & mask, mask) for address, mask in wire.decode_hna(message).networks]
                 self._networks.hear(message.originator, networks, until)
         except wire.Malformed:

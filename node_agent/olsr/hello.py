@@ -57,7 +57,7 @@ def read(kind: int, body: bytes, metric: Metric) -> Heard:
             elif neighbour_type == NOT_NEIGHBOUR:
                 gone.append(address)
     return Heard(
-        hello_ns=int(validity.seconds(hello.htime) * 1e9),
+        hello_ns=validity.nanoseconds(hello.htime),
         willingness=min(hello.willingness, 7),
         standings=standings,
         listed=listed,

@@ -1,5 +1,6 @@
 """Which neighbours relay for this node: multipoint relays, by path cost as olsrd or by degree as RFC 3626."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -20,13 +21,14 @@ class Candidate(NamedTuple):
 def by_cost(candidates: Sequence[Candidate], coverage: int) -> set[int]:
     """For each node two hops away the ``coverage`` cheapest neighbours in between that beat a direct link."""
     direct = {candidate.address: candidate.cost for candidate in candidates}
-    ways: dict[int, list[tuple[int, int, int]]] = {}
+    ways = defaultdict[int, list[tuple[int, int, int]]](list)
     for address, willingness, cost, reaches in candidates:
-        if willingness == WILL_NEVER or cost >= BROKEN:
+        if willingness == WILL_NEVER:
             continue
         for target, second in reaches.items():
-            if second < BROKEN and cost + second < direct.get(target, BROKEN):
-                ways.setdefault(target, []).append((cost + second, -willingness, address))
+            through = cost + second
+            if through < direct.get(target, BROKEN):
+                ways[target].append((through, -willingness, address))
     chosen = {each.address for each in candidates if each.willingness == WILL_ALWAYS}
     for options in ways.values():
         if len(options) > coverage:

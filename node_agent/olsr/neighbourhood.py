@@ -9,11 +9,10 @@ from typing import Literal
 
 from node_agent.olsr import hello, quality, validity, wire
 from node_agent.olsr.hello import Heard
+from node_agent.olsr.listing import NEVER, Listing
 from node_agent.olsr.quality import BROKEN, Meter, Metric
 
 MAX_LINKS = 1024
-MAX_TWO_HOP = 1024  # per neighbour
-NEVER = 1 << 62
 
 Status = Literal["SYMMETRIC", "ASYMMETRIC", "LOST"]
 
@@ -56,14 +55,14 @@ class Link:
 class Neighbour:
     __slots__ = ("address", "best", "is_mpr", "links", "selector_until", "two_hop", "willingness")
 
-    def __init__(self, address: int) -> None:
+    def __init__(self, address: int, own: frozenset[int]) -> None:
         self.address = address  # main address
         self.links: list[Link] = []
         self.best: Link | None = None  # the cheapest symmetric link: None = not a symmetric neighbour
         self.willingness = 3
         self.is_mpr = False
         self.selector_until = 0
-        self.two_hop: dict[int, tuple[int, int]] = {}  # address → cost of the second hop, valid until
+        self.two_hop = Listing(own)
 
 
 class Neighbourhood:
@@ -141,12 +140,9 @@ class Neighbourhood:
                     self._expect(link.until, now)
         for neighbour in self.neighbours.values():
             self._expect(neighbour.selector_until, now)
-            dead = [address for address, (_, until) in neighbour.two_hop.items() if until <= now]
-            for address in dead:
-                del neighbour.two_hop[address]
+            if neighbour.two_hop.expire(now):
                 self.two_hop_changes += 1
-            for _, until in neighbour.two_hop.values():
-                self._expect(until, now)
+            self._expect(neighbour.two_hop.next_expiry, now)
 
     def _count_losses(self, link: Link, now: int) -> None:
         assert link.heard is not None, "a HELLO says when to expect the next"
@@ -156,7 +152,7 @@ class Neighbourhood:
 
     def _neighbour(self, address: int) -> Neighbour:
         if address not in self.neighbours:
-            self.neighbours[address] = Neighbour(address)
+            self.neighbours[address] = Neighbour(address, self._all_own)
         return self.neighbours[address]
 
     def _detach(self, link: Link) -> None:
@@ -170,7 +166,7 @@ class Neighbourhood:
 
     def _sense(self, link: Link, heard: Heard, vtime: int, now: int) -> None:
         standing = heard.standings.get(self._own[link.interface], hello.NOT_MENTIONED)
-        link.vtime_ns = int(validity.seconds(vtime) * 1e9)
+        link.vtime_ns = validity.nanoseconds(vtime)
         link.asymmetric_until = now + link.vtime_ns
         if standing.link == hello.LOST:
             link.symmetric_until = now
@@ -198,22 +194,9 @@ class Neighbourhood:
         if neighbour.willingness != heard.willingness:
             neighbour.willingness = heard.willingness
             self.two_hop_changes += 1
-        two_hop = neighbour.two_hop
-        for address, cost in heard.listed.items():
-            known = two_hop.get(address)
-            if known is None:
-                if address in self._all_own:
-                    continue
-                if len(two_hop) >= MAX_TWO_HOP:
-                    self.refused += 1
-                    continue
-                self.two_hop_changes += 1
-            elif known[0] != cost:
-                self.two_hop_changes += 1
-            two_hop[address] = (cost, until)
-        for address in heard.gone:
-            if two_hop.pop(address, None) is not None:
-                self.two_hop_changes += 1
+        if neighbour.two_hop.hear(heard, until):
+            self.two_hop_changes += 1
+            self.refused += neighbour.two_hop.refused
         self._expect(until, now)
 
     def _note_status(self, link: Link, now: int) -> None:
@@ -247,7 +230,9 @@ class Neighbourhood:
 
     def _choose_best(self, neighbour: Neighbour) -> None:
         usable = [link for link in neighbour.links if link.status == "SYMMETRIC"]
-        neighbour.best = min(usable, key=lambda link: (link.cost, link.interface, link.remote), default=None)
+        if len(usable) > 1:
+            usable.sort(key=lambda link: (link.cost, link.interface, link.remote))
+        neighbour.best = usable[0] if usable else None
         self.link_changes += 1
 
     def _expect(self, when: int, now: int) -> None:

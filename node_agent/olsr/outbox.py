@@ -30,8 +30,11 @@ class Outbox:
         if len(message.body) > self.message_room or len(self._ready) >= MAX_READY:
             return False
         self._append(message)
-        self._latest_ns = min(self._latest_ns, latest_ns)
-        self.due_ns = min(self.due_ns, now if self._ready else latest_ns)
+        if latest_ns < self._latest_ns:
+            self._latest_ns = latest_ns
+        due_ns = now if self._ready else latest_ns
+        if due_ns < self.due_ns:
+            self.due_ns = due_ns
         return True
 
     def take(self, hellos: Sequence[wire.Message], now: int) -> list[list[wire.Message]]:

@@ -1,6 +1,10 @@
-"""Routes: computed from everything the sets know, and only when one of them has changed."""
+"""Routes follow from what the sets know at one moment; they are computed when somebody wants to see them.
+
+In virtual time hardly anybody does: only hosts that have something to send.
+"""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 from node_agent.olsr import paths, topology, wire
@@ -8,9 +12,12 @@ from node_agent.olsr.announced import Announced
 from node_agent.olsr.neighbourhood import Neighbour, Neighbourhood
 from node_agent.olsr.paths import Path, Paths, Way
 from node_agent.olsr.quality import BROKEN, SCALE
+from node_agent.olsr.reach import Reach
 from node_agent.olsr.topology import Topology
 
 _GOOD = 4 * SCALE
+
+Network = tuple[int, int]  # address, netmask
 
 
 class Route(NamedTuple):
@@ -20,6 +27,87 @@ class Route(NamedTuple):
     cost: float  # in the metric
 
 
+class UsableLink(NamedTuple):
+    remote: int
+    interface: int
+    cost: int
+
+
+class Known(NamedTuple):
+    """All that routes follow from. Nothing in here changes any more."""
+
+    own: tuple[int, ...]
+    first_hops: list[tuple[int, Path]]
+    edges: Mapping[int, Mapping[int, int]]  # by main address
+    mains: Mapping[int, int]  # by alias
+    links: list[UsableLink]  # to neighbours that have several
+    networks: list[tuple[int, tuple[Network, ...]]]  # by who announces them
+
+
+class Routes:
+    """The routes of one moment."""
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+
+    @cached_property
+    def reach(self) -> Reach:
+        """Main addresses. Far cheaper than the ways there."""
+        return Reach([node for node, _ in self._known.first_hops], self._known.edges)
+
+    @cached_property
+    def paths(self) -> Paths:
+        """By main address."""
+        return paths.cheapest(self._known.own, self._known.first_hops, self._known.edges)
+
+    @cached_property
+    def host_ways(self) -> Mapping[int, Way]:
+        """By main address and alias, nearest first."""
+        own, mains = self._known.own, self._known.mains
+        ways = {address: paths.unpack(way) for address, way in self.paths.ways.items()}
+        for alias, main in mains.items():
+            if main in ways and alias not in ways and alias not in own and wire.is_host(alias):
+                ways[alias] = ways[main]
+        # A neighbour's own interfaces are reached over the links to them, where there are any that work.
+        for link in self._known.links:
+            if link.remote in ways and ways[link.remote].hops == 1:
+                ways[link.remote] = Way(1, link.remote, link.interface)
+        return ways
+
+    @cached_property
+    def net_ways(self) -> Mapping[Network, Way]:
+        return {network: Way(*path[1:]) for network, path in self._net_paths.items()}
+
+    def hosts(self) -> dict[int, Route]:
+        direct = {(link.remote, link.interface): link.cost for link in self._known.links}
+        costs, mains = self.paths.costs, self._known.mains
+        routes = {}
+        for address, way in self.host_ways.items():
+            cost = costs[address if address in self.paths.ways else mains[address]]
+            if way.gateway == address:
+                cost = direct.get((address, way.interface), cost)
+            routes[address] = Route(way.gateway, way.interface, way.hops, cost / SCALE)
+        return routes
+
+    def nets(self) -> dict[Network, Route]:
+        return {
+            network: Route(path.gateway, path.interface, path.hops, path.cost / SCALE)
+            for network, path in self._net_paths.items()
+        }
+
+    @cached_property
+    def _net_paths(self) -> dict[Network, Path]:
+        best: dict[Network, Path] = {}
+        for gateway, networks in self._known.networks:
+            path = self.paths.get(gateway)
+            if path is None:
+                continue
+            for network in networks:
+                if network not in best or path < best[network]:
+                    best[network] = path
+        return best
+
+
 class Routing:
     def __init__(
         self,
@@ -27,18 +115,16 @@ class Routing:
         neighbourhood: Neighbourhood,
         topology: Topology,
         aliases: Announced[int],
-        networks: Announced[tuple[int, int]],
+        networks: Announced[Network],
     ) -> None:
-        self.changes = 0  # grows whenever a way differs; costs do not count
-        self.paths = Paths({}, {})  # by main address
         self._own = own
+        self._all_own = frozenset(own)
         self._neighbourhood = neighbourhood
         self._topology = topology
         self._aliases = aliases
         self._networks = networks
         self._seen: tuple[int, ...] = ()
-        self._host_ways: dict[int, Way] = {}
-        self._net_ways: dict[tuple[int, int], Way] = {}
+        self._routes = Routes(Known(own, [], {}, {}, [], []))
         self._mains: dict[int, int] = {}
         self._mains_seen: tuple[int, int] | None = None
 
@@ -46,26 +132,20 @@ class Routing:
     def alias_changes(self) -> int:
         return self._aliases.changes
 
-    def host_ways(self) -> Mapping[int, Way]:
-        self._refresh()
-        return self._host_ways
-
-    def net_ways(self) -> Mapping[tuple[int, int], Way]:
-        self._refresh()
-        return self._net_ways
-
-    def hosts(self) -> dict[int, Route]:
-        return {
-            address: Route(way.gateway, way.interface, way.hops, self._cost(address, way) / SCALE)
-            for address, way in self.host_ways().items()
-        }
-
-    def nets(self) -> dict[tuple[int, int], Route]:
-        self._refresh()
-        return {
-            network: Route(path.gateway, path.interface, path.hops, path.cost / SCALE)
-            for network, path in self._net_paths().items()
-        }
+    def look(self) -> Routes:
+        """The same ones again as long as nothing has changed that they follow from."""
+        unheard = self._unheard()
+        seen = (
+            self._neighbourhood.link_changes,
+            self._topology.changes,
+            self._aliases.changes,
+            self._networks.changes,
+            self._neighbourhood.two_hop_changes if unheard else -1,
+        )
+        if seen != self._seen:
+            self._seen = seen
+            self._routes = Routes(self._known(unheard))
+        return self._routes
 
     def mains(self) -> Mapping[int, int]:
         """Main addresses by alias, from MID messages and from who says HELLO on which address."""
@@ -84,81 +164,43 @@ class Routing:
     def is_news(self, before: Mapping[int, int], after: Mapping[int, int]) -> bool:
         """Whether edges have come or gone that others should not wait to hear of.
 
-        One that leads where no route did, or one that was good until it vanished: bad ones come and go.
+        One that leads where nobody could be reached when last looked, or one that was good until it
+        vanished: bad ones come and go.
         """
-        reached = self.paths.ways
-        return any(before[target] < _GOOD for target in before.keys() - after.keys()) or any(
-            target not in reached and target not in self._own for target in after.keys() - before.keys()
-        )
+        gone = before.keys() - after.keys()
+        if gone and min([before[target] for target in gone]) < _GOOD:
+            return True
+        come = after.keys() - before.keys() - self._all_own
+        return bool(come) and not self._routes.reach.covers(come)
 
     def _unheard(self) -> list[Neighbour]:
         """Neighbours whose TC is still unknown: what they list in their HELLOs stands in."""
         origins = self._topology.origins
         return [each for each, _ in self._neighbourhood.symmetric() if each.address not in origins]
 
-    def _inputs(self, unheard: list[Neighbour]) -> tuple[int, ...]:
-        return (
-            self._neighbourhood.link_changes,
-            self._topology.changes,
-            self._aliases.changes,
-            self._networks.changes,
-            self._neighbourhood.two_hop_changes if unheard else -1,
+    def _known(self, unheard: list[Neighbour]) -> Known:
+        return Known(
+            own=self._own,
+            first_hops=[
+                (neighbour.address, Path(link.cost, 1, link.remote, link.interface))
+                for neighbour, link in self._neighbourhood.symmetric()
+                if link.cost < BROKEN
+            ],
+            edges=self._edges(unheard),
+            mains=self.mains(),
+            links=[
+                UsableLink(link.remote, link.interface, link.cost)
+                for link in self._neighbourhood.each_link()
+                if link.cost < BROKEN and len(link.neighbour.links) > 1
+            ],
+            networks=[(gateway, tuple(networks)) for gateway, networks in self._networks.each()],
         )
 
-    def _refresh(self) -> None:
-        unheard = self._unheard()
-        seen = self._inputs(unheard)
-        if seen == self._seen:
-            return
-        self._seen = seen
-        self.paths = paths.cheapest(self._own, self._first_hops(), self._edges(unheard))
-        host_ways = self._find_host_ways()
-        net_ways = {network: Way(*path[1:]) for network, path in self._net_paths().items()}
-        if host_ways != self._host_ways or net_ways != self._net_ways:
-            self._host_ways, self._net_ways = host_ways, net_ways
-            self.changes += 1
-
-    def _first_hops(self) -> list[tuple[int, Path]]:
-        return [
-            (neighbour.address, Path(link.cost, 1, link.remote, link.interface))
-            for neighbour, link in self._neighbourhood.symmetric()
-            if link.cost < BROKEN
-        ]
-
     def _edges(self, unheard: list[Neighbour]) -> dict[int, Mapping[int, int]]:
-        edges: dict[int, Mapping[int, int]] = {
-            address: origin.costs for address, origin in self._topology.origins.items()
-        }
+        edges = self._topology.costs.copy()
         mains = self.mains()
         for neighbour in unheard:
             edges[neighbour.address] = topology.usable(
-                {mains.get(address, address): cost for address, (cost, _) in neighbour.two_hop.items()}
+                {mains.get(address, address): cost for address, cost in neighbour.two_hop.costs.items()}
             )
         return edges
-
-    def _find_host_ways(self) -> dict[int, Way]:
-        ways = {address: paths.unpack(way) for address, way in self.paths.ways.items()}
-        for alias, main in self.mains().items():
-            if main in ways and alias not in ways and alias not in self._own and wire.is_host(alias):
-                ways[alias] = ways[main]
-        # A neighbour's own interfaces are reached over the links to them, where there are any that work.
-        for link in self._neighbourhood.each_link():
-            if link.cost < BROKEN and link.remote in ways and ways[link.remote].hops == 1:
-                ways[link.remote] = Way(1, link.remote, link.interface)
-        return ways
-
-    def _cost(self, host: int, way: Way) -> int:
-        if way.gateway == host:
-            return self._neighbourhood.links[way.interface][host].cost
-        return self.paths.costs[host if host in self.paths.ways else self.mains()[host]]
-
-    def _net_paths(self) -> dict[tuple[int, int], Path]:
-        best: dict[tuple[int, int], Path] = {}
-        for gateway, networks in self._networks.each():
-            path = self.paths.get(gateway)
-            if path is None:
-                continue
-            for network in networks:
-                if network not in best or path < best[network]:
-                    best[network] = path
-        return best

@@ -6,13 +6,14 @@ or a packet comes; nothing is polled.
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache, partial
 
 from node_agent.olsr.broadcast import Broadcast, BroadcastSocket
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.daemon import Interface, Olsr
 from node_agent.olsr.paths import Way
+from node_agent.olsr.routing import Routes
 from node_agent.olsr.wire import dotted, number
 from node_agent.route_table import HostRoute, RouteTable
 
@@ -22,6 +23,7 @@ SPACING_S = 1.0
 """And no more often than this while only costs change, like olsrd: nearly every packet changes some."""
 
 _NS = 1_000_000_000
+_SETTLING_NS, _SPACING_NS = int(SETTLING_S * _NS), int(SPACING_S * _NS)
 _EARLY_S = 0.001  # some event loops count whole milliseconds and ring before it is time
 
 
@@ -47,7 +49,7 @@ class OlsrService:
         self._look_ns = 0
         self._looked_ns = -_NS
         self._upheavals = self.daemon.upheavals
-        self._applied = self.daemon.route_changes
+        self._applied: Routes | None = None
         self._running = False
 
     async def start(self) -> None:
@@ -79,9 +81,10 @@ class OlsrService:
 
     def _received(self, interface: int, data: bytes, sender: str) -> None:
         if self._running:
-            self.daemon.receive(data, interface, _number(sender), self._now_ns())
+            now = self._now_ns()
+            self.daemon.receive(data, interface, _number(sender), now)
             self._set_alarm()
-            self._look_later()
+            self._look_later(now)
 
     def _wake(self) -> None:
         self._alarm = None
@@ -89,7 +92,7 @@ class OlsrService:
         if now >= self.daemon.next_wake_ns():
             for interface, data in self.daemon.wake(now):
                 self._sockets[interface].send(data)
-            self._look_later()
+            self._look_later(now)
             self._set_alarm()
         else:
             self._set_alarm(_EARLY_S)
@@ -105,15 +108,15 @@ class OlsrService:
         self._alarm = asyncio.get_running_loop().call_later(delay, self._wake)
         self._alarm_ns = due
 
-    def _look_later(self) -> None:
-        now = self._now_ns()
-        due = now + int(SETTLING_S * _NS)
-        if self.daemon.upheavals == self._upheavals:
-            due = max(due, self._looked_ns + int(SPACING_S * _NS))
+    def _look_later(self, now: int) -> None:
+        calm = self.daemon.upheavals == self._upheavals
         if self._looking is not None:
-            if self._look_ns <= due:
+            if calm or self._look_ns <= now + _SETTLING_NS:
                 return
             self._looking.cancel()
+        due = now + _SETTLING_NS
+        if calm:
+            due = max(due, self._looked_ns + _SPACING_NS)
         self._looking = asyncio.get_running_loop().call_later((due - now) / _NS, self._look_at_routes)
         self._look_ns = due
 
@@ -121,19 +124,39 @@ class OlsrService:
         self._looking = None
         self._looked_ns = now = self._now_ns()
         self._upheavals = self.daemon.upheavals
-        ways = self.daemon.ways(now)
-        if self.daemon.route_changes == self._applied:
-            return
-        self._applied = self.daemon.route_changes
-        names = [interface.name for interface in self._interfaces]
-        routes = {
+        routes = self.daemon.look(now)
+        if routes is not self._applied:
+            self._applied = routes
+            self._table.replace(Table(routes, [interface.name for interface in self._interfaces]))
+
+
+class Table(Mapping[str, HostRoute]):
+    """Routes as a routing table wants them, computed when it looks."""
+
+    def __init__(self, routes: Routes, interfaces: Sequence[str]) -> None:
+        self._routes = routes
+        self._interfaces = interfaces
+
+    def __getitem__(self, destination: str) -> HostRoute:
+        return self._by_destination[destination]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_destination)
+
+    def __len__(self) -> int:
+        return len(self._by_destination)
+
+    @cached_property
+    def _by_destination(self) -> Mapping[str, HostRoute]:
+        names = self._interfaces
+        table = {
             _dotted(address): _host_route(way, way.gateway == address, names[way.interface])
-            for address, way in ways.items()
+            for address, way in self._routes.host_ways.items()
         }
-        for (network, netmask), way in self.daemon.network_ways(now).items():
+        for (network, netmask), way in self._routes.net_ways.items():
             route = _host_route(way, False, names[way.interface])
-            routes[f"{_dotted(network)}/{netmask.bit_count()}"] = route
-        self._table.replace(routes)
+            table[f"{_dotted(network)}/{netmask.bit_count()}"] = route
+        return table
 
 
 # A network has few addresses and ways, and each is written and read many times a second.

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from node_agent.olsr.announced import Announced
 from node_agent.olsr.neighbourhood import Link, Neighbourhood
 from node_agent.olsr.outbox import NEVER
+from node_agent.olsr.paths import Paths
 from node_agent.olsr.quality import BROKEN, SCALE
-from node_agent.olsr.routing import Routing
+from node_agent.olsr.routing import Routes
 from node_agent.olsr.speaker import Interface, Speaker
 from node_agent.olsr.topology import Topology
 from node_agent.olsr.view import (
@@ -30,11 +31,11 @@ def take(
     topology: Topology,
     aliases: Announced[int],
     networks: Announced[tuple[int, int]],
-    routing: Routing,
+    routes: Routes,
     speaker: Speaker,
 ) -> View:
     main = interfaces[0].address
-    hosts, nets = routing.hosts(), routing.nets()
+    hosts, nets = routes.hosts(), routes.nets()
     return View(
         taken_ns=now,
         started_ns=started,
@@ -43,7 +44,9 @@ def take(
         links=tuple(_link(link, interfaces[link.interface], now) for link in neighbourhood.each_link()),
         neighbours=tuple(_neighbours(neighbourhood, now)),
         topology=tuple(
-            sorted((*_own_edges(main, neighbourhood), *_edges(topology, routing, now)), key=lambda e: e[:2])
+            sorted(
+                (*_own_edges(main, neighbourhood), *_edges(topology, routes.paths, now)), key=lambda e: e[:2]
+            )
         ),
         routes=tuple(
             RouteView(
@@ -113,8 +116,8 @@ def _neighbours(neighbourhood: Neighbourhood, now: int) -> Iterator[NeighbourVie
             is_mpr_selector=neighbour.selector_until > now,
             links=len(neighbour.links),
             two_hop=tuple(
-                TwoHop(address, _metric_cost(cost), _left(until, now))
-                for address, (cost, until) in neighbour.two_hop.items()
+                TwoHop(address, _metric_cost(neighbour.two_hop.costs[address]), _left(until, now))
+                for address, until in neighbour.two_hop.each_until()
             ),
         )
 
@@ -139,9 +142,9 @@ def _own_edges(main: int, neighbourhood: Neighbourhood) -> Iterator[EdgeView]:
         )
 
 
-def _edges(topology: Topology, routing: Routing, now: int) -> Iterator[EdgeView]:
+def _edges(topology: Topology, paths: Paths, now: int) -> Iterator[EdgeView]:
     for address, origin in topology.origins.items():
-        path = routing.paths.get(address)
+        path = paths.get(address)
         for destination, edge in origin.edges.items():
             yield EdgeView(
                 last_hop=address,

@@ -4,7 +4,7 @@ HELLOs have their beat on each interface; TC, MID and HNA wait for one and so do
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Network
 from typing import NamedTuple
 
@@ -68,6 +68,7 @@ class Speaker:
         self._rng = rng
         self._seqno = rng.randrange(0x10000)
         self._max_jitter = min(config.hello_interval, config.tc_interval)
+        self._max_jitter_ns = int(self._max_jitter * 1e9)
         networks = [IPv4Network(text) for text in config.hna]
         self._hna = tuple((int(each.network_address), int(each.netmask)) for each in networks)
         self._advertised: list[wire.Neighbour] = []
@@ -83,12 +84,12 @@ class Speaker:
                 voice.hna_ns = now + self._random_ns(config.hna_interval)
 
     def next_ns(self) -> int:
-        return min(
-            [
-                min(voice.hello_ns, voice.tc_ns, voice.mid_ns, voice.hna_ns, voice.outbox.due_ns)
-                for voice in self.voices
-            ]
-        )
+        earliest = NEVER
+        for voice in self.voices:
+            earliest = min(
+                earliest, voice.hello_ns, voice.tc_ns, voice.mid_ns, voice.hna_ns, voice.outbox.due_ns
+            )
+        return earliest
 
     def forward(self, message: wire.Message, now: int, *, news: bool) -> None:
         """``news``: it changes routes, and does not wait for a ride."""
@@ -135,7 +136,7 @@ class Speaker:
             yield Outgoing(index, wire.encode_packet(voice.packet_seqno, messages))
 
     def _put(self, voice: Voice, message: wire.Message, now: int, *, news: bool = False) -> None:
-        latest = now + int(self._max_jitter * 1e9)
+        latest = now + self._max_jitter_ns
         if news:
             latest = now + self._random_ns(_HURRIED * self._max_jitter)
         elif voice.hello_ns > latest:  # no ride in time: HELLOs are rarer than TCs
@@ -178,13 +179,12 @@ class Speaker:
         if seen == self._relays_seen:
             return
         self._relays_seen = seen
-        candidates = []
-        for neighbour, link in neighbourhood.symmetric():
-            reaches: dict[int, int] = {}
-            for address, (cost, _) in neighbour.two_hop.items():
-                main = mains.get(address, address)
-                reaches[main] = min(cost, reaches.get(main, cost))
-            candidates.append(mpr.Candidate(neighbour.address, neighbour.willingness, link.cost, reaches))
+        candidates = [
+            mpr.Candidate(
+                neighbour.address, neighbour.willingness, link.cost, _by_main(neighbour.two_hop.costs, mains)
+            )
+            for neighbour, link in neighbourhood.symmetric()
+        ]
         select = mpr.by_cost if self._metric.measured else mpr.by_degree
         relays = select(candidates, self._config.mpr_coverage)
         for neighbour in neighbourhood.neighbours.values():
@@ -230,6 +230,16 @@ class Speaker:
 
     def _random_ns(self, seconds: float) -> int:
         return int(self._rng.random() * seconds * 1e9)
+
+
+def _by_main(costs: Mapping[int, int], mains: Mapping[int, int]) -> Mapping[int, int]:
+    if not mains:
+        return costs
+    cheapest: dict[int, int] = {}
+    for address, cost in costs.items():
+        main = mains.get(address, address)
+        cheapest[main] = min(cost, cheapest.get(main, cost))
+    return cheapest
 
 
 def split_tc(ansn: int, advertised: list[wire.Neighbour], room: int, measured: bool) -> Iterator[wire.Tc]:

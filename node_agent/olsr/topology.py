@@ -42,7 +42,7 @@ class Edge(NamedTuple):
 class Origin:
     """What is known of one originator's neighbours."""
 
-    __slots__ = ("ansn", "body", "costs", "edges", "hops", "ignored", "seqno", "stray", "strays", "until")
+    __slots__ = ("ansn", "body", "edges", "hops", "ignored", "seqno", "stray", "strays", "until")
 
     def __init__(self, message: wire.Message, ansn: int) -> None:
         self.ansn = ansn
@@ -51,7 +51,6 @@ class Origin:
         self.hops = 0
         self.body = b""
         self.edges: Mapping[int, Edge] = {}
-        self.costs: Mapping[int, int] = {}  # see usable
         self.stray = self.strays = self.ignored = 0
 
     def admits(self, seqno: int, ansn: int) -> bool:
@@ -79,6 +78,7 @@ class Origin:
 class Topology:
     def __init__(self, metric: Metric) -> None:
         self.origins: dict[int, Origin] = {}
+        self.costs: dict[int, Mapping[int, int]] = {}  # of each originator's usable edges
         self.changes = 0
         self.next_expiry = 1 << 62
         self.refused = 0
@@ -101,25 +101,27 @@ class Topology:
                 self.refused += 1
                 return
             origin = self.origins[message.originator] = Origin(message, told.ansn)
+            self.costs[message.originator] = {}
             self.changes += 1
         if origin.admits(message.seqno, told.ansn):
             origin.body = message.body
-            self._replace(origin, told)
+            self._replace(message.originator, origin, told)
             self._renew(origin, message, now)
 
     def expire(self, now: int) -> None:
         for address in [key for key, origin in self.origins.items() if origin.until <= now]:
             self._edges -= len(self.origins.pop(address).edges)
+            del self.costs[address]
             self.changes += 1
         self.next_expiry = min((origin.until for origin in self.origins.values()), default=1 << 62)
 
     def _renew(self, origin: Origin, message: wire.Message, now: int) -> None:
-        origin.until = now + int(validity.seconds(message.vtime) * 1e9)
+        origin.until = now + validity.nanoseconds(message.vtime)
         origin.hops = message.hops
         if origin.until < self.next_expiry:
             self.next_expiry = origin.until
 
-    def _replace(self, origin: Origin, told: Told) -> None:
+    def _replace(self, address: int, origin: Origin, told: Told) -> None:
         edges, costs = told.edges, told.costs
         if not told.whole:
             kept = {a: edge for a, edge in origin.edges.items() if not _is_void(a, edge, told)}
@@ -132,10 +134,11 @@ class Topology:
             return
         self._edges = grown
         origin.edges = edges
-        if costs != origin.costs:
-            if costs.keys() != origin.costs.keys():
-                self.regrouped.append((origin.costs, costs))
-            origin.costs = costs
+        before = self.costs[address]
+        if costs != before:
+            if costs.keys() != before.keys():
+                self.regrouped.append((before, costs))
+            self.costs[address] = costs
             self.changes += 1
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable, Coroutine
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from node_agent.ports import (
@@ -135,4 +136,8 @@ class VirtualDatagramSocket:
             self._host.release_socket(self._port)
 
     def _on_packet(self, datagram: Datagram, source: str) -> None:
-        self._on_datagram(datagram.data, Address(source, datagram.source_port))
+        self._on_datagram(datagram.data, _address(source, datagram.source_port))
+
+
+# There are few addresses, and one comes with every packet.
+_address = lru_cache(maxsize=4096)(Address)

@@ -8,24 +8,20 @@ from node_agent.route_table import HostRoute
 class VirtualRoutes:
     """A ``RouteTable`` that is also the ``NextHop`` of a ``VirtualHost``.
 
-    Routes to whole networks are left out: behind a virtual host there is none.
+    Routes to whole networks lead nowhere: behind a virtual host there is none.
     """
 
     def __init__(self, node_at: Mapping[str, str]) -> None:
         """``node_at``: which node has an address."""
         self._node_at = node_at
-        self._next: dict[str, str] = {}
+        self._routes: Mapping[str, HostRoute] = {}
 
     def replace(self, routes: Mapping[str, HostRoute]) -> None:
-        node_at = self._node_at
-        self._next = {
-            destination: node_at[gateway or destination]
-            for destination, (gateway, _, _) in routes.items()
-            if (gateway or destination) in node_at
-        }
+        self._routes = routes
 
     def close(self) -> None:
-        self._next = {}
+        self._routes = {}
 
     def __call__(self, destination: str, /) -> str | None:
-        return self._next.get(destination)
+        route = self._routes.get(destination)
+        return None if route is None else self._node_at.get(route.gateway or destination)

@@ -7,6 +7,7 @@ nodes are integers with one bit a node, so that a set operation costs one instru
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -86,7 +87,7 @@ def build_channel(
         decoders=_bitsets(may_decode),
         heard=_bitsets(hears.T),
         rivals=_bitsets(_rivals(may_decode, power_mw > noise_mw * NEGLIGIBLE) | hears | hears.T),
-        heard_nodes=[np.flatnonzero(column).tolist() for column in hears.T],
+        heard_nodes=_lists(hears.T),
         ln_unicast=ln[mac.unicast_rate],
         ln_broadcast=ln[mac.broadcast_rate],
         ln_control=ln[mac.control_rate],
@@ -113,4 +114,11 @@ def _rivals(may_decode: Flags, reaches: Flags) -> Flags:
 
 def _bitsets(rows: Flags) -> list[int]:
     packed = np.packbits(rows, axis=1, bitorder="little")
-    return [int.from_bytes(row.tobytes(), "little") for row in packed]
+    data, width = packed.tobytes(), packed.shape[1]
+    return [int.from_bytes(data[start : start + width], "little") for start in range(0, len(data), width)]
+
+
+def _lists(rows: Flags) -> list[list[int]]:
+    members = np.nonzero(rows)[1].tolist()
+    ends = np.cumsum(rows.sum(axis=1)).tolist()
+    return [members[start:end] for start, end in pairwise([0, *ends])]

@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 from node_agent.olsr import announced, duplicates, topology, validity, wire
 from node_agent.olsr.announced import Announced
 from node_agent.olsr.duplicates import DuplicateSet
+from node_agent.olsr.hello import Heard
+from node_agent.olsr.listing import MAX_LISTED, Listing
 from node_agent.olsr.outbox import Outbox
 from node_agent.olsr.paths import Path, cheapest
 from node_agent.olsr.quality import metric
+from node_agent.olsr.reach import Reach
 from node_agent.olsr.speaker import split_tc
 from node_agent.olsr.topology import Topology
 from tests.unit.olsr_network import SECOND
@@ -172,3 +175,48 @@ def test_a_full_packet_leaves_at_once_and_the_rest_waits() -> None:
     assert [len(packet) for packet in outbox.take([], 8)] == [1]
     assert outbox.due_ns == 200
     assert [len(packet) for packet in outbox.take([], 200)] == [1]
+
+
+_LISTED = st.dictionaries(st.integers(1, 6), st.integers(1024, 1026), max_size=5)
+_HELLOS = st.lists(st.tuples(_LISTED, st.frozensets(st.integers(1, 6)), st.integers(1, 5)), max_size=12)
+
+
+@given(_HELLOS)
+def test_each_whom_a_neighbour_lists_is_forgotten_in_its_own_time(
+    hellos: list[tuple[dict[int, int], frozenset[int], int]],
+) -> None:
+    listing, expected = Listing(frozenset({6})), dict[int, tuple[int, int]]()
+    for now, (listed, gone, validity_ns) in enumerate(hellos):
+        before = dict(listing.costs)
+        expired = listing.expire(now)
+        expected = {address: entry for address, entry in expected.items() if entry[1] > now}
+        assert listing.costs == {address: cost for address, (cost, _) in expected.items()}
+        assert expired == (before != listing.costs)
+        before = dict(listing.costs)
+        unlisted = tuple(sorted(gone - listed.keys()))
+        news = listing.hear(Heard(SECOND, 3, {}, listed, unlisted), now + validity_ns)
+        for address in unlisted:
+            expected.pop(address, None)
+        expected |= {address: (cost, now + validity_ns) for address, cost in listed.items() if address != 6}
+        assert dict(listing.each_until()) == {address: until for address, (_, until) in expected.items()}
+        assert listing.costs == {address: cost for address, (cost, _) in expected.items()}
+        assert news == (before != listing.costs)
+        assert all(listing.next_expiry <= until for _, until in expected.values())
+
+
+def test_a_listing_is_bounded() -> None:
+    listing = Listing(frozenset())
+    for start in range(0, 2 * MAX_LISTED, 100):
+        listing.hear(Heard(SECOND, 3, {}, dict.fromkeys(range(start, start + 100), 1024), ()), SECOND)
+    assert len(listing.costs) == MAX_LISTED and listing.refused
+    assert listing.expire(SECOND) and not listing.costs
+
+
+@given(
+    st.frozensets(st.integers(1, 9), max_size=3),
+    st.dictionaries(st.integers(1, 9), st.dictionaries(st.integers(1, 9), st.just(1024), max_size=3)),
+)
+def test_whoever_has_a_path_can_be_reached(first: frozenset[int], edges: dict[int, dict[int, int]]) -> None:
+    paths = cheapest([0], [(node, Path(1024, 1, node, 0)) for node in sorted(first)], edges)
+    reach = Reach(first, edges)
+    assert [node for node in range(10) if reach.covers({node})] == sorted(paths)
