@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from orchestrator.cli.output import JsonFlag, console, print_json
 from orchestrator.cli.references import TopologyFile
@@ -91,16 +90,13 @@ def _ask(keys: "Sequence[Presented]") -> bool:
 
 
 def _show(enrolled: "Sequence[Enrolled]") -> None:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("host", "address", "outcome", "fingerprint"):
-        table.add_column(heading, overflow="fold")
+    """Not as a table: that would break fingerprints apart where the terminal is narrow."""
+    names = max(len(one.host.name) for one in enrolled)
+    addresses = max(len(str(one.host)) for one in enrolled)
     for one in enrolled:
-        shown = one.key.fingerprint if one.key else ""
-        table.add_row(one.host.name, str(one.host), one.outcome.value, shown)
-    console.print(table)
-    for one in enrolled:
-        if one.reason:
-            console.print(f"{one.host.name}: {one.reason}", markup=False, soft_wrap=True)
+        text = f"{one.host.name:<{names}}  {one.host!s:<{addresses}}  {one.outcome.value:<11}"
+        told = "  ".join(part for part in (one.key.fingerprint if one.key else "", one.reason) if part)
+        console.print(f"{text}  {told}", markup=False, soft_wrap=True)
 
 
 def _entry(one: "Enrolled") -> dict[str, Any]:

@@ -6,6 +6,9 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import BinaryIO
+
+import paramiko
 
 from orchestrator.ssh.command import Command, Completed, Session
 from orchestrator.ssh.errors import CommandFailed, CommandTimeout, SudoRefused, TransferBroken, Unreachable
@@ -116,13 +119,24 @@ class Connection:
     async def start(
         self, argv: Sequence[str], *, stderr: Path, sudo: bool = False, timeout: float = COMMAND_S
     ) -> RemoteProcess:
-        """A program that runs until it is told to end, over its streams. ``timeout`` is for its start."""
+        """A program that runs until it is told to end, over its streams. ``timeout`` is for its start.
+
+        What it says on stderr is added to the file. A refusal of sudo is found there, too.
+        """
         session = self._session(shlex.join(self._privileged(argv) if sudo else argv))
+
+        def begin() -> tuple[paramiko.Channel, BinaryIO]:
+            log = stderr.open("ab", buffering=0)
+            try:
+                return session.begin(), log
+            except BaseException:
+                log.close()
+                raise
+
         try:
-            channel = await bounded(session.begin, session.abort, timeout)
+            return await RemoteProcess.over(*await bounded(begin, session.abort, timeout))
         except TimeoutError:
             raise self._silent(argv) from None
-        return await RemoteProcess.over(channel, stderr)
 
     async def upload(
         self, local: Path, remote: str, *, mode: int = 0o600, timeout: float = TRANSFER_S

@@ -101,7 +101,8 @@ async def enrol(
 ) -> list[Enrolled]:
     """Jump hosts first: what is behind them is reached through them, once they are known."""
     enrolled: list[Enrolled] = []
-    for hosts_as_far in by_distance(hosts):
+    levels = by_distance(hosts)
+    for hosts_as_far in levels:
         found = await on_all({host.name: host for host in hosts_as_far}, lambda host: _scan(host, known))
         doubtful: list[Presented] = []
         for host in hosts_as_far:
@@ -118,7 +119,8 @@ async def enrol(
         for asked in _questions(doubtful):
             outcome = Outcome.RECORDED if confirm(asked) else Outcome.UNCONFIRMED
             enrolled += [_settled(presented, outcome, known) for presented in asked]
-    return enrolled
+    outcomes = {one.host.name: one for one in enrolled}
+    return [outcomes[host.name] for level in levels for host in level]
 
 
 def by_distance(hosts: Iterable[Host]) -> list[list[Host]]:

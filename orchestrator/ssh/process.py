@@ -8,14 +8,14 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+from typing import BinaryIO
 
 import paramiko
 from paramiko.ssh_exception import SSHException
 
+from node_agent.control_lines import LONGEST_LINE
 from orchestrator.ssh.command import CHUNK
 
-LONGEST_LINE = 64 * 1024 * 1024
 MOST_STDERR = 16 * 1024 * 1024
 _JOIN_S = 5.0
 
@@ -27,14 +27,16 @@ class RemoteProcess:
         self.reader: asyncio.StreamReader
         self.writer: asyncio.StreamWriter
         self._channel = channel
+        self._socket: socket.socket
         self._threads: list[threading.Thread] = []
         self._ended: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
 
     @classmethod
-    async def over(cls, channel: paramiko.Channel, stderr: Path) -> "RemoteProcess":
-        """Carry the streams of what has begun on ``channel``; what it says on stderr is added to the file."""
+    async def over(cls, channel: paramiko.Channel, stderr: BinaryIO) -> "RemoteProcess":
+        """Carry the streams of what has begun on ``channel``; the file of its stderr is closed at the end."""
         process = cls(channel)
         ours, theirs = socket.socketpair()
+        process._socket = theirs
         process.reader, process.writer = await asyncio.open_unix_connection(sock=ours, limit=LONGEST_LINE)
         loop = asyncio.get_running_loop()
 
@@ -63,6 +65,8 @@ class RemoteProcess:
         closing.start()
         for thread in (closing, *self._threads):
             thread.join(_JOIN_S)
+        if not any(thread.is_alive() for thread in self._threads):
+            self._socket.close()
 
     def _end(self, status: int | None) -> None:
         if not self._ended.done():
@@ -92,9 +96,9 @@ def _carry_out(channel: paramiko.Channel, sink: socket.socket, tell: Callable[[i
     tell(status if status >= 0 else None)
 
 
-def _keep(channel: paramiko.Channel, path: Path) -> None:
+def _keep(channel: paramiko.Channel, file: BinaryIO) -> None:
     left = MOST_STDERR
-    with path.open("ab", buffering=0) as file:
+    with file:
         while data := channel.recv_stderr(CHUNK):
             with suppress(OSError):  # a full disk here must not hold up the program there
                 file.write(data[:left])

@@ -23,6 +23,7 @@ STALL_S = 20.0
 """Without a byte for so long, a transfer is broken off."""
 _OPEN_S = 15.0
 _BLOCK = 32 * 1024
+_OWNER_ONLY = 0o600
 _SIZE_AND_DIGEST = 'wc -c < "$1" && sha256sum < "$1"'
 _DIGEST_OF_BEGINNING = '[ -r "$2" ] && head -c "$1" < "$2" | sha256sum'
 
@@ -34,8 +35,11 @@ class Transfer:
         self._host = host
         self._transport = transport
         self._channel: paramiko.Channel | None = None
+        self._checking: Session | None = None
 
     def abort(self) -> None:
+        if self._checking is not None:
+            self._checking.abort()
         if self._channel is not None:
             self._channel.close()
 
@@ -49,8 +53,10 @@ class Transfer:
                 if self._remote_digest(part, size) != whole:
                     sftp.remove(part)
                     raise TransferBroken(self._host, f"{remote}: arrived damaged")
+                sftp.chmod(part, mode)
                 sftp.posix_rename(part, remote)
-            sftp.chmod(remote, mode)
+            else:
+                sftp.chmod(remote, mode)
         return whole
 
     def download(self, remote: str, local: Path) -> str:
@@ -74,6 +80,7 @@ class Transfer:
         start = there if resumed else 0
         try:
             with local.open("rb") as source, sftp.open(part, "r+b" if resumed else "wb") as file:
+                file.chmod(_OWNER_ONLY)  # whatever it will be: nobody else reads it half-way
                 source.seek(start)
                 file.seek(start)
                 file.set_pipelined(True)
@@ -136,7 +143,8 @@ class Transfer:
                 raise DiskFull(self._host, text)
 
     def _executed(self, *argv: str) -> Completed:
-        return Command(Session(self._host, self._transport, shlex.join(argv))).execute()
+        self._checking = Session(self._host, self._transport, shlex.join(argv))
+        return Command(self._checking).execute()
 
     @contextmanager
     def _sftp(self) -> Iterator[paramiko.SFTPClient]:

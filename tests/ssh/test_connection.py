@@ -1,6 +1,7 @@
 """Connections to real sshd: logging in, commands, privilege, and when the other side is gone or hangs."""
 
 import asyncio
+import os
 import shutil
 import subprocess
 import time
@@ -61,6 +62,10 @@ def failure(host: Host, known: KnownHosts, timeout: float = 10.0) -> SshError:
 
 async def lost(connection: Connection) -> None:
     await until(lambda: not connection.alive)
+
+
+def ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, timeout=10)
 
 
 def commands(server: SshServer) -> list[str]:
@@ -373,29 +378,35 @@ def test_a_wire_that_goes_dead_does_not_hold_up_a_close(six: list[SshServer], tm
     asyncio.run(act())
 
 
-def test_a_server_in_a_network_namespace(make: Make, tmp_path: Path) -> None:
+def test_a_server_in_a_network_namespace_and_a_wire_that_is_pulled(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As nodes on an emulated radio have one: SSH over the control network."""
-    name, link = "rove-test-ssh", "rovetestssh"
-    steps = [
-        ["ip", "netns", "add", name],
-        ["ip", "link", "add", link, "type", "veth", "peer", "name", "control", "netns", name],
-        ["ip", "address", "add", "198.18.77.1/30", "dev", link],
-        ["ip", "link", "set", link, "up"],
-        ["ip", "-n", name, "address", "add", "198.18.77.2/30", "dev", "control"],
-        ["ip", "-n", name, "link", "set", "control", "up"],
-    ]
-    subprocess.run(["ip", "netns", "delete", name], stderr=subprocess.DEVNULL, timeout=10)
+    monkeypatch.setattr("orchestrator.ssh.link.KEEP_ALIVE_S", 1)
+    monkeypatch.setattr("orchestrator.ssh.link.GONE_S", 1)
+    number = os.getpid()
+    name, link = f"testssh-{number}", f"tssh{number}"
+    network = f"198.18.{number % 256}"
     try:
-        for step in steps:
-            subprocess.run(step, check=True, timeout=10)
-        server = make(address="198.18.77.2", port=22, network=Path("/run/netns", name))
+        ip("netns", "add", name)
+        ip("link", "add", link, "type", "veth", "peer", "name", "control", "netns", name)
+        ip("address", "add", f"{network}.1/30", "dev", link)
+        ip("link", "set", link, "up")
+        ip("-n", name, "address", "add", f"{network}.2/30", "dev", "control")
+        ip("-n", name, "link", "set", "control", "up")
+        server = make(address=f"{network}.2", port=22, network=Path("/run/netns", name))
 
         async def act(connection: Connection) -> None:
             assert "control" in await connection.output(["cat", "/proc/net/dev"])
+            silent = await connection.start(["cat"], stderr=tmp_path / "stderr")
+            await asyncio.to_thread(ip, "link", "set", link, "down")
+            assert await silent.wait() is None  # nobody says so: silence does
+            assert not connection.alive
+            await silent.close()
 
         on(server, tmp_path, act)
     finally:
-        subprocess.run(["ip", "netns", "delete", name], timeout=10)
+        ip("netns", "delete", name)
 
 
 def test_stopping_a_node_ends_all_that_runs_there(make: Make, tmp_path: Path) -> None:
