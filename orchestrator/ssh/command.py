@@ -74,7 +74,8 @@ class Command:
             stdout.read()
             complaining.join()
             status = channel.recv_exit_status()
-        if status < 0 and not self._session.transport.is_active():
+        # A transport that dies ends its channels before it says so itself.
+        if status < 0 and not (channel.eof_received and self._session.transport.is_active()):
             raise Unreachable(self._session.host, "the connection was lost while a command ran")
         return Completed(status, bytes(stdout.kept), bytes(stderr.kept), stdout.dropped or stderr.dropped)
 

@@ -50,7 +50,10 @@ class Transfer:
         with self._telling_failures(remote), self._sftp() as sftp:
             if _remote_size(sftp, remote) != size or self._remote_digest(remote, size) != whole:
                 self._send(sftp, local, part, size)
-                if self._remote_digest(part, size) != whole:
+                arrived = self._remote_digest(part, size)
+                if not arrived:
+                    raise TransferBroken(self._host, f"{remote}: it cannot be checked there")
+                if arrived != whole:
                     sftp.remove(part)
                     raise TransferBroken(self._host, f"{remote}: arrived damaged")
                 sftp.chmod(part, mode)
@@ -112,7 +115,7 @@ class Transfer:
                 part.unlink(missing_ok=True)
                 raise DiskFull(self._host, f"no room on this machine for {remote}") from error
             raise
-        if part.stat().st_size < size and not self._transport.is_active():
+        if part.stat().st_size < size:
             raise EOFError
 
     def _remote_facts(self, path: str) -> tuple[int, str]:
@@ -125,7 +128,7 @@ class Transfer:
         return int(words[0]), words[1]
 
     def _remote_digest(self, path: str, size: int) -> str:
-        """Of the first ``size`` bytes; empty if there is none."""
+        """Of the first ``size`` bytes; empty if they cannot be read."""
         done = self._executed("sh", "-c", _DIGEST_OF_BEGINNING, "sh", str(size), path)
         return done.stdout[:64].decode(errors="replace")
 
