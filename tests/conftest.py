@@ -14,6 +14,7 @@ import pytest
 from orchestrator.analytics.java import find_java
 from orchestrator.backends.netns.checks import checks
 from orchestrator.errors import RoveError
+from tests.ssh import sshd
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,12 +46,13 @@ def _lacks_namespaces() -> str | None:
 NEEDS: dict[str, Callable[[], str | None]] = {
     "unit": lambda: None,
     "kernel": _lacks_namespaces,
+    "ssh": sshd.lacking,
     "spark": _lacks_java,
     "browser": _lacks_chromium,
 }
 
-# What tests share and therefore run in one worker for: the Spark session, the host's namespaces.
-SHARES = {"spark": "spark", "browser": "spark", "kernel": "namespaces"}
+# What tests share and therefore run in one worker for: the Spark session, the host's namespaces, servers.
+SHARES = {"spark": "spark", "browser": "spark", "kernel": "namespaces", "ssh": "ssh"}
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ import typer
 from orchestrator.cli.analyze import analyze
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.down import down
+from orchestrator.cli.enroll import enroll
 from orchestrator.cli.events import events
 from orchestrator.cli.execute import execute
 from orchestrator.cli.explain import explain
@@ -96,6 +97,7 @@ for verb in (
     explain,
     replay,
     doctor,
+    enroll,
 ):
     app.command("exec" if verb is execute else None)(telling_failure(verb))
 

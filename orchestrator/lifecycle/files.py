@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 
-def write_atomic(path: Path, data: bytes) -> None:
+def write_atomic(path: Path, data: bytes, mode: int = 0o666) -> None:
+    """``mode`` as far as the umask leaves it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("wb") as file:
+    temporary.unlink(missing_ok=True)
+    with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

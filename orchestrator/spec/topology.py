@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, mo
 from orchestrator.mobility.trace import Position
 from orchestrator.mobility.trace_file import TraceError
 from orchestrator.spec.base import NAME_PATTERN, Name, Section, check_name
+from orchestrator.spec.hosts import HostDefaults, Hosts, RealNode, host_findings, real_node
 from orchestrator.spec.mobility import GaussMarkov, Group, RandomWalk, RandomWaypoint, Static
 from orchestrator.spec.pathloss import LossTrace, Matrix
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
@@ -123,6 +124,8 @@ class Topology(Section):
 
     capacity: CapacityField = 1
     costs: CostsField = Field(default={})
+    hosts: Hosts = Field(default={}, description="Real nodes: how each is reached over SSH")
+    defaults: HostDefaults = Field(default=HostDefaults(), description="What the real nodes have in common")
 
     @property
     def node_names(self) -> tuple[str, ...]:
@@ -136,6 +139,15 @@ class Topology(Section):
         return {
             node: f"10.77.{index // _HOSTS_PER_BLOCK}.{index % _HOSTS_PER_BLOCK + 1}"
             for index, node in enumerate(self.node_names)
+        }
+
+    def real_nodes(self) -> dict[str, RealNode]:
+        """Those nodes that are machines of their own, in the order of the nodes."""
+        addresses = self.addresses()
+        return {
+            node: real_node(node, self.hosts[node], self.defaults, addresses[node])
+            for node in self.node_names
+            if node in self.hosts
         }
 
     def cores(self) -> dict[str, int]:
@@ -175,6 +187,7 @@ class Topology(Section):
             case _:
                 findings = []
         findings += _hurried(self.mobility, self.area) + _unheard_of(self) + _unknown_owners(self)
+        findings += host_findings(self.node_names, self.hosts, self.defaults, self.addresses())
         if findings:
             raise Unusable(*findings)
         return self

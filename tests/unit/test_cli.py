@@ -38,6 +38,7 @@ VERBS = [
     "explain",
     "replay",
     "doctor",
+    "enroll",
 ]
 
 

@@ -1,0 +1,110 @@
+"""`rove enroll`: record the host keys of a topology's real nodes; afterwards only these are accepted."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orchestrator.cli.output import JsonFlag, console, print_json
+from orchestrator.cli.references import TopologyFile
+from orchestrator.errors import EXIT_FAILED, BadInput
+
+if TYPE_CHECKING:
+    from orchestrator.ssh.enrolment import Enrolled, Presented
+
+
+def enroll(
+    file: TopologyFile,
+    fingerprint: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fingerprint",
+            metavar="[NODE=]SHA256:…",
+            help="Accept this key and no other, without asking; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Trust new keys without asking; never a changed one.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Record the host keys of a topology's real nodes, and of the jump hosts on the way to them.
+
+    Shows each fingerprint and asks. Compare it with what the node itself says:
+    ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub. From then on, a node with another key is failed.
+    Exit code: 0 all are enrolled, 1 at least one is not.
+
+    [bold]Examples[/]
+
+      rove enroll topologies/lab.yaml
+
+      rove enroll topologies/lab.yaml --fingerprint n01=SHA256:GKW0cF0Ba1Ne8I7j/HjxnGnqmCvPX1qqB4rgmj0pSoA
+
+      rove enroll topologies/lab.yaml --yes --json
+    """
+    # Imported here: completion and --help must not wait for it.
+    from orchestrator.spec.load import load_topology
+    from orchestrator.ssh.enrolment import Statement, by_distance, enrol
+    from orchestrator.ssh.host_keys import KnownHosts, known_hosts_file
+
+    topology = load_topology(file)
+    hosts = [node.host for node in topology.real_nodes().values()]
+    if not hosts:
+        raise BadInput(
+            f"{file}: this topology has no section hosts: there is nobody to enrol (docs/nodes.md)"
+        )
+    names = [host.name for level in by_distance(hosts) for host in level]
+    statement = Statement.read(fingerprint or [], names)
+    known = KnownHosts(known_hosts_file(topology.name))
+    confirm = _nobody_asked if as_json else _ask
+    enrolled = asyncio.run(enrol(hosts, known, statement, yes, confirm))
+    if as_json:
+        entries = [_entry(one) for one in enrolled]
+        print_json({"topology": topology.name, "known_hosts": str(known.path), "hosts": entries})
+    else:
+        _show(enrolled)
+        console.print(f"kept in {known.path}", markup=False, soft_wrap=True)
+    if not all(one.outcome.enrolled for one in enrolled):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _nobody_asked(keys: "Sequence[Presented]") -> bool:
+    return False
+
+
+def _ask(keys: "Sequence[Presented]") -> bool:
+    for presented in keys:
+        host, key, recorded = presented
+        console.print(f"{host.name}  {host}  {key.type}  {key.fingerprint}", markup=False, soft_wrap=True)
+        if recorded is not None:
+            text = f"  its key has CHANGED; it was {recorded.fingerprint}. Was this machine set up anew?"
+            console.print(text, markup=False, soft_wrap=True, style="bold red")
+    question = "Record this key?" if len(keys) == 1 else f"Record these {len(keys)} keys?"
+    try:
+        return typer.confirm(question)
+    except typer.Abort:  # the end of the input is no consent
+        console.print()
+        return False
+
+
+def _show(enrolled: "Sequence[Enrolled]") -> None:
+    """Not as a table: that would break fingerprints apart where the terminal is narrow."""
+    names = max(len(one.host.name) for one in enrolled)
+    addresses = max(len(str(one.host)) for one in enrolled)
+    for one in enrolled:
+        text = f"{one.host.name:<{names}}  {one.host!s:<{addresses}}  {one.outcome.value:<11}"
+        told = "  ".join(part for part in (one.key.fingerprint if one.key else "", one.reason) if part)
+        console.print(f"{text}  {told}", markup=False, soft_wrap=True)
+
+
+def _entry(one: "Enrolled") -> dict[str, Any]:
+    return {
+        "host": one.host.name,
+        "address": str(one.host),
+        "outcome": one.outcome.value,
+        "key_type": one.key.type if one.key else None,
+        "fingerprint": one.key.fingerprint if one.key else None,
+        "reason": one.reason,
+    }

@@ -1,0 +1,1 @@
+"""Real nodes over SSH, whatever is done with them: connections, commands, programs, files, host keys."""

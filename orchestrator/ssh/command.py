@@ -1,0 +1,100 @@
+"""One command on a host, from its start to its status, with what it wrote. Blocking: for a thread."""
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
+
+import paramiko
+from paramiko.ssh_exception import SSHException
+
+from orchestrator.ssh.errors import Unreachable
+
+MOST_OUTPUT = 4 * 1024 * 1024
+"""Kept of each stream; the rest is read and dropped, so that the command can end."""
+CHUNK = 64 * 1024
+_OPEN_S = 15.0
+SIGNALLED = -1
+
+
+class Completed(NamedTuple):
+    """``status`` is SIGNALLED for a command that a signal ended."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+    truncated: bool = False
+    """There was more output than is kept."""
+
+
+class Session:
+    """A channel on which the host's shell begins with ``line``: a command line, quoted for it."""
+
+    def __init__(self, host: str, transport: paramiko.Transport, line: str) -> None:
+        self.host = host
+        self.transport = transport
+        self._line = line
+        self._channel: paramiko.Channel | None = None
+        self._given_up = False
+
+    def begin(self) -> paramiko.Channel:
+        try:
+            channel = self._channel = self.transport.open_session(timeout=_OPEN_S)
+            channel.exec_command(self._line)
+        except (SSHException, EOFError, OSError) as error:
+            self.abort()
+            lost = "does not answer any more" if self.transport.is_active() else "the connection is lost"
+            raise Unreachable(self.host, lost) from error
+        if self._given_up:
+            channel.close()
+        return channel
+
+    def abort(self) -> None:
+        """From any thread, at any time."""
+        self._given_up = True
+        if self._channel is not None:
+            self._channel.close()
+
+
+class Command:
+    """``abort`` ends ``execute``."""
+
+    def __init__(self, session: Session, given: bytes = b"") -> None:
+        self._session = session
+        self._given = given
+        self.abort = session.abort
+
+    def execute(self) -> Completed:
+        with self._session.begin() as channel:
+            threading.Thread(target=self._feed, args=(channel,), daemon=True).start()
+            stderr = _Kept(channel.recv_stderr)
+            complaining = threading.Thread(target=stderr.read, daemon=True)
+            complaining.start()
+            stdout = _Kept(channel.recv)
+            stdout.read()
+            complaining.join()
+            status = channel.recv_exit_status()
+        # A transport that dies ends its channels before it says so itself.
+        if status < 0 and not (channel.eof_received and self._session.transport.is_active()):
+            raise Unreachable(self._session.host, "the connection was lost while a command ran")
+        return Completed(status, bytes(stdout.kept), bytes(stderr.kept), stdout.dropped or stderr.dropped)
+
+    def _feed(self, channel: paramiko.Channel) -> None:
+        with suppress(OSError, SSHException, EOFError):  # a command need not read all that it is given
+            channel.sendall(self._given)
+            channel.shutdown_write()
+
+
+class _Kept:
+    """The beginning of a stream."""
+
+    def __init__(self, receive: Callable[[int], bytes]) -> None:
+        self.kept = bytearray()
+        self.dropped = False
+        self._receive = receive
+
+    def read(self) -> None:
+        while data := self._receive(CHUNK):
+            room = MOST_OUTPUT - len(self.kept)
+            self.kept += data[:room]
+            self.dropped = self.dropped or len(data) > room

@@ -1,0 +1,30 @@
+"""The same on many nodes, a bounded number at once: each node's result or failure, whatever befell others."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+from orchestrator.errors import RoveError
+
+AT_ONCE = 16
+
+N = TypeVar("N")
+T = TypeVar("T")
+
+
+async def on_all(
+    nodes: Mapping[str, N], act: Callable[[N], Awaitable[T]], at_once: int = AT_ONCE
+) -> dict[str, T | RoveError]:
+    """By node, in the order given. ``act`` bounds its own time; an error that is not ours ends all of it."""
+    turns = asyncio.Semaphore(at_once)
+
+    async def outcome(node: N) -> T | RoveError:
+        async with turns:
+            try:
+                return await act(node)
+            except RoveError as error:
+                return error
+
+    async with asyncio.TaskGroup() as group:
+        tasks = {name: group.create_task(outcome(node)) for name, node in nodes.items()}
+    return {name: task.result() for name, task in tasks.items()}

@@ -1,0 +1,36 @@
+"""Blocking work, awaited: in daemon threads, so that a host that hangs holds up nobody, not even our end."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def in_thread(work: Callable[[], T]) -> "Future[T]":
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # who gives up waiting does not undo what is under way
+
+    def do() -> None:
+        try:
+            result = work()
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    threading.Thread(target=do, daemon=True).start()
+    return future
+
+
+async def bounded(work: Callable[[], T], abort: Callable[[], None], seconds: float) -> T:
+    """Raises TimeoutError. Work that is given up is aborted, in another thread: that may block as well."""
+    doing = in_thread(work)
+    try:
+        async with asyncio.timeout(seconds):
+            return await asyncio.wrap_future(doing)
+    finally:
+        if not doing.done():
+            in_thread(abort)
