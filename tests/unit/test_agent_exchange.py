@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from node_agent.agent import Agent
 from node_agent.agent_config import AgentConfig, Switching
+from node_agent.linkstate.registry import LinkStateConfig, open_link_state
 from node_agent.model.cost_graph import CostGraph
 from node_agent.model.decision import Rule, Threshold
 from node_agent.model.plan import DeploymentPlan
@@ -17,10 +19,12 @@ from node_agent.model.query import OperatorSpec, Query, Reliability
 from node_agent.model.routing_messages import CostUpdate, Notice
 from node_agent.model.telemetry import RouteDecision
 from node_agent.model.units import SameTau
+from node_agent.process import downstream_of
 from node_agent.routing.exchange import Mode
 from node_agent.routing.policy import choose
 from node_agent.routing.shortest_path import distances
 from node_agent.telemetry.segment_log import SegmentLog
+from node_agent.telemetry.segments import read_records
 from node_agent.transport.authentication import Credentials
 from node_agent.transport.notices import MOST_BYTES, Notices
 from orchestrator.decisions.reasons import situation_of
@@ -461,3 +465,41 @@ def test_by_exchange_on_real_sockets(tmp_path: Path) -> None:
         assert testbed.records("route_decision", replica="camera/0")[-1]["source"] == "test, exchanged"
 
     on_loopback(scenario)
+
+
+def test_by_exchange_with_probes_of_the_direct_downstreams_only(tmp_path: Path) -> None:
+    """Without any routing daemon to ask: replicas measure what they can, and are told the rest."""
+
+    async def scenario() -> None:
+        deployment = plan(finite_chain(100), TWICE)
+        nodes = nodes_of(deployment)
+        network = RadioNetwork(nodes)
+        addresses = {node: network.address(node) for node in nodes}
+        names = {address.host: node for node, address in addresses.items()}
+        agents: dict[str, Agent] = {}
+        async with AsyncExitStack() as stack:
+            for node in nodes:
+                port = network.port(node)
+                config = AgentConfig(
+                    "run", node, deployment, addresses, KEY, switching=EXCHANGE, limits=ROOMY
+                )
+                opened = open_link_state(LinkStateConfig("probe"), port, names, downstream_of(config))
+                link_state = await stack.enter_async_context(opened)
+                log = SegmentLog(tmp_path / node, "run", node, port.now_ns)
+                agents[node] = Agent(config, port, link_state, log)
+            for agent in agents.values():
+                await agent.start()
+            await asyncio.sleep(5)
+            for agent in agents.values():
+                agent.open_sources()
+            await asyncio.sleep(10)
+            for agent in agents.values():
+                await agent.stop("done")
+        records = [record for node in nodes for record in read_records(tmp_path / node)]
+        decisions = [r for r in records if r["kind"] == "route_decision" and r["replica"] == "camera/0"]
+        decision = decisions[-1]
+        assert (decision["source"], decision["metric"]) == ("probe, exchanged", "etx")
+        assert [c["path"] for c in decision["candidates"]] == [3.0, 3.0]
+        assert sum(record["kind"] == "tuple_delivered" for record in records) == 100
+
+    run(scenario)
