@@ -70,7 +70,7 @@ def told(kind: Kind, drawn: Schedule, result: Outcome) -> str:
     room = f", {drawn.tight.overflow} at {drawn.tight.items}" if drawn.tight is not None else ""
     return (
         f"--seed {drawn.seed}{kind.options()}: {drawn.query}, {drawn.plan.query.reliability}, {drawn.policy}"
-        f"{room}: {found}, {'; '.join(result.failures) or 'no agent failed'} [{faults}]"
+        f", {drawn.mode}{room}: {found}, {'; '.join(result.failures) or 'no agent failed'} [{faults}]"
     )
 
 

@@ -5,6 +5,7 @@ unexpectedly inside stops the agent and is kept as ``failure``.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Coroutine, Sequence
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from node_agent.delivery.limits import Overflow, Reliability
 from node_agent.delivery.place import place_of
 from node_agent.delivery.runtime import DeliveryRuntime, Job
 from node_agent.delivery.spill import SpillFile
+from node_agent.exchanging import Exchanges
 from node_agent.linkstate.base import LinkState, LinkStateUnavailable
 from node_agent.model.plan import Replica
 from node_agent.model.query import OperatorSpec
@@ -40,6 +42,7 @@ from node_agent.model.units import Each
 from node_agent.overhead import OverheadSource
 from node_agent.ports import Port
 from node_agent.router import Router
+from node_agent.routing.exchange import is_needed
 from node_agent.telemetry.segment_log import LogError, SegmentLog
 from node_agent.transport.authentication import Credentials, Digests
 from node_agent.transport.link import (
@@ -52,6 +55,7 @@ from node_agent.transport.link import (
     ignore_message,
 )
 from node_agent.transport.messages import Batch, Message, Pair
+from node_agent.transport.notices import Notices
 from node_agent.transport.server import LinkServer
 
 OVERHEAD_TIMEOUT = 1.0
@@ -82,7 +86,6 @@ class Agent:
         self.config = config
         self.failure: AgentFailed | None = None
         self._port = port
-        self._overhead = overhead
         self._log = log
         self._directory = directory
         self._spill = SpillFile(log.directory, config.delivery.spill_bytes)
@@ -93,7 +96,12 @@ class Agent:
         self._replicas: dict[str, Runtime] = {
             replica.id: self._build_usable(replica) for replica in config.plan.on(config.node)
         }
-        self._router = Router(config, port, link_state, tuple(self._replicas.values()), log.append)
+        self._notices = self._make_notices()
+        self._overheads = [source for source in (overhead, self._notices) if source is not None]
+        exchanges = Exchanges(config, log.boot, self._notices.send) if self._notices is not None else None
+        self._router = Router(
+            config, port, link_state, tuple(self._replicas.values()), log.append, exchanges, self._queue
+        )
         self._server = LinkServer(
             port,
             self._credentials,
@@ -122,13 +130,17 @@ class Agent:
     @property
     def rejected(self) -> dict[str, int]:
         """Incoming connections that were closed for what they sent, by reason."""
-        return dict(self._server.rejected)
+        datagrams = self._notices.rejected if self._notices is not None else {}
+        return dict(self._server.rejected + Counter(datagrams))
 
     async def start(self) -> None:
         """Listen, run the replicas and the router; sources stay shut. If it fails, the agent is stopped."""
         try:
             self._log.append(AgentStart(__version__, self._port.clock_name, tuple(self._replicas)))
-            await self._server.open(self.config.addresses[self.config.node].port)
+            port = self.config.addresses[self.config.node].port
+            await self._server.open(port)
+            if self._notices is not None:
+                await self._notices.open(port)
         except Exception as error:
             await self.stop(f"could not start: {error}")
             raise
@@ -136,9 +148,10 @@ class Agent:
             for name, run in runtime.runs().items():
                 self._spawn(name, run)
         self._spawn("router", self._router.run())
+        self._spawn("exchange", self._router.exchange())
         self._spawn("sampler", self._sample())
-        if self._overhead is not None:
-            self._spawn("overhead", self._sample_overhead(self._overhead))
+        if self._overheads:
+            self._spawn("overhead", self._sample_overhead())
 
     def open_sources(self) -> None:
         for runtime in self._replicas.values():
@@ -232,8 +245,27 @@ class Agent:
             dispatchers.append(Dispatcher(replica.id, downstream, make_link, record, limits))
         assembler = assembler_for(spec, query.origins(), Gaps())
         return ReplicaRuntime(
-            replica, spec, kind, params, assembler, context, dispatchers, record, config.limits
+            replica,
+            spec,
+            kind,
+            params,
+            assembler,
+            context,
+            dispatchers,
+            self.open_link,
+            record,
+            config.limits,
         )
+
+    def _make_notices(self) -> Notices | None:
+        """None if replicas have nothing to tell each other: then not a byte is spent on it."""
+        config = self.config
+        if not is_needed(config.plan.query, config.switching.rule.policy, config.switching.mode):
+            return None
+        return Notices(self._port, self._credentials, config.addresses, lambda n: self._router.hear(n))
+
+    def _queue(self, replica: str) -> int:
+        return self._replicas[replica].queued() + self._server.waiting(replica)
 
     def _make_link(self, sender: Replica, to: str, on_lost: OnLost) -> Link:
         receiver = self._replicas.get(to)
@@ -242,7 +274,8 @@ class Agent:
         return self.open_link(Pair(sender.id, to), on_lost=on_lost)
 
     async def _take(self, pair: Pair, batch: Batch) -> None:
-        await self._replicas[pair.receiver].take(batch)
+        via = pair.sender if pair.sender != batch.sender else ""
+        await self._replicas[pair.receiver].take(batch, via)
 
     def _hear(self, pair: Pair, message: Message) -> None:
         self._replicas[pair.receiver].hear(pair.sender, message)
@@ -269,19 +302,20 @@ class Agent:
                 self._sampled[name] = sample
                 self._log.append(sample)
 
-    async def _sample_overhead(self, source: OverheadSource) -> None:
+    async def _sample_overhead(self) -> None:
         while True:
             await self._port.sleep(self.config.overhead_period)
-            await self._record_overhead(source)
+            await self._record_overhead()
 
-    async def _record_overhead(self, source: OverheadSource) -> None:
-        try:
-            async with asyncio.timeout(OVERHEAD_TIMEOUT):
-                counted = await source.read()
-        except (LinkStateUnavailable, TimeoutError):
-            return  # counters only grow: the next sample tells what this one would have
-        for event in counted:
-            self._log.append(event)
+    async def _record_overhead(self) -> None:
+        for source in self._overheads:
+            try:
+                async with asyncio.timeout(OVERHEAD_TIMEOUT):
+                    counted = await source.read()
+            except (LinkStateUnavailable, TimeoutError):
+                continue  # counters only grow: the next sample tells what this one would have
+            for event in counted:
+                self._log.append(event)
 
     def _spawn(self, name: str, run: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(run, name=name)
@@ -313,8 +347,9 @@ class Agent:
                 await self._server.close()
                 for runtime in self._replicas.values():
                     await runtime.close()
-                if self._overhead is not None:
-                    await self._record_overhead(self._overhead)
+                if self._notices is not None:
+                    self._notices.close()
+                await self._record_overhead()
         except TimeoutError as error:
             self._fail("stop", error)
         self._spill.close()

@@ -13,16 +13,18 @@ from node_agent.model.plan import DeploymentPlan
 from node_agent.ports import Address
 from node_agent.query.errors import QueryError
 from node_agent.query.load import load_for
+from node_agent.routing.exchange import Mode
 from node_agent.routing.policy import POLICIES
 from node_agent.transport.authentication import MIN_KEY
 from node_agent.transport.limits import LinkLimits
 
 
 class Switching(Struct, frozen=True):
-    """The rule that routes are adapted by, and the seconds between two times."""
+    """The rule that routes are adapted by, the seconds between two times, and where costs are known from."""
 
     rule: Rule = Rule()
     period: float = 2.0
+    mode: Mode = Mode.LINK_STATE
 
 
 class AgentConfig(Struct, frozen=True):

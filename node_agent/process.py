@@ -23,6 +23,7 @@ from node_agent.linkstate.told import ToldLinkState
 from node_agent.os_port import OsPort
 from node_agent.overhead import AskedOverhead, OverheadConfig
 from node_agent.ports import PortError
+from node_agent.routing.exchange import Mode
 from node_agent.telemetry.segment_log import LogError, SegmentLog
 
 EXIT_FAILED = 1
@@ -68,10 +69,13 @@ async def _live(config: ProcessConfig) -> int:
 
 
 def downstream_of(config: AgentConfig) -> Downstream:
-    """Where the replicas are whose costs matter to this node's."""
+    """Where the replicas are whose costs matter to this node's.
+
+    What lies behind its direct downstreams it need not ask the network layer for if they tell it.
+    """
     query, plan = config.plan.query, config.plan
     direct = {name for own in plan.on(config.node) for name in query.downstream(own.operator)}
-    below = query.reachable_from(direct)
+    below = direct if config.switching.mode is Mode.EXCHANGE else query.reachable_from(direct)
 
     def hosts(operators: Set[str]) -> tuple[str, ...]:
         nodes = dict.fromkeys(replica.node for replica in plan.replicas if replica.operator in operators)

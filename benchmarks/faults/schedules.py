@@ -10,6 +10,7 @@ from node_agent.delivery.limits import DeliveryLimits, Overflow
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query, Reliability
 from node_agent.model.units import CountWindow, Each, SameTau, TimeWindow, UnitRule
+from node_agent.routing.exchange import Mode
 
 MILLISECOND = 1_000_000
 OVERFLOWS = (Overflow.BLOCK, Overflow.SPILL, Overflow.DROP_OLDEST)
@@ -75,7 +76,9 @@ class Fault(Struct, frozen=True):
 
 
 class Schedule(Struct, frozen=True):
-    """``lag``: how late agents learn what became of links, which all have the same ``latency``, ``bps``."""
+    """``lag``: how late agents learn what became of links, which all have the same ``latency``, ``bps``;
+    ``mode``: from whom they learn what whole ways cost.
+    """
 
     seed: int
     query: str
@@ -88,6 +91,7 @@ class Schedule(Struct, frozen=True):
     latency: float = 0.0005
     bps: int = 10_000_000
     tight: DeliveryLimits | None = None
+    mode: Mode = Mode.LINK_STATE
 
     @property
     def limits(self) -> DeliveryLimits:
@@ -123,7 +127,7 @@ def schedule(
         draw.choice((0.0005, 0.02, 0.2)),
         draw.choice((10_000_000, 200_000)),
     )
-    return replace(drawn, faults=_faults(drawn, draw))
+    return replace(drawn, faults=_faults(drawn, draw), mode=draw.choice(list(Mode)))
 
 
 def tight_schedule(seed: int) -> Schedule:

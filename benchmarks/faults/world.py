@@ -119,7 +119,7 @@ class World:
             schedule.plan,
             {other: Address(other, DATA_PORT) for other in schedule.nodes},
             KEY,
-            Switching(Rule(schedule.policy), schedule.period),
+            Switching(Rule(schedule.policy), schedule.period, schedule.mode),
             delivery=schedule.limits,
         )
         agent = Agent(config, VirtualPort(host, schedule.seed * 1000 + boot), self._air, log)

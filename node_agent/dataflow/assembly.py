@@ -5,11 +5,11 @@ Who hands results on says when a unit is ``done``; then the inputs that no unit 
 ``released``, which is what is acknowledged upstream.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from node_agent.dataflow.each import EachAssembler
-from node_agent.dataflow.units import Gaps, Unit
+from node_agent.dataflow.units import Gaps, Surrendered, Unit
 from node_agent.dataflow.window_rules import CountAssembler, TauAssembler, TimeAssembler
 from node_agent.model.query import OperatorSpec
 from node_agent.model.tuples import Position, StreamTuple
@@ -53,6 +53,20 @@ class Assembler(Protocol):
 
     def holding(self) -> list[tuple[str, StreamTuple]]:
         """Items, with their inputs, that units not handed out yet may need: what a sibling would need too."""
+        ...
+
+    def surrender(self) -> Surrendered:
+        """Take out what ``holding`` tells, as if it had never come: a sibling makes those units.
+
+        Only the ends of streams stay here, too. In best effort only.
+        """
+        ...
+
+    def made_elsewhere(self, upstream: str, items: Sequence[StreamTuple], until: int) -> None:
+        """``items``, which a sibling surrenders, have been used there for all their units up to that one.
+
+        To be told before they are added.
+        """
         ...
 
     def held(self, upstream: str, origin: str) -> int:

@@ -1,8 +1,9 @@
 """Operators that take items one by one: every item is a unit, and the output keeps its place."""
 
 from collections import deque
+from collections.abc import Sequence
 
-from node_agent.dataflow.units import Gaps, Unit
+from node_agent.dataflow.units import Gaps, Surrendered, Unit
 from node_agent.model.intervals import Intervals
 from node_agent.model.tuples import Position, StreamTuple
 
@@ -51,6 +52,12 @@ class EachAssembler:
 
     def holding(self) -> list[tuple[str, StreamTuple]]:
         return []
+
+    def surrender(self) -> Surrendered:
+        return Surrendered([], 0)
+
+    def made_elsewhere(self, upstream: str, items: Sequence[StreamTuple], until: int) -> None:
+        pass
 
     def held(self, upstream: str, origin: str) -> int:
         return len(self._open_of(upstream, origin))

@@ -1,15 +1,17 @@
 """The run-time of one operator replica: input queue → operator → one dispatcher per downstream operator.
 
 Full buffers push back: the dispatcher's on the operator, the input queue's on the connections that feed it.
-Only a source drops, because the world does not wait.
+Only a source drops, because the world does not wait. Parts of windows and joins whose other parts go to a
+sibling are passed on to it.
 """
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from node_agent.dataflow.assembly import Assembler
 from node_agent.dataflow.dispatcher import Dispatcher, Limits
+from node_agent.dataflow.handover import Handover, Heard
 from node_agent.dataflow.processing import GivenUp, process
 from node_agent.dataflow.registry import Context, Operator, OperatorKind, Source
 from node_agent.dataflow.units import Unit
@@ -23,11 +25,21 @@ from node_agent.model.telemetry import (
     TupleEmitted,
     TupleProcessed,
     TupleReceived,
+    TupleSent,
 )
 from node_agent.model.tuples import StreamTuple
 from node_agent.model.units import Each
 from node_agent.routing.route import Route
-from node_agent.transport.messages import Batch, Message
+from node_agent.transport.link import OutgoingLink
+from node_agent.transport.messages import Batch, Message, Pair
+
+
+class _Input(NamedTuple):
+    """``sender``: the replica upstream that ``item`` is from; ``passed_on`` to here by a sibling."""
+
+    sender: str
+    item: StreamTuple
+    passed_on: bool
 
 
 class ReplicaRuntime:
@@ -42,6 +54,7 @@ class ReplicaRuntime:
         assembler: Assembler,
         context: Context,
         dispatchers: Sequence[Dispatcher],
+        open_link: Callable[[Pair], OutgoingLink],
         record: Callable[[Event], None],
         limits: Limits,
     ) -> None:
@@ -56,7 +69,12 @@ class ReplicaRuntime:
         self._context = context
         self._dispatchers = dispatchers
         self._record = record
-        self._inputs: asyncio.Queue[tuple[str, StreamTuple]] = asyncio.Queue(limits.input_queue)
+        self._inputs: asyncio.Queue[_Input] = asyncio.Queue(limits.input_queue)
+        self._handover = Handover(
+            self._id, lambda to, sender, batch: False, open_link, Heard(self._record_sent, self._expire)
+        )
+        self._elsewhere: str | None = None
+        self._latest_senders: dict[tuple[str, str], str] = {}
         self._opened = asyncio.Event()
 
     def open_source(self) -> None:
@@ -81,26 +99,49 @@ class ReplicaRuntime:
             for dispatcher in self._dispatchers:
                 await dispatcher.wait_for_room()
 
-    async def take(self, batch: Batch) -> None:
+    def queued(self) -> int:
+        """Tuples that wait here, on their way in or out."""
+        return self._inputs.qsize() + self._handover.waiting + sum(self.waiting().values())
+
+    def meet_at(self, sibling: str | None) -> None:
+        """From now on units are put together at ``sibling``, with what there is here; None: here."""
+        if sibling == self._elsewhere:
+            return
+        self._elsewhere = sibling
+        if sibling is not None:
+            items, made = self._assembler.surrender()
+            by_sender: dict[str, list[StreamTuple]] = {}
+            for upstream, item in items:
+                by_sender.setdefault(self._latest_senders[upstream, item.origin], []).append(item)
+            for sender, theirs in by_sender.items():
+                # What is done of the output is told like what is done of any stream.
+                self._handover.put(sibling, sender, theirs, {self.replica.operator: made})
+            self._account()
+
+    async def take(self, batch: Batch, via: str = "") -> None:
+        """``via``: the sibling that has passed ``batch`` on, if it did not come straight from its sender."""
+        if via and (made := batch.floors.get(self.replica.operator)):
+            self._assembler.made_elsewhere(operator_of(batch.sender), batch.items, made)
         for item in batch.items:
-            await self.receive(batch.sender, item)
+            await self.receive(batch.sender, item, via)
 
     def hear(self, sender: str, message: Message) -> None:
         """Nothing depends on what other replicas say: nothing is promised."""
 
-    async def receive(self, sender: str, item: StreamTuple) -> None:
+    async def receive(self, sender: str, item: StreamTuple, via: str = "") -> None:
         """Take ``item`` once there is room for it. If cancelled before, it was not received."""
-        await self._inputs.put((operator_of(sender), item))
+        await self._inputs.put(_Input(sender, item, bool(via)))
         if not item.last:
-            self._record(TupleReceived(self._id, sender, item.origin, item.tau, item.size))
+            self._record(TupleReceived(self._id, via or sender, item.origin, item.tau, item.size))
 
     def runs(self) -> dict[str, Coroutine[Any, Any, None]]:
         """What must run for this replica to work, by name; the owner makes tasks of it."""
         main = self._emit if self._role == "source" else self._operate
         dispatch = {f"{self._id} → {d.downstream}": d.run() for d in self._dispatchers}
-        return {self._id: main(), **dispatch}
+        return {self._id: main(), f"handover of {self._id}": self._handover.run(), **dispatch}
 
     async def close(self) -> None:
+        await self._handover.close()
         for dispatcher in self._dispatchers:
             await dispatcher.close()
 
@@ -126,7 +167,14 @@ class ReplicaRuntime:
 
     async def _operate(self) -> None:
         while True:
-            upstream, item = await self._inputs.get()
+            sender, item, passed_on = await self._inputs.get()
+            upstream = operator_of(sender)
+            # What a sibling has passed on stays: two that do not agree on where units are made would else
+            # send it to and fro.
+            if self._elsewhere is not None and not passed_on:
+                self._handover.put(self._elsewhere, sender, [item])
+                continue
+            self._latest_senders[upstream, item.origin] = sender
             for unit in self._assembler.add(upstream, item):
                 if unit.complete:
                     await self._process(unit)
@@ -169,6 +217,16 @@ class ReplicaRuntime:
             for position in released:
                 if (position.origin, position.tau) not in unused:
                     self._record(TupleDropped(self._id, position.origin, position.tau, 0, "absorbed"))
+
+    def _record_sent(self, to: str, items: Sequence[StreamTuple]) -> None:
+        for item in items:
+            if not item.last:
+                self._record(TupleSent(self._id, to, item.origin, item.tau, item.size))
+
+    def _expire(self, items: Sequence[StreamTuple]) -> None:
+        for item in items:
+            if not item.last:
+                self._record(TupleDropped(self._id, item.origin, item.tau, item.size, "expired"))
 
     def _drop(self, unit: Unit, reason: str) -> None:
         self._record(TupleDropped(self._id, unit.origin, unit.tau, unit.size, reason))

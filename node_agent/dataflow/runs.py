@@ -82,11 +82,24 @@ class InputStream:
         del self._order[:count]
         return gone
 
+    def forget(self, item: StreamTuple) -> None:
+        """As if ``item``, which is held and no end, had never come."""
+        del self.held[item.tau]
+        self._order.remove(item.tau)
+        self.used.discard(item.tau)
+        self.seen.discard(item.prev + 1, item.tau)
+        index = bisect_right(self._runs, float(item.tau), key=lambda run: run.first) - 1
+        run = self._runs[index]
+        before = Run(run.first, item.prev, run.entry_ns, item.prev_born_ns)
+        after = Run(item.tau + 1, run.last, item.born_ns, run.front_ns)
+        self._runs[index : index + 1] = [part for part in (before, after) if part.first <= part.last]
+
     def oldest(self) -> StreamTuple | None:
         return self.held[self._order[0]] if self._order else None
 
-    def at_or_after(self, tau: int) -> StreamTuple:
-        return self.held[self._order[bisect_left(self._order, tau)]]
+    def at_or_after(self, tau: int) -> StreamTuple | None:
+        index = bisect_left(self._order, tau)
+        return self.held[self._order[index]] if index < len(self._order) else None
 
     def born_at_or_after(self, born_ns: int) -> StreamTuple | None:
         index = bisect_left(self._order, born_ns, key=lambda tau: self.held[tau].born_ns)

@@ -1,6 +1,7 @@
 """The unit of work of an operator, and how long an assembler waits for what may have been lost."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -37,6 +38,13 @@ class Unit(Struct, frozen=True):
         return StreamTuple(
             self.origin, self.tau, self.prev, self.born_ns, self.prev_born_ns, payloads, self.last
         )
+
+
+class Surrendered(NamedTuple):
+    """Items with their inputs, and up to which unit all that they are part of have been made."""
+
+    items: list[tuple[str, StreamTuple]]
+    made: int
 
 
 class Gaps(Struct, frozen=True):

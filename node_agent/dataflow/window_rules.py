@@ -63,7 +63,8 @@ class CountAssembler(WindowAssembler):
 
     def _last_unit(self, number: int) -> Unit:
         assert self._stream.end is not None
-        prev_born_ns = self._stream.at_or_after(self._end(number - 1) + 1).prev_born_ns if number > 1 else 0
+        after = self._stream.at_or_after(self._end(number - 1) + 1) if number > 1 else None
+        prev_born_ns = after.prev_born_ns if after is not None else 0
         born_ns = self._stream.end.born_ns
         return Unit(self._name, number, number - 1, born_ns, prev_born_ns, {}, last=True)
 
@@ -168,11 +169,16 @@ class TauAssembler(WindowAssembler):
         return all(stream.knows(number, number) for stream in self._streams.values())
 
     def _unit(self, number: int, items: Items) -> Unit:
-        at = [stream.at_or_after(number) for stream in self._streams.values()]
+        found = [stream.at_or_after(number) for stream in self._streams.values()]
+        at = [item for item in found if item is not None]
         prev = max(item.prev for item in at)
         prev_born_ns = max(item.prev_born_ns if item.prev else 0 for item in at)
         ended = number == self._limit
         here = [item.born_ns if item.tau == number else item.prev_born_ns for item in at]
+        if prev >= number or None in found:
+            # In best effort it may be late, and what would tell which one came before it be gone.
+            here = [item.born_ns for item in at if item.tau == number]
+            prev, prev_born_ns = number - 1, max(here)
         return Unit(
             self._name, number, prev, max(here), prev_born_ns, {} if ended else by_input(items), last=ended
         )

@@ -7,13 +7,13 @@ beginning of a stream, and tells which units are done.
 
 from abc import ABC, abstractmethod
 from bisect import insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 from msgspec import structs
 
 from node_agent.dataflow.runs import InputStream
-from node_agent.dataflow.units import Gaps, Unit
+from node_agent.dataflow.units import Gaps, Surrendered, Unit
 from node_agent.model.intervals import Intervals
 from node_agent.model.tuples import Position, StreamTuple
 
@@ -31,6 +31,7 @@ class WindowAssembler(ABC):
         self._arrived = 0
         self._late: dict[int, int] = {}
         self._abandoned = Intervals()
+        self._made = Intervals()
         self._released: list[Position] = []
         self._unused: list[StreamTuple] = []
 
@@ -76,8 +77,9 @@ class WindowAssembler(ABC):
         units = list(self._completed())
         if self._gaps is not None:
             units += self._given_up(self._gaps)
-            if len(self._abandoned) > self._gaps.horizon:
-                self._abandoned.drop_lowest()
+            for numbers in (self._abandoned, self._made):
+                if len(numbers) > self._gaps.horizon:
+                    numbers.drop_lowest()
             stream.trim(self._gaps.horizon)
         self._release()
         return units
@@ -114,6 +116,34 @@ class WindowAssembler(ABC):
             if item.last or self._is_wanted(item, wanted)
         ]
 
+    def surrender(self) -> Surrendered:
+        items = self.holding()
+        numbers = [number for number in self._open if number != self._limit]
+        made = self._first_needed(item for _, item in items) - 1
+        while made + 1 in self._made and made + 1 < min(numbers, default=0):
+            made += 1
+        for number in numbers:
+            self._close(number)
+        for upstream, item in items:
+            if not item.last:
+                self._streams[upstream, item.origin].forget(item)
+        self._release()
+        return Surrendered(items, made)
+
+    def made_elsewhere(self, upstream: str, items: Sequence[StreamTuple], until: int) -> None:
+        self._made.add(self._first_needed(items), until)
+        for item in items:
+            if not item.last and self._needed_by(item)[0] <= until:
+                self._streams[upstream, item.origin].used.add(item.tau)
+        for number in [number for number in self._open if number in self._made]:
+            for stream, tau in self._members[number]:
+                stream.used.add(tau)
+            self._close(number)
+        self._release()
+
+    def _first_needed(self, items: Iterable[StreamTuple]) -> int:
+        return min((self._needed_by(item)[0] for item in items if not item.last), default=1)
+
     def _is_wanted(self, item: StreamTuple, wanted: frozenset[int]) -> bool:
         first, last = self._needed_by(item)
         return any(number in wanted for number in range(first, last + 1))
@@ -136,7 +166,7 @@ class WindowAssembler(ABC):
         if self._limit is not None:
             last = min(last, self._limit - 1)
         for number in range(max(first, self._floor + 1), last + 1):
-            if number not in self._abandoned:
+            if number not in self._abandoned and number not in self._made:
                 self._member_list(number).append((stream, item.tau))
 
     def _member_list(self, number: int) -> list[tuple[InputStream, int]]:
@@ -167,6 +197,8 @@ class WindowAssembler(ABC):
 
     def _hand_out(self, number: int) -> Unit:
         unit = self._unit(number, self._items(number))
+        if self._gaps is not None:  # its items may come again, by way of a sibling
+            self._made.add(number)
         first_open = self._open[0] if self._open else inf
         for stream, tau in () if unit.last else self._members[number]:
             stream.used.add(tau)

@@ -34,25 +34,6 @@ class Positions(Intervals):
             index += 1
         return parts
 
-    def discard(self, first: int, last: int) -> None:
-        """Take ``first`` … ``last`` out, as far as they are in the set."""
-        firsts, lasts = self._firsts, self._lasts
-        begin = bisect_left(lasts, first)
-        end = bisect_right(firsts, last)
-        if begin >= end:
-            return
-        before, after = firsts[begin], lasts[end - 1]
-        new_firsts: list[int] = []
-        new_lasts: list[int] = []
-        if before < first:
-            new_firsts.append(before)
-            new_lasts.append(first - 1)
-        if after > last:
-            new_firsts.append(last + 1)
-            new_lasts.append(after)
-        firsts[begin:end] = new_firsts
-        lasts[begin:end] = new_lasts
-
     def around(self, position: int) -> Range:
         """The whole interval that ``position``, which must be in the set, is part of."""
         index = bisect_right(self._firsts, position) - 1

@@ -11,6 +11,7 @@ from math import inf
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from node_agent.dataflow.each import unit_of
+from node_agent.dataflow.handover import Handover, Heard
 from node_agent.dataflow.processing import GivenUp, process
 from node_agent.dataflow.registry import Context, Operator, OperatorKind, Source
 from node_agent.dataflow.replica import operator_of
@@ -67,7 +68,7 @@ class Surroundings(Protocol):
         """False if ``to`` is on another node."""
         ...
 
-    def open_link(self, pair: Pair, on_message: OnMessage, on_lost: OnLost) -> OutgoingLink: ...
+    def open_link(self, pair: Pair, on_message: OnMessage = ..., on_lost: OnLost = ...) -> OutgoingLink: ...
 
     def tell(self, pair: Pair, message: Message) -> bool:
         """To the sender of an incoming link; False if there is none."""
@@ -126,6 +127,11 @@ class DeliveryRuntime:
         self._tick_at = inf
         self._sooner = asyncio.Event()
         self._absorbed: dict[str, Positions] = {}
+        # What a sibling does not get this way, it is sent by the replicas upstream.
+        heard = Heard(self._sent, lambda items: None)
+        self._handover = Handover(self._id, surroundings.mail, surroundings.open_link, heard)
+        self._elsewhere: str | None = None
+        self._handed: dict[tuple[str, str], Positions] = {}
 
     def open_source(self) -> None:
         """Let the source emit; without effect on other operators."""
@@ -150,19 +156,33 @@ class DeliveryRuntime:
     async def wait_for_room(self) -> None:
         await self._has_room.wait()
 
-    async def take(self, batch: Batch) -> None:
-        """What is not of this replica's inputs is ignored."""
+    def queued(self) -> int:
+        """Tuples that wait here, on their way in or out."""
+        return self._waiting_to_be_processed() + sum(self.waiting().values())
+
+    def meet_at(self, sibling: str | None) -> None:
+        """From now on units are put together at ``sibling``, which gets what there is here; None: here."""
+        if sibling != self._elsewhere:
+            self._elsewhere = sibling
+            self._handed.clear()
+        self._hand_over()
+
+    async def take(self, batch: Batch, via: str = "") -> None:
+        """What is not of this replica's inputs is ignored. ``via``: the sibling that has passed it on."""
         upstream = operator_of(batch.sender)
         streams = self._streams_of(upstream)
         items = [item for item in batch.items if item.origin in streams and item.prev < item.tau]
         for item in items:
             if not item.last:
-                self._record(TupleReceived(self._id, batch.sender, item.origin, item.tau, item.size))
+                self._record(TupleReceived(self._id, via or batch.sender, item.origin, item.tau, item.size))
+            if via:  # it need not get back what it has
+                self._news_to_sibling(batch.sender, item)
         if self._role == "sink":
             self._account_for_holes(upstream, items)
         if items:
             floors = _of_streams(streams, batch.floors)
             self._do(self._core.receive(batch.sender, upstream, items, floors, self._now()))
+            self._hand_over()
 
     def hear(self, sender: str, message: Message) -> None:
         """What another replica says, up or down the stream; what it cannot know is ignored."""
@@ -192,10 +212,12 @@ class DeliveryRuntime:
             f"mail of {self._id}": self._read_mail(),
             f"clock of {self._id}": self._keep_time(),
             f"reports of {self._id}": self._report(),
+            f"handover of {self._id}": self._handover.run(),
         }
         return {self._id: main(), **own, **channels}
 
     async def close(self) -> None:
+        await self._handover.close()
         for channel in self._channels.values():
             await channel.close()
 
@@ -203,8 +225,7 @@ class DeliveryRuntime:
         outputs = [QueueSample(self._id, f"output:{name}", n) for name, n in self.waiting().items()]
         if self._role == "source":
             return outputs
-        waiting = sum(1 if isinstance(each, ProcessUnit) else len(each.items) for each in self._work)
-        return [QueueSample(self._id, "input", waiting), *outputs]
+        return [QueueSample(self._id, "input", self._waiting_to_be_processed()), *outputs]
 
     # What runs.
 
@@ -267,7 +288,7 @@ class DeliveryRuntime:
             while self._mail:
                 sender, content = self._mail.popleft()
                 if isinstance(content, Batch):
-                    await self.take(content)
+                    await self.take(content, sender if sender != content.sender else "")
                 else:
                     self.hear(sender, content)
             self._has_mail.clear()
@@ -314,8 +335,9 @@ class DeliveryRuntime:
                     self._has_room.clear()
                 case Resume():
                     self._has_room.set()
-                case Forward():
-                    pass  # nobody asks for it: what a sibling needs, it is sent by the replicas upstream
+                case Forward(sibling, sender, _, items):
+                    if news := [item for item in items if self._news_to_sibling(sender, item)]:
+                        self._handover.put(sibling, sender, news)
         at = self._core.next_tick(self._now())
         if at < self._tick_at:
             self._tick_at = at
@@ -334,6 +356,21 @@ class DeliveryRuntime:
     def _tell_downstream(self, to: str, message: Message) -> None:
         if not self._around.mail(to, self._id, message):
             self._channels[to].tell(message)
+
+    def _hand_over(self) -> None:
+        if self._elsewhere is not None:
+            self._do(self._core.hand_over(self._elsewhere))
+
+    def _news_to_sibling(self, sender: str, item: StreamTuple) -> bool:
+        """Whether it has not been handed over before; from now on it counts as if it had."""
+        handed = self._handed.setdefault((sender, item.origin), Positions())
+        if item.tau in handed:
+            return False
+        handed.add(item.tau)
+        return True
+
+    def _waiting_to_be_processed(self) -> int:
+        return sum(1 if isinstance(each, ProcessUnit) else len(each.items) for each in self._work)
 
     def _open_channel(self, to: str) -> Channel:
         def failed() -> None:

@@ -22,6 +22,25 @@ class Intervals:
         self._firsts[begin:end] = [first]
         self._lasts[begin:end] = [last]
 
+    def discard(self, first: int, last: int) -> None:
+        """Take ``first`` … ``last`` out, as far as they are in the set."""
+        firsts, lasts = self._firsts, self._lasts
+        begin = bisect_left(lasts, first)
+        end = bisect_right(firsts, last)
+        if begin >= end:
+            return
+        before, after = firsts[begin], lasts[end - 1]
+        new_firsts: list[int] = []
+        new_lasts: list[int] = []
+        if before < first:
+            new_firsts.append(before)
+            new_lasts.append(first - 1)
+        if after > last:
+            new_firsts.append(last + 1)
+            new_lasts.append(after)
+        firsts[begin:end] = new_firsts
+        lasts[begin:end] = new_lasts
+
     def __contains__(self, number: int) -> bool:
         return self.covers(number, number)
 

@@ -38,3 +38,10 @@ class CostUpdate(Struct, frozen=True, tag="cost_update", array_like=True):
 
 
 Message = CostReport | CostUpdate
+
+
+class Notice(Struct, frozen=True, array_like=True):
+    """A message on its way to replica ``to``."""
+
+    to: str
+    message: Message

@@ -5,27 +5,46 @@ downstream replicas. What lies beyond these it is told by them, and tells its up
 forwards the whole sub-graph; as G_QDP has no cycles, the cost from a replica to the sinks says as much, in a
 few bytes. With operators of several inputs, costs go downstream as well (``aggregation``).
 
+Where the network layer does show its link state, costs need not be told. But it knows nothing of queues, nor
+of which replica the inputs of an operator have in common: these are told in that mode too, as far as somebody
+decides on them.
+
 The state machine does no input or output: its owner measures, carries the messages, and asks what is due. All
 memory is bounded by the replica's neighbours in the plan; whoever else writes is ignored.
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 from math import inf
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from node_agent.model.decision import Rule
 from node_agent.model.plan import DeploymentPlan, Replica
-from node_agent.model.routing_messages import CostReport, CostUpdate, Message
+from node_agent.model.query import Query
+from node_agent.model.routing_messages import CostReport, CostUpdate, Message, Notice
 from node_agent.routing.aggregation import aggregate_of, in_common_use
 from node_agent.routing.outlook import Outlook, cost_to_sinks, is_shared, situation
 
 PERIOD_NS = 1_000_000_000
 EXPIRY_NS = 4_000_000_000
+BY_QUEUE = frozenset({"power_of_two", "backpressure"})
+"""Policies that go by how many tuples wait at replicas."""
 
 
-class Addressed(NamedTuple):
-    to: str
-    message: Message
+class Mode(StrEnum):
+    """Where replicas know the costs of whole ways from: the network layer, or each other."""
+
+    LINK_STATE = "link_state"
+    EXCHANGE = "exchange"
+
+
+def is_needed(query: Query, policy: str, mode: Mode) -> bool:
+    """Whether replicas have anything to tell each other that somebody decides on."""
+    if mode is Mode.EXCHANGE or policy in BY_QUEUE:
+        return True
+    return policy != "static" and any(is_shared(query, name, policy) for name in query.names())
 
 
 class _Heard(NamedTuple):
@@ -33,8 +52,23 @@ class _Heard(NamedTuple):
     at_ns: int
 
 
+class _Told(NamedTuple):
+    """What others are told at once when it changes, of the costs only whether there is a way at all."""
+
+    to_sinks: float
+    aggregate: float
+    sibling: str | None
+    using: Mapping[str, str | None]
+
+    def news_after(self, before: "_Told") -> bool:
+        ways, ways_before = ((t.to_sinks < inf, t.aggregate < inf) for t in (self, before))
+        return (ways, self.sibling, self.using) != (ways_before, before.sibling, before.using)
+
+
 class Exchange:
-    """``expiry_ns``: what was measured or heard longer ago says nothing any more."""
+    """``boot`` counts the starts of the replica's agent. ``expiry_ns``: what was measured or heard longer ago
+    says nothing any more.
+    """
 
     def __init__(
         self,
@@ -42,6 +76,7 @@ class Exchange:
         own: Replica,
         policy: str = "shortest_path",
         boot: int = 1,
+        mode: Mode = Mode.EXCHANGE,
         period_ns: int = PERIOD_NS,
         expiry_ns: int = EXPIRY_NS,
     ) -> None:
@@ -56,6 +91,7 @@ class Exchange:
         self._direct = [r.id for name in self._downstreams for r in plan.of(name)]
         self._upstream = [r.id for name in query.upstream(own.operator) for r in plan.of(name)]
         self._is_shared = is_shared(query, own.operator, policy)
+        self._tells_upstream = mode is Mode.EXCHANGE or policy in BY_QUEUE or self._is_shared
         self._shared = [name for name in self._downstreams if is_shared(query, name, policy)]
         self._links: dict[str, float] = {}
         self._metric = self._source = ""
@@ -65,7 +101,7 @@ class Exchange:
         self._queue = 0
         self._number = 0
         self._due_ns: int | None = None
-        self._told: tuple[float, ...] | None = None
+        self._told: _Told | None = None
 
     def measured(self, costs: Mapping[str, float], metric: str, source: str, now_ns: int) -> None:
         """What it costs to reach the direct downstream replicas; who is not listed cannot be reached."""
@@ -79,7 +115,7 @@ class Exchange:
         self._queue = queue
 
     def received(self, message: Message, now_ns: int) -> None:
-        """``message.sender`` must be who the link says it is. What has been overtaken is ignored."""
+        """From whoever holds the run's key. What has been overtaken, and what strangers say, is ignored."""
         expected = self._direct if isinstance(message, CostUpdate) else self._upstream
         if message.sender not in expected:
             return
@@ -88,17 +124,27 @@ class Exchange:
             return
         self._heard[message.sender] = _Heard(message, now_ns)
 
-    def updates_due(self, now_ns: int) -> list[Addressed]:
-        """Every period, and at once when a way to the sinks, or an input, was lost or found."""
+    @property
+    def due_ns(self) -> int:
+        """When something is to be told even if nothing happens until then."""
+        return self._due_ns or 0
+
+    def updates_due(self, now_ns: int) -> list[Notice]:
+        """Every period, and at once when a way to the sinks, or an input, was lost or found, and when another
+        replica is in use than before."""
         told = self._tells(now_ns)
-        ways = tuple(cost < inf for cost in told)
-        changed = self._told is not None and ways != tuple(cost < inf for cost in self._told)
-        if self._due_ns is not None and now_ns < self._due_ns and not changed:
+        news = self._told is not None and told.news_after(self._told)
+        if self._due_ns is not None and now_ns < self._due_ns and not news:
             return []
         self._told = told
         self._due_ns = now_ns + self._period_ns
         self._number += 1
-        return [*self._updates(told, now_ns), *self._reports(now_ns)]
+        return [*self._updates(told), *self._reports(now_ns)]
+
+    def completed(self, outlook: Outlook, now_ns: int) -> Outlook:
+        """What the link state tells, together with what it cannot know."""
+        heard = self.outlook(now_ns)
+        return replace(outlook, queues=heard.queues, using=heard.using)
 
     def outlook(self, now_ns: int) -> Outlook:
         updates = {u.sender: u for u in self._updates_heard(now_ns)}
@@ -126,31 +172,26 @@ class Exchange:
         reports = self._reports_heard(now_ns).values()
         return in_common_use(self._plan, self._own.operator, [report.using for report in reports])
 
-    def _tells(self, now_ns: int) -> tuple[float, ...]:
-        """The own cost to the sinks, and the aggregate over the inputs if there are several."""
+    def _tells(self, now_ns: int) -> _Told:
         outlook = self.outlook(now_ns)
         choices = [situation(self._plan, self._own, d, outlook, self._rule) for d in self._downstreams]
-        if not self._is_shared:
-            return (cost_to_sinks(choices),)
-        return (cost_to_sinks(choices), aggregate_of(self._plan, self._own, self._reports_heard(now_ns)))
+        reached = aggregate_of(self._plan, self._own, self._reports_heard(now_ns)) if self._is_shared else inf
+        using = {name: self._using.get(name) for name in self._shared}
+        return _Told(cost_to_sinks(choices), reached, self.sibling_in_use(now_ns), using)
 
-    def _updates(self, told: tuple[float, ...], now_ns: int) -> list[Addressed]:
-        to_sinks, *aggregates = (cost if cost < inf else None for cost in told)
+    def _updates(self, told: _Told) -> list[Notice]:
+        if not self._tells_upstream:
+            return []
+        to_sinks, reached = (cost if cost < inf else None for cost in (told.to_sinks, told.aggregate))
         update = CostUpdate(
-            self._own.id,
-            self._boot,
-            self._number,
-            to_sinks,
-            self._queue,
-            aggregates[0] if aggregates else None,
-            self.sibling_in_use(now_ns) if self._is_shared else None,
+            self._own.id, self._boot, self._number, to_sinks, self._queue, reached, told.sibling
         )
-        return [Addressed(to, update) for to in self._upstream]
+        return [Notice(to, update) for to in self._upstream]
 
-    def _reports(self, now_ns: int) -> list[Addressed]:
+    def _reports(self, now_ns: int) -> list[Notice]:
         links = self.outlook(now_ns).links
         return [
-            Addressed(
+            Notice(
                 r.id,
                 CostReport(self._own.id, self._boot, self._number, links.get(r.id), self._using.get(name)),
             )

@@ -53,7 +53,7 @@ class Grant:
     def __init__(self, items: int, bytes: int) -> None:
         self._items = items
         self._bytes = bytes
-        self._waiting = 0
+        self.waiting = 0
         self._size = 0
         self._told = 0
         self._told_size = 0
@@ -63,15 +63,15 @@ class Grant:
     def came(self, sizes: Sequence[int]) -> None:
         if not sizes:
             raise FrameError("the peer sent a batch of nothing")
-        self._waiting += len(sizes)
+        self.waiting += len(sizes)
         self._size += sum(sizes)
-        if self._waiting > self._items or self._size - sizes[-1] >= self._bytes:
+        if self.waiting > self._items or self._size - sizes[-1] >= self._bytes:
             raise FrameError("the peer sent more than it was allowed to")
 
     def took(self, sizes: Sequence[int]) -> bool:
         """Whether it is time to tell the sender."""
         size = sum(sizes)
-        self._waiting -= len(sizes)
+        self.waiting -= len(sizes)
         self._size -= size
         self.taken += len(sizes)
         self._taken_size += size

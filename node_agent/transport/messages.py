@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from node_agent.model import routing_messages
 from node_agent.model.tuples import StreamTuple, Whole
 
 PROTOCOL_VERSION = 2
@@ -93,7 +92,7 @@ class Settled(Struct, frozen=True, array_like=True, tag="settled"):
     ends: Sequence[StreamTuple] = ()
 
 
-Message = Acknowledgement | Ask | Settled | routing_messages.Message
+Message = Acknowledgement | Ask | Settled
 Greeting = Hello | Welcome
 Header = Alive | Data | Message
 

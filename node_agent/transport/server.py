@@ -115,6 +115,10 @@ class LinkServer:
             return False
         return True
 
+    def waiting(self, receiver: str) -> int:
+        """Items that have come for this replica, and that it has not taken."""
+        return sum(session.waiting for pair, session in self._sessions.items() if pair.receiver == receiver)
+
     async def close(self) -> None:
         """Accept no more, end every connection. May be repeated."""
         if self._listener is not None:
@@ -242,6 +246,10 @@ class _Session:
         self._grant.came(sizes)
         self._inbox.append((Batch(data.sender or self.pair.sender, data.items, data.floors), sizes))
         self._changed.set()
+
+    @property
+    def waiting(self) -> int:
+        return self._grant.waiting
 
     def finish(self) -> None:
         """Nothing more will come."""

@@ -17,7 +17,7 @@ The *measured window* is from ``measure_from_ns`` (after warm-up) to ``measure_u
   sink.
 - ``routing_overhead``, ``routing_overhead_bps``: what routing daemons put on the air, in bit/s per node, by
   kind of message (own and forwarded) and in all; from the counters' last samples before the window to the
-  first ones after it.
+  first ones after it. With them what agents tell each other; where that alone is counted, there is no sum.
 - ``detection_rate``, ``rank1``, ``false_accept_rate``, ``faces``: only of queries that report faces; of the
   frames taken in the window that arrived. Shares of the faces shown that were found, of known persons found
   that got their own name, of strangers found that got anybody's; and the counts behind them (see ``faces``).
@@ -31,6 +31,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from node_agent.transport.notices import MESSAGE as AGENTS_OWN
 from orchestrator.analytics import faces
 from orchestrator.analytics.gather import Rows, gather
 from orchestrator.analytics.inputs import RunInput
@@ -225,6 +226,8 @@ def _overhead_by_run(counted: Rows) -> dict[str, dict[str, dict[str, float]]]:
 def _overhead_figures(overhead: dict[str, dict[str, float]] | None) -> Figures:
     if overhead is None:
         return {"routing_overhead": {}, "routing_overhead_bps": None}
+    if not any(message != AGENTS_OWN for message in overhead):  # of the daemon nothing is known
+        return {"routing_overhead": overhead, "routing_overhead_bps": None}
     total = sum(rate for message in overhead.values() for rate in message.values())
     return {"routing_overhead": overhead, "routing_overhead_bps": _rounded(total)}
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+from node_agent.transport.notices import MESSAGE as AGENTS_OWN
 from orchestrator.analytics.cells import spread
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.markup import number, table
@@ -12,8 +13,8 @@ from orchestrator.spec.load import load_experiment
 
 NOTE = (
     "Bit/s that a node put on the air, the mean over nodes; in brackets what of it was forwarded for others. "
-    "“packet” is what all packets cost besides their messages: headers of OLSR, UDP and IP. A dash: the "
-    "protocol does not tell what it sends."
+    "“packet” is what all packets cost besides their messages: headers of OLSR, UDP and IP; “costs” is what "
+    "agents tell each other for switching, with headers. A dash: the protocol does not tell what it sends."
 )
 
 Rates = Mapping[str, Mapping[str, float]]
@@ -44,7 +45,7 @@ def overhead(shown: Sequence[Cell]) -> str:
 def _counted(run: RunInput, result: Result) -> Rates | None:
     """A daemon that counts knows that it sent none of another's messages; without a daemon nobody sends."""
     rates: Rates = result["metrics"]["routing_overhead"]
-    return rates if rates or _is_silent(run) else None
+    return rates if any(name != AGENTS_OWN for name in rates) or _is_silent(run) else None
 
 
 def _is_silent(run: RunInput) -> bool:

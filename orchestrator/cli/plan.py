@@ -193,6 +193,7 @@ def _nodes_table(experiment: "Experiment") -> Table:
     for title, line in zip_longest(["Radio"], topology.radio.summary(), fillvalue=""):
         table.add_row(title, line)
     table.add_row("Routing", experiment.routing.summary())
+    table.add_row("Switching", experiment.switching.summary())
     return table
 
 

@@ -78,11 +78,21 @@ class Switching(Section):
         "backpressure",
         "adaptive",
     ] = "shortest_path"
+    mode: Literal["link_state", "exchange"] = Field(
+        default="link_state",
+        description="Whether the network layer tells what whole ways cost, or replicas tell each other",
+    )
     period: PositiveDuration = 2.0
     threshold: ThresholdField = 0.0
     exponent: Annotated[float, Field(strict=True, ge=0, le=10, allow_inf_nan=False)] = Field(
         default=2.0, description="weighted and backpressure weigh by 1/cost^exponent"
     )
+
+    def summary(self) -> str:
+        """In one line, for people."""
+        told = {"link_state": "the network layer", "exchange": "each other (exchange)"}[self.mode]
+        threshold = threshold_of(self.threshold)
+        return f"{self.policy} every {self.period:g} s, threshold {threshold}; costs are known from {told}"
 
 
 class Timeouts(Section):

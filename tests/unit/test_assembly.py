@@ -234,3 +234,42 @@ def test_what_is_lost_is_given_up_and_nothing_is_guessed() -> None:
         assert len(set(whole)) == len(whole)
         lost = {(item.origin, item.tau) for item in wasted}
         assert len(lost) == len(wasted) and not lost & {(origin, tau) for _, origin, tau in used}, seed
+
+
+def test_siblings_hand_each_other_what_they_hold_and_make_every_unit_once() -> None:
+    """In best effort, where an item is in one place: units are neither split nor made twice.
+
+    Each stream comes in order, while its replicas change.
+    """
+    for seed in range(1500):
+        rng = random.Random(seed)
+        case = random_case(rng)
+        here, there = (case.assembler(Gaps(horizon=1000, held=1000)) for _ in range(2))
+        made: list[Result] = []
+        wasted: list[StreamTuple] = []
+
+        def give(upstream: str, item: StreamTuple, to: Assembler, made: list[Result] = made) -> None:
+            for unit in to.add(upstream, item):
+                assert unit.complete
+                made.append(seen(unit))
+                to.done(unit.origin, unit.tau)
+
+        for upstream, item in sorted(case.arrivals(), key=lambda arrival: arrival[1].born_ns):
+            if rng.random() < 0.2:
+                here, there = there, here
+                items, made_there = there.surrender()
+                for upstream_of, each in items:
+                    here.made_elsewhere(upstream_of, [each], made_there)
+                for upstream_of, each in items:
+                    give(upstream_of, each, here)
+            give(upstream, item, here)
+            for assembler in (here, there):
+                assembler.released()
+                wasted += assembler.unused()
+        expected = [result for result in reference(case) if not result.last]
+        whole = sorted(result for result in made if not result.last)
+        assert [(r.tau, r.inputs) for r in whole] == [(r.tau, r.inputs) for r in expected], seed
+        for result, known in zip(whole, expected, strict=True):  # less may be known of what came before
+            assert known.prev <= result.prev < result.tau and known.prev_born_ns <= result.prev_born_ns, seed
+        used = {(origin, tau) for result in expected for _, origin, tau in result.inputs}
+        assert not used & {(item.origin, item.tau) for item in wasted}, seed

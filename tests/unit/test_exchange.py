@@ -77,10 +77,10 @@ class Net:
             exchange = self.exchanges[replica.id]
             route = self.routes[replica.id] = self.decide(replica)
             exchange.uses({d: route.to(d) for d in route.hops}, queue=0)
-            for to, message in exchange.updates_due(self.now_ns):
+            for due in exchange.updates_due(self.now_ns):
                 if self._draw.random() >= self._loss:
                     delay = self._draw.randrange(PERIOD_NS // 2)
-                    self._on_the_way.append((self.now_ns + delay, to, msgspec.json.encode(message)))
+                    self._on_the_way.append((self.now_ns + delay, due.to, msgspec.json.encode(due.message)))
 
     def decide(self, replica: Replica, policy: str = "shortest_path") -> Route:
         outlook = self.exchanges[replica.id].outlook(self.now_ns)

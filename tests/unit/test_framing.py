@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node_agent.model.routing_messages import CostReport, CostUpdate
 from node_agent.model.tuples import StreamTuple
 from node_agent.transport.framing import (
     INLINE,
@@ -97,8 +96,6 @@ def test_large_payloads_are_not_copied() -> None:
         Acknowledgement({"camera/0": [(1, 5), (7, 7)]}, {"camera/0": [(8, 9)]}),
         Ask(),
         Settled({"camera/0": 3}, [StreamTuple("camera/0", 3, 2, 9, 8, last=True)]),
-        CostReport("camera/0", 1, 2, 3.5, "detect/0"),
-        CostUpdate("detect/0", 1, 2, None, 3),
     ],
 )
 def test_messages_survive(message: Header) -> None:

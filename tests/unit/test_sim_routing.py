@@ -79,6 +79,42 @@ def test_aodv_looks_for_ways_when_they_are_needed(tmp_path: Path) -> None:
     assert any(c["message"] == "RREQ" and c["sent"] for c in records(tmp_path, "a", "routing_overhead"))
 
 
+@pytest.mark.parametrize(("mode", "chosen"), [("link_state", "op1/0"), ("exchange", "op1/1")])
+def test_with_aodv_the_cheapest_way_is_known_to_who_is_told_of_it(
+    tmp_path: Path, mode: str, chosen: str
+) -> None:
+    """In a line of five: from b the nearest replica is on a, the one on the way to the sink on d."""
+    nodes = list("abcde")
+    described = experiment(
+        topology=topology(
+            nodes=nodes, mobility={"model": "static", "grid": {"columns": 5, "spacing": "250 m"}}
+        ),
+        query=chain(1),
+        replicas=2,
+        placement={
+            "policy": "explicit",
+            "nodes": {"camera": ["b"], "op1": ["a", "d"], "screen": ["e"]},
+        },
+        duration="20s",
+        routing="aodv",
+        switching={"mode": mode},
+    )
+    run = Simulation(described, "run", tmp_path)
+    run.up()
+    assert {outcome.status for outcome in run.converge()} == {Status.OK}
+    run.open_sources()
+    run.advance(20_000_000_000)
+    assert {outcome.status for outcome in run.stop()} == {Status.OK}
+    decision = records(tmp_path, "b", "route_decision")[-1]
+    assert decision["new"] == chosen
+    if mode == "exchange":
+        assert decision["source"] == "aodv, exchanged"
+        assert [(c["link"], c["path"]) for c in decision["candidates"]] == [(1.0, 5.0), (2.0, 3.0)]
+        assert len(records(tmp_path, "e", "tuple_delivered")) > 150
+    told = [count for node in nodes for count in records(tmp_path, node, "routing_overhead")]
+    assert any(count["protocol"] == "exchange" for count in told) is (mode == "exchange")
+
+
 def test_ground_truth_costs_nothing_on_the_air(tmp_path: Path) -> None:
     assert played(tmp_path, LINE, routing="ground_truth") < 1e9
     assert {cost["source"] for cost in records(tmp_path, "a", "link_cost")} == {"ground_truth"}

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from node_agent.model.decision import Rule, Threshold
+from node_agent.routing.exchange import Mode
 from node_agent.routing.policy import POLICIES
 from orchestrator.spec.experiment import Experiment, Switching
 from tests.unit.specs import experiment
@@ -13,6 +14,14 @@ from tests.unit.specs import experiment
 
 def test_experiments_offer_exactly_the_policies_that_agents_have() -> None:
     assert get_args(Switching.model_fields["policy"].annotation) == tuple(POLICIES)
+
+
+def test_modes_are_those_of_the_agents() -> None:
+    assert get_args(Switching.model_fields["mode"].annotation) == tuple(Mode)
+    assert experiment().switching.mode == "link_state"
+    assert "each other (exchange)" in experiment(switching={"mode": "exchange"}).switching.summary()
+    with pytest.raises(ValidationError, match="Input should be 'link_state' or 'exchange'"):
+        experiment(switching={"mode": "gossip"})
 
 
 @pytest.mark.parametrize(

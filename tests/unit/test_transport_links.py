@@ -5,12 +5,11 @@ from itertools import pairwise
 
 import pytest
 
-from node_agent.model.routing_messages import CostReport, CostUpdate
 from node_agent.model.tuples import StreamTuple
 from node_agent.ports import PortError, Stream, TimedOut
 from node_agent.transport.limits import LinkLimits
 from node_agent.transport.link import BACKOFF_FIRST
-from node_agent.transport.messages import Acknowledgement, Alive, Ask
+from node_agent.transport.messages import Acknowledgement, Alive, Ask, Settled
 from node_agent.transport.server import SUPERSEDED_GRACE
 from tests.unit.link_ends import AT, NODES, PAIR, Receiver, Sender, ends, greeted, item, run
 from tests.unit.networks import RadioNetwork
@@ -96,23 +95,23 @@ def test_both_ends_can_say_something_besides() -> None:
     async def scenario() -> None:
         _, receiver, sender = await ends()
         acknowledgement = Acknowledgement({"camera/0": [(1, 3)]}, {})
-        update = CostUpdate("detect/0", 1, 1, 2.0, 0)
-        report = CostReport("camera/0", 1, 1, 1.0, "detect/0")
-        assert not sender.link.tell(report)
-        assert not receiver.server.tell(PAIR, update)
+        ask = Ask()
+        settled = Settled({"camera/0": 3}, [])
+        assert not sender.link.tell(settled)
+        assert not receiver.server.tell(PAIR, ask)
         await sender.link.ready()
-        assert sender.link.tell(report)
+        assert sender.link.tell(settled)
         assert await sender.link.send([item(1)], {"camera/0": 7}, "camera/1") == 1
         await asyncio.sleep(1)
         assert receiver.server.tell(PAIR, acknowledgement)
-        assert receiver.server.tell(PAIR, update)
+        assert receiver.server.tell(PAIR, ask)
         await asyncio.sleep(1)
-        assert receiver.messages == [report]
-        assert sender.messages == [acknowledgement, update]
+        assert receiver.messages == [settled]
+        assert sender.messages == [acknowledgement, ask]
         assert [(batch.sender, batch.floors) for batch in receiver.batches] == [("camera/1", {"camera/0": 7})]
         await sender.link.close()
         await asyncio.sleep(1)
-        assert not receiver.server.tell(PAIR, update)
+        assert not receiver.server.tell(PAIR, ask)
         await receiver.server.close()
 
     run(scenario())

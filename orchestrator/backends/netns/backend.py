@@ -16,6 +16,7 @@ from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.model.cost_graph import CostGraph
 from node_agent.ports import Address
 from node_agent.process import ProcessConfig
+from node_agent.routing.exchange import Mode
 from node_agent.transport.authentication import KEY_SIZE
 from orchestrator.backends.agent_channel import news
 from orchestrator.backends.base import NodeOutcome, Outcomes, Progress, Status
@@ -178,7 +179,9 @@ class NetnsBackend:
                 plan=self._plan,
                 addresses={peer: Address(str(host), DATA_PORT) for peer, host in hosts.items()},
                 key=self._key,
-                switching=Switching(experiment.rule(), experiment.switching.period),
+                switching=Switching(
+                    experiment.rule(), experiment.switching.period, Mode(experiment.switching.mode)
+                ),
                 delivery=experiment.delivery.limits(),
                 cores=experiment.topology.cores()[node],
                 node_costs=experiment.topology.node_costs(),

@@ -13,6 +13,7 @@ from node_agent.agent import Agent
 from node_agent.agent_config import AgentConfig, Switching
 from node_agent.ports import Address
 from node_agent.process import downstream_of
+from node_agent.routing.exchange import Mode
 from node_agent.telemetry.segment_log import SegmentLog
 from node_agent.transport.authentication import KEY_SIZE
 from node_agent.virtual.host import VirtualHost
@@ -120,7 +121,7 @@ class Simulation:
         experiment = self._experiment
         plan = pinned(deployment_plan(experiment), self._directory).plan
         cores, node_costs = experiment.topology.cores(), experiment.topology.node_costs()
-        switching = Switching(experiment.rule(), experiment.switching.period)
+        switching = Switching(experiment.rule(), experiment.switching.period, Mode(experiment.switching.mode))
         agents = {}
         for node, host in self._hosts.items():
             next_hop = self._routing.next_hop(node)

@@ -1,0 +1,113 @@
+"""Passes tuples on to a sibling, another replica of the same operator, in the name of who sent them.
+
+While the inputs of a join do not agree yet on one of its replicas, parts of units arrive where the rest does
+not: they follow it. What a sibling does not take within ``EXPIRES`` is given up, and so is what exceeds
+``MOST``: whoever hands something over hears of it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from node_agent.model.tuples import StreamTuple
+from node_agent.ports import PortError
+from node_agent.transport.link import OutgoingLink
+from node_agent.transport.messages import Batch, Pair
+
+MOST = 4096
+EXPIRES = 5.0
+"""Seconds."""
+LINGER = 5.0
+"""Seconds for which the link to a sibling is kept when there is nothing to pass on."""
+PAUSE = 0.05
+
+
+class Heard(NamedTuple):
+    """What became of items: ``taken`` by the link to the sibling, or ``given_up``."""
+
+    taken: Callable[[str, Sequence[StreamTuple]], None]
+    given_up: Callable[[Sequence[StreamTuple]], None]
+
+
+class _Part(NamedTuple):
+    sibling: str
+    sender: str
+    items: Sequence[StreamTuple]
+    floors: Mapping[str, int]
+    since: float
+
+
+class Handover:
+    """``mail``: to a replica of the same node; False if it is on another, to which ``open_link`` leads."""
+
+    def __init__(
+        self,
+        own: str,
+        mail: Callable[[str, str, Batch], bool],
+        open_link: Callable[[Pair], OutgoingLink],
+        heard: Heard,
+    ) -> None:
+        self._own = own
+        self._mail = mail
+        self._open_link = open_link
+        self._heard = heard
+        self._parts: deque[_Part] = deque()
+        self._filled = asyncio.Event()
+        self._links: dict[str, OutgoingLink] = {}
+
+    @property
+    def waiting(self) -> int:
+        return sum(len(part.items) for part in self._parts)
+
+    def put(
+        self, sibling: str, sender: str, items: Sequence[StreamTuple], floors: Mapping[str, int] = {}
+    ) -> None:
+        """Items that ``sender``, upstream, has sent."""
+        if self._mail(sibling, self._own, Batch(sender, items, floors)):
+            self._heard.taken(sibling, items)
+        elif self.waiting + len(items) > MOST:
+            self._heard.given_up(items)
+        else:
+            self._parts.append(_Part(sibling, sender, items, floors, asyncio.get_running_loop().time()))
+            self._filled.set()
+
+    async def run(self) -> None:
+        while True:
+            if self._parts:
+                await self._pass_on(self._parts[0])
+                continue
+            self._filled.clear()
+            try:
+                async with asyncio.timeout(LINGER if self._links else None):
+                    await self._filled.wait()
+            except TimeoutError:
+                await self.close()
+
+    async def close(self) -> None:
+        """May be repeated."""
+        while self._links:
+            await self._links.popitem()[1].close()
+
+    async def _pass_on(self, part: _Part) -> None:
+        """All of the first part, or none: it is struck off."""
+        left = list(part.items)
+        try:
+            async with asyncio.timeout_at(part.since + EXPIRES):
+                while left:
+                    count = await self._some(part, left)
+                    self._heard.taken(part.sibling, left[:count])
+                    left = left[count:]
+        except TimeoutError:
+            self._heard.given_up(left)
+        self._parts.popleft()
+
+    async def _some(self, part: _Part, items: list[StreamTuple]) -> int:
+        link = self._links.get(part.sibling)
+        if link is None:
+            link = self._links[part.sibling] = self._open_link(Pair(self._own, part.sibling))
+        try:
+            return await link.send(items, part.floors, part.sender)
+        except PortError:
+            await asyncio.sleep(PAUSE)  # a link may take a moment to see that its connection is dead
+            return 0
