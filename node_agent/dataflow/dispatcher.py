@@ -109,6 +109,10 @@ class Dispatcher:
     def waiting(self) -> int:
         return len(self._buffer)
 
+    def silent(self) -> tuple[str, ...]:
+        """The downstream replicas that do not answer."""
+        return tuple(to for to, link in self._links.items() if not link.answers)
+
     def sample(self) -> QueueSample:
         return QueueSample(self._replica, f"output:{self.downstream}", self.waiting())
 

@@ -81,6 +81,10 @@ class ReplicaRuntime:
             for dispatcher in self._dispatchers:
                 await dispatcher.wait_for_room()
 
+    def silent(self) -> tuple[str, ...]:
+        """The downstream replicas that do not answer."""
+        return tuple(to for dispatcher in self._dispatchers for to in dispatcher.silent())
+
     async def take(self, batch: Batch) -> None:
         for item in batch.items:
             await self.receive(batch.sender, item)

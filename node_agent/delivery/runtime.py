@@ -150,6 +150,10 @@ class DeliveryRuntime:
     async def wait_for_room(self) -> None:
         await self._has_room.wait()
 
+    def silent(self) -> tuple[str, ...]:
+        """The downstream replicas that do not answer."""
+        return tuple(to for to, channel in self._channels.items() if not channel.answers)
+
     async def take(self, batch: Batch) -> None:
         """What is not of this replica's inputs is ignored."""
         upstream = operator_of(batch.sender)
