@@ -7,6 +7,7 @@ end has died. It connects when something is to be sent, not before a jittered ba
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import NoReturn, Protocol
 
 from node_agent.model.tuples import StreamTuple
