@@ -34,6 +34,7 @@ LIMIT = min(2 * HELLO_VALIDITY, 3.0)
 TRIALS = {"sim": 20, "netns": 6}
 OPERATORS = ("first", "second")
 PLACES = {"source": ["s"], "first": ["a0", "a1"], "second": ["b0", "b1"], "sink": ["z"]}
+SENDERS = {"first": ["s"], "second": ["a0", "a1"]}
 POSITIONS = {"s": (0, 0), "a0": (90, 0), "b0": (180, 0), "z": (270, 0), "a1": (90, 90), "b1": (180, 90)}
 # Whoever has a choice takes the first replica: it is known beforehand whose node is in use.
 COSTS = {"a1": 3.0, "b1": 3.0}
@@ -92,12 +93,13 @@ def trial(seed: int, backend: str, root: Path) -> Trial:
     died_ns = next(event["t_ns"] for event in events if event["kind"] == "fault")
     operator = str(asked.faults[0].victim.operator)
     dead = f"{operator}/0"
-    through = {r["t_ns"] for r in _records(run, PLACES[operator][0]) if r["kind"] == "tuple_processed"}
+    senders = [record for node in SENDERS[operator] for record in _records(run, node)]
+    used = [r["t_ns"] for r in senders if r["kind"] == "tuple_sent" and r["to"] == dead]
     delivered = [r["t_ns"] for r in _records(run, "z") if r["kind"] == "tuple_delivered"]
     taken_over = [r["t_ns"] for r in _records(run, PLACES[operator][1]) if r["kind"] == "tuple_processed"]
     pauses = [after - before for before, after in pairwise(delivered) if after > died_ns]
     trouble = list(own_reasons(run))
-    if not any(died_ns - 1_000_000_000 < t_ns <= died_ns for t_ns in through):
+    if not any(died_ns - 1_000_000_000 < t_ns <= died_ns for t_ns in used):
         trouble.append(f"{dead} was not in use when its node died")
     if leftovers(run):
         trouble.append("something was left behind")
@@ -106,7 +108,7 @@ def trial(seed: int, backend: str, root: Path) -> Trial:
         asked.dataflow().reliability,
         operator,
         max(pauses, default=0) / 1e9 - 1 / RATE,
-        _noticed(run, died_ns, dead),
+        _noticed(senders, died_ns, dead),
         any(t_ns > died_ns for t_ns in taken_over) and len(delivered) > 0.8 * RATE * DURATION,
         tuple(trouble),
     )
@@ -116,14 +118,8 @@ def _records(run: FinishedRun, node: str) -> list[dict[str, Any]]:
     return list(read_records(run.directory.segments(node)))
 
 
-def _noticed(run: FinishedRun, died_ns: int, dead: str) -> float | None:
-    senders = ("s",) if dead.startswith("first") else ("a0", "a1")
-    times = [
-        record["t_ns"]
-        for node in senders
-        for record in _records(run, node)
-        if record["kind"] == "link_cost" and record["to"] == dead and record["cost"] is None
-    ]
+def _noticed(senders: Sequence[dict[str, Any]], died_ns: int, dead: str) -> float | None:
+    times = [r["t_ns"] for r in senders if r["kind"] == "link_cost" and r["to"] == dead and r["cost"] is None]
     return min(((t_ns - died_ns) / 1e9 for t_ns in times if t_ns > died_ns), default=None)
 
 

@@ -110,6 +110,7 @@ class OutgoingLink:
         self._on_lost = on_lost
         self._on_silent = on_silent
         self._answers = True
+        self._closed = False
         self._mending: asyncio.Task[None] | None = None
         self._session: _Session | None = None
         self._attempt: asyncio.Task[_Session] | None = None
@@ -149,6 +150,7 @@ class OutgoingLink:
 
     async def close(self) -> None:
         """Close in order, so that what was handed over still arrives. May be repeated."""
+        self._closed = True
         if self._session is not None:
             self._session.connection.close()
             self._session = None
@@ -250,7 +252,7 @@ class OutgoingLink:
             self._fell_silent()
 
     def _fell_silent(self) -> None:
-        if not self._answers:
+        if self._closed or not self._answers:
             return
         self._answers = False
         if self._mending is None or self._mending.done():
