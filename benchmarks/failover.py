@@ -3,8 +3,8 @@
 A chain of two operators with two replicas each, whole agents over our OLSR with its defaults (HELLO 1 s,
 valid 4 s). At a drawn moment the radio of the active replica's node falls silent and its agent is killed,
 for good. ``seconds`` is the longest pause between two deliveries from then on, beyond the one that is
-usual. It must not exceed twice the routing daemon's time to notice, nor 3 s. Seeds draw the moment and the
-operator; exactly_once and best_effort take turns.
+usual. It must not exceed twice the routing daemon's time to notice, nor 3 s. Seeds draw the moment;
+operators, exactly_once and best_effort take turns.
 """
 
 import argparse
@@ -54,7 +54,7 @@ class Trial(Struct, frozen=True):
 
 def experiment(seed: int, backend: str) -> Experiment:
     draw = Random(f"failover/{seed}")
-    operator, at = draw.choice(OPERATORS), round(draw.uniform(5.0, 7.0), 3)
+    operator, at = OPERATORS[seed // 2 % 2], round(draw.uniform(5.0, 7.0), 3)
     victim = {"operator": operator, "replica": 0}
     work = {"kind": "work", "cpu": "2 ms"}
     document: dict[str, Any] = {

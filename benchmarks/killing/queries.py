@@ -7,10 +7,13 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from node_agent.dataflow.registry import Context
 from node_agent.query import Query, count, operator, sink, source
 
-RATE = 10.0
+RATE = 20.0
 FILLED = 400
+WORK = 0.03
+"""Seconds for which an operator is busy with a result: whoever is killed in use has something in hand."""
 
 
 def captured(of: str, tau: int) -> bytes:
@@ -30,24 +33,28 @@ def sensor(tau: int, *, of: str, limit: int) -> bytes | None:
 
 
 @operator
-def mark(payload: bytes, *, by: str) -> bytes:
+async def mark(payload: bytes, *, by: str, context: Context) -> bytes:
+    await context.compute(WORK)
     return digest(by.encode(), payload)
 
 
 @operator
-def thin(payload: bytes) -> bytes | None:
+async def thin(payload: bytes, *, context: Context) -> bytes | None:
     """Leaves out about every third."""
+    await context.compute(WORK)
     result = digest(payload)
     return result if result[0] % 3 else None
 
 
 @operator
-def gather(payloads: list[bytes]) -> bytes:
+async def gather(payloads: list[bytes], *, context: Context) -> bytes:
+    await context.compute(WORK)
     return digest(*payloads)
 
 
 @operator
-def pair(left: bytes, right: bytes) -> bytes:
+async def pair(left: bytes, right: bytes, *, context: Context) -> bytes:
+    await context.compute(WORK)
     return digest(left, right)
 
 

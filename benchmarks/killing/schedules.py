@@ -9,7 +9,7 @@ from benchmarks.runs import described
 from orchestrator.spec.experiment import Experiment
 
 NODES = 10
-TUPLES = 120
+TUPLES = 240
 SETTLING = 12.0
 """Seconds after the last tuple in which whatever is late arrives."""
 POLICIES = ("shortest_path", "shortest_path", "round_robin", "adaptive")
@@ -37,7 +37,7 @@ def schedule(seed: int, into: Path | None, kills: int | None = None, tuples: int
     if into is None:
         return experiment
     inner = experiment.dataflow().inner()
-    document["faults"] = _kills(draw, inner, kills or draw.randint(3, 6), tuples / RATE)
+    document["faults"] = _kills(draw, inner, kills or draw.randint(4, 8), tuples / RATE)
     return described(document, Path(__file__).parent)
 
 
