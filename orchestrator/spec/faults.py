@@ -10,7 +10,8 @@ from orchestrator.spec.units import Duration, PositiveDuration
 
 Kind = Literal["crash", "silence"]
 KINDS: tuple[Kind, ...] = ("crash", "silence")
-_EXAMPLE = "{at: 40s, for: 10s, crash: {operator: detect, replica: 0}}"
+_ONE = "write it like {operator: detect, replica: 0}"
+_EXAMPLE = "write it like {at: 40s, for: 10s, crash: {operator: detect, replica: 0}}"
 
 
 class Victim(Section):
@@ -25,7 +26,7 @@ class Victim(Section):
     @model_validator(mode="after")
     def _is_one(self) -> "Victim":
         if (self.operator is None) is (self.node is None):
-            raise unusable("name either an operator's replica or a node", "{operator: detect, replica: 0}")
+            raise unusable("name either an operator's replica or a node", _ONE)
         return self
 
 
