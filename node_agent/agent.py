@@ -197,6 +197,7 @@ class Agent:
             partial(self._fail, f"link to {pair.receiver}"),
             on_message,
             lost,
+            lambda: self._router.reconsider(),
         )
 
     def tell(self, pair: Pair, message: Message) -> bool:

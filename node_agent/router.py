@@ -43,6 +43,10 @@ class Steered(Protocol):
         """Tuples that wait there, by downstream operator."""
         ...
 
+    def silent(self) -> Sequence[str]:
+        """The downstream replicas that do not answer."""
+        ...
+
     def steer(self, route: Route) -> None: ...
 
     def meet_at(self, sibling: str | None) -> None:
@@ -73,6 +77,7 @@ class Router:
         self._exchanges = exchanges
         self._queue = queue
         self._graph: CostGraph | None = None
+        self._reconsider = asyncio.Event()
 
     @property
     def ready(self) -> bool:
@@ -86,6 +91,10 @@ class Router:
             return ()
         own = self._config.node
         return tuple(node for node in distances(self._graph, own) if node != own)
+
+    def reconsider(self) -> None:
+        """A replica does not answer any more: do not wait for the next time, nor for news of the network."""
+        self._reconsider.set()
 
     async def run(self) -> None:
         """Adapt routes every period until cancelled; returns early if there is nothing here to route."""
@@ -102,7 +111,7 @@ class Router:
                 continue
             if not self._replicas:
                 return
-            await self._port.sleep(pause)
+            await self._rest(pause)
             pause = period
 
     async def exchange(self) -> None:
@@ -126,6 +135,18 @@ class Router:
             self._gather(self._exchanges)
             self._take_what_was_found(self._exchanges)
 
+    async def _rest(self, seconds: float) -> None:
+        until = asyncio.get_running_loop().time() + seconds
+        while True:
+            try:
+                async with asyncio.timeout_at(until):
+                    await self._reconsider.wait()
+            except TimeoutError:
+                return
+            self._reconsider.clear()
+            if self._graph is not None:
+                self._adapt_to(self._graph)
+
     async def _look(self) -> CostGraph | None:
         """None: nothing new can be told. The routes there are may still be good, and better than none."""
         try:
@@ -141,7 +162,9 @@ class Router:
         for steered in self._replicas:
             own = steered.replica
             outlook = self._outlook(graph, own)
-            view = View(plan, own, outlook, rule, steered.waiting(), self._port.now_ns())
+            view = View(
+                plan, own, outlook, rule, steered.waiting(), self._port.now_ns(), tuple(steered.silent())
+            )
             route, events = decide(view, steered.route)
             for event in events:
                 self._record(event)

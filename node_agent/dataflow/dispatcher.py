@@ -109,6 +109,10 @@ class Dispatcher:
     def waiting(self) -> int:
         return len(self._buffer)
 
+    def silent(self) -> tuple[str, ...]:
+        """The downstream replicas that do not answer."""
+        return tuple(to for to, link in self._links.items() if not link.answers)
+
     def sample(self) -> QueueSample:
         return QueueSample(self._replica, f"output:{self.downstream}", self.waiting())
 
@@ -165,7 +169,9 @@ class Dispatcher:
         # With no route at all there is nowhere better to send to: the link may recover.
         if self._hop is None or attempt.to in self._hop.replicas():
             return None
-        return max(asyncio.get_running_loop().time(), attempt.started + self._limits.send_timeout)
+        # Who is silent is not waited for: the route leads elsewhere because of that.
+        patience = self._limits.send_timeout if self._links[attempt.to].answers else 0.0
+        return max(asyncio.get_running_loop().time(), attempt.started + patience)
 
     def _lost(self, pair: Pair, items: Sequence[StreamTuple], reason: str) -> None:
         for item in items:

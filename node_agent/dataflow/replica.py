@@ -99,6 +99,10 @@ class ReplicaRuntime:
             for dispatcher in self._dispatchers:
                 await dispatcher.wait_for_room()
 
+    def silent(self) -> tuple[str, ...]:
+        """The downstream replicas that do not answer."""
+        return tuple(to for dispatcher in self._dispatchers for to in dispatcher.silent())
+
     def queued(self) -> int:
         """Tuples that wait here, on their way in or out."""
         return self._inputs.qsize() + self._handover.waiting + sum(self.waiting().values())

@@ -37,6 +37,10 @@ class Channel:
         self._failures = 0
         self._changed = asyncio.Event()
 
+    @property
+    def answers(self) -> bool:
+        return self._link.answers
+
     def put(self, items: Sequence[StreamTuple], floors: Mapping[str, int]) -> None:
         self._items.extend(items)
         self._floors |= floors

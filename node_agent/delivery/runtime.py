@@ -156,6 +156,10 @@ class DeliveryRuntime:
     async def wait_for_room(self) -> None:
         await self._has_room.wait()
 
+    def silent(self) -> tuple[str, ...]:
+        """The downstream replicas that do not answer."""
+        return tuple(to for to, channel in self._channels.items() if not channel.answers)
+
     def queued(self) -> int:
         """Tuples that wait here, on their way in or out."""
         return self._waiting_to_be_processed() + sum(self.waiting().values())

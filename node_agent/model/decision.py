@@ -4,9 +4,11 @@ A situation is recorded whole with the decision, and nothing but it is decided o
 explained, and replayed under another rule.
 """
 
+from collections.abc import Collection
 from math import inf
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 MOST_CANDIDATES = 32
 """Of more replicas than this, only the cheapest are candidates: records and decisions are bounded."""
@@ -44,6 +46,7 @@ class Candidate(Struct, frozen=True, omit_defaults=True):
     ``link`` is the cost of reaching it, ``path`` that of the whole way through it to the sinks, ``aggregate``
     the same with the links of all inputs in place of the sender's own. ``queue`` counts the tuples that wait
     there. ``apart`` names the candidates whose network paths from here do not interfere with this one's.
+    ``silent``: it does not answer, so there is no way through it whatever its link costs.
     """
 
     to: str
@@ -52,6 +55,7 @@ class Candidate(Struct, frozen=True, omit_defaults=True):
     aggregate: float | None = None
     queue: int | None = None
     apart: tuple[str, ...] = ()
+    silent: bool = False
 
 
 class Situation(Struct, frozen=True):
@@ -79,6 +83,17 @@ class Situation(Struct, frozen=True):
         """Of the replicas that can be used, in the plan's order."""
         costs = {candidate.to: self.cost(candidate) for candidate in self.candidates}
         return {to: cost for to, cost in costs.items() if cost < inf}
+
+    def without(self, silent: Collection[str]) -> "Situation":
+        """As if there were no way through these; unless there were none at all then: one may be back soon."""
+        if not any(c.to in silent for c in self.candidates):
+            return self
+        candidates = tuple(
+            replace(c, path=None, aggregate=None, silent=True) if c.to in silent else c
+            for c in self.candidates
+        )
+        found = replace(self, candidates=candidates)
+        return found if found.costs() else self
 
     def candidate(self, to: str) -> Candidate | None:
         return next((candidate for candidate in self.candidates if candidate.to == to), None)

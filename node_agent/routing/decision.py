@@ -14,7 +14,10 @@ from node_agent.routing.route import Choice, Hop, Route
 
 
 class View(Struct, frozen=True):
-    """What replica ``own`` decides on; ``queued`` tuples wait for each downstream operator."""
+    """What replica ``own`` decides on; ``queued`` tuples wait for each downstream operator.
+
+    ``silent``: downstream replicas that do not answer, whatever the network layer thinks of the way there.
+    """
 
     plan: DeploymentPlan
     own: Replica
@@ -22,12 +25,14 @@ class View(Struct, frozen=True):
     rule: Rule = Rule()
     queued: Mapping[str, int] = {}
     now_ns: int = 0
+    silent: tuple[str, ...] = ()
 
     def situation(self, downstream: str, current: str | None) -> Situation:
         queued = self.queued.get(downstream, 0)
-        return situation(
+        found = situation(
             self.plan, self.own, downstream, self.outlook, self.rule, current, queued, self.now_ns
         )
+        return found.without(self.silent)
 
 
 class Decision(NamedTuple):

@@ -19,4 +19,4 @@ class LinkLimits(Struct, frozen=True):
     window_bytes: Count = 64 * 1024
     batch_items: Count = 256
     batch_bytes: Annotated[int, Meta(ge=1, le=512 * 1024)] = 64 * 1024
-    dead_after: Annotated[float, Meta(gt=0)] = 3.0
+    dead_after: Annotated[float, Meta(gt=0)] = 2.0

@@ -7,6 +7,7 @@ end has died. It connects when something is to be sent, not before a jittered ba
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import NoReturn, Protocol
 
 from node_agent.model.tuples import StreamTuple
@@ -40,6 +41,7 @@ BACKOFF_LAST = 3.0
 
 OnMessage = Callable[[Pair, Message], None]
 OnLost = Callable[[Pair, Sequence[StreamTuple], str], None]
+OnSilent = Callable[[], None]
 OnFailure = Callable[[BaseException], None]
 
 
@@ -51,8 +53,17 @@ def ignore_loss(pair: Pair, items: Sequence[StreamTuple], reason: str) -> None:
     pass
 
 
+def ignore_silence() -> None:
+    pass
+
+
 class Link(Protocol):
     """A way to one downstream replica."""
+
+    @property
+    def answers(self) -> bool:
+        """False from when the other end was last heard, or sought in vain, until it is heard again."""
+        ...
 
     async def ready(self) -> None:
         """Return once there is room: what gathers until then can be sent in one go. Raises PortError."""
@@ -69,7 +80,11 @@ class Link(Protocol):
 
 
 class OutgoingLink:
-    """``on_message`` hears what the receiver says, ``on_failure`` of errors that are not the peer's doing."""
+    """Once it has been used, it mends itself: it goes on seeking the other end until there is a connection.
+
+    ``on_message`` hears what the receiver says, ``on_silent`` that it does not answer any more, and
+    ``on_failure`` of errors that are not the peer's doing.
+    """
 
     def __init__(
         self,
@@ -82,6 +97,7 @@ class OutgoingLink:
         on_failure: OnFailure,
         on_message: OnMessage = ignore_message,
         on_lost: OnLost = ignore_loss,
+        on_silent: OnSilent = ignore_silence,
     ) -> None:
         self._port = port
         self._to = to
@@ -92,8 +108,12 @@ class OutgoingLink:
         self._on_failure = on_failure
         self._on_message = on_message
         self._on_lost = on_lost
+        self._on_silent = on_silent
+        self._answers = True
+        self._closed = False
+        self._mending: asyncio.Task[None] | None = None
         self._session: _Session | None = None
-        self._connecting = asyncio.Lock()
+        self._attempt: asyncio.Task[_Session] | None = None
         self._reader: asyncio.Task[None] | None = None
         self._failures = 0
         self._retry_at = 0.0
@@ -101,6 +121,10 @@ class OutgoingLink:
     @property
     def connected(self) -> bool:
         return self._session is not None
+
+    @property
+    def answers(self) -> bool:
+        return self._answers
 
     async def ready(self) -> None:
         session = self._session or await self._connected()
@@ -126,17 +150,30 @@ class OutgoingLink:
 
     async def close(self) -> None:
         """Close in order, so that what was handed over still arrives. May be repeated."""
+        self._closed = True
         if self._session is not None:
             self._session.connection.close()
             self._session = None
-        if self._reader is not None:
-            self._reader.cancel()
-            await asyncio.wait([self._reader])
-            self._reader = None
+        tasks = [task for task in (self._reader, self._mending, self._attempt) if task is not None]
+        self._reader = self._mending = None
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
 
     async def _connected(self) -> "_Session":
-        async with self._connecting:
-            return self._session or await self._connect()
+        """All who ask wait for the same attempt, which goes on if they give up."""
+        if self._session is not None:
+            return self._session
+        if self._attempt is None:
+            self._attempt = asyncio.create_task(self._connect(), name=f"connect to {self._pair.receiver}")
+            self._attempt.add_done_callback(self._attempted)
+        return await asyncio.shield(self._attempt)
+
+    def _attempted(self, attempt: "asyncio.Task[_Session]") -> None:
+        self._attempt = None
+        if not attempt.cancelled() and isinstance(attempt.exception(), PortError):
+            self._fell_silent()
 
     async def _connect(self) -> "_Session":
         await self._port.sleep(max(0.0, self._retry_at - asyncio.get_running_loop().time()))
@@ -149,6 +186,7 @@ class OutgoingLink:
             raise
         self._failures = 0
         self._retry_at = 0.0
+        self._answers = True
         self._session = session
         self._reader = asyncio.create_task(self._read(session), name=f"link to {self._pair.receiver}")
         return session
@@ -211,6 +249,24 @@ class OutgoingLink:
         if self._session is session:
             self._session = None
             self._on_lost(self._pair, session.allowance.under_way(), reason)
+            self._fell_silent()
+
+    def _fell_silent(self) -> None:
+        if self._closed or not self._answers:
+            return
+        self._answers = False
+        if self._mending is None or self._mending.done():
+            self._mending = asyncio.create_task(self._mend(), name=f"mending of {self._pair.receiver}")
+        self._on_silent()
+
+    async def _mend(self) -> None:
+        """Whoever is silent is not sent anything, so nobody but us would find out that it is back."""
+        try:
+            while not self._answers:
+                with suppress(PortError):
+                    await self._connected()
+        except Exception as error:
+            self._on_failure(error)
 
 
 class _Session:
@@ -260,6 +316,8 @@ class LocalLink:
 
     def __init__(self, deliver: Callable[[StreamTuple], Awaitable[None]]) -> None:
         self._deliver = deliver
+
+    answers = True
 
     async def ready(self) -> None:
         pass

@@ -31,7 +31,7 @@ def _columns(**columns: DataType) -> StructType:
 
 
 # A downstream replica as a decision weighed it.
-CANDIDATE = _columns(to=TEXT, link=REAL, path=REAL, aggregate=REAL, queue=COUNT, apart=TEXTS)
+CANDIDATE = _columns(to=TEXT, link=REAL, path=REAL, aggregate=REAL, queue=COUNT, apart=TEXTS, silent=FLAG)
 
 # A face of a picture, as it was shown or as it was seen.
 FACE = _columns(person=TEXT, x=REAL, y=REAL, width=REAL, height=REAL, score=REAL, distance=REAL)

@@ -63,7 +63,7 @@ def _by_cost(decision: RouteDecision, costs: dict[str, float], new: str) -> str:
     old, cost = decision.old, costs[new]
     others = sorted((to for to in costs if to != new), key=lambda to: costs[to])
     if old is None or old not in costs:
-        lost = f"{old} could no longer be reached; " if old is not None else ""
+        lost = f"{old} {_gone(decision, old)}; " if old is not None else ""
         return f"{lost}{new} was {_best(cost, others, costs)}."
     if new != old:
         return _switched(decision, costs, old, new)
@@ -74,6 +74,12 @@ def _by_cost(decision: RouteDecision, costs: dict[str, float], new: str) -> str:
     compared = f"{shown(costs[best])} against {shown(cost)}"
     needed = f"a switch had to gain more than {_needed(decision)}"
     return f"{trends}{best} was not cheaper by enough ({compared}): {needed}."
+
+
+def _gone(decision: RouteDecision, old: str) -> str:
+    if any(candidate.to == old and candidate.silent for candidate in decision.candidates):
+        return "did not answer any more"
+    return "could no longer be reached"
 
 
 def _best(cost: float, others: list[str], costs: dict[str, float]) -> str:

@@ -31,6 +31,8 @@ def describe(event: Event) -> str:
             troubles = [f"{node} failed: {why}" for node, why in failed.items()]
             troubles += [f"{node} unreachable: {why}" for node, why in unreachable.items()]
             return "; ".join([f"{phase}: {len(ok)} nodes ok", *troubles])
+        case {"kind": "fault", "deed": deed, "node": node}:
+            return f"fault: {deed} {node}"
         case {"kind": "verdict", "verdict": verdict, "reasons": reasons}:
             return f"verdict: {verdict}{': ' if reasons else ''}{'; '.join(reasons)}"
     facts = {key: value for key, value in event.items() if key not in ("t", "kind")}

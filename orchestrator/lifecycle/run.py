@@ -33,6 +33,7 @@ from orchestrator.lifecycle.phases import (
 )
 from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.lifecycle.verdict import Verdict, judge_run
+from orchestrator.planning import faults as fault_plan
 from orchestrator.planning.placement import deployment_plan
 from orchestrator.spec.experiment import Experiment
 
@@ -228,7 +229,8 @@ class Run:
         self._observe(Phase.VERDICT, 0.0)
         completeness, sums = await asyncio.to_thread(self._examine)
         doubts = self._backend.doubts() if self._backend is not None else ()
-        verdict = judge_run(history, completeness, doubts)
+        crashes = fault_plan.crashes(self._experiment) if self._manifest else {}
+        verdict = judge_run(history, completeness, doubts, crashes)
         finished = datetime.now(UTC).isoformat(timespec="milliseconds")
         if self._manifest:
             write_json(self._directory.manifest, {**self._manifest, "finished": finished, "files": sums})

@@ -57,14 +57,21 @@ def worst(judgements: Sequence[Judgement]) -> Judgement:
 
 
 def judge_run(
-    history: Sequence[PhaseResult], completeness: Mapping[str, Completeness], doubts: Sequence[str] = ()
+    history: Sequence[PhaseResult],
+    completeness: Mapping[str, Completeness],
+    doubts: Sequence[str] = (),
+    crashes: Mapping[str, int] = {},
 ) -> Verdict:
-    """``doubts`` are the backend's own: it knows best if it was too slow, or its clocks were off."""
+    """``doubts`` are the backend's own: it knows best if it was too slow, or its clocks were off.
+
+    ``crashes``: how often each node's agent was to be killed; that its last words are missing is no flaw.
+    """
     findings = [finding for result in history if (finding := _phase_finding(result))]
     if was_cut_short(history):
         findings.append((Judgement.INVALID, INTERRUPTED))
     if any(result.phase is Phase.UP and result.passed for result in history):
-        findings.extend((Judgement.INVALID, reason) for reason in _telemetry_flaws(completeness))
+        forgiven = {node: _forgiven(found, crashes.get(node, 0)) for node, found in completeness.items()}
+        findings.extend((Judgement.INVALID, reason) for reason in _telemetry_flaws(forgiven))
     findings.extend((Judgement.INVALID, doubt) for doubt in doubts)
     return Verdict(
         verdict=worst([judgement for judgement, _ in findings]),
@@ -127,6 +134,15 @@ def _phase_finding(result: PhaseResult) -> tuple[Judgement, str] | None:
     if never_converged or result.phase in (Phase.STOP, Phase.COLLECT):
         return Judgement.INVALID, text
     return Judgement.FAILED, text
+
+
+def _forgiven(found: Completeness, crashes: int) -> Completeness:
+    """Who is killed leaves a boot without an end, and perhaps half a line."""
+    return replace(
+        found,
+        torn=max(0, found.torn - crashes),
+        unclosed_boots=max(0, found.unclosed_boots - crashes),
+    )
 
 
 def _telemetry_flaws(completeness: Mapping[str, Completeness]) -> list[str]:

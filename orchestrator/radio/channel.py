@@ -59,9 +59,13 @@ class Channel:
 
 
 def build_channel(
-    radio: Radio, mac: Mac, positions: Sequence[Position], path_loss: PathLoss | None = None
+    radio: Radio,
+    mac: Mac,
+    positions: Sequence[Position],
+    path_loss: PathLoss | None = None,
+    silent: Sequence[int] = (),
 ) -> Channel:
-    """``path_loss`` stands in for the radio's own, for traces of link losses."""
+    """``path_loss`` stands in for the radio's own, for traces of link losses; ``silent`` nodes are off."""
     count = len(positions)
     if count == 0:
         raise BadInput("a channel needs at least one node")
@@ -70,6 +74,7 @@ def build_channel(
         raise BadInput("every position must be two finite numbers of metres")
     power_dbm = received_dbm(radio, distances(xy), path_loss)
     np.fill_diagonal(power_dbm, -np.inf)
+    power_dbm[list(silent), :] = power_dbm[:, list(silent)] = -np.inf
 
     may_decode = power_dbm >= radio.decode_threshold_dbm
     # A receiver that works on a frame is busy, whatever its carrier-sense threshold says.

@@ -1,6 +1,6 @@
 """The air at one tick of mobility, seen from outside: channel, links, what may be expected of each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,16 +29,28 @@ class Survey:
     links: Links
     """Each node's neighbours and the expected number of transmissions until a full-size frame is
     acknowledged: 1 / (delivery there × delivery of the ACK back), to one decimal."""
+    silent: Set[str] = frozenset()
+    """Whose radios are off."""
 
-    def holds(self, radio: Radio, positions: Mapping[str, Position], t: float) -> bool:
+    def holds(
+        self, radio: Radio, positions: Mapping[str, Position], t: float, silent: Set[str] = frozenset()
+    ) -> bool:
         """Would another survey find the same?"""
-        return positions == self.positions and losses_at(radio.path_loss, t) is self.path_loss
+        still = positions == self.positions and silent == self.silent
+        return still and losses_at(radio.path_loss, t) is self.path_loss
 
 
-def survey(radio: Radio, mac: Mac, positions: Mapping[str, Position], t: float = 0.0) -> Survey:
-    """``t`` (seconds) matters to losses that change by themselves."""
+def survey(
+    radio: Radio,
+    mac: Mac,
+    positions: Mapping[str, Position],
+    t: float = 0.0,
+    silent: Set[str] = frozenset(),
+) -> Survey:
+    """``t`` (seconds) matters to losses that change by themselves; ``silent``: whose radios are off."""
     path_loss = losses_at(radio.path_loss, t)
-    channel = build_channel(radio, mac, list(positions.values()), path_loss)
+    off = [index for index, name in enumerate(positions) if name in silent]
+    channel = build_channel(radio, mac, list(positions.values()), path_loss, off)
     expected = delivery(radio, mac.unicast_rate, FULL_SIZE + radio.reception.counted_overhead, channel.snr_db)
     success = exchange(radio, mac, expected, channel.snr_db)
     names = list(positions)
@@ -47,7 +59,7 @@ def survey(radio: Radio, mac: Mac, positions: Mapping[str, Position], t: float =
     costs = np.round(1.0 / success[rows, columns], 1)
     for here, there, cost in zip(rows.tolist(), columns.tolist(), costs.tolist(), strict=True):
         links[names[here]][names[there]] = cost
-    return Survey(positions, path_loss, channel, expected, links)
+    return Survey(positions, path_loss, channel, expected, links, frozenset(silent))
 
 
 def delivery(radio: Radio, rate: float, length: int, snr_db: Matrix) -> Matrix:

@@ -7,6 +7,7 @@ Until a routing daemon runs on the nodes, routes and costs come from here; whoev
 import json
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
+from math import isfinite
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -91,7 +92,8 @@ class TruthRecorder:
                 "attempted": use.attempted,
                 "delivered": use.delivered,
                 "expected": round(use.expected, 4),
-                "snr_db": round(use.snr_db, 2),
+                # Whoever's radio is off receives nothing at all, which JSON has no number for.
+                "snr_db": round(use.snr_db, 2) if isfinite(use.snr_db) else None,
             }
             _write(self._deliveries, record)
 

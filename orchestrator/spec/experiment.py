@@ -10,6 +10,7 @@ from node_agent.model.query import Query
 from orchestrator.spec.base import Name, Section, Seed
 from orchestrator.spec.delivery import Delivery
 from orchestrator.spec.expectations import METRICS, OPERATORS, parse_expectation
+from orchestrator.spec.faults import Fault
 from orchestrator.spec.placement import Placement, RandomPlacement, Replicas
 from orchestrator.spec.problems import Finding, Unusable, shown, unusable
 from orchestrator.spec.query import QueryField
@@ -193,6 +194,11 @@ class Experiment(Section):
     warmup: Duration = Field(default=0.0, description="Time before the measurement starts")
     seed: Seed = 1
     sweep: Sweep = Field(default={})
+    faults: tuple[Fault, ...] = Field(
+        default=(),
+        description="What goes wrong during the measurement",
+        examples=[[{"at": "40s", "for": "10s", "crash": {"operator": "detect", "replica": 0}}]],
+    )
     expect: tuple[ExpectationText, ...] = ()
     timeouts: Timeouts = Timeouts()
 

@@ -1,16 +1,19 @@
 """What no single section can tell: whether replicas, placement, query and topology go together."""
 
 from collections.abc import Iterable, Mapping
+from math import inf
 
 from node_agent.model.plan import DeploymentPlan
 from orchestrator.planning.buffers import shortages
 from orchestrator.planning.cpu import cpu_needs
 from orchestrator.planning.distances import network_at
+from orchestrator.planning.faults import victim_of
 from orchestrator.planning.placement import asked_for, deployment_plan, hosts, replica_counts
 from orchestrator.planning.prospect import radio_range
 from orchestrator.radio.rates import RATES
 from orchestrator.spec.delivery import Delivery
 from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.faults import Fault
 from orchestrator.spec.pathloss import LossTrace
 from orchestrator.spec.placement import AUTO, ColocatePlacement, ExplicitPlacement
 from orchestrator.spec.problems import Finding, Place, did_you_mean, listed, shown
@@ -22,7 +25,7 @@ from orchestrator.spec.routing import Aodv
 def semantic_findings(experiment: Experiment) -> list[Finding]:
     findings = placement_findings(experiment) + _backend_findings(experiment) + _window_findings(experiment)
     # A plan exists only for what can be placed.
-    return findings or reachability_findings(experiment)
+    return findings or reachability_findings(experiment) + fault_findings(experiment)
 
 
 def _backend_findings(experiment: Experiment) -> list[Finding]:
@@ -176,6 +179,48 @@ def _explicit_findings(experiment: Experiment, placement: ExplicitPlacement) -> 
         if operator not in placement.nodes:
             text = f"no node for {shown(operator)}"
             findings.append(Finding(("placement", "nodes"), text, "explicit placement names every operator"))
+    return findings
+
+
+def fault_findings(experiment: Experiment) -> list[Finding]:
+    plan = deployment_plan(experiment)
+    findings: list[Finding] = []
+    until: dict[tuple[str, str], float] = {}
+    for index, fault in sorted(enumerate(experiment.faults), key=lambda numbered: numbered[1].at):
+        found = _fault_findings(experiment, plan, fault)
+        node = victim_of(fault, plan)
+        if not found and node is not None:
+            if fault.at < until.get((fault.kind, node), 0.0):
+                text = f"{node} is down already then: a {fault.kind} of it has not ended yet"
+                found = [Finding(("at",), text, "let the first one end before, by its for")]
+            until[fault.kind, node] = inf if fault.seconds is None else fault.at + fault.seconds
+        findings += [Finding(("faults", index, *f.at), f.message, f.hint) for f in found]
+    return findings
+
+
+def _fault_findings(experiment: Experiment, plan: DeploymentPlan, fault: Fault) -> list[Finding]:
+    """Of one fault by itself, at places within it."""
+    victim, query = fault.victim, plan.query
+    findings = []
+    if fault.at >= experiment.duration:
+        text = f"{fault.at:g} s is not within the {experiment.duration:g} s of the measurement"
+        findings.append(Finding(("at",), text))
+    if victim.operator is not None and victim.operator not in query.names():
+        hint = did_you_mean(victim.operator, query.names()) or f"the query has {listed(query.names())}"
+        text = f"the query has no operator {shown(victim.operator)}"
+        return [*findings, Finding((fault.kind, "operator"), text, hint)]
+    node = victim_of(fault, plan)
+    if node is None:
+        count = len(plan.of(str(victim.operator)))
+        text = f"{victim.operator} has {count} replicas, numbered from 0: there is no {victim.replica}"
+        return [*findings, Finding((fault.kind, "replica"), text)]
+    if node not in experiment.topology.node_names:
+        hint = did_you_mean(node, experiment.topology.node_names)
+        return [*findings, Finding((fault.kind, "node"), f"there is no node {shown(node)}", hint)]
+    ends = [r.operator for r in plan.on(node) if r.operator not in query.inner()]
+    if fault.kind == "crash" and ends:
+        text = f"{node} has the {listed(ends)}, and a source or sink that begins anew repeats its stream"
+        findings.append(Finding((fault.kind,), text, "crash a replica in between, or silence the node"))
     return findings
 
 

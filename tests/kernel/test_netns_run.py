@@ -15,6 +15,7 @@ from node_agent.telemetry.segments import inspect, read_records
 from orchestrator.backends.netns import names, network
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.lifecycle import run_directory, teardown
+from orchestrator.lifecycle.files import parse_lines
 from orchestrator.lifecycle.run_directory import RunDirectory
 from tests.unit.rove_process import (
     RUN_ID,
@@ -151,6 +152,27 @@ def test_an_agent_that_is_killed_fails_its_node_and_no_other(tmp_path: Path, run
     assert measure.endswith("1 of 5 nodes did not come through (c: the agent was ended by SIGKILL)")
     assert any(record["t_ns"] > killed_ns + 1e9 for record in records(run, "e", "tuple_delivered"))
     assert [node for node in NODES if not inspect(run.segments(node)).complete] == ["c"]
+    assert_nothing_is_left(run)
+
+
+def test_an_agent_that_is_killed_on_purpose_comes_back_and_spoils_nothing(
+    tmp_path: Path, run: RunDirectory
+) -> None:
+    dies = {"at": "2s", "for": "2s"}
+    victim = {"operator": "detect", "replica": 0}
+    faults = [{**dies, "crash": victim}, {**dies, "silence": victim}, {"at": "6s", "crash": {"node": "d"}}]
+    file = experiment_file(tmp_path, backend="netns", warmup="1s", duration="7s", faults=faults)
+    ended = rove(root_of(run), "run", str(file), "--run-id", RUN_ID, "--no-analyze", "--json")
+    assert ended.returncode in (0, 3), ended.stderr
+    assert own_reasons(run) == []
+    events = parse_lines(run.events.read_bytes())
+    done = [(event["deed"], event["node"]) for event in events if event["kind"] == "fault"]
+    assert done == [("silence", "b"), ("crash", "b"), ("unsilence", "b"), ("restart", "b"), ("crash", "d")]
+    assert inspect(run.segments("b")).boots == 2
+    assert [inspect(run.segments(node)).unclosed_boots for node in NODES] == [0, 1, 0, 1, 0]
+    links = parse_lines((run.radio / "links.jsonl").read_bytes())
+    assert {link["dst"]: link["up"] for link in links if link["src"] == "b"} == {"a": True, "c": True}
+    assert {link["dst"] for link in links if link["src"] == "b" and not link["up"]} == {"a", "c"}
     assert_nothing_is_left(run)
 
 

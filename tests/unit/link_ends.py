@@ -100,8 +100,18 @@ class Sender:
         self.lost: list[int] = []
         self.reasons: list[str] = []
         self.failures: list[BaseException] = []
+        self.silences = 0
         self.link = OutgoingLink(
-            port, to, credentials, PAIR, limits, Digests(), self.failures.append, self._hear, self._lost
+            port,
+            to,
+            credentials,
+            PAIR,
+            limits,
+            Digests(),
+            self.failures.append,
+            self._hear,
+            self._lost,
+            self._fell_silent,
         )
 
     def connected(self) -> bool:
@@ -118,6 +128,9 @@ class Sender:
     def _lost(self, pair: Pair, items: Sequence[StreamTuple], reason: str) -> None:
         self.lost += [each.tau for each in items]
         self.reasons.append(reason)
+
+    def _fell_silent(self) -> None:
+        self.silences += 1
 
 
 async def ends(limits: LinkLimits = DEFAULTS) -> tuple[RadioNetwork, Receiver, Sender]:

@@ -34,6 +34,8 @@ async def fail() -> None:
 class ScriptedLink:
     """A link to one replica that does as the test says."""
 
+    answers = True
+
     def __init__(self, behaviour: Behaviour) -> None:
         self.behaviour = behaviour
         self.batches: list[list[int]] = []

@@ -243,7 +243,7 @@ def test_an_error_of_our_own_is_reported_not_swallowed() -> None:
         await sender.send(StreamTuple("poison", 1, 0, 1, 0))
         await asyncio.sleep(1)
         assert [str(failure) for failure in receiver.failures] == ["a bug in the agent"]
-        assert not sender.connected()
+        assert sender.silences == 1
         await sender.link.close()
         await receiver.server.close()
 

@@ -1,6 +1,7 @@
 """One node's agent as a process in its namespace: started, spoken to, stopped, and its end explained."""
 
 import asyncio
+import signal
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -67,6 +68,11 @@ class AgentProcess(Watched):
         self._stopping = True
         await self.ask(Stop(reason), STOP_S)
         await self.end(None)
+
+    async def kill(self) -> None:
+        """As a fault would have it: without a word to it, and at once."""
+        await self.end(signal.SIGKILL)
+        await self.close()
 
     async def close(self) -> None:
         await super().close()

@@ -4,7 +4,7 @@ import asyncio
 import random
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -27,8 +27,11 @@ from orchestrator.backends.netns.routed import RoutedNetwork
 from orchestrator.backends.readiness import shortfalls
 from orchestrator.faces.galleries import pinned
 from orchestrator.faces.installed import uses_models
+from orchestrator.lifecycle.events import EventLog
+from orchestrator.lifecycle.faults import inflict
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.planning.faults import fault_steps
 from orchestrator.planning.placement import deployment_plan
 from orchestrator.spec.experiment import Experiment
 
@@ -61,6 +64,8 @@ class NetnsBackend:
         self._plan = pinned(deployment_plan(experiment), self._directory).plan
         self._agents: dict[str, AgentProcess] = {}
         self._never_started: dict[str, str] = {}
+        self._crashed: dict[str, None] = {}
+        self._faults: asyncio.Task[None] | None = None
         self._costs: bytes | None = None
         self._key = secrets.token_bytes(KEY_SIZE)
 
@@ -119,14 +124,41 @@ class NetnsBackend:
     async def advance(self, seconds: float, progress: Progress) -> Outcomes:
         end = time.monotonic() + seconds
         await asyncio.gather(*(agent.ask(OpenSources()) for agent in self._agents.values()))
+        self._begin_faults()
         while (left := end - time.monotonic()) > 0:
             self._emulation.check()
+            if self._faults is not None and self._faults.done():
+                self._faults.result()
             progress(1.0 - left / seconds)
             await asyncio.sleep(min(1.0, left))
         progress(1.0)
         return self._outcomes()
 
+    def _begin_faults(self) -> None:
+        """With the first time that the query flows."""
+        if self._faults is None and (steps := fault_steps(self._experiment)):
+            events = EventLog(RunDirectory(self._directory).events)
+            faults = inflict(steps, self._experiment.warmup, self, events)
+            self._faults = asyncio.create_task(faults, name="faults")
+
+    async def crash(self, node: str) -> None:
+        agent = self._agents.get(node)
+        if agent is None or agent.failure:
+            return  # it has died by itself, and that is to be told
+        self._crashed[node] = None
+        await agent.kill()
+        del self._agents[node]
+
+    async def restart(self, node: str) -> None:
+        if node in self._crashed:
+            del self._crashed[node]
+            await self._start_agent(node)
+
+    async def silence(self, nodes: Collection[str]) -> None:
+        await self._emulation.silence(nodes)
+
     async def stop(self) -> Outcomes:
+        await self._end_faults()
         await asyncio.gather(*(agent.stop("end of run") for agent in self._agents.values()))
         await self._network.stop()
         return self._outcomes()
@@ -135,19 +167,25 @@ class NetnsBackend:
         """Agents and radio write in place; what is left to say is how the nodes came out of it."""
         return self._outcomes()
 
+    async def _end_faults(self) -> None:
+        if self._faults is not None:
+            self._faults.cancel()
+            await asyncio.wait([self._faults])
+
     async def down(self) -> None:
         try:
+            await self._end_faults()
             await asyncio.gather(*(agent.close() for agent in self._agents.values()))
         finally:
             await self._network.down()
 
     def _outcomes(self) -> list[NodeOutcome]:
-        nodes = (*self._agents, *self._never_started)
+        nodes = dict.fromkeys((*self._agents, *self._never_started, *self._crashed))
         failures = {node: self._failure(node) for node in nodes}
         return [NodeOutcome(node, Status.FAILED if why else Status.OK, why) for node, why in failures.items()]
 
     def _failure(self, node: str) -> str:
-        agent = self._agents.get(node)
+        agent = self._agents.get(node) if node not in self._crashed else None
         own = agent.failure if agent is not None else self._never_started.get(node, "")
         return own or self._network.failure(node)
 

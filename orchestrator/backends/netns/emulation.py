@@ -6,7 +6,7 @@ With agents on it, it is a run; without, a network for people to use by hand.
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface
@@ -117,6 +117,11 @@ class Emulation:
             raise NetworkError(f"the network broke: {self._broken}") from self._broken
         if self._air is not None:
             self._air.check()
+
+    async def silence(self, nodes: Collection[str]) -> None:
+        """The radios of these nodes, and of no others, are off; returns when it is so."""
+        if self._air is not None:
+            await self._air.silence(nodes)
 
     async def stop_radio(self) -> None:
         """The air goes silent, and says how well it did. May be repeated."""

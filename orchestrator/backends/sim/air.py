@@ -1,6 +1,6 @@
 """The air of a simulation: which medium a topology's radio stands for, moved along with its nodes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Protocol
 
 from orchestrator.mobility.trace import Position
@@ -20,10 +20,11 @@ Positions = Mapping[str, Position]
 class Air(Protocol):
     medium: Medium
 
-    def move(self, positions: Positions, seconds: float) -> Links:
+    def move(self, positions: Positions, seconds: float, silent: Set[str] = frozenset()) -> Links:
         """Put the nodes there; what the links cost from now on, in transmissions.
 
-        ``seconds``: since they began to move, for losses that change by themselves.
+        ``seconds``: since they began to move, for losses that change by themselves. ``silent``: whose radios
+        are off.
         """
         ...
 
@@ -47,8 +48,8 @@ class _Disc:
         self.medium: Medium = medium
         self._disc = medium
 
-    def move(self, positions: Positions, seconds: float) -> Links:
-        self._disc.move(positions)
+    def move(self, positions: Positions, seconds: float, silent: Set[str] = frozenset()) -> Links:
+        self._disc.move({node: position for node, position in positions.items() if node not in silent})
         return self._disc.links()
 
     def uses(self) -> Iterable[LinkUse]:
@@ -63,9 +64,9 @@ class _Dcf:
         self._survey = survey(radio, mac, positions)
         self._counted = self._dcf.link_counters()
 
-    def move(self, positions: Positions, seconds: float) -> Links:
-        if not self._survey.holds(self._radio, positions, seconds):
-            self._survey = survey(self._radio, self._mac, positions, seconds)
+    def move(self, positions: Positions, seconds: float, silent: Set[str] = frozenset()) -> Links:
+        if not self._survey.holds(self._radio, positions, seconds, silent):
+            self._survey = survey(self._radio, self._mac, positions, seconds, silent)
             self._dcf.use_channel(self._survey.channel)
         return self._survey.links
 

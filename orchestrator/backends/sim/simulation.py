@@ -6,7 +6,7 @@ experiment varies, the query sees the same movements.
 
 import asyncio
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from node_agent.agent import Agent
@@ -23,9 +23,14 @@ from node_agent.virtual.segment import StreamConfig
 from orchestrator.backends.base import NodeOutcome, Status
 from orchestrator.backends.readiness import shortfalls
 from orchestrator.backends.sim.air import make_air
-from orchestrator.backends.sim.routing import Daemon, make_routing
+from orchestrator.backends.sim.routing import Joined, make_routing
 from orchestrator.faces.galleries import pinned
+from orchestrator.lifecycle.events import EventLog
+from orchestrator.lifecycle.faults import inflict
+from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.mobility.generate import generate_trace
+from orchestrator.mobility.trace import Position
+from orchestrator.planning.faults import fault_steps
 from orchestrator.planning.placement import deployment_plan
 from orchestrator.radio.truth import Links, TruthRecorder
 from orchestrator.spec.experiment import Experiment
@@ -59,15 +64,20 @@ class Simulation:
         self._ticks = 0
         self._moving_since_ns: int | None = None
         self._links: Links = {}
+        self._plan = pinned(deployment_plan(experiment), directory).plan
         self._agents: dict[str, Agent] = {}
-        self._daemons: list[Daemon] = []
+        self._stacks: dict[str, tuple[VirtualHost, Joined]] = {}
+        self._crashed: dict[str, None] = {}
+        self._silent: frozenset[str] = frozenset()
+        self._faults: asyncio.Task[None] | None = None
 
     def now_ns(self) -> int:
         return self._loop.now_ns()
 
     def up(self) -> tuple[NodeOutcome, ...]:
         self._tick()
-        self._agents = self._build_agents()
+        for node, host in self._hosts.items():
+            self._build_node(node, host)
         self._loop.run_until_complete(self._start())
         return self.outcomes()
 
@@ -98,10 +108,33 @@ class Simulation:
         """May be repeated; with the first time the nodes begin to move."""
         if self._moving_since_ns is None:
             self._moving_since_ns = self.now_ns()
+            if steps := fault_steps(self._experiment):
+                events = EventLog(RunDirectory(self._directory).events)
+                faults = inflict(steps, self._experiment.warmup, self, events)
+                self._faults = self._loop.create_task(faults, name="faults")
         self._loop.call_soon(self._open_sources)
 
     def advance(self, length_ns: int) -> None:
         self._loop.run_until_ns(self.now_ns() + length_ns)
+        if self._faults is not None and self._faults.done():
+            self._faults.result()
+
+    async def crash(self, node: str) -> None:
+        """In effect: its connections are closed as a kernel would close them, and all it knew is lost."""
+        agent = self._agents[node]
+        if agent.failure is None:
+            self._crashed[node] = None
+            await agent.stop("killed by a fault")
+
+    async def restart(self, node: str) -> None:
+        if node in self._crashed:
+            del self._crashed[node]
+            self._build_agent(node)
+            await self._agents[node].start()
+
+    async def silence(self, nodes: Collection[str]) -> None:
+        self._silent = frozenset(nodes)
+        self._move()
 
     def stop(self) -> tuple[NodeOutcome, ...]:
         self._loop.run_until_complete(self._stop())
@@ -112,43 +145,48 @@ class Simulation:
     def outcomes(self) -> tuple[NodeOutcome, ...]:
         return tuple(
             NodeOutcome(node, Status.OK)
-            if agent.failure is None
+            if agent.failure is None or node in self._crashed
             else NodeOutcome(node, Status.FAILED, str(agent.failure))
             for node, agent in self._agents.items()
         )
 
-    def _build_agents(self) -> dict[str, Agent]:
+    def _build_node(self, node: str, host: str) -> None:
+        next_hop = self._routing.next_hop(node)
+        stack = VirtualHost(node, host, self._loop, self._air.medium, next_hop, STREAMS)
+        port = VirtualPort(stack, self._experiment.seed)
+        joined = self._routing.join(stack, port, downstream_of(self._config(node)).all)
+        self._stacks[node] = stack, joined
+        self._build_agent(node, port)
+
+    def _build_agent(self, node: str, port: VirtualPort | None = None) -> None:
+        stack, joined = self._stacks[node]
+        place = self._directory / "nodes" / node
+        log = SegmentLog(place / "segments", self._run_id, node, self._loop.now_ns)
+        if port is None:  # a later boot draws anew: nonces must not repeat
+            seed = random.Random(f"agent/{self._experiment.seed}/{log.boot}").getrandbits(53)
+            port = VirtualPort(stack, seed)
+        self._agents[node] = Agent(self._config(node), port, joined.link_state, log, joined.overhead, place)
+
+    def _config(self, node: str) -> AgentConfig:
         experiment = self._experiment
-        plan = pinned(deployment_plan(experiment), self._directory).plan
-        cores, node_costs = experiment.topology.cores(), experiment.topology.node_costs()
-        switching = Switching(experiment.rule(), experiment.switching.period, Mode(experiment.switching.mode))
-        agents = {}
-        for node, host in self._hosts.items():
-            next_hop = self._routing.next_hop(node)
-            stack = VirtualHost(node, host, self._loop, self._air.medium, next_hop, STREAMS)
-            port = VirtualPort(stack, experiment.seed)
-            config = AgentConfig(
-                run=self._run_id,
-                node=node,
-                plan=plan,
-                addresses={peer: Address(peer_host, DATA_PORT) for peer, peer_host in self._hosts.items()},
-                key=random.Random(f"key/{experiment.seed}").randbytes(KEY_SIZE),
-                switching=switching,
-                delivery=experiment.delivery.limits(),
-                cores=cores[node],
-                node_costs=node_costs,
-            )
-            joined = self._routing.join(stack, port, downstream_of(config).all)
-            if joined.daemon is not None:
-                self._daemons.append(joined.daemon)
-            place = self._directory / "nodes" / node
-            log = SegmentLog(place / "segments", self._run_id, node, self._loop.now_ns)
-            agents[node] = Agent(config, port, joined.link_state, log, joined.overhead, place)
-        return agents
+        return AgentConfig(
+            run=self._run_id,
+            node=node,
+            plan=self._plan,
+            addresses={peer: Address(peer_host, DATA_PORT) for peer, peer_host in self._hosts.items()},
+            key=random.Random(f"key/{experiment.seed}").randbytes(KEY_SIZE),
+            switching=Switching(
+                experiment.rule(), experiment.switching.period, Mode(experiment.switching.mode)
+            ),
+            delivery=experiment.delivery.limits(),
+            cores=experiment.topology.cores()[node],
+            node_costs=experiment.topology.node_costs(),
+        )
 
     async def _start(self) -> None:
-        for daemon in self._daemons:
-            await daemon.start()
+        for _, joined in self._stacks.values():
+            if joined.daemon is not None:
+                await joined.daemon.start()
         for agent in self._agents.values():
             await agent.start()
 
@@ -157,24 +195,34 @@ class Simulation:
             agent.open_sources()
 
     async def _stop(self) -> None:
+        if self._faults is not None:
+            self._faults.cancel()
         await asyncio.gather(*(agent.stop("end of run") for agent in self._agents.values()))
-        for daemon in self._daemons:
-            await daemon.stop()
+        for _, joined in self._stacks.values():
+            if joined.daemon is not None:
+                await joined.daemon.stop()
 
     def _tick(self) -> None:
         """Move the nodes; what changed on the air goes to the record, and to whoever may know the truth."""
-        now = self.now_ns()
-        moved_s = 0.0 if self._moving_since_ns is None else (now - self._moving_since_ns) / 1e9
-        positions = self._trace.at(moved_s)
+        now, (positions, _) = self.now_ns(), self._places()
         # What was sent is recorded with what could be expected of the links while it was.
         if self._ticks % SAMPLE_TICKS == 0:
             self._recorder.positions(now, positions)
             self._recorder.deliveries(now, self._air.uses())
-        self._links = self._air.move(positions, moved_s)
-        self._routing.update(self._links)
-        self._recorder.links(now, self._links)
+        self._move()
         self._ticks += 1
         self._loop.call_at_ns(now + TICK_NS, self._tick)
+
+    def _move(self) -> None:
+        self._links = self._air.move(*self._places(), self._silent)
+        self._routing.update(self._links)
+        self._recorder.links(self.now_ns(), self._links)
+
+    def _places(self) -> tuple[dict[str, Position], float]:
+        """Where the nodes are, and for how many seconds they have moved."""
+        since = self._moving_since_ns
+        moved_s = 0.0 if since is None else (self.now_ns() - since) / 1e9
+        return self._trace.at(moved_s), moved_s
 
 
 async def _asked(agents: Mapping[str, Agent]) -> dict[str, tuple[str, ...]]:

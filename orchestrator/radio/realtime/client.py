@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from orchestrator.backends.netns import network
 from orchestrator.errors import BadInput, RoveError
 from orchestrator.radio.realtime.config import RadioConfig
 from orchestrator.radio.realtime.lateness import LatenessReport
-from orchestrator.radio.realtime.protocol import REPORT, STOP, Command, Message
+from orchestrator.radio.realtime.protocol import REPORT, SILENCE, STOP, Command, Message
 from orchestrator.radio.survey import Links
 
 START_TIMEOUT_S = 30.0
@@ -72,12 +72,16 @@ class RadioProcess:
 
     async def report(self) -> LatenessReport:
         """How late it was so far, up to a second ago."""
-        return await self._ask(REPORT)
+        return await self._ask_report(REPORT)
+
+    async def silence(self, nodes: Collection[str]) -> None:
+        """The radios of these nodes, and of no others, are off; returns when it is so."""
+        await self._ask(SILENCE, nodes)
 
     async def stop(self) -> LatenessReport:
         """End it in order: the record is complete and ``radio/lateness.json`` is written."""
         try:
-            return await self._ask(STOP)
+            return await self._ask_report(STOP)
         finally:
             await self.close()
 
@@ -131,25 +135,29 @@ class RadioProcess:
                 raise RadioFailed(f"the radio was not ready after {START_TIMEOUT_S:g} s") from error
             raise
 
-    async def _ask(self, do: str) -> LatenessReport:
+    async def _ask_report(self, do: str) -> LatenessReport:
+        message = await self._ask(do)
+        if message.report is None:
+            raise RadioFailed(message.error)
+        return message.report
+
+    async def _ask(self, do: str, nodes: Collection[str] = ()) -> Message:
         self.check()
         process = self._process
         if process is None or process.stdin is None:
             raise RadioFailed("the radio is not running")
         self._last_id += 1
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._answers[self._last_id] = answer
+        command = Command(self._last_id, do, tuple(nodes))
+        self._answers[command.id] = answer
         try:
-            process.stdin.write(msgspec.json.encode(Command(self._last_id, do)) + b"\n")
+            process.stdin.write(msgspec.json.encode(command) + b"\n")
             async with asyncio.timeout(ANSWER_TIMEOUT_S):
-                message = await answer
+                return await answer
         except TimeoutError as error:
             raise RadioFailed(f"the radio did not answer within {ANSWER_TIMEOUT_S:g} s") from error
         finally:
-            self._answers.pop(self._last_id, None)
-        if message.report is None:
-            raise RadioFailed(message.error)
-        return message.report
+            self._answers.pop(command.id, None)
 
     async def _listen(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None

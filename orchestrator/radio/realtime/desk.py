@@ -74,6 +74,9 @@ class Desk:
         self._told: dict[str, dict[str, float]] = {}
         self._waiting: deque[_Surveyed] = deque([_Surveyed(first_tick, first)])
         self._input = b""
+        self._silent: frozenset[str] = frozenset()
+        self._silencing: list[int] = []
+        """Commands to be answered when the loop has applied them."""
 
     def serve(self) -> None:
         """Until told to stop, or the owner is gone."""
@@ -110,10 +113,11 @@ class Desk:
             positions = self._positions(tick)
             # A tick that is over already is skipped: the next one will bring the channel up to date.
             missed = (tick + 1) * TICK_NS < self._now_ns()
-            if missed or self._latest.holds(self._radio, positions, tick * TICK_NS / 1e9):
+            now_s = tick * TICK_NS / 1e9
+            if missed or self._latest.holds(self._radio, positions, now_s, self._silent):
                 self._memory.publish(None)
             else:
-                self._latest = survey(self._radio, self._config.mac, positions, tick * TICK_NS / 1e9)
+                self._latest = survey(self._radio, self._config.mac, positions, now_s, self._silent)
                 self._memory.publish(self._latest.channel)
             self._waiting.append(_Surveyed(tick, self._latest))
 
@@ -135,6 +139,8 @@ class Desk:
             if tick % _SAMPLE_TICKS == 0:
                 self._recorder.positions(now, self._current.positions)
                 self._record_deliveries(now)
+            while self._silencing and self._current.silent == self._silent:
+                _say(Message(self._silencing.pop(0), now))
 
     def _record_deliveries(self, now_ns: int) -> None:
         counted, before = self._memory.counters(), self._counted
@@ -168,6 +174,9 @@ class Desk:
             match command.do:
                 case protocol.REPORT:
                     _say(Message(command.id, time.time_ns(), report=self._report()))
+                case protocol.SILENCE:
+                    self._silent = frozenset(command.nodes)
+                    self._silencing.append(command.id)
                 case protocol.STOP:
                     _say(Message(command.id, time.time_ns(), report=self._end()))
                     return False

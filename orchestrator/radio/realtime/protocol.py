@@ -4,14 +4,18 @@ from msgspec import Struct
 
 from orchestrator.radio.realtime.lateness import LatenessReport
 
-REPORT, STOP = "report", "stop"
+REPORT, SILENCE, STOP = "report", "silence", "stop"
 
 
 class Command(Struct, frozen=True):
-    """``report`` or ``stop``: each is answered by a Message of the same id."""
+    """``report``, ``silence`` or ``stop``: each is answered by a Message of the same id.
+
+    ``silence``: the radios of ``nodes``, and of no others, are off; answered once it is so.
+    """
 
     id: int
     do: str
+    nodes: tuple[str, ...] = ()
 
 
 class Message(Struct, frozen=True, omit_defaults=True):

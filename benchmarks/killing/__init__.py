@@ -1,0 +1,1 @@
+"""Agents killed for real: schedules, and queries whose results tell what they were made of."""

@@ -1,0 +1,53 @@
+"""Whole runs for benchmarks: an experiment from plan to verdict, and what it may have left behind."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from orchestrator.backends.create import create_backend
+from orchestrator.backends.netns import network
+from orchestrator.backends.netns.marks import Mark
+from orchestrator.lifecycle import processes
+from orchestrator.lifecycle.interruption import Interruption
+from orchestrator.lifecycle.invocation import FinishedRun, Invocation
+from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.file_reference import FOLDER
+from orchestrator.spec.sweep import cells
+
+OF_THE_HOST = ("the radio was late", "channel updates fell behind")
+"""Reasons why a busy machine makes a run invalid: no good for throughput, but nothing lost."""
+
+
+def described(document: dict[str, Any], folder: Path = Path()) -> Experiment:
+    """``folder``: what files in it are named relative to."""
+    return Experiment.model_validate(document, context={FOLDER: folder})
+
+
+def perform(experiment: Experiment, root: Path, run_id: str) -> FinishedRun:
+    """Raises KeyboardInterrupt if the user does not want to wait; nothing is left then, either."""
+
+    async def whole() -> FinishedRun:
+        interruption = Interruption()
+        with (
+            interruption.by_signals(),
+            Invocation.create(experiment, cells(experiment), root, run_id) as invocation,
+        ):
+            finished = await invocation.run(
+                1, create_backend, interruption, lambda number, phase, fraction: None, ["benchmark"]
+            )
+        if finished.interrupted:
+            raise KeyboardInterrupt
+        return finished.runs[0]
+
+    return asyncio.run(whole())
+
+
+def own_reasons(run: FinishedRun) -> tuple[str, ...]:
+    """Why the run is not valid, apart from the machine's having been too busy."""
+    return tuple(reason for reason in run.verdict.reasons if not reason.startswith(OF_THE_HOST))
+
+
+def leftovers(run: FinishedRun) -> int:
+    """Processes, namespaces and whatever else should be gone."""
+    run_id, path = run.directory.id, run.directory.path
+    return len(processes.marked(run_id, path)) + len(network.leftovers(Mark(run_id, path)))
