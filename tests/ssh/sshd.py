@@ -6,15 +6,17 @@ Stopping one ends everything that was started over it.
 
 import base64
 import os
+import secrets
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 from pathlib import Path
 
 from orchestrator.ssh.host_keys import HostKey, KnownHosts
@@ -30,6 +32,10 @@ _ACCOUNTS = {
 }
 """Added to those of the machine."""
 _PASSWORDS = "".join(f"{user}:*:19000:0:99999:7:::\n" for user in ("root", USER))
+
+
+def _byte() -> int:
+    return 2 + secrets.randbelow(250)
 
 
 def find_sshd() -> str | None:
@@ -62,8 +68,9 @@ class SshServer:
     name: str
     folder: Path
     client_key: Path
-    address: str = "127.0.0.1"
-    port: int = 0
+    address: str = field(default_factory=lambda: f"127.{_byte()}.{_byte()}.{_byte()}")
+    """One of the loopback network, but not the one that everybody uses: ports of that may be taken."""
+    port: int = 2222
     network: Path | None = None
     sudo: bool = False
     disk: int | None = None
@@ -77,9 +84,6 @@ class SshServer:
         self.home = self.folder / "home"
         self.home.mkdir()
         os.chown(self.home, FIRST_ID, FIRST_ID)
-        if not self.port:
-            with socket.create_server((self.address, 0)) as chosen:
-                self.port = chosen.getsockname()[1]
         self.renew_host_key()
 
     @property
@@ -120,7 +124,10 @@ class SshServer:
     def stop(self) -> None:
         """As if the power were cut: everything that runs there is gone, too. May be repeated."""
         if self._process is not None:
-            self._process.kill()
+            try:
+                os.kill(self._top(), signal.SIGKILL)  # and with it all of its namespace
+            except (OSError, IndexError):  # it has none yet, or is gone
+                self._process.kill()
             self._process.wait(10)
             self._process = None
         (self.folder / "listening").unlink(missing_ok=True)
@@ -175,7 +182,8 @@ class SshServer:
         with suppress(OSError, IndexError):
             sockets = Path(f"/proc/{self._top()}/net/tcp").read_text().splitlines()[1:]
             listening = [line.split()[1] for line in sockets if line.split()[3] == "0A"]
-            if any(int(local.split(":")[1], 16) == self.port for local in listening):
+            address = int.from_bytes(IPv4Address(self.address).packed, sys.byteorder)
+            if f"{address:08X}:{self.port:04X}" in listening:
                 (self.folder / "listening").touch()
 
     def _write_files(self) -> None:

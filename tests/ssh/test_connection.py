@@ -138,7 +138,7 @@ def test_many_nodes_at_once_each_with_its_own_outcome(
     assert isinstance(outcomes["changed"], HostKeyChanged)
     for server in six:
         answer = outcomes[server.name]
-        assert not isinstance(answer, RoveError) and answer.split()[3] == str(server.port)
+        assert not isinstance(answer, RoveError) and answer.split()[2] == server.address
 
 
 def test_an_unknown_and_a_changed_host_key(make: Make, tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_what_is_not_an_ssh_server(tmp_path: Path, make: Make) -> None:
             writer.close()
 
         web = await asyncio.start_server(greet, "127.0.0.1", 0)
-        host = replace(server.host, port=web.sockets[0].getsockname()[1])
+        host = replace(server.host, address="127.0.0.1", port=web.sockets[0].getsockname()[1])
         with pytest.raises(Unreachable, match="does not speak SSH with us"):
             await Connection.open(host, known, 5)
         web.close()
