@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from node_agent.model.tuples import StreamTuple
 from node_agent.ports import PortError
-from node_agent.transport.link import OutgoingLink
+from node_agent.transport.link import OnLost, OnMessage, OutgoingLink, ignore_message
 from node_agent.transport.messages import Batch, Pair
 
 MOST = 4096
@@ -22,12 +22,14 @@ LINGER = 5.0
 """Seconds for which the link to a sibling is kept when there is nothing to pass on."""
 PAUSE = 0.05
 
+OpenLink = Callable[[Pair, OnMessage, OnLost], OutgoingLink]
+
 
 class Heard(NamedTuple):
-    """What became of items: ``taken`` by the link to the sibling, or ``given_up``."""
+    """What became of items: ``taken`` by the link to the sibling; ``lost``, with the reason."""
 
     taken: Callable[[str, Sequence[StreamTuple]], None]
-    given_up: Callable[[Sequence[StreamTuple]], None]
+    lost: Callable[[Sequence[StreamTuple], str], None]
 
 
 class _Part(NamedTuple):
@@ -45,7 +47,7 @@ class Handover:
         self,
         own: str,
         mail: Callable[[str, str, Batch], bool],
-        open_link: Callable[[Pair], OutgoingLink],
+        open_link: OpenLink,
         heard: Heard,
     ) -> None:
         self._own = own
@@ -67,7 +69,7 @@ class Handover:
         if self._mail(sibling, self._own, Batch(sender, items, floors)):
             self._heard.taken(sibling, items)
         elif self.waiting + len(items) > MOST:
-            self._heard.given_up(items)
+            self._heard.lost(items, "expired")
         else:
             self._parts.append(_Part(sibling, sender, items, floors, asyncio.get_running_loop().time()))
             self._filled.set()
@@ -99,13 +101,18 @@ class Handover:
                     self._heard.taken(part.sibling, left[:count])
                     left = left[count:]
         except TimeoutError:
-            self._heard.given_up(left)
+            self._heard.lost(left, "expired")
         self._parts.popleft()
+
+    def _lost(self, pair: Pair, items: Sequence[StreamTuple], reason: str) -> None:
+        self._heard.lost(items, "link_failed")
 
     async def _some(self, part: _Part, items: list[StreamTuple]) -> int:
         link = self._links.get(part.sibling)
         if link is None:
-            link = self._links[part.sibling] = self._open_link(Pair(self._own, part.sibling))
+            link = self._links[part.sibling] = self._open_link(
+                Pair(self._own, part.sibling), ignore_message, self._lost
+            )
         try:
             return await link.send(items, part.floors, part.sender)
         except PortError:

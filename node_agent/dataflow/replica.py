@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 
 from node_agent.dataflow.assembly import Assembler
 from node_agent.dataflow.dispatcher import Dispatcher, Limits
-from node_agent.dataflow.handover import Handover, Heard
+from node_agent.dataflow.handover import Handover, Heard, OpenLink
 from node_agent.dataflow.processing import GivenUp, process
 from node_agent.dataflow.registry import Context, Operator, OperatorKind, Source
 from node_agent.dataflow.units import Unit
@@ -30,8 +30,7 @@ from node_agent.model.telemetry import (
 from node_agent.model.tuples import StreamTuple
 from node_agent.model.units import Each
 from node_agent.routing.route import Route
-from node_agent.transport.link import OutgoingLink
-from node_agent.transport.messages import Batch, Message, Pair
+from node_agent.transport.messages import Batch, Message
 
 
 class _Input(NamedTuple):
@@ -54,7 +53,7 @@ class ReplicaRuntime:
         assembler: Assembler,
         context: Context,
         dispatchers: Sequence[Dispatcher],
-        open_link: Callable[[Pair], OutgoingLink],
+        open_link: OpenLink,
         record: Callable[[Event], None],
         limits: Limits,
     ) -> None:
@@ -71,7 +70,7 @@ class ReplicaRuntime:
         self._record = record
         self._inputs: asyncio.Queue[_Input] = asyncio.Queue(limits.input_queue)
         self._handover = Handover(
-            self._id, lambda to, sender, batch: False, open_link, Heard(self._record_sent, self._expire)
+            self._id, lambda to, sender, batch: False, open_link, Heard(self._record_sent, self._lose)
         )
         self._elsewhere: str | None = None
         self._latest_senders: dict[tuple[str, str], str] = {}
@@ -227,10 +226,10 @@ class ReplicaRuntime:
             if not item.last:
                 self._record(TupleSent(self._id, to, item.origin, item.tau, item.size))
 
-    def _expire(self, items: Sequence[StreamTuple]) -> None:
+    def _lose(self, items: Sequence[StreamTuple], reason: str) -> None:
         for item in items:
             if not item.last:
-                self._record(TupleDropped(self._id, item.origin, item.tau, item.size, "expired"))
+                self._record(TupleDropped(self._id, item.origin, item.tau, item.size, reason))
 
     def _drop(self, unit: Unit, reason: str) -> None:
         self._record(TupleDropped(self._id, unit.origin, unit.tau, unit.size, reason))

@@ -68,7 +68,7 @@ class Surroundings(Protocol):
         """False if ``to`` is on another node."""
         ...
 
-    def open_link(self, pair: Pair, on_message: OnMessage = ..., on_lost: OnLost = ...) -> OutgoingLink: ...
+    def open_link(self, pair: Pair, on_message: OnMessage, on_lost: OnLost) -> OutgoingLink: ...
 
     def tell(self, pair: Pair, message: Message) -> bool:
         """To the sender of an incoming link; False if there is none."""
@@ -128,7 +128,7 @@ class DeliveryRuntime:
         self._sooner = asyncio.Event()
         self._absorbed: dict[str, Positions] = {}
         # What a sibling does not get this way, it is sent by the replicas upstream.
-        heard = Heard(self._sent, lambda items: None)
+        heard = Heard(self._sent, lambda items, reason: None)
         self._handover = Handover(self._id, surroundings.mail, surroundings.open_link, heard)
         self._elsewhere: str | None = None
         self._handed: dict[tuple[str, str], Positions] = {}
