@@ -24,8 +24,6 @@ UNASKED = "unasked"
 RIGHT, MISSED, CONFUSED = "right", "missed", "confused"
 REJECTED, FALSE_ACCEPT = "rejected", "false_accept"
 
-FIGURES = ("detection_rate", "rank1", "false_accept_rate")
-
 
 def has_faces(run: RunInput) -> bool:
     """Whether the run's query reports faces at all."""
@@ -147,8 +145,8 @@ def by_run(rows: Rows) -> dict[str, Rows]:
 
 
 def figures(run: RunInput, rows: Rows) -> dict[str, Any]:
-    """The ``FIGURES`` and the counts behind them. Faces named by a gallery that is not of the plan make
-    ``unplanned_galleries``: a replica had an old one."""
+    """Shares, and the counts behind them. ``unplanned_galleries``: versions that named faces and are not in
+    the plan; a replica had an old one."""
     outcomes: dict[str, int] = {}
     for row in rows:
         outcomes[row["outcome"]] = outcomes.get(row["outcome"], 0) + row["faces"]

@@ -31,7 +31,7 @@ class Pinned(NamedTuple):
 
 
 def pinned(plan: DeploymentPlan, directory: Path) -> Pinned:
-    """The plan with its galleries in the run's ``directory``, each named by its version.
+    """The plan with the versions of its galleries, and with copies of them in the run's ``directory``.
 
     Where a query names no gallery, it is that of the synthetic scene's persons of interest: made once, from
     pictures that the scene never shows. Raises BadInput.

@@ -30,6 +30,8 @@ _FIXED = {
     "topology": "vary one of its values, such as topology.nodes or topology.mobility.speed",
     "routing.protocol": "vary the whole section: routing: [olsr, {protocol: aodv, hello: 2s}]",
     "topology.mobility.file": "write one topology and one experiment for each trace",
+    "query.gallery": "write one experiment for each gallery",
+    "query.path": "write one experiment for each source",
     "topology.radio.preset": "vary one of its values, or write one topology for each preset",
 }
 

@@ -93,6 +93,13 @@ def test_what_cannot_be_used_is_said_where_it_stands(
     assert text in problem.message
 
 
+def test_a_sweep_cannot_vary_files_but_what_is_done_with_them(tmp_path: Path) -> None:
+    with pytest.raises(BadSpec, match="write one experiment for each gallery"):
+        load_experiment(written(tmp_path, FEW, sweep={"query.gallery": ["a", "b"]}))
+    varied = experiment(query=FEW, sweep={"query.forward": ["frames", "crops"]})
+    assert [c.factors["query.forward"] for c in cells(varied)] == ["frames", "crops"]
+
+
 def test_a_camera_is_looked_for_on_its_node_only(tmp_path: Path) -> None:
     camera = {**FEW, "source": "camera", "path": "/dev/video9"}
     query = load_experiment(written(tmp_path, camera, backend="netns")).dataflow()
