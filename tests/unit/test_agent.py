@@ -590,6 +590,9 @@ def test_on_real_sockets_the_stream_leaves_a_replica_that_dies(tmp_path: Path) -
         await testbed.stop()
         assert testbed.records("route_switch", replica="camera/0", old="detect/0", new="detect/1")
         delivered = testbed.taus("tuple_delivered")
-        assert len(delivered) == len(set(delivered)) > 150
+        assert len(delivered) == len(set(delivered))
+        # How many are lost is a matter of the machine's load, but not which: those on their way to the dead.
+        doomed = {*testbed.taus("tuple_sent", to="detect/0"), *testbed.taus("tuple_dropped")}
+        assert set(range(1, 201)) - set(delivered) <= doomed
 
     on_loopback(scenario)
