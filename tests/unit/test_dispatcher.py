@@ -71,11 +71,11 @@ class Bench:
         self.events.append((asyncio.get_running_loop().time(), event))
 
     def offer(self, *taus: int) -> None:
-        for tau in taus:
-            self.dispatcher.offer(StreamTuple("camera/0", tau, tau - 1, 0, 0, (b"",)))
+        self.dispatcher.offer([StreamTuple("camera/0", tau, tau - 1, 0, 0, (b"",)) for tau in taus])
 
     def sent(self) -> list[tuple[float, int, str]]:
-        return [(at, e.tau, e.to) for at, e in self.events if isinstance(e, TupleSent)]
+        sent = [(at, e) for at, e in self.events if isinstance(e, TupleSent)]
+        return [(at, tau, e.to) for at, e in sent for tau in range(e.tau, e.tau + e.tuples)]
 
     def dropped(self) -> list[tuple[float, int, str]]:
         return [(at, e.tau, e.reason) for at, e in self.events if isinstance(e, TupleDropped)]
