@@ -21,7 +21,7 @@ from node_agent.routing.route import Hop
 from node_agent.transport.link import Link, OnLost
 from node_agent.transport.messages import Pair
 
-MOST_AT_ONCE, MOST_BYTES_AT_ONCE = 1024, 256 * 1024
+MOST_AT_ONCE, MOST_BYTES_AT_ONCE = 1024, 512 * 1024
 """About what a link takes in one go; what it does not take goes back into the buffer."""
 
 
@@ -147,6 +147,7 @@ class Dispatcher:
                 return
             if give_up_at is None:
                 give_up_at = loop.time() + self._limits.retry_age
+            await asyncio.sleep(0)  # a link whose connection is dead must get to know of it
 
     async def _target(self) -> Hop:
         while self._hop is None:

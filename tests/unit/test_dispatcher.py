@@ -228,6 +228,32 @@ def test_after_a_broken_link_the_tuple_goes_where_the_route_leads_now(runner: as
     runner.run(scenario())
 
 
+def test_a_link_that_fails_at_once_until_it_is_told_why_keeps_nobody_from_telling_it(
+    runner: asyncio.Runner,
+) -> None:
+    async def scenario() -> None:
+        dead = True
+
+        async def fail_at_once() -> None:
+            if dead:
+                raise ConnectionLost("broken")
+
+        async def notice() -> None:
+            nonlocal dead
+            dead = False
+
+        bench = Bench(fail_at_once)
+        bench.dispatcher.steer(Hop("detect/0", None))
+        bench.offer(1)
+        await asyncio.sleep(0)
+        asyncio.get_running_loop().create_task(notice())
+        await asyncio.sleep(1)
+        assert [tau for _, tau, _ in bench.sent()] == [1]
+        await bench.end()
+
+    runner.run(scenario())
+
+
 def test_a_tuple_is_retried_up_to_an_age_and_the_next_gets_its_own_chance(
     runner: asyncio.Runner,
 ) -> None:
