@@ -30,7 +30,7 @@ OPERATORS = 3
 NAMES = ("source", *(f"op{i}" for i in range(1, OPERATORS + 1)), "sink")
 LAST = len(NAMES) - 1
 RUN = Credentials("benchmark", bytes(32))
-LIMITS = LinkLimits(window_items=4096, window_bytes=4 * 1024 * 1024, batch_items=1024, batch_bytes=GATHERED)
+LIMITS = LinkLimits(window_items=4096, window_bytes=4 * 1024 * 1024, batch_items=1024, batch_bytes=512 * 1024)
 PLAN = DeploymentPlan(
     Query("chain", tuple(OperatorSpec(n, "work", NAMES[max(0, i - 1) : i]) for i, n in enumerate(NAMES))),
     tuple(Replica(name, 0, name) for name in NAMES),
