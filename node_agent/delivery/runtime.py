@@ -245,7 +245,7 @@ class DeliveryRuntime:
         if self._may_emit():
             self._emit_captured(captured)
         else:
-            self._in_hand = captured
+            self._in_hand += captured
 
     def _emit_captured(self, captured: list[Captured]) -> None:
         first = self._core.position + 1
