@@ -11,8 +11,11 @@ def main(description: str, measure: Callable[[], Figures]) -> None:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
-    figures = measure()
-    if arguments.json:
+    tell(description, measure(), arguments.json)
+
+
+def tell(description: str, figures: Figures, as_json: bool) -> None:
+    if as_json:
         print(json.dumps(figures))
         return
     print(description)

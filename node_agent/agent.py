@@ -244,7 +244,8 @@ class Agent:
             room = query.operator(downstream).buffers.get(replica.operator, config.limits.output_buffer)
             limits = msgspec.structs.replace(config.limits, output_buffer=room)
             dispatchers.append(Dispatcher(replica.id, downstream, make_link, record, limits))
-        assembler = assembler_for(spec, query.origins(), Gaps())
+        each = isinstance(spec.takes, Each)
+        assembler = None if each else assembler_for(spec, query.origins(), Gaps())
         return ReplicaRuntime(
             replica,
             spec,

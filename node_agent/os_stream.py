@@ -3,12 +3,12 @@
 import asyncio
 import socket
 import struct
-from collections import deque
 from collections.abc import Callable
 
 from node_agent.ports import Address, Buffer, ConnectionLost, EndOfStream, Stream
 
 READ_AHEAD = 256 * 1024
+LEAST_ROOM = 64 * 1024
 LINGER_S = 2.0
 IDLE_S = 6
 PROBE_S = 2
@@ -27,14 +27,55 @@ _OPTIONS = (
 )
 
 
-class OsStream(asyncio.Protocol):
+class Arrived:
+    """Bytes that have arrived and wait to be read. The kernel writes them here; reading copies."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._begin = 0
+        self._end = 0
+
+    @property
+    def count(self) -> int:
+        return self._end - self._begin
+
+    def free(self, most: int) -> memoryview:
+        """Where to write what arrives next. ``most``: about how much shall wait here."""
+        room = len(self._buffer) - self._end
+        if room < LEAST_ROOM or room + self.count < most:
+            self._tidy(most + LEAST_ROOM)
+        return memoryview(self._buffer)[self._end :]
+
+    def grow(self, count: int) -> None:
+        """So much was written there."""
+        self._end += count
+
+    def take(self, count: int) -> bytes:
+        """The first ``count``, which must be here."""
+        begin, self._begin = self._begin, self._begin + count
+        data = bytes(memoryview(self._buffer)[begin : self._begin])
+        if self._begin == self._end:
+            self._begin = self._end = 0
+        return data
+
+    def clear(self) -> None:
+        self._begin = self._end = 0
+
+    def _tidy(self, capacity: int) -> None:
+        """Bring what waits to the front of a buffer that is as large as it must be, and not much larger."""
+        waiting = memoryview(self._buffer)[self._begin : self._end]
+        if not capacity <= len(self._buffer) <= 2 * capacity:
+            self._buffer = bytearray(max(capacity, len(waiting) + LEAST_ROOM))
+        memoryview(self._buffer)[: len(waiting)] = waiting
+        self._begin, self._end = 0, len(waiting)
+
+
+class OsStream(asyncio.BufferedProtocol):
     def __init__(self, on_open: Callable[[Stream], None] | None = None) -> None:
         self._on_open = on_open
         self._transport: asyncio.Transport
         self._peer: Address
-        self._arrived: deque[bytes] = deque()
-        self._used = 0  # of the first of them
-        self._readable = 0
+        self._arrived = Arrived()
         self._received = 0
         self._wanted = 0
         self._eof = False
@@ -53,7 +94,7 @@ class OsStream(asyncio.Protocol):
     async def read_exactly(self, count: int) -> bytes:
         if self._reader is not None:
             raise RuntimeError("two coroutines read from the same stream")
-        while self._readable < count or self._closing:
+        while self._arrived.count < count or self._closing:
             if self._eof and not self._closing:
                 raise EndOfStream(f"{self._peer.host}:{self._peer.port} closed the stream")
             self._raise_if_over()
@@ -65,8 +106,8 @@ class OsStream(asyncio.Protocol):
             finally:
                 self._reader = None
                 self._wanted = 0
-        data = self._take(count)
-        if self._readable < READ_AHEAD:
+        data = self._arrived.take(count)
+        if self._arrived.count < READ_AHEAD:
             self._resume_reading()
         return data
 
@@ -104,7 +145,6 @@ class OsStream(asyncio.Protocol):
             return
         self._closing = True
         self._arrived.clear()
-        self._readable = self._used = 0
         self._resume_reading()
         if self._eof:
             self._leave_to_kernel()
@@ -134,16 +174,19 @@ class OsStream(asyncio.Protocol):
         if self._on_open is not None:
             self._on_open(self)
 
-    def data_received(self, data: bytes) -> None:
-        self._received += len(data)
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._arrived.free(max(self._wanted, READ_AHEAD))
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._received += nbytes
         if self._closing:
             return
-        self._arrived.append(data)
-        self._readable += len(data)
-        if self._readable >= max(self._wanted, READ_AHEAD) and not self._reading_paused:
+        self._arrived.grow(nbytes)
+        readable = self._arrived.count
+        if readable >= max(self._wanted, READ_AHEAD) and not self._reading_paused:
             self._reading_paused = True
             self._transport.pause_reading()
-        if self._readable >= self._wanted:
+        if readable >= self._wanted:
             _wake(self._reader)
 
     def eof_received(self) -> bool:
@@ -165,23 +208,6 @@ class OsStream(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._writing_paused = False
         self._wake_all()
-
-    def _take(self, count: int) -> bytes:
-        """The next ``count`` of the bytes that have arrived, copied once."""
-        self._readable -= count
-        pieces: list[bytes | memoryview] = []
-        while count > 0:
-            first = self._arrived[0]
-            end = self._used + count
-            if end < len(first):
-                pieces.append(first[self._used : end] if not pieces else memoryview(first)[:end])
-                self._used = end
-                break
-            pieces.append(memoryview(first)[self._used :] if self._used else first)
-            count = end - len(first)
-            self._used = 0
-            self._arrived.popleft()
-        return bytes(pieces[0]) if len(pieces) == 1 else b"".join(pieces)
 
     def _leave_to_kernel(self) -> None:
         """What was written may still arrive, for as long as the kernel tries."""

@@ -30,7 +30,7 @@ OPERATORS = 3
 NAMES = ("source", *(f"op{i}" for i in range(1, OPERATORS + 1)), "sink")
 LAST = len(NAMES) - 1
 RUN = Credentials("benchmark", bytes(32))
-LIMITS = LinkLimits(window_items=4096, window_bytes=4 * 1024 * 1024, batch_items=1024, batch_bytes=GATHERED)
+LIMITS = LinkLimits(window_items=4096, window_bytes=4 * 1024 * 1024, batch_items=1024, batch_bytes=512 * 1024)
 PLAN = DeploymentPlan(
     Query("chain", tuple(OperatorSpec(n, "work", NAMES[max(0, i - 1) : i]) for i, n in enumerate(NAMES))),
     tuple(Replica(name, 0, name) for name in NAMES),
@@ -110,11 +110,15 @@ async def over_links(task: Task, progress: Progress) -> None:
     await server.close()
 
 
+def payload_of(task: Task, tau: int) -> bytes:
+    """An object of its own: what is remembered of one payload does not help with the next."""
+    return tau.to_bytes(8, "big") + bytes(task.size - 8)
+
+
 async def send_tuples(task: Task, link: OutgoingLink, progress: Progress) -> None:
-    payload = bytes(task.size)
     waiting: list[StreamTuple] = []
     for tau in range(1, task.count + 1):
-        waiting.append(StreamTuple("source/0", tau, tau - 1, tau, tau - 1, (payload,)))
+        waiting.append(StreamTuple("source/0", tau, tau - 1, tau, tau - 1, (payload_of(task, tau),)))
         if len(waiting) * task.size >= GATHERED or tau == task.count:
             while waiting:
                 sent = await link.send(waiting)
@@ -138,9 +142,8 @@ async def over_streams(task: Task, progress: Progress) -> None:
         server = await asyncio.start_server(pass_on, HOST, 0, limit=most)
         print(server.sockets[0].getsockname()[1], flush=True)
     else:
-        payload = bytes(task.size)
-        for _ in range(task.count):
-            writer.write(payload)
+        for tau in range(task.count):
+            writer.write(payload_of(task, tau))
             await writer.drain()
             progress.passed(task.size)
     await progress.over.wait()

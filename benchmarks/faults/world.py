@@ -21,7 +21,7 @@ from node_agent.model.decision import Rule
 from node_agent.model.telemetry import Event
 from node_agent.ports import Address
 from node_agent.telemetry.segment_log import SegmentLog
-from node_agent.telemetry.segments import read_records
+from node_agent.telemetry.segments import read_records, tuple_by_tuple
 from node_agent.virtual.host import VirtualHost
 from node_agent.virtual.loop import VirtualLoop
 from node_agent.virtual.port import VirtualPort
@@ -191,7 +191,7 @@ def play(schedule: Schedule, enough: Callable[[list[Given]], bool]) -> Played:
         with asyncio.Runner(loop_factory=VirtualLoop) as runner:
             took = runner.run(whole())
         folders = [Path(directory) / node for node in schedule.nodes] if schedule.may_lose else []
-        records = [record for folder in folders for record in read_records(folder)]
+        records = [record for folder in folders for record in tuple_by_tuple(read_records(folder))]
     return Played(given, worlds[0].failures, took, records)
 
 

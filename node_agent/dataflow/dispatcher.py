@@ -8,17 +8,21 @@ along with the tuple in hand.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 
-from node_agent.model.telemetry import Event, QueueSample, TupleDropped, TupleSent
+from node_agent.dataflow.account import Account
+from node_agent.model.telemetry import Event, QueueSample
 from node_agent.model.tuples import StreamTuple
 from node_agent.ports import PortError
 from node_agent.routing.route import Hop
 from node_agent.transport.link import Link, OnLost
 from node_agent.transport.messages import Pair
+
+MOST_AT_ONCE, MOST_BYTES_AT_ONCE = 1024, 512 * 1024
+"""About what a link takes in one go; what it does not take goes back into the buffer."""
 
 
 class Limits(Struct, frozen=True):
@@ -28,12 +32,14 @@ class Limits(Struct, frozen=True):
     a link yet can still take another route.
     ``send_timeout``: how long a send may be stuck once the route leads elsewhere.
     ``retry_age``: how long after its first failed send a tuple is still retried.
+    ``sources_wait`` for room; else their oldest tuple is dropped, because the world does not wait.
     """
 
     input_queue: int = 1
     output_buffer: int = 2
     send_timeout: float = 1.0
     retry_age: float = 30.0
+    sources_wait: bool = False
 
 
 class _Attempt(NamedTuple):
@@ -53,8 +59,8 @@ class Dispatcher:
     ) -> None:
         self.downstream = downstream
         self._replica = replica
+        self._account = Account(replica, record)
         self._make_link = make_link
-        self._record = record
         self._limits = limits
         self._buffer: deque[StreamTuple] = deque()
         self._filled = asyncio.Event()
@@ -65,23 +71,35 @@ class Dispatcher:
         self._attempt: _Attempt | None = None
 
     async def put(self, item: StreamTuple) -> None:
-        """Wait for room: this is what pushes back on the operator and, through it, upstream."""
+        """Wait for room, then append ``item``."""
         await self.wait_for_room()
-        self._append(item)
+        self.extend((item,))
+
+    @property
+    def room(self) -> int:
+        """Less than 0 if more was appended than there is room for."""
+        return self._limits.output_buffer - len(self._buffer)
 
     def has_room(self) -> bool:
-        return len(self._buffer) < self._limits.output_buffer
+        return self.room > 0
 
     async def wait_for_room(self) -> None:
-        while not self.has_room():
-            self._room.clear()
-            await self._room.wait()
+        await self._wait_for(1)
 
-    def offer(self, item: StreamTuple) -> None:
-        """For a source, which cannot be pushed back on: the oldest tuple makes room."""
-        while not self.has_room():
+    async def within_bounds(self) -> None:
+        """Wait while there is more than room for: this is what pushes back on the operator and upstream."""
+        await self._wait_for(0)
+
+    def extend(self, items: Sequence[StreamTuple]) -> None:
+        """Append, whether there is room or not."""
+        self._buffer.extend(items)
+        self._filled.set()
+
+    def offer(self, items: Sequence[StreamTuple]) -> None:
+        """For a source, which cannot be pushed back on: the oldest tuples make room."""
+        self.extend(items)
+        while self.room < 0:
             self._drop(self._buffer.popleft(), "source_buffer_full")
-        self._append(item)
 
     def steer(self, hop: Hop | None) -> None:
         """Send where ``hop`` says from now on; None: hold what there is until there is a route again."""
@@ -125,12 +143,11 @@ class Dispatcher:
                 self._drop(item, "expired")
                 return
             if taken := await self._send(item, to):
-                for each in taken:
-                    if not each.last:
-                        self._record(TupleSent(self._replica, to, each.origin, each.tau, each.size))
+                self._account.sent(to, taken)
                 return
             if give_up_at is None:
                 give_up_at = loop.time() + self._limits.retry_age
+            await asyncio.sleep(0)  # a link whose connection is dead must get to know of it
 
     async def _target(self) -> Hop:
         while self._hop is None:
@@ -147,8 +164,7 @@ class Dispatcher:
             async with asyncio.timeout(None) as deadline:
                 self._attempt = _Attempt(to, asyncio.get_running_loop().time(), deadline)
                 await link.ready()
-                while self._buffer and self._hop is not None and self._hop.pick(self._buffer[0].tau) == to:
-                    batch.append(self._next())
+                batch += self._companions(to)
                 taken = await link.send(batch)
         except (PortError, TimeoutError):
             pass
@@ -157,9 +173,17 @@ class Dispatcher:
             self._buffer.extendleft(reversed(batch[max(taken, 1) :]))
         return batch[:taken]
 
-    def _append(self, item: StreamTuple) -> None:
-        self._buffer.append(item)
-        self._filled.set()
+    def _companions(self, to: str) -> Iterator[StreamTuple]:
+        """What waits for the same replica, as much as a link could take at once."""
+        hop, buffer, size = self._hop, self._buffer, 0
+        if hop is None:
+            return
+        for _ in range(min(len(buffer), MOST_AT_ONCE)):
+            if size >= MOST_BYTES_AT_ONCE or hop.pick(buffer[0].tau) != to:
+                break
+            item = self._next()
+            size += len(item.payloads[0]) if item.payloads else 0
+            yield item
 
     def _next(self) -> StreamTuple:
         self._room.set()
@@ -173,12 +197,15 @@ class Dispatcher:
         patience = self._limits.send_timeout if self._links[attempt.to].answers else 0.0
         return max(asyncio.get_running_loop().time(), attempt.started + patience)
 
+    async def _wait_for(self, room: int) -> None:
+        while self.room < room:
+            self._room.clear()
+            await self._room.wait()
+
     def _lost(self, pair: Pair, items: Sequence[StreamTuple], reason: str) -> None:
         for item in items:
             self._drop(item, "link_failed")
 
     def _drop(self, item: StreamTuple, reason: str) -> None:
         if not item.last:
-            self._record(
-                TupleDropped(self._replica, item.origin, item.tau, item.size, reason, self.downstream)
-            )
+            self._account.dropped(item, reason, self.downstream)

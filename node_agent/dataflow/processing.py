@@ -25,19 +25,31 @@ async def process(
     """The payloads of the result. Raises GivenUp, or what the operator raised where that is to stop it."""
     if not has_work(unit, spec):
         return ()
-    pause = RETRY_PAUSE
-    for _ in range(spec.on_error.retries):
-        try:
-            return tuple(await operator.process(unit))
-        except Exception:
-            await sleep(pause)
-            pause = min(2 * pause, LONGEST_RETRY_PAUSE)
     try:
         return tuple(await operator.process(unit))
     except Exception as error:
-        if spec.on_error.then == "stop":
-            raise
-        raise GivenUp(error) from error
+        return await process_again(operator, unit, spec, sleep, error)
+
+
+async def process_again(
+    operator: Operator,
+    unit: Unit,
+    spec: OperatorSpec,
+    sleep: Callable[[float], Awaitable[None]],
+    error: Exception,
+) -> tuple[bytes, ...]:
+    """The same after the operator has failed once, with ``error``."""
+    pause = RETRY_PAUSE
+    for _ in range(spec.on_error.retries):
+        await sleep(pause)
+        pause = min(2 * pause, LONGEST_RETRY_PAUSE)
+        try:
+            return tuple(await operator.process(unit))
+        except Exception as again:
+            error = again
+    if spec.on_error.then == "stop":
+        raise error
+    raise GivenUp(error) from error
 
 
 def has_work(unit: Unit, spec: OperatorSpec) -> bool:

@@ -6,43 +6,40 @@ sibling are passed on to it.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
+from node_agent.dataflow.account import Account
 from node_agent.dataflow.assembly import Assembler
 from node_agent.dataflow.dispatcher import Dispatcher, Limits
 from node_agent.dataflow.handover import Handover, Heard, OpenLink
+from node_agent.dataflow.intake import Captured, Intake
+from node_agent.dataflow.one_by_one import OneByOne, Payloads
 from node_agent.dataflow.processing import GivenUp, process
 from node_agent.dataflow.registry import Context, Operator, OperatorKind, Source
 from node_agent.dataflow.units import Unit
 from node_agent.model.plan import Replica
 from node_agent.model.query import OperatorSpec
-from node_agent.model.telemetry import (
-    Event,
-    QueueSample,
-    TupleDelivered,
-    TupleDropped,
-    TupleEmitted,
-    TupleProcessed,
-    TupleReceived,
-    TupleSent,
-)
+from node_agent.model.telemetry import Event, QueueSample
 from node_agent.model.tuples import StreamTuple
-from node_agent.model.units import Each
 from node_agent.routing.route import Route
 from node_agent.transport.messages import Batch, Message
 
+MOST_CAPTURED = 1024
+"""Tuples of a source, or results for nobody, that are made before others get their turn."""
 
-class _Input(NamedTuple):
-    """``sender``: the replica upstream that ``item`` is from; ``passed_on`` to here by a sibling."""
+
+class _From(NamedTuple):
+    """``sender``: the replica of ``upstream`` that an item is from; ``passed_on`` to here by a sibling."""
 
     sender: str
-    item: StreamTuple
+    upstream: str
     passed_on: bool
 
 
 class ReplicaRuntime:
-    """``params`` must be an instance of ``kind.params``."""
+    """``params`` must be an instance of ``kind.params``; no ``assembler``: items are processed one by one."""
 
     def __init__(
         self,
@@ -50,7 +47,7 @@ class ReplicaRuntime:
         spec: OperatorSpec,
         kind: OperatorKind,
         params: Any,
-        assembler: Assembler,
+        assembler: Assembler | None,
         context: Context,
         dispatchers: Sequence[Dispatcher],
         open_link: OpenLink,
@@ -67,14 +64,18 @@ class ReplicaRuntime:
         context.outlet = self
         self._context = context
         self._dispatchers = dispatchers
-        self._record = record
-        self._inputs: asyncio.Queue[_Input] = asyncio.Queue(limits.input_queue)
-        self._handover = Handover(
-            self._id, lambda to, sender, batch: False, open_link, Heard(self._record_sent, self._lose)
-        )
+        self._account = Account(replica.id, record)
+        self._limits = limits
+        self._inputs: deque[tuple[_From, StreamTuple]] = deque()
+        self._has_input = asyncio.Event()
+        self._has_room = asyncio.Event()
+        self._entrance = asyncio.Lock()
+        heard = Heard(self._account.sent, self._lose)
+        self._handover = Handover(self._id, lambda to, sender, batch: False, open_link, heard)
         self._elsewhere: str | None = None
         self._latest_senders: dict[tuple[str, str], str] = {}
         self._opened = asyncio.Event()
+        self._tau = self._born_ns = 0
 
     def open_source(self) -> None:
         """Let the source emit; without effect on other operators."""
@@ -104,14 +105,14 @@ class ReplicaRuntime:
 
     def queued(self) -> int:
         """Tuples that wait here, on their way in or out."""
-        return self._inputs.qsize() + self._handover.waiting + sum(self.waiting().values())
+        return len(self._inputs) + self._handover.waiting + sum(self.waiting().values())
 
     def meet_at(self, sibling: str | None) -> None:
         """From now on units are put together at ``sibling``, with what there is here; None: here."""
         if sibling == self._elsewhere:
             return
         self._elsewhere = sibling
-        if sibling is not None:
+        if sibling is not None and self._assembler is not None:
             items, made = self._assembler.surrender()
             by_sender: dict[str, list[StreamTuple]] = {}
             for upstream, item in items:
@@ -119,29 +120,38 @@ class ReplicaRuntime:
             for sender, theirs in by_sender.items():
                 # What is done of the output is told like what is done of any stream.
                 self._handover.put(sibling, sender, theirs, {self.replica.operator: made})
-            self._account()
+            self._account_for_inputs(self._assembler)
 
     async def take(self, batch: Batch, via: str = "") -> None:
         """``via``: the sibling that has passed ``batch`` on, if it did not come straight from its sender."""
-        if via and (made := batch.floors.get(self.replica.operator)):
+        if via and self._assembler is not None and (made := batch.floors.get(self.replica.operator)):
             self._assembler.made_elsewhere(operator_of(batch.sender), batch.items, made)
-        for item in batch.items:
-            await self.receive(batch.sender, item, via)
+        items = batch.items
+        while items:
+            items = items[await self.receive(batch.sender, items, via) :]
 
     def hear(self, sender: str, message: Message) -> None:
         """Nothing depends on what other replicas say: nothing is promised."""
 
-    async def receive(self, sender: str, item: StreamTuple, via: str = "") -> None:
-        """Take ``item`` once there is room for it. If cancelled before, it was not received."""
-        await self._inputs.put(_Input(sender, item, bool(via)))
-        if not item.last:
-            self._record(TupleReceived(self._id, via or sender, item.origin, item.tau, item.size))
+    async def receive(self, sender: str, items: Sequence[StreamTuple], via: str = "") -> int:
+        """Take the first of ``items`` once there is room, and what else there is room for; says how many.
+
+        If cancelled before, nothing was received.
+        """
+        async with self._entrance:  # whoever came first is served first
+            while (room := self._limits.input_queue - len(self._inputs)) <= 0:
+                self._has_room.clear()
+                await self._has_room.wait()
+            taken, origin = items[:room], _From(sender, operator_of(sender), bool(via))
+            self._inputs.extend([(origin, item) for item in taken])
+            self._has_input.set()
+            self._account.received(via or sender, taken)
+            return len(taken)
 
     def runs(self) -> dict[str, Coroutine[Any, Any, None]]:
         """What must run for this replica to work, by name; the owner makes tasks of it."""
-        main = self._emit if self._role == "source" else self._operate
         dispatch = {f"{self._id} → {d.downstream}": d.run() for d in self._dispatchers}
-        return {self._id: main(), f"handover of {self._id}": self._handover.run(), **dispatch}
+        return {self._id: self._main(), f"handover of {self._id}": self._handover.run(), **dispatch}
 
     async def close(self) -> None:
         await self._handover.close()
@@ -149,40 +159,61 @@ class ReplicaRuntime:
             await dispatcher.close()
 
     def samples(self) -> list[QueueSample]:
-        inputs = [] if self._role == "source" else [QueueSample(self._id, "input", self._inputs.qsize())]
+        inputs = [] if self._role == "source" else [QueueSample(self._id, "input", len(self._inputs))]
         return inputs + [dispatcher.sample() for dispatcher in self._dispatchers]
 
-    async def _emit(self) -> None:
-        source = cast(Source, self._made)
-        await self._opened.wait()
-        tau = 1
-        born_ns = prev_born_ns = 0
-        while (payload := await source.next(tau)) is not None:
-            born_ns = max(self._context.now_ns(), prev_born_ns)  # a clock may be set back, a stream not
-            item = StreamTuple(self._id, tau, tau - 1, born_ns, prev_born_ns, (payload,))
-            self._record(TupleEmitted(self._id, item.origin, item.tau, item.size))
-            for dispatcher in self._dispatchers:
-                dispatcher.offer(item)
-            tau, prev_born_ns = tau + 1, born_ns
-        born_ns = max(self._context.now_ns(), prev_born_ns)
-        for dispatcher in self._dispatchers:
-            await dispatcher.put(StreamTuple(self._id, tau, tau - 1, born_ns, prev_born_ns, last=True))
+    async def _main(self) -> None:
+        if self._role == "source":
+            await self._emit()
+        elif self._assembler is None:
+            await self._operate_one_by_one()
+        else:
+            await self._operate(self._assembler)
 
-    async def _operate(self) -> None:
+    async def _emit(self) -> None:
+        await self._opened.wait()
+        intake = Intake(cast(Source, self._made), self._context, self._capture)
+        while await intake.take(await self._room() if self._limits.sources_wait else MOST_CAPTURED):
+            pass
+        end = self._next_of_source((), self._context.now_ns(), last=True)
+        for dispatcher in self._dispatchers:
+            await dispatcher.put(end)
+
+    def _capture(self, captured: list[Captured]) -> None:
+        items = [self._next_of_source((payload,), born_ns) for payload, born_ns in captured]
+        self._account.emitted(items)
+        for dispatcher in self._dispatchers:
+            if self._limits.sources_wait:
+                dispatcher.extend(items)
+            else:
+                dispatcher.offer(items)
+
+    def _next_of_source(self, payloads: tuple[bytes, ...], born_ns: int, last: bool = False) -> StreamTuple:
+        before, self._tau = self._tau, self._tau + 1
+        # A clock may be set back, a stream not.
+        before_ns, self._born_ns = self._born_ns, max(born_ns, self._born_ns)
+        return StreamTuple(self._id, self._tau, before, self._born_ns, before_ns, payloads, last)
+
+    async def _operate_one_by_one(self) -> None:
+        operator = cast(Operator, self._made)
+        each = OneByOne(operator, self._spec, self._role, self._context, self._account, self._processed)
         while True:
-            sender, item, passed_on = await self._inputs.get()
-            upstream = operator_of(sender)
-            # What a sibling has passed on stays: two that do not agree on where units are made would else
-            # send it to and fro.
-            if self._elsewhere is not None and not passed_on:
-                self._handover.put(self._elsewhere, sender, [item])
-                continue
-            self._latest_senders[upstream, item.origin] = sender
-            for unit in self._assembler.add(upstream, item):
-                if unit.complete:
-                    await self._process(unit)
-                self._assembler.done(unit.origin, unit.tau)
-            self._account()
+            room = await self._room()
+            await self._has_inputs()
+            await each.work(self._next_inputs(room))
+
+    async def _operate(self, assembler: Assembler) -> None:
+        while True:
+            await self._has_inputs()
+            for upstream, item in self._next_inputs(1):
+                await self._assemble(assembler, upstream, item)
+
+    async def _assemble(self, assembler: Assembler, upstream: str, item: StreamTuple) -> None:
+        for unit in assembler.add(upstream, item):
+            if unit.complete:
+                await self._process(unit)
+            assembler.done(unit.origin, unit.tau)
+        self._account_for_inputs(assembler)
 
     async def _process(self, unit: Unit) -> None:
         """Work on ``unit`` and hand its result on, which has no payload if there is nothing to say."""
@@ -191,48 +222,72 @@ class ReplicaRuntime:
             payloads = await process(cast(Operator, self._made), unit, self._spec, self._context.sleep)
         except GivenUp as error:
             payloads = ()
-            self._drop(unit, f"dead_letter:{error}")
+            self._account.dropped(unit, f"dead_letter:{error}")
         else:
             if not unit.last:
                 took_ns = round((self._context.time() - started) * 1e9)
                 self._record_processed(unit, took_ns)
         result = unit.result(payloads)
-        if not isinstance(self._spec.takes, Each) and not unit.last:
-            self._record(TupleEmitted(self._id, result.origin, result.tau, result.size))
-        for dispatcher in self._dispatchers:
-            await dispatcher.put(result)
+        self._account.emitted([result])
+        self._hand_on([result])
+        await self._room()
 
     def _record_processed(self, unit: Unit, took_ns: int) -> None:
         if self._role == "operator":
-            self._record(TupleProcessed(self._id, unit.origin, unit.tau, unit.size, took_ns))
+            self._account.processed_unit(unit, took_ns)
         elif unit.payloads():
-            self._record(TupleDelivered(self._id, unit.origin, unit.tau, unit.size, unit.born_ns))
+            self._account.delivered_unit(unit)
         else:
-            self._drop(unit, "filtered")
+            self._account.dropped(unit, "filtered")
 
-    def _account(self) -> None:
+    def _account_for_inputs(self, assembler: Assembler) -> None:
         """Say what became of the items that made new ones, or that were to."""
-        released = self._assembler.released()
-        unused = {(item.origin, item.tau): item for item in self._assembler.unused()}
+        released = assembler.released()
+        unused = {(item.origin, item.tau): item for item in assembler.unused()}
         for item in unused.values():
-            self._record(TupleDropped(self._id, item.origin, item.tau, item.size, "incomplete_window"))
-        if not isinstance(self._spec.takes, Each):
-            for position in released:
-                if (position.origin, position.tau) not in unused:
-                    self._record(TupleDropped(self._id, position.origin, position.tau, 0, "absorbed"))
-
-    def _record_sent(self, to: str, items: Sequence[StreamTuple]) -> None:
-        for item in items:
-            if not item.last:
-                self._record(TupleSent(self._id, to, item.origin, item.tau, item.size))
+            self._account.dropped(item, "incomplete_window")
+        for position in released:
+            if (position.origin, position.tau) not in unused:
+                self._account.absorbed(position.origin, position.tau)
 
     def _lose(self, items: Sequence[StreamTuple], reason: str) -> None:
         for item in items:
             if not item.last:
-                self._record(TupleDropped(self._id, item.origin, item.tau, item.size, reason))
+                self._account.dropped(item, reason)
 
-    def _drop(self, unit: Unit, reason: str) -> None:
-        self._record(TupleDropped(self._id, unit.origin, unit.tau, unit.size, reason))
+    async def _has_inputs(self) -> None:
+        while not self._inputs:
+            self._has_input.clear()
+            await self._has_input.wait()
+
+    def _next_inputs(self, most: int) -> Iterator[tuple[str, StreamTuple]]:
+        """What is to be processed here, one after the other: the rest still takes its place in the queue."""
+        for _ in range(most):
+            if not self._inputs:
+                return
+            self._has_room.set()
+            origin, item = self._inputs.popleft()
+            # What a sibling has passed on stays: two that do not agree on where units are made would else
+            # send it to and fro.
+            if self._elsewhere is not None and not origin.passed_on:
+                self._handover.put(self._elsewhere, origin.sender, [item])
+                continue
+            if self._assembler is not None:
+                self._latest_senders[origin.upstream, item.origin] = origin.sender
+            yield origin.upstream, item
+
+    async def _room(self) -> int:
+        """How much of the output there is room for, once there is; a result that is in hand may wait."""
+        for dispatcher in self._dispatchers:
+            await dispatcher.within_bounds()
+        return max(1, min((dispatcher.room for dispatcher in self._dispatchers), default=MOST_CAPTURED))
+
+    def _processed(self, items: Sequence[StreamTuple], results: Sequence[Payloads]) -> None:
+        self._hand_on([item.with_payloads(made) for item, made in zip(items, results, strict=True)])
+
+    def _hand_on(self, results: Sequence[StreamTuple]) -> None:
+        for dispatcher in self._dispatchers:
+            dispatcher.extend(results)
 
 
 def operator_of(replica: str) -> str:

@@ -8,7 +8,8 @@ from msgspec import Struct
 from node_agent.model.tuples import StreamTuple
 
 
-class Unit(Struct, frozen=True):
+# It cannot be part of a cycle, and there are many: spare them the garbage collector.
+class Unit(Struct, frozen=True, gc=False):
     """``inputs``, by input operator, in the order of the stream; the fields before it name the result.
 
     ``last``: all that is left to say of the stream is that it has ended; there are no inputs. Not
@@ -26,7 +27,11 @@ class Unit(Struct, frozen=True):
 
     def payloads(self) -> list[bytes]:
         """All that there is to process, input by input."""
-        return [payload for items in self.inputs.values() for item in items for payload in item.payloads]
+        found: list[bytes] = []
+        for items in self.inputs.values():
+            for item in items:
+                found += item.payloads
+        return found
 
     @property
     def size(self) -> int:

@@ -170,10 +170,7 @@ class DeliveryCore:
         self, upstream: str, items: Sequence[StreamTuple], results: Sequence[Payloads], now: float
     ) -> list[Effect]:
         """The operator, or the sink, is through with items that ``Process`` gave it."""
-        outputs = [
-            item if item.payloads is payloads else _with_payloads(item, payloads)
-            for item, payloads in zip(items, results, strict=True)
-        ]
+        outputs = [item.with_payloads(made) for item, made in zip(items, results, strict=True)]
         for stretch in stretches(outputs):
             inbox = self._inboxes[upstream, stretch[0].origin]
             self._finish(inbox, stretch, stretch[0].prev + 1, stretch[-1].tau, now)
@@ -229,6 +226,11 @@ class DeliveryCore:
     def position(self) -> int:
         """Of the newest item of a source."""
         return self._emission.position
+
+    @property
+    def room(self) -> int:
+        """How many items a source may emit in one go, at least one."""
+        return min((r.room(self.place.replica) for r in self._retentions.values()), default=1)
 
     def knows(self, upstream: str, item: StreamTuple) -> bool:
         """Whether ``item`` has come before or need not come. Windows keep their own account."""
@@ -465,7 +467,3 @@ class DeliveryCore:
             effects += [Acknowledge(replica, done, taken) for replica, (done, taken) in self._acks.items()]
             self._acks = {}
         return effects
-
-
-def _with_payloads(item: StreamTuple, payloads: Payloads) -> StreamTuple:
-    return StreamTuple(item.origin, item.tau, item.prev, item.born_ns, item.prev_born_ns, payloads, item.last)

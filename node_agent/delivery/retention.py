@@ -19,6 +19,8 @@ from node_agent.model.tuples import StreamTuple
 from node_agent.routing.route import Hop
 
 WAITING, FLYING, TAKEN, GONE = State
+FEW_BYTES = 256 * 1024
+"""What is put in one go has no more, or only one item."""
 
 
 class Retention:
@@ -56,6 +58,12 @@ class Retention:
         """
         shelf = self._shelves.get(origin)
         return shelf is not None and (self._crowded(shelf) or self.room_for_holes(origin) <= 0)
+
+    def room(self, origin: str) -> int:
+        """How many items of that stream may be put in one go, at least one, if their bytes are few."""
+        shelf, limits = self._shelves.get(origin), self._limits
+        items, size = (shelf.items, shelf.bytes) if shelf is not None else (0, 0)
+        return max(1, limits.items - items) if limits.bytes - size > FEW_BYTES else 1
 
     def room_for_holes(self, origin: str) -> int:
         """How many more positions of that stream can be kept, payloads or not."""

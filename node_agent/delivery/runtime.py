@@ -7,11 +7,14 @@ over links. Whatever the core asks of the operator is queued: its credit bounds 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from itertools import repeat
 from math import inf
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
-from node_agent.dataflow.each import unit_of
+from node_agent.dataflow.account import Account
 from node_agent.dataflow.handover import Handover, Heard
+from node_agent.dataflow.intake import Captured, Intake
+from node_agent.dataflow.one_by_one import OneByOne
 from node_agent.dataflow.processing import GivenUp, process
 from node_agent.dataflow.registry import Context, Operator, OperatorKind, Source
 from node_agent.dataflow.replica import operator_of
@@ -35,16 +38,7 @@ from node_agent.delivery.emission import Payloads
 from node_agent.delivery.positions import Positions
 from node_agent.delivery.reports import Reports
 from node_agent.model.plan import DeploymentPlan, Replica
-from node_agent.model.telemetry import (
-    Event,
-    QueueSample,
-    TupleDelivered,
-    TupleDropped,
-    TupleEmitted,
-    TupleProcessed,
-    TupleReceived,
-    TupleSent,
-)
+from node_agent.model.telemetry import Event, QueueSample
 from node_agent.model.tuples import StreamTuple
 from node_agent.routing.route import Route
 from node_agent.transport import messages
@@ -53,8 +47,6 @@ from node_agent.transport.messages import Batch, Message, Pair
 
 T = TypeVar("T")
 
-AT_ONCE = 0.001
-"""Seconds for which results are gathered to be handed on together."""
 REPORTS_AT_ONCE = 0.002
 """Seconds for which acknowledgements are gathered."""
 GRAIN = 1e-6
@@ -105,7 +97,7 @@ class DeliveryRuntime:
         self._core = core
         self._context = context
         self._around = surroundings
-        self._record = record
+        self._account = Account(job.replica.id, record)
         self._sources_wait = sources_wait
         self._origins = query.origins()
         self._downstreams = {r.id: d for d in core.place.downstreams for r in plan.of(d)}
@@ -122,6 +114,7 @@ class DeliveryRuntime:
         self._has_room = asyncio.Event()
         self._has_room.set()
         self._opened = asyncio.Event()
+        self._in_hand: list[Captured] = []
         self._reports = Reports()
         self._has_reports = asyncio.Event()
         self._tick_at = inf
@@ -176,10 +169,9 @@ class DeliveryRuntime:
         upstream = operator_of(batch.sender)
         streams = self._streams_of(upstream)
         items = [item for item in batch.items if item.origin in streams and item.prev < item.tau]
-        for item in items:
-            if not item.last:
-                self._record(TupleReceived(self._id, via or batch.sender, item.origin, item.tau, item.size))
-            if via:  # it need not get back what it has
+        self._account.received(via or batch.sender, items)
+        if via:  # it need not get back what it has
+            for item in items:
                 self._news_to_sibling(batch.sender, item)
         if self._role == "sink":
             self._account_for_holes(upstream, items)
@@ -234,57 +226,69 @@ class DeliveryRuntime:
     # What runs.
 
     async def _emit(self) -> None:
-        source = cast(Source, self._made)
         await self._opened.wait()
-        number = 1
-        while (payload := await source.next(number)) is not None:
-            captured_ns = self._context.now_ns()
-            if self._sources_wait:
+        intake = Intake(cast(Source, self._made), self._context, self._capture)
+        more = True
+        while more:
+            more = await intake.take(self._core.room if self._may_emit() else 1)
+            if self._in_hand:
                 await self._has_room.wait()
-            effects = self._core.emit([((payload,), captured_ns)], self._now())
-            self._record(TupleEmitted(self._id, self._id, self._core.position, len(payload)))
-            self._do(effects)
-            number += 1
+                in_hand, self._in_hand = self._in_hand, []
+                self._emit_captured(in_hand)
         self._do(self._core.end(self._now()))
 
+    def _may_emit(self) -> bool:
+        return self._has_room.is_set() or not self._sources_wait
+
+    def _capture(self, captured: list[Captured]) -> None:
+        """What there is no room for stays in hand: the time until there is counts."""
+        if self._may_emit():
+            self._emit_captured(captured)
+        else:
+            self._in_hand += captured
+
+    def _emit_captured(self, captured: list[Captured]) -> None:
+        first = self._core.position + 1
+        effects = self._core.emit([((payload,), born_ns) for payload, born_ns in captured], self._now())
+        self._account.captured(first, [len(payload) for payload, _ in captured])
+        self._do(effects)
+
     async def _operate(self) -> None:
+        each = {upstream: self._one_by_one(upstream) for upstream in self._core.place.upstreams}
         while True:
             if not self._work:
                 self._has_work.clear()
                 await self._has_work.wait()
             job = self._work.popleft()
             if isinstance(job, Process):
-                await self._process_each(job)
+                await each[job.upstream].work(zip(repeat(job.upstream), job.items))
                 continue
             payloads = await self._process(job.unit)
             result = job.unit.result(payloads)
-            self._record(TupleEmitted(self._id, result.origin, result.tau, result.size))
+            self._account.emitted([result])
             self._account_for_inputs(job.unit)
             self._do(self._core.processed(job.unit, payloads, self._now()))
 
-    async def _process_each(self, job: Process) -> None:
-        items, results, since = job.items, list[Payloads](), self._now()
-        for item in job.items:
-            results.append(await self._process(unit_of(job.upstream, item)))
-            if (now := self._now()) - since >= AT_ONCE or len(results) == len(items):
-                through, items = items[: len(results)], items[len(results) :]
-                self._do(self._core.processed_each(job.upstream, through, results, now))
-                results, since = [], now
+    def _one_by_one(self, upstream: str) -> OneByOne:
+        def hand_on(items: Sequence[StreamTuple], results: Sequence[Payloads]) -> None:
+            self._do(self._core.processed_each(upstream, items, results, self._now()))
+
+        operator = cast(Operator, self._made)
+        return OneByOne(operator, self._spec, self._role, self._context, self._account, hand_on)
 
     async def _process(self, unit: Unit) -> Payloads:
         started = self._now()
         try:
             payloads = await process(cast(Operator, self._made), unit, self._spec, self._context.sleep)
         except GivenUp as error:
-            self._drop(unit, f"dead_letter:{error}")
+            self._account.dropped(unit, f"dead_letter:{error}")
             return ()
         if self._role == "operator":
-            took_ns = round((self._now() - started) * 1e9)
-            self._record(TupleProcessed(self._id, unit.origin, unit.tau, unit.size, took_ns))
+            self._account.processed_unit(unit, round((self._now() - started) * 1e9))
         elif unit.payloads():
-            self._record(TupleDelivered(self._id, unit.origin, unit.tau, unit.size, unit.born_ns))
+            self._account.delivered_unit(unit)
         else:
-            self._drop(unit, "filtered")
+            self._account.dropped(unit, "filtered")
         return payloads
 
     async def _read_mail(self) -> None:
@@ -334,7 +338,7 @@ class DeliveryRuntime:
                 case Settle(_, to, floors, ends):
                     self._tell_downstream(to, messages.Settled(floors, ends))
                 case Drop(downstream, item, reason):
-                    self._drop(item, reason, downstream)
+                    self._account.dropped(item, reason, downstream)
                 case PushBack():
                     self._has_room.clear()
                 case Resume():
@@ -390,14 +394,12 @@ class DeliveryRuntime:
     # What is told.
 
     def _sent(self, to: str, items: Sequence[StreamTuple]) -> None:
-        for item in items:
-            if not item.last:
-                self._record(TupleSent(self._id, to, item.origin, item.tau, item.size))
+        self._account.sent(to, items)
 
     def _account_for_holes(self, upstream: str, items: Sequence[StreamTuple]) -> None:
         for item in items:
             if not (item.payloads or item.last or self._core.knows(upstream, item)):
-                self._drop(item, "filtered")
+                self._account.dropped(item, "filtered")
 
     def _account_for_inputs(self, unit: Unit) -> None:
         """They live on in the result; each is said to once, though windows overlap."""
@@ -405,10 +407,7 @@ class DeliveryRuntime:
             absorbed = self._absorbed.setdefault(item.origin, Positions())
             if item.tau not in absorbed:
                 absorbed.add(item.prev + 1, item.tau)
-                self._record(TupleDropped(self._id, item.origin, item.tau, 0, "absorbed"))
-
-    def _drop(self, what: Unit | StreamTuple, reason: str, downstream: str | None = None) -> None:
-        self._record(TupleDropped(self._id, what.origin, what.tau, what.size, reason, downstream))
+                self._account.absorbed(item.origin, item.tau)
 
     # Aids.
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from node_agent.delivery.spill import Spill, SpillFull
-from node_agent.model.tuples import StreamTuple
+from node_agent.model.tuples import StreamTuple, sizes_of
 
 
 class State(IntEnum):
@@ -197,5 +197,4 @@ def _empty(items: list[StreamTuple]) -> int:
 
 
 def size_of(items: list[StreamTuple]) -> int:
-    """Bytes of payload; one payload an item is the common case."""
-    return sum([len(i.payloads[0]) if len(i.payloads) == 1 else i.size for i in items])
+    return sum(sizes_of(items))

@@ -36,43 +36,65 @@ class AgentStop(Event, tag="agent_stop", frozen=True):
     reason: str
 
 
-class TupleEmitted(Event, tag="tuple_emitted", frozen=True):
+class TupleEvent(Event, frozen=True, omit_defaults=True):
+    """What happened to a tuple, or within a moment to several neighbours of which ``tau`` is the first.
+
+    ``size`` is that of all together; ``sizes`` has each one's, unless they are all alike.
+    """
+
+
+class TupleEmitted(TupleEvent, tag="tuple_emitted", frozen=True):
     replica: str
     origin: str
     tau: int
     size: int
+    tuples: int = 1
+    sizes: tuple[int, ...] = ()
 
 
-class TupleSent(Event, tag="tuple_sent", frozen=True):
+class TupleSent(TupleEvent, tag="tuple_sent", frozen=True):
     replica: str
     to: str
     origin: str
     tau: int
     size: int
+    tuples: int = 1
+    sizes: tuple[int, ...] = ()
 
 
-class TupleReceived(Event, tag="tuple_received", frozen=True):
+class TupleReceived(TupleEvent, tag="tuple_received", frozen=True):
     replica: str
     sender: str
     origin: str
     tau: int
     size: int
+    tuples: int = 1
+    sizes: tuple[int, ...] = ()
 
 
-class TupleProcessed(Event, tag="tuple_processed", frozen=True):
+class TupleProcessed(TupleEvent, tag="tuple_processed", frozen=True):
+    """``took_ns``: all of them together."""
+
     replica: str
     origin: str
     tau: int
     size: int
     took_ns: int
+    tuples: int = 1
+    sizes: tuple[int, ...] = ()
 
 
-class TupleDelivered(Event, tag="tuple_delivered", frozen=True):
+class TupleDelivered(TupleEvent, tag="tuple_delivered", frozen=True):
+    """``births``: where there are several, how many nanoseconds after ``born_ns`` each one was captured."""
+
     replica: str
     origin: str
     tau: int
     size: int
     born_ns: int
+    tuples: int = 1
+    sizes: tuple[int, ...] = ()
+    births: tuple[int, ...] = ()
 
 
 class TupleDropped(Event, tag="tuple_dropped", frozen=True):

@@ -4,6 +4,7 @@ Streams are dense: an item that an operator has filtered out travels on without 
 missing was lost. Any two neighbours are known to be neighbours, because each names the one before it.
 """
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -33,6 +34,19 @@ class StreamTuple(Struct, frozen=True, array_like=True, gc=False):
     def size(self) -> int:
         """Bytes of payload."""
         return sum(map(len, self.payloads))
+
+    def with_payloads(self, payloads: tuple[bytes, ...]) -> "StreamTuple":
+        """The same position with ``payloads`` there; the same item if they are its own."""
+        if payloads is self.payloads:
+            return self
+        return StreamTuple(
+            self.origin, self.tau, self.prev, self.born_ns, self.prev_born_ns, payloads, self.last
+        )
+
+
+def sizes_of(items: Iterable[StreamTuple]) -> list[int]:
+    """Bytes of payload of each; one payload an item is the common case."""
+    return [len(held[0]) if len(held := item.payloads) == 1 else item.size for item in items]
 
 
 class Position(Struct, frozen=True, order=True):

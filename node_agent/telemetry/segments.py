@@ -4,7 +4,7 @@ A process that dies may tear the last line of its boot's last segment: that is t
 line that cannot be read anywhere else is corruption.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -47,6 +47,26 @@ def read_records(directory: Path) -> Iterator[dict[str, Any]]:
     for line in _lines(directory):
         if line.state == "record":
             yield decode(line.raw)
+
+
+def tuple_by_tuple(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Records of several tuples as one for each, with its share of what is told of all together."""
+    for record in records:
+        count = record.get("tuples", 1)
+        if count == 1:
+            yield record
+            continue
+        sizes, births = record.get("sizes"), record.get("births")
+        alone = {name: value for name, value in record.items() if name not in ("tuples", "sizes", "births")}
+        if "took_ns" in record:
+            alone["took_ns"] = record["took_ns"] // count
+        for place in range(count):
+            single = {**alone, "tau": record["tau"] + place, "size": record["size"] // count}
+            if sizes:
+                single["size"] = sizes[place]
+            if births:
+                single["born_ns"] = record["born_ns"] + births[place]
+            yield single
 
 
 def inspect(directory: Path) -> Completeness:

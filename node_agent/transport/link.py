@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NoReturn, Protocol
 
-from node_agent.model.tuples import StreamTuple
+from node_agent.model.tuples import StreamTuple, sizes_of
 from node_agent.ports import Address, ConnectionLost, Port, PortError, Stream, TimedOut
 from node_agent.transport.authentication import (
     NONCE_SIZE,
@@ -294,7 +294,7 @@ class _Session:
     def hand_over(self, items: Sequence[StreamTuple], floors: Mapping[str, int], sender: str) -> int:
         most = min(self._most, self.allowance.left)
         batch = items[:most]
-        sizes = [item.size for item in batch]
+        sizes = sizes_of(batch)
         count = fitting(sizes, most, min(self._most_bytes, self.allowance.bytes_left))
         batch, sizes = batch[:count], sizes[:count]
         self.connection.post_items(batch, sizes, floors, sender)
@@ -314,7 +314,7 @@ class _Session:
 class LocalLink:
     """To a replica on the same node: a call instead of a connection."""
 
-    def __init__(self, deliver: Callable[[StreamTuple], Awaitable[None]]) -> None:
+    def __init__(self, deliver: Callable[[Sequence[StreamTuple]], Awaitable[int]]) -> None:
         self._deliver = deliver
 
     answers = True
@@ -323,8 +323,7 @@ class LocalLink:
         pass
 
     async def send(self, items: Sequence[StreamTuple]) -> int:
-        await self._deliver(items[0])
-        return 1
+        return await self._deliver(items)
 
     async def close(self) -> None:
         pass

@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import partial
 
 from node_agent.model.plan import DeploymentPlan
+from node_agent.model.tuples import sizes_of
 from node_agent.ports import Address, ConnectionLost, Listener, Port, PortError, Stream
 from node_agent.transport.authentication import (
     NONCE_SIZE,
@@ -242,7 +243,7 @@ class _Session:
         self._finished = False
 
     def came(self, data: Data) -> None:
-        sizes = [item.size for item in data.items]
+        sizes = sizes_of(data.items)
         self._grant.came(sizes)
         self._inbox.append((Batch(data.sender or self.pair.sender, data.items, data.floors), sizes))
         self._changed.set()

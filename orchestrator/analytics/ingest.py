@@ -61,7 +61,7 @@ def _prepare(spark: SparkSession, staging: Path, runs: Sequence[RunInput], progr
     nodes = tables.nodes(readable, _corrupt_per_boot(lines)).persist()
     # Rarely is there anything to remove, and to look for it means to sort everything.
     twice = not nodes.where("duplicates > 0").isEmpty()
-    records = _each_once(readable) if twice else readable
+    records = tables.tuple_by_tuple(_each_once(readable) if twice else readable)
     described = _frame(spark, [run.row() for run in runs], _described_schema())
     of_runs = tables.runs(described, nodes).persist()
     hops = tables.hops(records).persist()

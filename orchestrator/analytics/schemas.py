@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 VERSION = 1
 
 TEXT, COUNT, REAL, FLAG, MOMENT = StringType(), LongType(), DoubleType(), BooleanType(), TimestampType()
-TEXTS = ArrayType(StringType())
+TEXTS, COUNTS = ArrayType(StringType()), ArrayType(LongType())
 TEXT_MAP = MapType(StringType(), StringType())
 REAL_MAP = MapType(StringType(), DoubleType())
 
@@ -37,6 +37,7 @@ CANDIDATE = _columns(to=TEXT, link=REAL, path=REAL, aggregate=REAL, queue=COUNT,
 FACE = _columns(person=TEXT, x=REAL, y=REAL, width=REAL, height=REAL, score=REAL, distance=REAL)
 
 # One row a line of a segment. Every kind of event has its own columns; those of the other kinds are null.
+# A line with ``tuples`` tells of so many: see docs/telemetry.md.
 RAW = _columns(
     run=TEXT,
     node=TEXT,
@@ -52,6 +53,9 @@ RAW = _columns(
     origin=TEXT,
     tau=COUNT,
     size=COUNT,
+    tuples=COUNT,
+    sizes=COUNTS,
+    births=COUNTS,
     to=TEXT,
     sender=TEXT,
     took_ns=COUNT,

@@ -1,7 +1,7 @@
 """From telemetry records to tables: each function is one table, a transformation without input or output.
 
-``records`` are telemetry lines with the columns of ``schemas.RAW``, each ``(run, node, boot, seq)`` once;
-``runs`` is the ``runs`` table.
+``records`` are telemetry lines with the columns of ``schemas.RAW``, each ``(run, node, boot, seq)`` once and
+told tuple by tuple; ``runs`` is the ``runs`` table.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -33,6 +33,25 @@ def in_window(t_ns: str) -> Column:
 
 def windows(runs: DataFrame) -> DataFrame:
     return F.broadcast(runs.select("run", "measure_from_ns", "measure_until_ns", "ended_ns"))
+
+
+def tuple_by_tuple(records: DataFrame) -> DataFrame:
+    """A record of several tuples as one for each, with its share of what is told of all together."""
+    count = F.greatest(F.col("tuples"), F.lit(1))  # which looks past null
+    place = F.col("place")
+    alike = (F.col("size") / count).cast("long")
+    return (
+        records.withColumn("place", F.explode(F.sequence(F.lit(0), (count - 1).cast("int"))))
+        .withColumns(
+            {
+                "tau": F.col("tau") + place,
+                "size": F.coalesce(F.get("sizes", place), alike),
+                "took_ns": (F.col("took_ns") / count).cast("long"),
+                "born_ns": F.col("born_ns") + F.coalesce(F.get("births", place), F.lit(0)),
+            }
+        )
+        .drop("tuples", "sizes", "births", "place")
+    )
 
 
 def nodes(lines: DataFrame, corrupt: DataFrame) -> DataFrame:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from node_agent.telemetry.segments import read_records
+from node_agent.telemetry.segments import read_records, tuple_by_tuple
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.lifecycle import run_directory, teardown
@@ -51,7 +51,8 @@ def run(root: Path) -> RunDirectory:
 
 
 def records(run: RunDirectory, node: str, kind: str) -> list[dict[str, Any]]:
-    return [record for record in read_records(run.segments(node)) if record["kind"] == kind]
+    told = tuple_by_tuple(read_records(run.segments(node)))
+    return [record for record in told if record["kind"] == kind]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from node_agent.model.telemetry import (
     TupleDelivered,
     TupleDropped,
     TupleEmitted,
+    TupleProcessed,
     TupleReceived,
     TupleSent,
 )
@@ -54,6 +55,8 @@ def analysed(spark: SparkSession, runs: Path) -> Analysed:
         "crashed": crashed_run(runs),
         "routed": routed_run(runs),
         "windowed": windowed_run(runs),
+        "one_by_one": carried_run(runs, together=False),
+        "together": carried_run(runs, together=True),
     }
     returned = analyze(list(directories.values()), spark=spark)
     assert returned == [summary_in(directory) for directory in directories.values()]
@@ -134,6 +137,38 @@ def windowed_run(runs: Path) -> Path:
         writer.record("n2", 25, TupleEmitted("detect/0", "detect", tau, 5))
     writer.record("n9", 26, TupleDelivered(SINK, "detect", 1, 5, 23 * 10**9))
     writer.record("n9", 26, TupleDropped(SINK, "detect", 2, 0, "filtered"))
+    for node in ("n1", "n2", "n9"):
+        writer.record(node, 112, AgentStop("stopped"))
+    return writer.write()
+
+
+def carried_run(runs: Path, together: bool) -> Path:
+    """Three neighbours of different sizes, of which two arrive; the same told one by one and together."""
+    run = "together" if together else "one_by_one"
+    writer = RunWriter(runs, run, run)
+    for node in ("n1", "n2", "n9"):
+        writer.record(node, 0, AgentStart("0.1.0", "virtual", ()))
+    births, second = (0, 1_000_000, 3_000_000), 10**9
+    if together:
+        writer.record("n1", 20, TupleEmitted(SOURCE, SOURCE, 1, 60, 3, (10, 20, 30)))
+        writer.record("n1", 20, TupleSent(SOURCE, "detect/0", SOURCE, 1, 60, 3, (10, 20, 30)))
+        writer.record("n2", 21, TupleReceived("detect/0", SOURCE, SOURCE, 1, 60, 3, (10, 20, 30)))
+        writer.record("n2", 22, TupleProcessed("detect/0", SOURCE, 1, 60, 6000, 3, (10, 20, 30)))
+        writer.record("n2", 22, TupleSent("detect/0", SINK, SOURCE, 1, 10, 2))
+        writer.record("n9", 23, TupleReceived(SINK, "detect/0", SOURCE, 1, 10, 2))
+        writer.record("n9", 24, TupleDelivered(SINK, SOURCE, 1, 10, 20 * second, 2, (), births[:2]))
+    else:
+        for tau, size in enumerate((10, 20, 30), start=1):
+            writer.record("n1", 20, TupleEmitted(SOURCE, SOURCE, tau, size))
+            writer.record("n1", 20, TupleSent(SOURCE, "detect/0", SOURCE, tau, size))
+            writer.record("n2", 21, TupleReceived("detect/0", SOURCE, SOURCE, tau, size))
+            writer.record("n2", 22, TupleProcessed("detect/0", SOURCE, tau, size, 2000))
+        for tau in (1, 2):
+            born_ns = 20 * second + births[tau - 1]
+            writer.record("n2", 22, TupleSent("detect/0", SINK, SOURCE, tau, 5))
+            writer.record("n9", 23, TupleReceived(SINK, "detect/0", SOURCE, tau, 5))
+            writer.record("n9", 24, TupleDelivered(SINK, SOURCE, tau, 5, born_ns))
+    writer.record("n2", 30, TupleDropped("detect/0", SOURCE, 3, 30, "expired"))
     for node in ("n1", "n2", "n9"):
         writer.record(node, 112, AgentStop("stopped"))
     return writer.write()
@@ -288,6 +323,18 @@ def test_what_operators_take_or_leave_is_not_lost(analysed: Analysed) -> None:
     metrics = summary_in(analysed["windowed"])["metrics"]
     assert metrics["fates"] == {"absorbed": 3, "delivered": 1, "dropped:dead_letter": 1, "filtered": 1}
     assert (metrics["emitted"], metrics["lost"], metrics["loss_ratio"]) == (6, 1, 0.5)
+
+
+def test_records_of_several_tuples_mean_the_same_as_one_for_each(
+    spark: SparkSession, runs: Path, analysed: Analysed
+) -> None:
+    alone, together = (summary_in(analysed[name]) for name in ("one_by_one", "together"))
+    assert together["metrics"] == alone["metrics"]
+    assert together["metrics"]["fates"] == {"delivered": 2, "dropped:expired": 1}
+    assert (alone["telemetry"]["records"], together["telemetry"]["records"]) == (25, 14)
+    for table in ("tuples", "hops"):
+        told = [rows(spark, runs, table, run) for run in ("one_by_one", "together")]
+        assert [row | {"run": ""} for row in told[0]] == [row | {"run": ""} for row in told[1]]
 
 
 def test_what_routing_costs(spark: SparkSession, runs: Path, analysed: Analysed) -> None:

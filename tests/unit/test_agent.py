@@ -22,7 +22,7 @@ from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query
 from node_agent.ports import Address, PortError, Stream
 from node_agent.telemetry.segment_log import LogError, SegmentLog
-from node_agent.telemetry.segments import inspect, read_records
+from node_agent.telemetry.segments import inspect, read_records, tuple_by_tuple
 from node_agent.virtual.loop import VirtualLoop
 from tests.unit.networks import DATA_PORT, LoopbackNetwork, Network, RadioNetwork
 
@@ -87,7 +87,7 @@ class Testbed:
         found = [
             record
             for node in self.nodes
-            for record in read_records(self.directory / node)
+            for record in tuple_by_tuple(read_records(self.directory / node))
             if record["kind"] == kind and all(record[key] == value for key, value in where.items())
         ]
         return sorted(found, key=lambda record: record["t_ns"])

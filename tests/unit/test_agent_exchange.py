@@ -24,7 +24,7 @@ from node_agent.routing.exchange import Mode
 from node_agent.routing.policy import choose
 from node_agent.routing.shortest_path import distances
 from node_agent.telemetry.segment_log import SegmentLog
-from node_agent.telemetry.segments import read_records
+from node_agent.telemetry.segments import read_records, tuple_by_tuple
 from node_agent.transport.authentication import Credentials
 from node_agent.transport.notices import MOST_BYTES, Notices
 from orchestrator.decisions.reasons import situation_of
@@ -495,7 +495,7 @@ def test_by_exchange_with_probes_of_the_direct_downstreams_only(tmp_path: Path) 
             await asyncio.sleep(10)
             for agent in agents.values():
                 await agent.stop("done")
-        records = [record for node in nodes for record in read_records(tmp_path / node)]
+        records = [record for node in nodes for record in tuple_by_tuple(read_records(tmp_path / node))]
         decisions = [r for r in records if r["kind"] == "route_decision" and r["replica"] == "camera/0"]
         decision = decisions[-1]
         assert (decision["source"], decision["metric"]) == ("probe, exchanged", "etx")

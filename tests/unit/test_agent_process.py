@@ -21,7 +21,7 @@ from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query
 from node_agent.ports import Address
 from node_agent.process import ProcessConfig
-from node_agent.telemetry.segments import inspect, read_records
+from node_agent.telemetry.segments import inspect, read_records, tuple_by_tuple
 from orchestrator.backends.agent_channel import AgentChannel, AgentLost, news
 
 HOST = "127.0.0.1"
@@ -48,7 +48,8 @@ def config_file(directory: Path, **changes: Any) -> Path:
 
 
 def records(directory: Path, kind: str) -> list[dict[str, Any]]:
-    return [record for record in read_records(directory / "segments") if record["kind"] == kind]
+    told = tuple_by_tuple(read_records(directory / "segments"))
+    return [record for record in told if record["kind"] == kind]
 
 
 async def start(file: Path, **streams: Any) -> asyncio.subprocess.Process:

@@ -23,6 +23,7 @@ SPARK_TYPES: dict[object, DataType] = {
     int: LongType(),
     float: DoubleType(),
     tuple[str, ...]: ArrayType(StringType()),
+    tuple[int, ...]: ArrayType(LongType()),
     str | None: StringType(),
     float | None: DoubleType(),
     int | None: LongType(),

@@ -71,11 +71,11 @@ class Bench:
         self.events.append((asyncio.get_running_loop().time(), event))
 
     def offer(self, *taus: int) -> None:
-        for tau in taus:
-            self.dispatcher.offer(StreamTuple("camera/0", tau, tau - 1, 0, 0, (b"",)))
+        self.dispatcher.offer([StreamTuple("camera/0", tau, tau - 1, 0, 0, (b"",)) for tau in taus])
 
     def sent(self) -> list[tuple[float, int, str]]:
-        return [(at, e.tau, e.to) for at, e in self.events if isinstance(e, TupleSent)]
+        sent = [(at, e) for at, e in self.events if isinstance(e, TupleSent)]
+        return [(at, tau, e.to) for at, e in sent for tau in range(e.tau, e.tau + e.tuples)]
 
     def dropped(self) -> list[tuple[float, int, str]]:
         return [(at, e.tau, e.reason) for at, e in self.events if isinstance(e, TupleDropped)]
@@ -224,6 +224,32 @@ def test_after_a_broken_link_the_tuple_goes_where_the_route_leads_now(runner: as
         assert bench.dropped() == []
         await bench.end()
         assert all(link.closed for link in bench.links.values())
+
+    runner.run(scenario())
+
+
+def test_a_link_that_fails_at_once_until_it_is_told_why_keeps_nobody_from_telling_it(
+    runner: asyncio.Runner,
+) -> None:
+    async def scenario() -> None:
+        dead = True
+
+        async def fail_at_once() -> None:
+            if dead:
+                raise ConnectionLost("broken")
+
+        async def notice() -> None:
+            nonlocal dead
+            dead = False
+
+        bench = Bench(fail_at_once)
+        bench.dispatcher.steer(Hop("detect/0", None))
+        bench.offer(1)
+        await asyncio.sleep(0)
+        asyncio.get_running_loop().create_task(notice())
+        await asyncio.sleep(1)
+        assert [tau for _, tau, _ in bench.sent()] == [1]
+        await bench.end()
 
     runner.run(scenario())
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from node_agent.telemetry.segments import Completeness, inspect, read_records
+from node_agent.telemetry.segments import Completeness, inspect, read_records, tuple_by_tuple
 from orchestrator.backends.base import Status
 from orchestrator.backends.sim.simulation import Simulation
 from orchestrator.lifecycle.phases import Ending, Phase, PhaseResult
@@ -113,7 +113,7 @@ def simulated(described: Experiment, directory: Path) -> Simulation:
 def test_the_stream_outlives_what_is_done_to_a_replica(tmp_path: Path, kinds: tuple[str, ...]) -> None:
     faults = [{"at": "3s", "for": "5s", kind: FIRST} for kind in kinds]
     simulated(faulty(*faults, warmup="1s", duration="14s"), tmp_path)
-    records = list(read_records(tmp_path / "nodes" / "z" / "segments"))
+    records = list(tuple_by_tuple(read_records(tmp_path / "nodes" / "z" / "segments")))
     times = [r["t_ns"] for r in records if r["kind"] == "tuple_delivered"]
     taus = [r["tau"] for r in records if r["kind"] == "tuple_delivered"]
     assert sorted(taus) == list(range(1, len(taus) + 1)) and len(taus) >= 140

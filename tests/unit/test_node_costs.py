@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from node_agent.telemetry.segments import tuple_by_tuple
 from orchestrator.backends.base import Status
 from orchestrator.backends.sim.simulation import Simulation
 from tests.unit.specs import chain, experiment, topology
@@ -37,7 +38,7 @@ def played(
 def processed(directory: Path, node: str, kind: str = "tuple_processed") -> int:
     files = sorted((directory / "nodes" / node / "segments").glob("*.jsonl"))
     lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
-    return sum(line["kind"] == kind for line in lines)
+    return sum(record["kind"] == kind for record in tuple_by_tuple(lines))
 
 
 @pytest.mark.parametrize("routing", ["olsr", "ground_truth"])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from node_agent.telemetry.segments import tuple_by_tuple
 from orchestrator.backends.base import Status
 from orchestrator.backends.sim.simulation import Simulation
 from tests.unit.specs import chain, experiment, topology
@@ -32,7 +33,7 @@ def positions(directory: Path, level: str) -> tuple[Counter[int], Counter[int]]:
     assert {outcome.status for outcome in run.stop()} == {Status.OK}
     found: dict[str, Counter[int]] = {"tuple_emitted": Counter(), "tuple_delivered": Counter()}
     for path in directory.rglob("segments/*.jsonl"):
-        for record in map(json.loads, path.read_text().splitlines()):
+        for record in tuple_by_tuple(map(json.loads, path.read_text().splitlines())):
             if record["kind"] in found:
                 found[record["kind"]][record["tau"]] += 1
     return found["tuple_emitted"], found["tuple_delivered"]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from node_agent.telemetry.segments import tuple_by_tuple
 from orchestrator.backends.base import Status
 from orchestrator.backends.sim.simulation import Simulation
 from tests.unit.specs import chain, experiment, topology
@@ -41,7 +42,7 @@ def played(directory: Path, mobility: dict[str, Any], **changes: Any) -> int:
 def records(directory: Path, node: str, kind: str) -> list[dict[str, Any]]:
     files = sorted((directory / "nodes" / node / "segments").glob("*.jsonl"))
     lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
-    return [line for line in lines if line["kind"] == kind]
+    return [record for record in tuple_by_tuple(lines) if record["kind"] == kind]
 
 
 def segments(directory: Path) -> dict[str, bytes]:

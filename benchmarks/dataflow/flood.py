@@ -1,0 +1,50 @@
+"""The ends of the chain that the throughput benchmark loads: agents import this file, as they would a user's.
+
+The source has its next tuple ready whenever it is asked. The sink says on standard error when a tenth of all
+has reached it, and when all has.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from node_agent.dataflow.registry import Context, register_operator, register_source
+from node_agent.dataflow.units import Unit
+
+
+class FloodParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """``size`` in bytes, at least 8."""
+
+    count: int
+    size: int
+
+
+class Flood:
+    def __init__(self, params: FloodParams, context: Context) -> None:
+        self._count = params.count
+        self._size = params.size
+
+    async def next(self, tau: int) -> bytes | None:
+        # Every payload is an object of its own: what is remembered of one does not help with the next.
+        return tau.to_bytes(8, "big") + bytes(self._size - 8) if tau <= self._count else None
+
+
+class TallyParams(Struct, frozen=True, forbid_unknown_fields=True):
+    count: int
+
+
+class Tally:
+    def __init__(self, params: TallyParams, context: Context) -> None:
+        self._marks = {max(1, params.count // 10): "warm", params.count: "done"}
+        self._came = 0
+
+    async def process(self, unit: Unit) -> Sequence[bytes]:
+        self._came += 1
+        if self._came in self._marks:
+            print(self._marks[self._came], file=sys.stderr, flush=True)
+        return ()
+
+
+register_source("flood", FloodParams, Flood)
+register_operator("tally", TallyParams, Tally, role="sink")
