@@ -1,6 +1,7 @@
 """Files to values: ``load_experiment`` and ``load_topology``, which say everything that is wrong at once."""
 
 import copy
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -159,9 +160,13 @@ def _set_aside(document: dict[str, Any], finding: Finding) -> Place:
     place = finding.at if finding.message == UNKNOWN_KEY else finding.at[:1]
     if place in _STAND_INS:
         document[str(place[0])] = _STAND_INS[place]
-    elif place:
-        holder: Any = document
-        for key in place[:-1]:
-            holder = holder.get(key, {})
+        return place
+    # Entries of a list have no names to be left out by: the whole list goes.
+    named = takewhile(lambda key: isinstance(key, str), place)
+    place = tuple(named)
+    holder: Any = document
+    for key in place[:-1]:
+        holder = holder.get(key, {}) if isinstance(holder, dict) else {}
+    if place and isinstance(holder, dict):
         holder.pop(place[-1], None)
     return place
