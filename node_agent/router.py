@@ -50,7 +50,10 @@ class Steered(Protocol):
     def steer(self, route: Route) -> None: ...
 
     def meet_at(self, sibling: str | None) -> None:
-        """Units of several tuples are put together at that replica; None: here, or nobody knows."""
+        """Units of several tuples are put together at that replica; None: here, or nobody knows.
+
+        Told again and again.
+        """
         ...
 
 

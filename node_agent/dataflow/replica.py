@@ -7,13 +7,13 @@ sibling are passed on to it.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from node_agent.dataflow.account import Account
 from node_agent.dataflow.assembly import Assembler
 from node_agent.dataflow.dispatcher import Dispatcher, Limits
-from node_agent.dataflow.handover import Handover, Heard, OpenLink
+from node_agent.dataflow.handover import Handover, Heard, OpenLink, Part
 from node_agent.dataflow.intake import Captured, Intake
 from node_agent.dataflow.one_by_one import OneByOne, Payloads
 from node_agent.dataflow.processing import GivenUp, process
@@ -28,14 +28,20 @@ from node_agent.transport.messages import Batch, Message
 
 MOST_CAPTURED = 1024
 """Tuples of a source, or results for nobody, that are made before others get their turn."""
+STAYS = 1.0
+"""Seconds for which what a sibling has passed on stays, though units are put together elsewhere."""
 
 
 class _From(NamedTuple):
-    """``sender``: the replica of ``upstream`` that an item is from; ``passed_on`` to here by a sibling."""
+    """``sender``: the replica of ``upstream`` that an item is from; ``passed_on`` to here by a sibling.
+
+    ``floors``: which of its units have been made, if a sibling would have to be told.
+    """
 
     sender: str
     upstream: str
     passed_on: bool
+    floors: Mapping[str, int] = {}
 
 
 class ReplicaRuntime:
@@ -70,9 +76,10 @@ class ReplicaRuntime:
         self._has_input = asyncio.Event()
         self._has_room = asyncio.Event()
         self._entrance = asyncio.Lock()
-        heard = Heard(self._account.sent, self._lose)
+        heard = Heard(self._account.sent, self._lose, self._take_back)
         self._handover = Handover(self._id, lambda to, sender, batch: False, open_link, heard)
         self._elsewhere: str | None = None
+        self._stays_until: float | None = None
         self._latest_senders: dict[tuple[str, str], str] = {}
         self._opened = asyncio.Event()
         self._tau = self._born_ns = 0
@@ -109,9 +116,12 @@ class ReplicaRuntime:
 
     def meet_at(self, sibling: str | None) -> None:
         """From now on units are put together at ``sibling``, with what there is here; None: here."""
-        if sibling == self._elsewhere:
+        if sibling != self._elsewhere:
+            self._elsewhere = sibling
+            self._handover.turn(sibling)
+        elif self._stays_until is None or self._context.time() < self._stays_until:
             return
-        self._elsewhere = sibling
+        self._stays_until = None
         if sibling is not None and self._assembler is not None:
             items, made = self._assembler.surrender()
             by_sender: dict[str, list[StreamTuple]] = {}
@@ -255,6 +265,20 @@ class ReplicaRuntime:
             if not item.last:
                 self._account.dropped(item, reason)
 
+    def _take_back(self, parts: Sequence[Part]) -> None:
+        """What was to be handed over, and is needed here after all."""
+        for part in parts:
+            if self._assembler is not None and (made := part.floors.get(self.replica.operator)):
+                self._assembler.made_elsewhere(operator_of(part.sender), part.items, made)
+        returned = [
+            (_From(part.sender, operator_of(part.sender), False, part.floors), item)
+            for part in parts
+            for item in part.items
+        ]
+        self._inputs.extendleft(reversed(returned))
+        if returned:
+            self._has_input.set()
+
     async def _has_inputs(self) -> None:
         while not self._inputs:
             self._has_input.clear()
@@ -267,11 +291,12 @@ class ReplicaRuntime:
                 return
             self._has_room.set()
             origin, item = self._inputs.popleft()
-            # What a sibling has passed on stays: two that do not agree on where units are made would else
-            # send it to and fro.
-            if self._elsewhere is not None and not origin.passed_on:
-                self._handover.put(self._elsewhere, origin.sender, [item])
-                continue
+            if self._elsewhere is not None:
+                if not origin.passed_on:
+                    self._handover.put(self._elsewhere, origin.sender, [item], origin.floors)
+                    continue
+                # Two that do not agree on where units are made must not send it to and fro all the time.
+                self._stays_until = self._stays_until or self._context.time() + STAYS
             if self._assembler is not None:
                 self._latest_senders[origin.upstream, item.origin] = origin.sender
             yield origin.upstream, item

@@ -63,7 +63,7 @@ class WindowAssembler(ABC):
         if item.tau in stream.seen and not news_of_end:
             if item.tau not in stream.held:
                 self._released.append(Position(upstream, item.origin, item.tau))
-                if self._gaps is not None:  # it comes too late: nobody has waited for it
+                if self._gaps is not None and not item.last:  # it comes too late: nobody has waited for it
                     self._unused.append(item)
             return []
         stream.add(item)

@@ -121,7 +121,7 @@ class DeliveryRuntime:
         self._sooner = asyncio.Event()
         self._absorbed: dict[str, Positions] = {}
         # What a sibling does not get this way, it is sent by the replicas upstream.
-        heard = Heard(self._sent, lambda items, reason: None)
+        heard = Heard(self._sent, lambda items, reason: None, lambda parts: None)
         self._handover = Handover(self._id, surroundings.mail, surroundings.open_link, heard)
         self._elsewhere: str | None = None
         self._handed: dict[tuple[str, str], Positions] = {}
