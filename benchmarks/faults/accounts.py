@@ -1,11 +1,12 @@
 """What became of tuples that no sink was given, by the records of a run.
 
 A tuple is followed from replica to replica: somebody dropped it and said why, or its last known holder
-crashed with it. A result that was never made is followed to its inputs: one of them was lost, or no replica
-that lived ever had them all.
+crashed with it. A result that was never made is followed to its inputs: one of them was lost. What a replica
+hands over to a sibling is the sibling's from then on, so that inputs that lie at different replicas in the
+end are no excuse where replicas hand over.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 from node_agent.dataflow.replica import operator_of
 from node_agent.model.plan import DeploymentPlan
 from node_agent.model.units import CountWindow, SameTau, TimeWindow
+from node_agent.routing.outlook import is_shared
 
 Tuple = tuple[str, int]
 """Stream and position."""
@@ -31,15 +33,22 @@ class Held(NamedTuple):
 
 
 class Accounts:
-    def __init__(self, plan: DeploymentPlan, records: Iterable[Record]) -> None:
+    """``policy``: by which routes were chosen."""
+
+    def __init__(self, plan: DeploymentPlan, records: Iterable[Record], policy: str) -> None:
         self._plan = plan
         self._query = plan.query
+        self._policy = policy
         self._node = {replica.id: replica.node for replica in plan.replicas}
         self._emitted: dict[Tuple, list[Held]] = defaultdict(list)
         self._received: dict[tuple[str, str, Tuple], list[Held]] = defaultdict(list)
         self._sent: dict[tuple[str, Tuple], list[tuple[str, int]]] = defaultdict(list)
         self._dropped: dict[tuple[str, Tuple], list[str | None]] = defaultdict(list)
         self._drops: dict[Tuple, str] = {}
+        self._has: Counter[tuple[str, int, Tuple]] = Counter()
+        self._passed: dict[tuple[str, str, Tuple], list[Held]] = defaultdict(list)
+        self._arrivals: dict[tuple[str, str, Tuple], list[int]] = defaultdict(list)
+        self._broke: Counter[tuple[str, Tuple]] = Counter()
         self._begun: dict[tuple[str, int], int] = {}
         self._ended: set[tuple[str, int]] = set()
         self._anything_broke = False
@@ -59,13 +68,39 @@ class Accounts:
             case "tuple_emitted":
                 self._emitted[item].append(Held(record["replica"], at, boot))
             case "tuple_received":
-                key = (record["replica"], operator_of(record["sender"]), item)
-                self._received[key].append(Held(record["replica"], at, boot))
+                self._enter_received(record, item)
             case "tuple_sent":
-                self._sent[record["replica"], item].append((record["to"], at))
+                self._enter_sent(record, item)
             case "tuple_dropped" if record["reason"] not in NO_LOSSES:
-                self._dropped[record["replica"], item].append(record["downstream"])
-                self._drops[item] = record["reason"]
+                self._enter_dropped(record, item)
+
+    def _enter_received(self, record: Record, item: Tuple) -> None:
+        replica, sender, boot = record["replica"], record["sender"], record["boot"]
+        self._has[replica, boot, item] += 1
+        if operator_of(sender) == operator_of(replica):
+            self._arrivals[sender, replica, item].append(record["t_ns"])
+        else:
+            key = (replica, operator_of(sender), item)
+            self._received[key].append(Held(replica, record["t_ns"], boot))
+
+    def _enter_sent(self, record: Record, item: Tuple) -> None:
+        replica, to, at = record["replica"], record["to"], record["t_ns"]
+        if operator_of(to) == operator_of(replica):
+            self._has[replica, record["boot"], item] -= 1
+            self._passed[replica, to, item].append(Held(replica, at, record["boot"]))
+        else:
+            self._sent[replica, item].append((to, at))
+
+    def _enter_dropped(self, record: Record, item: Tuple) -> None:
+        replica, reason = record["replica"], record["reason"]
+        self._dropped[replica, item].append(record["downstream"])
+        self._drops[item] = reason
+        if reason == "link_failed":  # it had been sent
+            self._broke[replica, item] += 1
+        elif reason == "incomplete_window":  # told once, though it may have come over several inputs
+            self._has[replica, record["boot"], item] = 0
+        else:
+            self._has[replica, record["boot"], item] -= 1
 
     def explains(self, operator: str, item: Tuple) -> bool:
         """Whether the records tell why ``operator`` was never given ``item``."""
@@ -114,19 +149,45 @@ class Accounts:
         operator, members = item[0], self._members(item)
         if not members:
             return False
-        for replica in self._plan.of(operator):
-            boots = [
-                {held.boot for held in self._received.get((replica.id, *member), ())} for member in members
-            ]
-            whole = [boot for boot in set.intersection(*boots) if not self._crashed(replica.id, boot)]
-            late = any(None in self._dropped.get((replica.id, member), ()) for _, member in members)
-            if whole and not late and not self._waits_for_an_end(item):
-                return False
-        return all(
+        needed = Counter(member for _, member in members)
+        left = {
+            replica.id: {member: self._left_with(replica.id, member) for member in needed}
+            for replica in self._plan.of(operator)
+        }
+        if any(all(has[member] >= needed[member] for member in needed) for has in left.values()):
+            return self._waits_for_an_end(item)
+        if is_shared(self._query, operator, self._policy) and all(
+            sum(has[member] for has in left.values()) >= needed[member] for member in needed
+        ):
+            return False  # all of it is there, and does not come together
+        return all(self._explains_passing(operator, member) for member in needed) and all(
             any((replica.id, up, item) in self._received for replica in self._plan.of(operator))
             or self._explains_input((up, operator), item)
             for up, item in members
         )
+
+    def _left_with(self, replica: str, item: Tuple) -> int:
+        """How many times the replica has the item in the end: once for each input that it came over."""
+        node = self._node[replica]
+        return sum(self._has[replica, boot, item] for other, boot in self._ended if other == node)
+
+    def _explains_passing(self, operator: str, item: Tuple) -> bool:
+        """Whether what siblings passed on arrived, or was on a link that broke, or one of them crashed."""
+        replicas = [replica.id for replica in self._plan.of(operator)]
+        return all(
+            sum(self._vanished(replica, to, item) for to in replicas) <= self._broke[replica, item]
+            for replica in replicas
+        )
+
+    def _vanished(self, replica: str, to: str, item: Tuple) -> int:
+        """How many times what was passed on has not arrived, though both lived."""
+        vanished, arrivals = 0, sorted(self._arrivals.get((replica, to, item), ()))
+        for sent in sorted(self._passed.get((replica, to, item), ()), reverse=True):
+            if arrivals and arrivals[-1] >= sent.since_ns:
+                arrivals.pop()
+            elif not (self._crashed(replica, sent.boot) or self._crashed_after(to, sent.since_ns)):
+                vanished += 1
+        return vanished
 
     def _members(self, item: Tuple) -> list[tuple[str, Tuple]]:
         """The inputs that the result ``item`` is made of, and what shows that there are no more."""

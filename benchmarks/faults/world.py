@@ -215,7 +215,7 @@ def outcome(schedule: Schedule) -> Outcome:
     mismatches = dict.fromkeys(each[:3] for each in played.given if wanted.get(each[:3]) != each.payloads)
     unexplained = [*lost, *mismatches]
     if schedule.may_lose:
-        accounts = Accounts(schedule.plan, played.records)
+        accounts = Accounts(schedule.plan, played.records, schedule.policy)
         promised = schedule.plan.query.reliability != "best_effort"
         unexplained = [
             key

@@ -44,12 +44,12 @@ class Records:
         self._crashed.add(node)
         self._add("agent_start", node, 2)
 
-    def accounts(self) -> Accounts:
+    def accounts(self, policy: str = "shortest_path") -> Accounts:
         for replica in self.plan.replicas:
             boots = (2,) if replica.node in self._crashed else (1,)
             for boot in boots:
                 self._add("agent_stop", replica.node, boot)
-        return Accounts(self.plan, self.records)
+        return Accounts(self.plan, self.records, policy)
 
 
 def test_a_tuple_that_just_vanishes_is_not_explained() -> None:
@@ -97,16 +97,103 @@ def test_a_drop_explains_the_branch_that_it_names() -> None:
     assert not accounts.explains("z", ("s/0", 1))
 
 
-@pytest.mark.parametrize(("second", "explained"), [("j/1", True), ("j/0", False)])
-def test_a_join_whose_inputs_went_to_different_replicas_could_not_be_made(
-    second: str, explained: bool
-) -> None:
+def halves(*where: str) -> Records:
+    """The two halves of a join, each at a replica of it."""
     records = Records("join by position")
-    for source, operator, to in (("s/0", "a/0", "j/0"), ("t/0", "b/0", second)):
+    for (source, operator), to in zip((("s/0", "a/0"), ("t/0", "b/0")), where, strict=True):
         records.tuple("emitted", source, 1, source)
         records.hop(source, operator, 1, source)
         records.hop(operator, to, 1, source)
+    return records
+
+
+@pytest.mark.parametrize("where", [("j/0", "j/0"), ("j/0", "j/1"), ("j/1", "j/0")])
+def test_a_join_whose_inputs_are_all_there_must_be_made_wherever_they_are(where: tuple[str, str]) -> None:
+    assert not halves(*where).accounts().explains("z", ("j", 1))
+
+
+def test_a_half_of_a_join_may_have_crashed_with_its_holder() -> None:
+    records = halves("j/0", "j/1")
+    records.crash("j0")
+    assert records.accounts().explains("z", ("j", 1))
+
+
+def test_a_half_of_a_join_may_have_been_dropped() -> None:
+    records = halves("j/0", "j/1")
+    records.tuple("dropped", "j/1", 1, "t/0", reason="incomplete_window", downstream=None)
+    assert records.accounts().explains("z", ("j", 1))
+
+
+def test_what_was_handed_over_is_the_siblings_and_no_loss() -> None:
+    records = halves("j/0", "j/1")
+    records.hop("j/0", "j/1", 1, "s/0")
+    assert not records.accounts().explains("z", ("j", 1))
+
+
+@pytest.mark.parametrize(("node", "explained"), [("j0", False), ("j1", True)])
+def test_what_was_handed_over_goes_with_the_sibling(node: str, explained: bool) -> None:
+    records = halves("j/0", "j/1")
+    records.hop("j/0", "j/1", 1, "s/0")
+    records.crash(node)
     assert records.accounts().explains("z", ("j", 1)) is explained
+
+
+def test_what_came_back_is_there_again() -> None:
+    records = halves("j/0", "j/0")
+    records.hop("j/0", "j/1", 1, "s/0")
+    records.hop("j/1", "j/0", 1, "s/0")
+    records.crash("j1")
+    assert not records.accounts().explains("z", ("j", 1))
+
+
+def test_what_was_handed_over_does_not_just_vanish() -> None:
+    records = halves("j/0", "j/1")
+    records.tuple("sent", "j/0", 1, to="j/1")
+    assert not records.accounts().explains("z", ("j", 1))
+
+
+def test_what_was_handed_over_may_be_lost_with_its_link() -> None:
+    records = halves("j/0", "j/1")
+    records.tuple("sent", "j/0", 1, to="j/1")
+    records.tuple("dropped", "j/0", 1, reason="link_failed", downstream=None)
+    assert records.accounts().explains("z", ("j", 1))
+
+
+def test_a_link_that_broke_explains_what_it_lost_and_not_what_vanished_later() -> None:
+    records = halves("j/0", "j/1")
+    records.hop("j/0", "j/1", 1, "s/0")
+    records.tuple("dropped", "j/0", 1, reason="link_failed", downstream=None)  # it arrived all the same
+    records.tuple("sent", "j/1", 1, to="j/0")
+    assert not records.accounts().explains("z", ("j", 1))
+
+
+@pytest.mark.parametrize(("crashes_first", "explained"), [(False, True), (True, False)])
+def test_what_was_handed_over_may_be_lost_in_the_crash_of_the_sibling(
+    crashes_first: bool, explained: bool
+) -> None:
+    records = halves("j/0", "j/0")
+    if crashes_first:
+        records.crash("j1")
+    records.tuple("sent", "j/0", 1, to="j/1")
+    if not crashes_first:
+        records.crash("j1")
+    assert records.accounts().explains("z", ("j", 1)) is explained
+
+
+def test_what_no_sibling_took_has_expired() -> None:
+    records = halves("j/0", "j/1")
+    records.tuple("dropped", "j/0", 1, reason="expired", downstream=None)
+    assert records.accounts().explains("z", ("j", 1))
+
+
+@pytest.mark.parametrize(("policy", "explained"), [("shortest_path", True), ("round_robin", False)])
+def test_windows_of_one_input_are_split_only_where_nobody_hands_over(policy: str, explained: bool) -> None:
+    records = Records("chain with a window")
+    for tau in range(1, 7):
+        records.tuple("emitted", "s/0", tau)
+        records.hop("s/0", "a/0", tau)
+        records.hop("a/0", "w/0" if tau < 4 else "w/1", tau)
+    assert records.accounts(policy).explains("z", ("w", 1)) is explained
 
 
 def test_a_window_lacks_what_was_dropped_on_the_way_to_it() -> None:
