@@ -5,11 +5,11 @@ Who hands results on says when a unit is ``done``; then the inputs that no unit 
 ``released``, which is what is acknowledged upstream.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from node_agent.dataflow.each import EachAssembler
-from node_agent.dataflow.units import Gaps, Surrendered, Unit
+from node_agent.dataflow.units import Gaps, Surrendered, Unit, Units
 from node_agent.dataflow.window_rules import CountAssembler, TauAssembler, TimeAssembler
 from node_agent.model.query import OperatorSpec
 from node_agent.model.tuples import Position, StreamTuple
@@ -62,8 +62,8 @@ class Assembler(Protocol):
         """
         ...
 
-    def made_elsewhere(self, upstream: str, items: Sequence[StreamTuple], until: int) -> None:
-        """``items``, which a sibling surrenders, have been used there for all their units up to that one.
+    def made_elsewhere(self, upstream: str, items: Sequence[StreamTuple], made: Iterable[Units]) -> None:
+        """``items``, which a sibling surrenders, have been used for those of their units that were ``made``.
 
         To be told before they are added.
         """

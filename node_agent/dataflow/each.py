@@ -1,9 +1,9 @@
 """Operators that take items one by one: every item is a unit, and the output keeps its place."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from node_agent.dataflow.units import Gaps, Surrendered, Unit
+from node_agent.dataflow.units import Gaps, Surrendered, Unit, Units
 from node_agent.model.intervals import Intervals
 from node_agent.model.tuples import Position, StreamTuple
 
@@ -54,9 +54,9 @@ class EachAssembler:
         return []
 
     def surrender(self) -> Surrendered:
-        return Surrendered([], 0)
+        return Surrendered([], [])
 
-    def made_elsewhere(self, upstream: str, items: Sequence[StreamTuple], until: int) -> None:
+    def made_elsewhere(self, upstream: str, items: Sequence[StreamTuple], made: Iterable[Units]) -> None:
         pass
 
     def held(self, upstream: str, origin: str) -> int:

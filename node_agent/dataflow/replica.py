@@ -127,15 +127,16 @@ class ReplicaRuntime:
             by_sender: dict[str, list[StreamTuple]] = {}
             for upstream, item in items:
                 by_sender.setdefault(self._latest_senders[upstream, item.origin], []).append(item)
+            # There are no floors in best effort: in their place is told which units were made.
+            floors = {str(first): last for first, last in made}
             for sender, theirs in by_sender.items():
-                # What is done of the output is told like what is done of any stream.
-                self._handover.put(sibling, sender, theirs, {self.replica.operator: made})
+                self._handover.put(sibling, sender, theirs, floors)
             self._account_for_inputs(self._assembler)
 
     async def take(self, batch: Batch, via: str = "") -> None:
         """``via``: the sibling that has passed ``batch`` on, if it did not come straight from its sender."""
-        if via and self._assembler is not None and (made := batch.floors.get(self.replica.operator)):
-            self._assembler.made_elsewhere(operator_of(batch.sender), batch.items, made)
+        if via:
+            self._hear_what_was_made(batch.sender, batch.items, batch.floors)
         items = batch.items
         while items:
             items = items[await self.receive(batch.sender, items, via) :]
@@ -265,11 +266,17 @@ class ReplicaRuntime:
             if not item.last:
                 self._account.dropped(item, reason)
 
+    def _hear_what_was_made(
+        self, sender: str, items: Sequence[StreamTuple], floors: Mapping[str, int]
+    ) -> None:
+        if self._assembler is not None and floors:
+            made = [(int(first), last) for first, last in floors.items() if first.isdecimal()]
+            self._assembler.made_elsewhere(operator_of(sender), items, made)
+
     def _take_back(self, parts: Sequence[Part]) -> None:
         """What was to be handed over, and is needed here after all."""
         for part in parts:
-            if self._assembler is not None and (made := part.floors.get(self.replica.operator)):
-                self._assembler.made_elsewhere(operator_of(part.sender), part.items, made)
+            self._hear_what_was_made(part.sender, part.items, part.floors)
         returned = [
             (_From(part.sender, operator_of(part.sender), False, part.floors), item)
             for part in parts

@@ -45,11 +45,15 @@ class Unit(Struct, frozen=True, gc=False):
         )
 
 
+Units = tuple[int, int]
+"""The first and the last of some."""
+
+
 class Surrendered(NamedTuple):
-    """Items with their inputs, and up to which unit all that they are part of have been made."""
+    """Items with their inputs, and which units, of those that they may be part of, have been made."""
 
     items: list[tuple[str, StreamTuple]]
-    made: int
+    made: list[Units]
 
 
 class Gaps(Struct, frozen=True):

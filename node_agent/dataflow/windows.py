@@ -13,7 +13,7 @@ from math import inf
 from msgspec import structs
 
 from node_agent.dataflow.runs import InputStream
-from node_agent.dataflow.units import Gaps, Surrendered, Unit
+from node_agent.dataflow.units import Gaps, Surrendered, Unit, Units
 from node_agent.model.intervals import Intervals
 from node_agent.model.tuples import Position, StreamTuple
 
@@ -118,11 +118,10 @@ class WindowAssembler(ABC):
 
     def surrender(self) -> Surrendered:
         items = self.holding()
-        numbers = [number for number in self._open if number != self._limit]
-        made = self._first_needed(item for _, item in items) - 1
-        while made + 1 in self._made and made + 1 < min(numbers, default=0):
-            made += 1
-        for number in numbers:
+        spans = [self._needed_by(item) for _, item in items if not item.last]
+        first, last = min((span[0] for span in spans), default=1), max((span[1] for span in spans), default=0)
+        made = [(begin, end) for begin, end in self._made if begin <= last and end >= first]
+        for number in [number for number in self._open if number != self._limit]:
             self._close(number)
         for upstream, item in items:
             if not item.last:
@@ -130,19 +129,17 @@ class WindowAssembler(ABC):
         self._release()
         return Surrendered(items, made)
 
-    def made_elsewhere(self, upstream: str, items: Sequence[StreamTuple], until: int) -> None:
-        self._made.add(self._first_needed(items), until)
+    def made_elsewhere(self, upstream: str, items: Sequence[StreamTuple], made: Iterable[Units]) -> None:
+        for first, last in made:
+            self._made.add(first, last)
         for item in items:
-            if not item.last and self._needed_by(item)[0] <= until:
+            if not item.last and self._made.overlaps(*self._needed_by(item)):
                 self._streams[upstream, item.origin].used.add(item.tau)
         for number in [number for number in self._open if number in self._made]:
             for stream, tau in self._members[number]:
                 stream.used.add(tau)
             self._close(number)
         self._release()
-
-    def _first_needed(self, items: Iterable[StreamTuple]) -> int:
-        return min((self._needed_by(item)[0] for item in items if not item.last), default=1)
 
     def _is_wanted(self, item: StreamTuple, wanted: frozenset[int]) -> bool:
         first, last = self._needed_by(item)

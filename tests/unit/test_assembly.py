@@ -273,3 +273,29 @@ def test_siblings_hand_each_other_what_they_hold_and_make_every_unit_once() -> N
             assert known.prev <= result.prev < result.tau and known.prev_born_ns <= result.prev_born_ns, seed
         used = {(origin, tau) for result in expected for _, origin, tau in result.inputs}
         assert not used & {(item.origin, item.tau) for item in wasted}, seed
+
+
+def test_siblings_make_no_unit_twice_though_items_are_lost() -> None:
+    """What was lost is overtaken: later windows are made, with items that earlier ones still wait with."""
+    for seed in range(500):
+        rng = random.Random(seed)
+        case = random_case(rng)
+        here, there = (case.assembler(Gaps(horizon=1000, held=1000)) for _ in range(2))
+        made: list[Result] = []
+        for upstream, item in sorted(case.arrivals(), key=lambda arrival: arrival[1].born_ns):
+            arrived = [] if rng.random() < 0.1 else [(upstream, item)]
+            if rng.random() < 0.1:
+                here, there = there, here
+                items, made_there = there.surrender()
+                for upstream_of, each in items:
+                    here.made_elsewhere(upstream_of, [each], made_there)
+                arrived[:0] = items
+            for upstream_of, each in arrived:
+                for unit in here.add(upstream_of, each):
+                    if unit.complete:
+                        made.append(seen(unit))
+                    here.done(unit.origin, unit.tau)
+        whole = [(result.tau, result.inputs) for result in made if not result.last]
+        expected = [(result.tau, result.inputs) for result in reference(case)]
+        assert len(set(whole)) == len(whole), seed
+        assert all(result in expected for result in whole), seed
