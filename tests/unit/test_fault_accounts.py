@@ -210,7 +210,10 @@ def test_a_window_lacks_what_was_dropped_on_the_way_to_it() -> None:
     assert accounts.altered(("w", 1)) and accounts.altered(("w", 2)) and not accounts.altered(("w", 3))
 
 
-@pytest.mark.parametrize("seed", range(6))
+VOTES_TURN_WHILE_HANDING_OVER = (5003, 5048, 5087)
+
+
+@pytest.mark.parametrize("seed", [*range(6), *VOTES_TURN_WHILE_HANDING_OVER])
 def test_best_effort_accounts_for_every_loss(seed: int) -> None:
     result = outcome(schedule(seed, "best_effort"))
     assert result.clean, f"python -m benchmarks.fault_campaign --reliability best_effort --seed {seed}"

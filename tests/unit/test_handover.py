@@ -3,11 +3,20 @@
 import asyncio
 from collections.abc import Sequence
 
+from node_agent.dataflow.assembly import assembler_for
+from node_agent.dataflow.dispatcher import Limits
 from node_agent.dataflow.handover import EXPIRES, Handover, Heard, Part
+from node_agent.dataflow.registry import OPERATORS, Context
+from node_agent.dataflow.replica import STAYS, ReplicaRuntime
+from node_agent.dataflow.synthetic import WorkParams
+from node_agent.dataflow.units import Gaps
+from node_agent.model.plan import Replica
+from node_agent.model.query import OperatorSpec
 from node_agent.model.tuples import StreamTuple
+from node_agent.model.units import SameTau
 from node_agent.ports import Address
 from node_agent.transport.link import OnLost, OnMessage, OutgoingLink
-from node_agent.transport.messages import Pair
+from node_agent.transport.messages import Batch, Pair
 from tests.unit.link_ends import AT, Receiver, Sender, ends, item, run
 from tests.unit.networks import DATA_PORT, RadioNetwork
 
@@ -110,5 +119,48 @@ def test_turning_to_and_fro_neither_loses_nor_prolongs() -> None:
         assert passing_on.lost == [(1, "expired"), (2, "expired")]
         assert passing_on.handover.waiting == 0
         await passing_on.stop()
+
+    run(scenario())
+
+
+def test_what_a_sibling_passed_on_though_it_is_in_use_itself_goes_back_after_a_while() -> None:
+    """The sibling sent it before the votes turned; both halves of the join are needed there."""
+    spec = OperatorSpec("detect", "work", ("camera", "other"), {}, SameTau())
+    origins = {"camera": ("camera/0",), "other": ("other/0",)}
+
+    async def scenario() -> None:
+        network, receiver, _ = await ends()
+        port = network.port("up")
+        replica = ReplicaRuntime(
+            Replica("detect", 1, "up"),
+            spec,
+            OPERATORS["work"],
+            WorkParams(),
+            assembler_for(spec, origins, Gaps()),
+            Context("detect/1", port, asyncio.Lock()),
+            [],
+            lambda pair, on_message, on_lost: Sender(port).link,
+            lambda event: None,
+            Limits(),
+        )
+        running = [asyncio.create_task(each) for each in replica.runs().values()]
+        replica.meet_at("detect/0")
+        await replica.take(Batch("camera/0", [item(1)], {}), via="detect/0")
+        for _ in range(3):
+            await asyncio.sleep(STAYS / 4)
+            replica.meet_at("detect/0")
+        await asyncio.sleep(0)
+        assert (receiver.taken, replica.queued()) == ([], 0)
+        await asyncio.sleep(STAYS / 2)
+        replica.meet_at("detect/0")
+        await asyncio.sleep(1)
+        assert receiver.taken == [1]
+        await asyncio.sleep(2 * STAYS)
+        replica.meet_at("detect/0")
+        await asyncio.sleep(1)
+        assert receiver.taken == [1]
+        for task in running:
+            task.cancel()
+        await replica.close()
 
     run(scenario())
