@@ -1,6 +1,7 @@
 """``python -m node_agent --config FILE``."""
 
 import argparse
+import os
 import sys
 
 from node_agent import process
@@ -10,4 +11,7 @@ parser = argparse.ArgumentParser(
     description="Run one node's agent; its owner controls it over standard input and output.",
 )
 parser.add_argument("--config", required=True, metavar="FILE", help="JSON, as node_agent.process reads it")
-sys.exit(process.run(parser.parse_args().config))
+status = process.run(parser.parse_args().config)
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(status)  # a thread may still wait for a device that gives no answer

@@ -129,7 +129,7 @@ class Agent:
 
     @property
     def rejected(self) -> dict[str, int]:
-        """Incoming connections that were closed for what they sent, by reason."""
+        """Incoming connections that were closed for what they sent, and such datagrams, by reason."""
         datagrams = self._notices.rejected if self._notices is not None else {}
         return dict(self._server.rejected + Counter(datagrams))
 

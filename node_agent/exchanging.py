@@ -38,11 +38,13 @@ class Exchanges:
         """When one of them has something to tell."""
         return min(exchange.due_ns for exchange in self._exchanges.values())
 
-    def hear(self, notice: Notice) -> None:
-        """From another node. What it says may be worth telling on at once."""
-        if (exchange := self._exchanges.get(notice.to)) is not None:
-            exchange.received(notice.message, self.now_ns())
-            self.tell()
+    def hear(self, notice: Notice) -> bool:
+        """From another node; whether it is news, which may be worth telling on at once."""
+        exchange = self._exchanges.get(notice.to)
+        if exchange is None or not exchange.received(notice.message, self.now_ns()):
+            return False
+        self.tell()
+        return True
 
     def tell(self) -> None:
         """Whatever is due. What one of this node's replicas hears of another may be news for it to tell."""

@@ -5,6 +5,7 @@ import os
 import random
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from node_agent.os_stream import OsStream
@@ -37,6 +38,8 @@ class OsPort:
     def __init__(self, host: str, seed: int | None = None) -> None:
         self._host = host
         self._random = random.Random(seed)
+        # Not the loop's own: that one does not end before a call that waits for a lost camera does.
+        self._workers = ThreadPoolExecutor(thread_name_prefix="work")
 
     @property
     def clock_name(self) -> str:
@@ -60,7 +63,7 @@ class OsPort:
         await asyncio.sleep(seconds)
 
     async def work(self, function: Callable[[], T], modelled: float) -> T:
-        return await asyncio.to_thread(function)
+        return await asyncio.get_running_loop().run_in_executor(self._workers, function)
 
     async def listen(self, port: int, on_stream: OnStream) -> Listener:
         _refuse_impossible(port)

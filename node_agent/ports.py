@@ -138,8 +138,8 @@ class Port(Protocol):
     async def work(self, function: Callable[[], T], modelled: float) -> T:
         """Call what would keep the loop from everything else, and return what it returns.
 
-        In real time it runs in a thread, however long that takes; in virtual time it is done at once, and
-        then ``modelled`` seconds pass, whether it succeeded or raises.
+        In real time it runs in a thread, however long that takes, and even if nobody waits for it any more;
+        in virtual time it is done at once, and then ``modelled`` seconds pass, whether it succeeds or raises.
         """
         ...
 

@@ -132,9 +132,8 @@ class Router:
             await self._port.sleep(max(LEAST_PAUSE, pause))
 
     def hear(self, notice: Notice) -> None:
-        """What a replica of another node says."""
-        if self._exchanges is not None:
-            self._exchanges.hear(notice)
+        """What a replica of another node says. Anybody can repeat it, so what is no news must cost little."""
+        if self._exchanges is not None and self._exchanges.hear(notice):
             self._gather(self._exchanges)
             self._take_what_was_found(self._exchanges)
 

@@ -174,7 +174,9 @@ class LinkLost(Event, tag="link_lost", frozen=True):
 
 
 class LinksRejected(Event, tag="links_rejected", frozen=True):
-    """Incoming connections that were closed for what they sent or did not send, since the start."""
+    """Incoming connections that were closed for what they sent or did not send, and datagrams that were
+    thrown away, since the start.
+    """
 
     reason: str
     count: int

@@ -114,15 +114,19 @@ class Exchange:
         self._using = dict(using)
         self._queue = queue
 
-    def received(self, message: Message, now_ns: int) -> None:
-        """From whoever holds the run's key. What has been overtaken, and what strangers say, is ignored."""
+    def received(self, message: Message, now_ns: int) -> bool:
+        """From whoever holds the run's key; whether it is news.
+
+        What has been overtaken, was said before, or is none of this replica's business, is ignored.
+        """
         expected = self._direct if isinstance(message, CostUpdate) else self._upstream
         if message.sender not in expected:
-            return
+            return False
         last = self._heard.get(message.sender)
         if last is not None and (message.boot, message.number) <= (last.message.boot, last.message.number):
-            return
+            return False
         self._heard[message.sender] = _Heard(message, now_ns)
+        return True
 
     @property
     def due_ns(self) -> int:

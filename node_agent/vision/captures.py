@@ -99,16 +99,27 @@ class VideoFile:
         self._opened = self._open()
 
     def take(self, number: int) -> Shot | None:
-        got, image = self._opened.read()
-        if not got and self._repeat:
+        shot = self._next()
+        if shot is None and self._repeat:
             self._opened = self._open()
-            got, image = self._opened.read()
-        return Shot(to_bgr(image)) if got else None
+            shot = self._next()
+        return shot
+
+    def _next(self) -> Shot | None:
+        """None at the end; raises BadImage if there should be more."""
+        got, image = self._opened.read()
+        self._at += 1
+        if got:
+            return Shot(to_bgr(image))
+        if self._at <= self._opened.get(cv2.CAP_PROP_FRAME_COUNT):
+            raise BadImage(f"{self.content}: picture {self._at} cannot be read")
+        return None
 
     def _open(self) -> cv2.VideoCapture:
         opened = cv2.VideoCapture(str(self._path))
         if not opened.isOpened():
             raise SourceMissing(f"video {self._path} does not exist or is no video that OpenCV can read")
+        self._at = 0
         return opened
 
 
@@ -136,6 +147,8 @@ class Pictures:
             return Shot(decode_image(path.read_bytes()))
         except OSError as error:
             raise BadImage(f"{path.name}: {error.strerror}") from error
+        except BadImage as error:
+            raise BadImage(f"{path.name}: {error}") from error
 
 
 class Stage:

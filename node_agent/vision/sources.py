@@ -129,7 +129,7 @@ def sized(image: Image, width: int, height: int) -> Image:
     if (has_width, has_height) == (width, height):
         return image
     share = min(has_width / width, has_height / height)
-    cut_width, cut_height = round(width * share), round(height * share)
+    cut_width, cut_height = max(1, round(width * share)), max(1, round(height * share))
     left, top = (has_width - cut_width) // 2, (has_height - cut_height) // 2
     cut = image[top : top + cut_height, left : left + cut_width]
     way = cv2.INTER_AREA if share > 1 else cv2.INTER_LINEAR

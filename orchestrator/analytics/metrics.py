@@ -189,28 +189,39 @@ def _connected(connectivity: DataFrame, windows: DataFrame) -> DataFrame:
 
 def _overhead(samples: DataFrame, windows: DataFrame) -> DataFrame:
     """Bit/s of each kind of message, the mean over nodes; a node that never sent one counts with 0."""
-    sample = F.struct("t_ns", "sent_bytes", "forwarded_bytes")
-    before = F.max(F.when(F.col("t_ns") <= F.col("measure_from_ns"), sample))
-    after = F.min(F.when(F.col("t_ns") >= F.col("measure_until_ns"), sample))
+    counter, t_ns = Window.partitionBy("run", "node", "message"), F.col("t_ns")
+    before = F.max(F.when(t_ns <= F.col("measure_from_ns"), t_ns)).over(counter)
+    after = F.min(F.when(t_ns >= F.col("measure_until_ns"), t_ns)).over(counter)
+
+    def grown(name: str) -> Column:
+        """Since the sample before. Who was started anew counts from 0 again."""
+        now, earlier = F.col(name), F.lag(name).over(counter.orderBy("t_ns"))
+        return F.when(now >= earlier, now - earlier).otherwise(now)
+
     spans = (
         samples.join(windows, "run")
-        .groupBy("run", "node", "message")
-        .agg(F.coalesce(before, F.min(sample)).alias("begin"), F.coalesce(after, F.max(sample)).alias("end"))
-        .withColumn("seconds", (F.col("end.t_ns") - F.col("begin.t_ns")) / 1e9)
-        .where("seconds > 0")
+        .withColumns(
+            {
+                "sent": grown("sent_bytes"),
+                "forwarded": grown("forwarded_bytes"),
+                "begin_ns": F.coalesce(before, F.min(t_ns).over(counter)),
+                "end_ns": F.coalesce(after, F.max(t_ns).over(counter)),
+            }
+        )
+        .where("t_ns > begin_ns and t_ns <= end_ns")
+        .groupBy("run", "node", "message", ((F.col("end_ns") - F.col("begin_ns")) / 1e9).alias("seconds"))
+        .agg(F.sum("sent").alias("sent"), F.sum("forwarded").alias("forwarded"))
     )
     nodes = spans.groupBy("run").agg(F.count_distinct("node").alias("nodes"))
 
-    def rate(counter: str) -> Column:
-        # A daemon that was started anew counts from 0 again.
-        grown = F.greatest(F.col(f"end.{counter}") - F.col(f"begin.{counter}"), F.lit(0))
+    def rate(name: str) -> Column:
         # In an order of its own: sums of fractions depend on theirs.
-        rates = F.array_sort(F.collect_list(8 * grown / F.col("seconds")))
+        rates = F.array_sort(F.collect_list(8 * F.col(name) / F.col("seconds")))
         return F.aggregate(rates, F.lit(0.0), lambda total, each: total + each)
 
     return (
         spans.groupBy("run", "message")
-        .agg(rate("sent_bytes").alias("sent"), rate("forwarded_bytes").alias("forwarded"))
+        .agg(rate("sent").alias("sent"), rate("forwarded").alias("forwarded"))
         .join(nodes, "run")
     )
 

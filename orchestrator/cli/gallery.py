@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from orchestrator.cli.output import JsonFlag, console, print_json
 
@@ -71,7 +72,7 @@ def list_persons(gallery: GalleryOption = DEFAULT_FILE, as_json: JsonFlag = Fals
     table.add_column("person")
     table.add_column("pictures", justify="right")
     for person, pictures in found.persons.items():
-        table.add_row(person, str(pictures))
+        table.add_row(Text(person), str(pictures))  # a name may look like markup
     console.print(table)
     console.print(f"{gallery}: version {found.version}", markup=False, soft_wrap=True)
 

@@ -34,7 +34,7 @@ def add_pictures(file: Path, person: str, images: Sequence[Path]) -> tuple["Gall
             except BadImage as error:
                 raise BadInput(f"{path}: {error}") from error
         changed = gallery.add(samples)
-        file.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(file.parent)
         save_gallery(changed, file)
     except (BadGallery, ModelMissing) as error:
         raise BadInput(str(error)) from error
@@ -64,6 +64,13 @@ def remove_person(file: Path, person: str) -> "Gallery":
     except BadGallery as error:
         raise BadInput(str(error)) from error
     return changed
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"cannot make the gallery's folder {folder}: {error.strerror}") from error
 
 
 def _pictures(images: Sequence[Path]) -> Iterator[Path]:

@@ -64,7 +64,7 @@ def expand(experiment: Experiment) -> Expansion:
         return Expansion((Cell(1, {}, experiment),), findings)
     document = {key: value for key, value in experiment.resolved().items() if key != "sweep"}
     findings = [finding for path in experiment.sweep for finding in _path_findings(path, document)]
-    findings += unheeded_findings(experiment)
+    findings += unheeded_findings(experiment) + _choice_findings(experiment)
     count = math.prod(len(values) for values in experiment.sweep.values())
     if count > MAX_CELLS:
         findings.append(Finding(("sweep",), f"{count:,} combinations; at most {MAX_CELLS:,} are run"))
@@ -118,6 +118,13 @@ def _path_findings(path: str, document: dict[str, Any]) -> list[Finding]:
     same_end = [name for name in known if name.split(".")[-1] == path.split(".")[-1]]
     hint = f'did you mean "{same_end[0]}"?' if same_end else did_you_mean(path, known)
     return [Finding(at, "there is no such value to vary in this experiment", hint)]
+
+
+def _choice_findings(experiment: Experiment) -> list[Finding]:
+    if "auto" not in experiment.sweep.get("backend", ()):
+        return []
+    text = "auto is chosen once for a whole experiment, and not by cell"
+    return [Finding(("sweep", "backend"), text, "vary sim and netns, or leave it out and use backend: auto")]
 
 
 def _paths(document: dict[str, Any], prefix: str = "") -> Iterator[str]:

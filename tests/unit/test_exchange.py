@@ -186,16 +186,16 @@ def test_a_way_that_ends_is_told_upstream_at_once_and_silence_is_taken_for_no_wa
 def test_late_messages_and_those_of_strangers_change_nothing_and_a_restart_counts_anew() -> None:
     exchange = Exchange(LINE, LINE.replica("src/0"))
     exchange.measured({"one/0": 1.0, "end/0": 1.0, "one/9": inf}, "hops", "probe", 0)
-    cases: list[tuple[Message, float]] = [
-        (CostUpdate("one/0", 1, 5, 2.0, 0), 2.0),
-        (CostUpdate("one/0", 1, 4, 9.0, 0), 2.0),
-        (CostUpdate("one/0", 1, 5, 9.0, 0), 2.0),
-        (CostUpdate("two/0", 1, 9, 0.0, 0), 2.0),
-        (CostReport("one/0", 1, 9, 0.0, None), 2.0),
-        (CostUpdate("one/0", 2, 1, 3.0, 0), 3.0),
+    cases: list[tuple[Message, bool, float]] = [
+        (CostUpdate("one/0", 1, 5, 2.0, 0), True, 2.0),
+        (CostUpdate("one/0", 1, 4, 9.0, 0), False, 2.0),
+        (CostUpdate("one/0", 1, 5, 9.0, 0), False, 2.0),
+        (CostUpdate("two/0", 1, 9, 0.0, 0), False, 2.0),
+        (CostReport("one/0", 1, 9, 0.0, None), False, 2.0),
+        (CostUpdate("one/0", 2, 1, 3.0, 0), True, 3.0),
     ]
-    for message, to_sinks in cases:
-        exchange.received(message, 0)
+    for message, is_news, to_sinks in cases:
+        assert exchange.received(message, 0) is is_news
         assert exchange.outlook(0).beyond == {"one/0": to_sinks}
     assert exchange.outlook(0).links == {"one/0": 1.0}
 

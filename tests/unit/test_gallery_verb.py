@@ -97,3 +97,15 @@ def test_without_the_extra_it_says_what_to_install(folder: Path, monkeypatch: py
     told = refusal("add", "Ada", picture(folder / "a.png", 1))
     assert told == "a gallery needs what is not installed here: no-such-package==1: " + installed.EXTRA
     assert not (folder / "galleries").exists()
+
+
+def test_names_are_listed_as_they_are(folder: Path) -> None:
+    assert gallery("add", "[red]Ada[/] ../x", picture(folder / "a1.png", 1)).exit_code == 0
+    assert "[red]Ada[/] ../x" in gallery("list").stdout
+
+
+def test_a_folder_that_cannot_be_made_is_named(folder: Path) -> None:
+    (folder / "file").write_text("not a folder")
+    assert refusal("add", "Ada", picture(folder / "a1.png", 1), "--gallery", "file/a.gallery") == (
+        "cannot make the gallery's folder file: File exists"
+    )

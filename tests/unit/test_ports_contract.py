@@ -410,3 +410,20 @@ def test_work_in_real_time_leaves_the_loop_to_others() -> None:
         assert await waiting
 
     OsWorld().run(scenario)
+
+
+@pytest.mark.parametrize("make", [OsWorld, uvloop_world], ids=["os", "uvloop"])
+def test_who_is_done_does_not_wait_for_work_that_nobody_wants_any_more(make: Callable[[], World]) -> None:
+    never = threading.Event()
+
+    async def scenario(a: Port, b: Port) -> None:
+        waiting = asyncio.create_task(a.work(never.wait, 0.0))
+        await a.sleep(0.01)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    try:
+        make().run(scenario)
+    finally:
+        never.set()

@@ -138,7 +138,10 @@ def test_a_picture_that_cannot_be_read_is_skipped_and_reported(tmp_path: Path) -
     bench = Bench("pictures", path=".", directory=tmp_path)
     assert levels(bench.take(3)) == [100, 200, 100]
     assert [fault.count for fault in bench.of(OperatorFault)] == [1, 2]
-    assert all(fault.reason.startswith("bad_image: ") for fault in bench.of(OperatorFault))
+    assert [fault.reason for fault in bench.of(OperatorFault)] == [
+        "bad_image: 2.jpg: JPEG is cut short",
+        "bad_image: 3.png: empty picture",
+    ]
 
 
 def test_pictures_of_any_kind_become_colour_pictures_of_the_size_asked_for(tmp_path: Path) -> None:
@@ -161,6 +164,19 @@ def test_a_video_file_ends_or_begins_again(tmp_path: Path) -> None:
     once = Bench("video_file", path=str(path), repeat=False).take(4)
     assert levels(once) == [50, 100, 150] and once[-1][1] is None
     assert levels(Bench("video_file", path=str(path)).take(5)) == [50, 100, 150, 50, 100]
+
+
+def test_a_video_that_breaks_off_is_reported_and_ends_or_begins_again(tmp_path: Path) -> None:
+    whole = video(tmp_path / "clip.avi", [50, 100, 150, 200]).read_bytes()
+    cut = tmp_path / "cut.avi"
+    cut.write_bytes(whole[: whole.rindex(b"00dc", 0, whole.index(b"idx1"))])
+    bench = Bench("video_file", path=str(cut), repeat=False)
+    once = bench.take(4)
+    assert levels(once) == [50, 100, 150] and once[-1][1] is None
+    assert [fault.reason for fault in bench.of(OperatorFault)] == [
+        "bad_image: cut.avi: picture 4 cannot be read"
+    ]
+    assert levels(Bench("video_file", path=str(cut)).take(5)) == [50, 100, 150, 50, 100]
 
 
 def test_a_camera_that_stops_is_reported_and_opened_again(tmp_path: Path) -> None:
@@ -203,3 +219,7 @@ def test_pictures_are_cut_and_not_distorted() -> None:
     seen = sized(image, 200, 200)[..., 0] > 127
     assert seen.shape == (200, 200)
     assert seen.any(axis=0).sum() == seen.any(axis=1).sum() == 40
+
+
+def test_a_sliver_of_a_picture_can_be_made_a_picture() -> None:
+    assert sized(np.zeros((2, 2, 3), np.uint8), 4096, 32).shape == (32, 4096, 3)
