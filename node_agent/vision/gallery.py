@@ -161,6 +161,8 @@ class Gallery:
 
 def load_gallery(path: Path) -> Gallery:
     """Raises BadGallery, with the path in its message."""
+    if path.exists() and not path.is_file():  # reading a pipe would wait for somebody to write
+        raise BadGallery(f"cannot read gallery {path}: not a file")
     try:
         with path.open("rb") as file:
             return Gallery.decode(file.read(MAX_BYTES + 1))

@@ -127,10 +127,10 @@ class NetnsBackend:
         self._begin_faults()
         while (left := end - time.monotonic()) > 0:
             self._emulation.check()
-            if self._faults is not None and self._faults.done():
-                self._faults.result()
+            self._check_faults()
             progress(1.0 - left / seconds)
             await asyncio.sleep(min(1.0, left))
+        self._check_faults()
         progress(1.0)
         return self._outcomes()
 
@@ -161,11 +161,17 @@ class NetnsBackend:
         await self._end_faults()
         await asyncio.gather(*(agent.stop("end of run") for agent in self._agents.values()))
         await self._network.stop()
+        self._check_faults()
         return self._outcomes()
 
     async def collect(self, into: Path) -> Outcomes:
         """Agents and radio write in place; what is left to say is how the nodes came out of it."""
         return self._outcomes()
+
+    def _check_faults(self) -> None:
+        """Raises what went wrong with them, if anything did."""
+        if self._faults is not None and self._faults.done() and not self._faults.cancelled():
+            self._faults.result()
 
     async def _end_faults(self) -> None:
         if self._faults is not None:
