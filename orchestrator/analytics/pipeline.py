@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from orchestrator.analytics.store import TableStore
 
 SUMMARY_SCHEMA = 1
-RESULTS_VERSION = 4
+RESULTS_VERSION = 5
 """Part of what results are kept under: raise it when metrics or series are computed in another way."""
 
 Progress = Callable[[str, float], None]

@@ -7,6 +7,7 @@ from typing import Any
 
 from orchestrator.analytics.cells import SEED, cells
 from orchestrator.analytics.faces_view import faces
+from orchestrator.analytics.faults_view import faults
 from orchestrator.analytics.figures import all_figures, radio_figures
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.markup import NOTHING, bullets, definitions, number, table
@@ -46,6 +47,7 @@ def render(place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple
         _header(place, summary),
         _verdict(summary),
         _results(summary, runs),
+        faults(shown),
         faces(shown),
         _figures(all_figures(shown), runs),
         overhead(shown),

@@ -102,6 +102,8 @@ def crashed_run(runs: Path) -> Path:
     writer.record("n2", 30, AgentStart("0.1.0", "virtual", ()), boot=2)
     writer.record("n1", 112, AgentStop("stopped"))
     writer.record("n2", 112, AgentStop("stopped"), boot=2)
+    writer.fault(22, "crash", "n2")
+    writer.fault(29.5, "restart", "n2")
     return writer.write()
 
 
@@ -317,6 +319,12 @@ def test_a_run_that_recorded_or_delivered_nothing_is_no_crash(analysed: Analysed
 
 def test_a_tuple_held_by_an_agent_that_crashed_is_lost(analysed: Analysed) -> None:
     assert summary_in(analysed["crashed"])["metrics"]["fates"] == {"lost_in_transit": 1}
+
+
+def test_faults_and_lives_are_in_the_clock_of_the_figures(runs: Path, analysed: Analysed) -> None:
+    series = json.loads(TableStore(runs).results("c1").read_bytes())["series"]
+    assert series["faults"] == [["crash", "n2", 22.0, 29.5]]
+    assert series["boots"] == {"n1": [[0.0, 112.0]], "n2": [[0.0, 21.0], [30.0, 112.0]]}
 
 
 def test_what_operators_take_or_leave_is_not_lost(analysed: Analysed) -> None:
