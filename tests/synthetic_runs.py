@@ -41,12 +41,16 @@ class RunWriter:
         self.experiment = experiment
         self.k = k
         self._lines: dict[tuple[str, int], list[bytes]] = {}
+        self._events: list[dict[str, Any]] = []
         self._truth: dict[str, list[dict[str, Any]]] = {"links": [], "positions": [], "deliveries": []}
 
     def record(self, node: str, t_s: float, event: Event, boot: int = 1) -> None:
         lines = self._lines.setdefault((node, boot), [])
         envelope = {"run": self.run, "node": node, "boot": boot, "seq": len(lines), "t_ns": ns(t_s)}
         lines.append(msgspec.json.encode({**envelope, **msgspec.to_builtins(event)}))
+
+    def fault(self, t_s: float, deed: str, node: str) -> None:
+        self._events.append({"kind": "fault", "deed": deed, "node": node, "t_ns": ns(t_s)})
 
     def lines(self, node: str, boot: int = 1) -> list[bytes]:
         """To be damaged at will."""
@@ -100,6 +104,9 @@ class RunWriter:
             f"name: {self.experiment}\nreplicas: {self.k}\nseed: {seed}\n"
         )
         (self.directory / "journal.jsonl").write_text("")
+        if self._events:
+            events = "".join(json.dumps(event) + "\n" for event in self._events)
+            (self.directory / "events.jsonl").write_text(events)
         manifest = {
             "run": self.run,
             "experiment": self.experiment,

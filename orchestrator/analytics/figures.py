@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from orchestrator.analytics.cells import REPLICAS, SEED
+from orchestrator.analytics.faults_view import HINT, mark, shared_by
 from orchestrator.analytics.radio_view import degrees, delivery_by_distance
 from orchestrator.analytics.run_figures import MOST_ROWS, WIDTH, link_deliveries, routes, trajectories
 from orchestrator.analytics.svg import BAD, GOOD, GRID, INK, SERIES, Figure, canvas, finish, logarithmic_x
@@ -51,6 +52,7 @@ def radio_figures(cells: Sequence[Cell]) -> list[Figure]:
 
 def throughput_over_time(cells: Sequence[Cell]) -> Figure | None:
     spoken = []
+    hint = ""
     panels = panels_of(cells)
     with canvas(len(panels), figsize=(WIDTH, 0.7 + 2.3 * len(panels)), sharex=True) as (drawing, axes):
         for axis, (title, members) in zip(axes[:, 0], panels, strict=True):
@@ -63,12 +65,16 @@ def throughput_over_time(cells: Sequence[Cell]) -> Figure | None:
                 if position == 0 and begin > 0:
                     axis.axvspan(0, begin, color=GRID, linewidth=0)
                     axis.text(begin / 2, 0.5, "warm-up", transform=axis.get_xaxis_transform(), **SIDEWAYS)
+            results = [result for cell in members for _, result in cell.runs]
+            if faults := shared_by(cells, results):
+                mark(axis, faults, max(result["series"]["ended_s"] or 0.0 for result in results))
+                hint = HINT
             axis.set_ylim(bottom=0)
             axis.set_xlim(left=0)
             axis.set_ylabel("arrivals (tuples/s)")
             axis.set_title(title, loc="left")
             legend(axis, members)
-        axes[-1, 0].set_xlabel("time since start (s)")
+        axes[-1, 0].set_xlabel(f"time since start (s){hint}")
         if not spoken:
             return None
         alternative = f"Arrivals at the sink over time. {'; '.join(spoken)}."
@@ -249,8 +255,11 @@ def connectivity(cells: Sequence[Cell]) -> Figure | None:
         axis.set_yticks(range(len(shown)), list(shown))
         axis.invert_yaxis()
         axis.grid(axis="y", visible=False)
-        axis.set_xlim(0, max(result["series"]["ended_s"] for result in shown.values()))
-        axis.set_xlabel("time since start (s)")
+        end = max(result["series"]["ended_s"] for result in shown.values())
+        faults = shared_by(cells, list(shown.values()))
+        mark(axis, faults, end)
+        axis.set_xlim(0, end)
+        axis.set_xlabel(f"time since start (s){HINT if faults else ''}")
         for colour, name in ((GOOD, "a path exists"), (BAD, "no path")):
             axis.plot([], [], color=colour, linewidth=6, label=name)
         drawing.legend(loc="outside upper right", ncols=2, fontsize=8)

@@ -15,6 +15,11 @@ def number(spread: Mapping[str, Any] | None, factor: float, digits: int, unit: s
     return text if deviation is None else f"{text} <small>± {deviation * factor:.{digits}f}</small>"
 
 
+def passed_over(counts: Mapping[str, int]) -> str:
+    """What operators met with, could not use and passed over, in words: nothing if there was nothing."""
+    return ", ".join(f"{kind.replace('_', ' ')} {times:,} ×" for kind, times in counts.items())
+
+
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Headings and cells are markup: what comes from outside must have been escaped."""
     head = "".join(f'<th scope="col">{heading}</th>' for heading in headings)

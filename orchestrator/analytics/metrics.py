@@ -22,7 +22,8 @@ The *measured window* is from ``measure_from_ns`` (after warm-up) to ``measure_u
   frames taken in the window that arrived. Shares of the faces shown that were found, of known persons found
   that got their own name, of strangers found that got anybody's; and the counts behind them (see ``faces``).
 
-What cannot be told is None.
+What cannot be told is None. Beside the metrics stand ``operator_faults``: how often in the whole run
+operators met with what they could not use and went on, by kind.
 """
 
 from collections.abc import Sequence
@@ -48,7 +49,7 @@ Figures = dict[str, Any]
 
 
 def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) -> dict[str, dict[str, Any]]:
-    """For each run: its ``metrics``, how complete its ``telemetry`` is, and its ``latency_quantiles_s``."""
+    """For each run: ``metrics``, ``operator_faults``, how complete its ``telemetry`` is, and quantiles."""
     names = [run.run for run in inputs]
     runs = store.read(spark, "runs", names)
     windows = F.broadcast(runs.select("run", "measure_from_ns", "measure_until_ns"))
@@ -65,11 +66,13 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
             "connected": _connected(store.read(spark, "connectivity", names), windows),
             "overhead": _overhead(store.read(spark, "overhead", names), windows),
             "logs": _completeness(store.read(spark, "nodes", names)),
+            "passed_over": _passed_over(store.read(spark, "operator_faults", names)),
             "faces": faces.counted(store.read(spark, "faces", names)),
         }
     )
     fates = _fates_by_run(rows.pop("fates"))
     overhead = _overhead_by_run(rows.pop("overhead"))
+    passed_over = _passed_over_by_run(rows.pop("passed_over"))
     seen = faces.by_run(rows.pop("faces"))
     of = {name: {row["run"]: row for row in found} for name, found in rows.items()}
     born, arrived, switched = of["born"], of["arrived"], of["switched"]
@@ -86,6 +89,7 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
                 **_overhead_figures(overhead.get(run.run)),
                 **(faces.figures(run, seen.get(run.run, [])) if faces.has_faces(run) else {}),
             },
+            "operator_faults": passed_over.get(run.run, {}),
             "telemetry": {name: logs[run.run][name] if run.run in logs else 0 for name in LOG_FIGURES},
             "latency_quantiles_s": _quantiles_s(born.get(run.run)),
         }
@@ -241,6 +245,21 @@ def _overhead_figures(overhead: dict[str, dict[str, float]] | None) -> Figures:
         return {"routing_overhead": overhead, "routing_overhead_bps": None}
     total = sum(rate for message in overhead.values() for rate in message.values())
     return {"routing_overhead": overhead, "routing_overhead_bps": _rounded(total)}
+
+
+def _passed_over(faults: DataFrame) -> DataFrame:
+    """By kind: what stands before the colon; the rest says how it was each time."""
+    kind = F.substring_index("reason", ":", 1).alias("kind")
+    # Each replica counts on its own, from 1 again after a restart; the next record makes up for a lost one.
+    counted = faults.groupBy("run", "replica", "node", "boot", kind).agg(F.max("count").alias("times"))
+    return counted.groupBy("run", "kind").agg(F.sum("times").alias("times"))
+
+
+def _passed_over_by_run(counted: Rows) -> dict[str, dict[str, int]]:
+    times: dict[str, dict[str, int]] = {}
+    for row in sorted(counted, key=lambda row: (row["run"], row["kind"])):
+        times.setdefault(row["run"], {})[row["kind"]] = row["times"]
+    return times
 
 
 def _completeness(nodes: DataFrame) -> DataFrame:

@@ -4,7 +4,7 @@ What has been computed from unchanged telemetry is not computed again, and then 
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from orchestrator.analytics.store import TableStore
 
 SUMMARY_SCHEMA = 1
-RESULTS_VERSION = 4
+RESULTS_VERSION = 5
 """Part of what results are kept under: raise it when metrics or series are computed in another way."""
+
+_OF_MEMBERS = ("run", "factors", "seed", "verdict", "metrics", "operator_faults")
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and the fraction of the whole that is done, 0 to 1."""
@@ -172,6 +174,7 @@ def _summary(run: RunInput, result: Document) -> Document:
         "started": run.manifest.get("started"),
         "finished": run.manifest.get("finished"),
         "metrics": result["metrics"],
+        "operator_faults": result["operator_faults"],
         "telemetry": result["telemetry"],
         "radio": _punctuality(run.directory),
     }
@@ -183,6 +186,11 @@ def _punctuality(place: RunDirectory) -> Document | None:
     if not isinstance(found, dict):
         return None
     return {name: value for name, value in found.items() if name != "histogram"}
+
+
+def _in_all(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    names = sorted({name for counted in counts for name in counted})
+    return {name: sum(counted.get(name, 0) for counted in counts) for name in names}
 
 
 def _sweep_summary(place: RunDirectory, runs: Sequence[RunInput], summaries: Sequence[Document]) -> Document:
@@ -198,9 +206,7 @@ def _sweep_summary(place: RunDirectory, runs: Sequence[RunInput], summaries: Seq
         "reasons": list(verdict.get("reasons") or []),
         "started": min((s["started"] for s in summaries if s["started"]), default=None),
         "finished": max((s["finished"] for s in summaries if s["finished"]), default=None),
+        "operator_faults": _in_all([summary["operator_faults"] for summary in summaries]),
         "cells": cells(summaries, [run.is_usable for run in runs]),
-        "runs": [
-            {name: summary[name] for name in ("run", "factors", "seed", "verdict", "metrics")}
-            for summary in summaries
-        ],
+        "runs": [{name: summary[name] for name in _OF_MEMBERS} for summary in summaries],
     }

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from orchestrator.analytics.faults_view import HINT, faults_of, mark
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.run_figures import WIDTH
 from orchestrator.analytics.svg import FAINT, INK, SERIES, Figure, canvas, finish
@@ -131,7 +132,9 @@ def degrees(cells: Sequence[Cell]) -> Figure | None:
         axis.step(times, [moment[1] for moment in moments], where="post", color=SERIES[0])
         axis.set_ylim(0, max(most) + 1)
         axis.set_xlim(0, times[-1])
-        axis.set_xlabel("time since start (s); line: mean, band: fewest to most")
+        faults = faults_of(result)
+        mark(axis, faults, times[-1])
+        axis.set_xlabel(f"time since start (s); line: mean, band: fewest to most{HINT if faults else ''}")
         axis.set_ylabel("neighbours")
         mean = math.fsum(moment[1] for moment in moments[:-1]) / (len(moments) - 1)
         alternative = (

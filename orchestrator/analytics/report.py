@@ -7,9 +7,10 @@ from typing import Any
 
 from orchestrator.analytics.cells import SEED, cells
 from orchestrator.analytics.faces_view import faces
+from orchestrator.analytics.faults_view import faults
 from orchestrator.analytics.figures import all_figures, radio_figures
 from orchestrator.analytics.inputs import RunInput
-from orchestrator.analytics.markup import NOTHING, bullets, definitions, number, table
+from orchestrator.analytics.markup import NOTHING, bullets, definitions, number, passed_over, table
 from orchestrator.analytics.overhead_view import overhead
 from orchestrator.analytics.radio_view import facts
 from orchestrator.analytics.svg import Figure
@@ -46,6 +47,7 @@ def render(place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple
         _header(place, summary),
         _verdict(summary),
         _results(summary, runs),
+        faults(shown),
         faces(shown),
         _figures(all_figures(shown), runs),
         overhead(shown),
@@ -162,6 +164,8 @@ def _results(summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]
         notes.append(f"Not in the means, because they are not valid: {', '.join(excluded)}.")
     if not any(result["metrics"]["delivered"] for _, result in runs):
         notes.append("Nothing was delivered in the measured window, so there is no latency to show.")
+    if told := passed_over(summary.get("operator_faults") or {}):
+        notes.append(f"What operators could not use was counted and passed over: {told}.")
     spoken = "".join(f'<p class="soft">{escape(note)}</p>' for note in notes)
     return f"<h2>Results</h2>{table(headings, rows)}{spoken}{_meanings()}\n"
 

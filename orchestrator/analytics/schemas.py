@@ -16,7 +16,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-VERSION = 1
+VERSION = 2
 
 TEXT, COUNT, REAL, FLAG, MOMENT = StringType(), LongType(), DoubleType(), BooleanType(), TimestampType()
 TEXTS, COUNTS = ArrayType(StringType()), ArrayType(LongType())
@@ -173,6 +173,11 @@ OVERHEAD = _columns(
     forwarded_bytes=COUNT,
 )
 
+# An operator met with what it cannot use, for the ``count``-th time since its agent's boot, and went on.
+OPERATOR_FAULTS = _columns(
+    run=TEXT, node=TEXT, boot=COUNT, t_ns=COUNT, replica=TEXT, reason=TEXT, count=COUNT
+)
+
 # A face of a frame that arrived: who was shown (null: nobody), who was seen (null: not found, or not asked),
 # and what became of it (see ``faces``). ``known``: in a gallery of the run.
 FACES = _columns(
@@ -258,6 +263,7 @@ TABLES: dict[str, StructType] = {
     "switches": SWITCHES,
     "costs": COSTS,
     "overhead": OVERHEAD,
+    "operator_faults": OPERATOR_FAULTS,
     "faces": FACES,
     "links_truth": LINKS_TRUTH,
     "positions": POSITIONS,

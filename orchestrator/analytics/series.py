@@ -15,6 +15,7 @@ from orchestrator.analytics.gather import gather
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.neighbourhood import moments
 from orchestrator.analytics.store import TableStore
+from orchestrator.lifecycle.outages import read_outages
 
 MOST_POSITIONS = 150
 """Per node; more samples than that are thinned out."""
@@ -31,6 +32,7 @@ ORDER = {
     "connectivity": ("run", "from_ns"),
     "positions": ("run", "node", "t_ns"),
     "links": ("run", "rank"),
+    "boots": ("run", "node", "boot"),
 }
 
 Series = dict[str, Any]
@@ -50,6 +52,7 @@ def draw_from(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]
             "connectivity": _connectivity(store.read(spark, "connectivity", names).join(timed, "run")),
             "positions": _positions(store.read(spark, "positions", names).join(timed, "run")),
             "links": _links(store.read(spark, "deliveries", names)),
+            "boots": store.read(spark, "nodes", names).select("run", "node", "boot", "first_ns", "last_ns"),
         }
     )
     for name, order in ORDER.items():
@@ -66,6 +69,8 @@ def draw_from(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]
             "positions": {},
             "links": [],
             "neighbours": [],
+            "boots": {},
+            "faults": [],
         }
     for row in rows["deliveries"]:
         series[row["run"]]["deliveries"].append([row["second"], row["tuples"], row["bytes"]])
@@ -78,6 +83,13 @@ def draw_from(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]
     for row in rows["links"]:
         series[row["run"]]["links"].append([row["attempted"], row["delivered"], row["expected"]])
     of_run = {run.run: run for run in inputs}
+    zeros = {row["run"]: row["zero_ns"] or 0 for row in rows["clocks"]}
+    for row in rows["boots"]:
+        life = [_seconds_after(row[name], zeros[row["run"]]) for name in ("first_ns", "last_ns")]
+        if None not in life:
+            series[row["run"]]["boots"].setdefault(row["node"], []).append(life)
+    for run in inputs:
+        series[run.run]["faults"] = _faults(run, zeros[run.run])
     for row in rows["clocks"]:
         nodes = series[row["run"]]["positions"]
         found = _neighbours(of_run[row["run"]], nodes, row["zero_ns"] or 0, row["ended_ns"])
@@ -129,6 +141,13 @@ def _links(deliveries: DataFrame) -> DataFrame:
     )
     busiest = Window.partitionBy("run").orderBy(F.desc("attempted"), "src", "dst")
     return used.withColumn("rank", F.row_number().over(busiest)).where(F.col("rank") <= MOST_LINKS)
+
+
+def _faults(run: RunInput, zero_ns: int) -> list[list[Any]]:
+    return [
+        [what, node, _seconds_after(from_ns, zero_ns), _seconds_after(until_ns, zero_ns)]
+        for what, node, from_ns, until_ns in read_outages(run.directory.events)
+    ]
 
 
 def _neighbours(run: RunInput, nodes: Iterable[str], zero_ns: int, ended_ns: int | None) -> list[list[Any]]:

@@ -207,6 +207,10 @@ def overhead(records: DataFrame) -> DataFrame:
     return records.where(_is("routing_overhead"))
 
 
+def operator_faults(records: DataFrame) -> DataFrame:
+    return records.where(_is("operator_fault"))
+
+
 def links_truth(changes: DataFrame) -> DataFrame:
     following = Window.partitionBy("run", "src", "dst").orderBy("t_ns", "up")
     return (

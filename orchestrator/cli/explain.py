@@ -11,7 +11,7 @@ from orchestrator.errors import BadInput
 from orchestrator.lifecycle.run_directory import resolve
 
 if TYPE_CHECKING:
-    from orchestrator.decisions.explain import Explanation
+    from orchestrator.decisions.explain import Dead, Explanation
 
 
 def explain(
@@ -46,6 +46,7 @@ def explain(
     import msgspec
 
     from orchestrator.decisions.explain import explain as explanations
+    from orchestrator.decisions.explain import faults_at
     from orchestrator.decisions.history import read_history
     from orchestrator.spec.problems import Unusable
     from orchestrator.spec.units import DURATION
@@ -58,25 +59,44 @@ def explain(
         raise BadInput(f"--at: {found.message}{f': {found.hint}' if found.hint else ''}") from None
     history = read_history(directory)
     made = explanations(history, at_s, replica)
+    faults = faults_at(history, at_s)
     if as_json:
-        print_json({"run": history.run, "at_s": at_s, "decisions": msgspec.to_builtins(made)})
+        document = {"run": history.run, "at_s": at_s, "faults": faults, "decisions": made}
+        print_json(msgspec.to_builtins(document))
         return
     nodes = {r.id: r.node for r in history.plan.replicas}
     console.print(f"run {history.run} at {at_s:g} s", markup=False)
+    for fault in faults:
+        until = "to the end" if fault.until_s is None else f"until {fault.until_s:.1f} s"
+        _line(f"fault: {fault.fault}, from {fault.from_s:.1f} s {until}")
     for each in made:
         _print(each, at_s, nodes)
+
+
+def _line(text: str) -> None:
+    console.print(text, markup=False, soft_wrap=True)
+
+
+def _obituary(dead: "Dead", at_s: float) -> str:
+    killed = f"killed at {dead.killed_s:.1f} s"
+    if dead.back_s is None:
+        return f"its agent was dead, {killed} and not started again"
+    if at_s < dead.back_s:
+        return f"its agent was dead, {killed}, back at {dead.back_s:.1f} s"
+    return f"its agent, {killed}, was back since {dead.back_s:.1f} s and had decided nothing yet"
 
 
 def _print(each: "Explanation", at_s: float, nodes: dict[str, str]) -> None:
     from orchestrator.decisions.reasons import shown, summary
 
-    def line(text: str) -> None:
-        console.print(text, markup=False, soft_wrap=True)
-
     to = f"{each.to} on {nodes.get(each.to, '?')}" if each.to else "no route"
+    if each.dead is not None:
+        _line(f"\n{each.replica} on {each.node} → {each.downstream}: {_obituary(each.dead, at_s)}")
+        _line(f"  Its last decision before that, at {each.decided_s:.1f} s: {to}. {each.why}")
+        return
     held = f"for {at_s - each.since_s:.1f} s, since {each.since_s:.1f} s"
-    line(f"\n{each.replica} on {each.node} → {each.downstream}: {to}, {held}")
-    line(f"  {each.why}")
+    _line(f"\n{each.replica} on {each.node} → {each.downstream}: {to}, {held}")
+    _line(f"  {each.why}")
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("  replica", no_wrap=True)
     table.add_column("node", no_wrap=True)
@@ -90,13 +110,13 @@ def _print(each: "Explanation", at_s: float, nodes: dict[str, str]) -> None:
         queue = "–" if candidate.queue is None else str(candidate.queue)
         table.add_row(f"{'*' if chosen else ' '} {candidate.to}", nodes.get(candidate.to, "?"), *costs, queue)
     console.print(table)
-    line(
+    _line(
         f"  Decided at {each.decided_s:.1f} s by {each.policy}, threshold {each.threshold}; costs are "
         f"{each.metric} from {each.source}, {each.cost_age_s:.1f} s old then."
     )
     if (switched := each.switched) is None:
-        line("  It is the first choice since the agent started.")
+        _line("  It is the first choice since the agent started.")
         return
-    line(f"  Last switch at {switched.at_s:.1f} s, from {switched.old or 'no route'}: {switched.why}")
-    line(f"    before, at {switched.before_s:.1f} s: {summary(switched.before, each.shared)}")
-    line(f"    then: {summary(switched.after, each.shared)}")
+    _line(f"  Last switch at {switched.at_s:.1f} s, from {switched.old or 'no route'}: {switched.why}")
+    _line(f"    before, at {switched.before_s:.1f} s: {summary(switched.before, each.shared)}")
+    _line(f"    then: {summary(switched.after, each.shared)}")

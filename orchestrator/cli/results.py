@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 
 from orchestrator.analytics.cells import REPLICAS, cells
+from orchestrator.analytics.markup import passed_over
 
 VERDICT_STYLES = {"valid": "green", "invalid": "yellow", "failed": "red"}
 _NO_VALUE = "–"
@@ -48,6 +49,12 @@ def results_table(rows: Sequence[Cell]) -> Table:
             *([_spread(gain, 1, 2)] if base else []),
         )
     return table
+
+
+def notes(summary: Mapping[str, Any]) -> list[str]:
+    """What the table does not show and must not go unseen."""
+    told = passed_over(summary.get("operator_faults") or {})
+    return [f"Operators passed over what they could not use: {told}."] if told else []
 
 
 def _short(factor: str) -> str:

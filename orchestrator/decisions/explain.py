@@ -9,6 +9,7 @@ from node_agent.model.decision import Candidate, Threshold
 from orchestrator.decisions.history import History, Recorded, Series
 from orchestrator.decisions.reasons import reason
 from orchestrator.errors import BadInput
+from orchestrator.lifecycle.outages import CRASH, in_words
 from orchestrator.spec.problems import did_you_mean
 
 
@@ -22,6 +23,21 @@ class Switched(Struct, frozen=True):
     before_s: float | None
     before: tuple[Candidate, ...]
     after: tuple[Candidate, ...]
+
+
+class Dead(Struct, frozen=True):
+    """The agent was killed after its last decision; ``back_s`` is None if it was not started again."""
+
+    killed_s: float
+    back_s: float | None
+
+
+class InForce(Struct, frozen=True):
+    """A fault of the run at the moment that was asked for."""
+
+    fault: str
+    from_s: float
+    until_s: float | None
 
 
 class Explanation(Struct, frozen=True):
@@ -45,6 +61,7 @@ class Explanation(Struct, frozen=True):
     source: str
     cost_age_s: float
     switched: Switched | None
+    dead: Dead | None
 
 
 class Situated(NamedTuple):
@@ -78,6 +95,20 @@ def explain(history: History, at_s: float, replica: str | None = None) -> tuple[
     return found
 
 
+def faults_at(history: History, at_s: float) -> tuple[InForce, ...]:
+    at_ns = history.zero_ns + round(at_s * 1e9)
+    found = []
+    for what, node, from_ns, until_ns in history.outages:
+        if from_ns <= at_ns and (until_ns is None or at_ns < until_ns):
+            text = in_words(what, node, [r.id for r in history.plan.replicas if r.node == node])
+            found.append(InForce(text, history.seconds(from_ns), _seconds_or_none(history, until_ns)))
+    return tuple(found)
+
+
+def _seconds_or_none(history: History, t_ns: int | None) -> float | None:
+    return None if t_ns is None else history.seconds(t_ns)
+
+
 def _along_the_streams(history: History, at_ns: int) -> Iterator[Explanation]:
     waiting = [r.id for name in history.plan.query.sources() for r in history.plan.of(name)]
     seen: set[str] = set()
@@ -88,6 +119,8 @@ def _along_the_streams(history: History, at_ns: int) -> Iterator[Explanation]:
         seen.add(replica)
         for found in _of(history, replica, at_ns):
             yield found
+            if found.dead is not None:
+                continue
             waiting += list(found.shares) or [to for to in (found.to,) if to is not None]
 
 
@@ -96,10 +129,10 @@ def _of(history: History, replica: str, at_ns: int) -> Iterator[Explanation]:
         if series[0].decision.replica == replica:
             past = tuple(recorded for recorded in series if recorded.t_ns <= at_ns)
             if past:
-                yield _explained(history, Situated(past[-1], past[:-1]))
+                yield _explained(history, Situated(past[-1], past[:-1]), at_ns)
 
 
-def _explained(history: History, situated: Situated) -> Explanation:
+def _explained(history: History, situated: Situated, at_ns: int) -> Explanation:
     now = situated.now
     decision = now.decision
     changed = _last_change((*situated.earlier, now))
@@ -122,7 +155,17 @@ def _explained(history: History, situated: Situated) -> Explanation:
         source=decision.source,
         cost_age_s=(now.t_ns - decision.taken_ns) / 1e9,
         switched=_switched(history, changed),
+        dead=_dead(history, now, at_ns),
     )
+
+
+def _dead(history: History, last: Recorded, at_ns: int) -> Dead | None:
+    """An agent that is back but has decided nothing yet knows no more of what it decided before."""
+    killed = [o for o in history.outages if (o.what, o.node) == (CRASH, last.node)]
+    since = [outage for outage in killed if last.t_ns <= outage.from_ns <= at_ns]
+    if not since:
+        return None
+    return Dead(history.seconds(since[-1].from_ns), _seconds_or_none(history, since[-1].until_ns))
 
 
 def _last_change(past: Series) -> Situated:

@@ -12,6 +12,7 @@ from node_agent.model.telemetry import Envelope, RouteDecision
 from node_agent.telemetry.segment_log import segment_names
 from orchestrator.errors import BadInput
 from orchestrator.lifecycle.files import read_json
+from orchestrator.lifecycle.outages import Outage, read_outages
 from orchestrator.lifecycle.run_directory import RunDirectory
 
 _KIND = f'"kind":"{RouteDecision.__struct_config__.tag}"'.encode()
@@ -39,6 +40,7 @@ class History(NamedTuple):
     zero_ns: int
     end_ns: int
     series: tuple[Series, ...]
+    outages: tuple[Outage, ...] = ()
 
     def seconds(self, t_ns: int) -> float:
         return (t_ns - self.zero_ns) / 1e9
@@ -68,7 +70,8 @@ def read_history(directory: RunDirectory) -> History:
                 found.append(Recorded(envelope.t_ns, envelope.node, envelope.boot, envelope.seq, decision))
     if first is None or not found:
         raise BadInput(f"run {directory.id} has no decisions recorded: nothing was routed in it, or not yet")
-    return History(directory.id, plan, first, last, _series(plan, found))
+    outages = read_outages(directory.events)
+    return History(directory.id, plan, first, last, _series(plan, found), outages)
 
 
 def _series(plan: DeploymentPlan, found: list[Recorded]) -> tuple[Series, ...]:

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from node_agent.model.telemetry import (
     AgentStart,
     AgentStop,
+    OperatorFault,
     RoutingOverhead,
     TupleDelivered,
     TupleDropped,
@@ -100,8 +101,14 @@ def crashed_run(runs: Path) -> Path:
     writer.record("n1", 20, TupleSent(SOURCE, "detect/0", SOURCE, 1, 10))
     writer.record("n2", 21, TupleReceived("detect/0", SOURCE, SOURCE, 1, 10))
     writer.record("n2", 30, AgentStart("0.1.0", "virtual", ()), boot=2)
+    for t_s, what, count, boot in ((15, "bad_image: torn", 1, 1), (16, "bad_image: empty", 2, 1)):
+        writer.record("n2", t_s, OperatorFault("detect/0", what, count), boot)
+    writer.record("n2", 40, OperatorFault("detect/0", "bad_image: torn", 1), boot=2)
+    writer.record("n1", 40, OperatorFault(SOURCE, "camera_lost: gone", 1))
     writer.record("n1", 112, AgentStop("stopped"))
     writer.record("n2", 112, AgentStop("stopped"), boot=2)
+    writer.fault(22, "crash", "n2")
+    writer.fault(29.5, "restart", "n2")
     return writer.write()
 
 
@@ -317,6 +324,18 @@ def test_a_run_that_recorded_or_delivered_nothing_is_no_crash(analysed: Analysed
 
 def test_a_tuple_held_by_an_agent_that_crashed_is_lost(analysed: Analysed) -> None:
     assert summary_in(analysed["crashed"])["metrics"]["fates"] == {"lost_in_transit": 1}
+
+
+def test_faults_and_lives_are_in_the_clock_of_the_figures(runs: Path, analysed: Analysed) -> None:
+    series = json.loads(TableStore(runs).results("c1").read_bytes())["series"]
+    assert series["faults"] == [["crash", "n2", 22.0, 29.5]]
+    assert series["boots"] == {"n1": [[0.0, 112.0]], "n2": [[0.0, 21.0], [30.0, 112.0]]}
+
+
+def test_what_operators_passed_over_is_counted_by_kind_over_replicas_and_boots(analysed: Analysed) -> None:
+    assert summary_in(analysed["crashed"])["operator_faults"] == {"bad_image": 3, "camera_lost": 1}
+    assert summary_in(analysed["known"])["operator_faults"] == {}
+    assert "bad image 3 ×, camera lost 1 ×" in write_report(analysed["crashed"]).read_text()
 
 
 def test_what_operators_take_or_leave_is_not_lost(analysed: Analysed) -> None:

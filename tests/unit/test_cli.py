@@ -16,7 +16,7 @@ from orchestrator.cli import doctor
 from orchestrator.cli.app import app
 from orchestrator.cli.progress import RunProgress, fraction_done
 from orchestrator.cli.references import complete_experiment_file
-from orchestrator.cli.results import cells_of, results_table
+from orchestrator.cli.results import cells_of, notes, results_table
 from orchestrator.errors import RoveError
 from orchestrator.lifecycle import run_directory
 from orchestrator.lifecycle.files import write_json
@@ -271,6 +271,13 @@ def test_a_single_run_is_one_row_in_milliseconds_if_that_is_what_it_took() -> No
         "k runs put /s /s p50 ms p95 ms % switches",
         "2 1 1.00 1.00 12.3 – 51.2 4",
     ]
+
+
+def test_what_operators_passed_over_is_said_if_there_was_any() -> None:
+    assert notes({"operator_faults": {"bad_image": 1200, "camera_lost": 1}}) == [
+        "Operators passed over what they could not use: bad image 1,200 ×, camera lost 1 ×."
+    ]
+    assert notes({"operator_faults": {}}) == []
 
 
 def test_progress_only_grows_and_ends_at_one() -> None:

@@ -16,7 +16,7 @@ from node_agent.routing.decision import View, decide
 from node_agent.routing.outlook import link_state_outlook
 from node_agent.routing.policy import POLICIES
 from node_agent.routing.route import Route
-from orchestrator.decisions.explain import explain
+from orchestrator.decisions.explain import Dead, explain, faults_at
 from orchestrator.decisions.history import History, Recorded, read_history
 from orchestrator.decisions.replay import replay
 from orchestrator.errors import BadInput
@@ -178,6 +178,32 @@ def test_a_restarted_agent_begins_anew(tmp_path: Path) -> None:
     assert (found.to, found.since_s, found.switched) == ("detect/1", 12.0, None)
     (compared,) = replay(history, "shortest_path").compared
     assert (compared.run.switches, compared.agreement) == (1, 1.0)
+
+
+def test_a_killed_agent_is_not_spoken_of_as_if_it_lived(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path, "faces", "r1")
+    record(writer, Rule(), [(3.0, 4.0), (3.0, 4.0)])
+    record(writer, Rule(), [(4.0, 3.0), (3.0, 4.0)], first_s=12.0, boot=2)
+    for t_s, deed, node in [(5, "crash", "n1"), (5.5, "silence", "n9"), (11, "restart", "n1")]:
+        writer.fault(t_s, deed, node)
+    writer.fault(15, "crash", "n1")
+    run = RunDirectory(writer.write())
+    told = text("explain", "r1", "--at", "6s", "--replica", "source/0", root=run.path.parents[1])
+    assert told.splitlines() == [
+        "run r1 at 6 s",
+        "fault: agent killed on n1 (source/0), from 5.0 s until 11.0 s",
+        "fault: radio silent on n9 (sink/0), from 5.5 s to the end",
+        "",
+        "source/0 on n1 → detect: its agent was dead, killed at 5.0 s, back at 11.0 s",
+        "  Its last decision before that, at 4.0 s: detect/0 on n2. "
+        "detect/0 was still the cheapest way to the sinks (3.00); next was detect/1 (4.00).",
+    ]
+    history = read_history(run)
+    back, killed_again = Dead(killed_s=5.0, back_s=11.0), Dead(killed_s=15.0, back_s=None)
+    for at_s, dead in [(4.5, None), (6.0, back), (11.5, back), (13.0, None), (15.5, killed_again)]:
+        (found,) = explain(history, at_s)
+        assert found.dead == dead
+    assert [fault.from_s for fault in faults_at(history, 11.0)] == [5.5]
 
 
 def test_torn_and_damaged_lines_are_passed_over(tmp_path: Path) -> None:

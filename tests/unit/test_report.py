@@ -3,12 +3,14 @@
 import re
 from html.parser import HTMLParser
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.analytics.cells import AVERAGED, cells
+from orchestrator.analytics.faults_view import died_s
 from orchestrator.analytics.inputs import RunInput, read_run
 from orchestrator.analytics.report import render
 from orchestrator.analytics.run_figures import extent, levels
@@ -41,6 +43,8 @@ def result(k: int, speed: int, seed: int) -> dict[str, Any]:
             "connectivity": [[0.0, 60.0, True], [60.0, 112.0, False]],
             "positions": {f"n{index}": [[0.0, index], [50.0, 10.0 * index]] for index in range(1, 10)},
             "links": [[100, 90, 0.95], [40, 10, 0.5]],
+            "boots": {},
+            "faults": [],
             "neighbours": [
                 [0.0, 1.5, 0, 3, 2],
                 [50.0, 2.5, 1, 4, 2],
@@ -133,6 +137,59 @@ def test_overhead_that_nobody_counted_is_unknown_and_without_a_daemon_there_is_n
     assert "<td>routing = olsr</td><td>121 <small>(20)</small></td><td>121</td>" in table
     assert "<td>routing = babel</td><td>–</td><td>–</td>" in table
     assert "<td>routing = ground_truth</td><td>0</td><td>0</td>" in table
+
+
+def bars(page: str) -> list[float]:
+    """How long the bars of the figure of routes are, from left to right."""
+    corners = r'd="M ([\d.]+) \S+ \nL \S+ \S+ \nL ([\d.]+) [^"]+" style="stroke: var\(--paper\)"'
+    found = sorted((float(a), float(b)) for a, b in re.findall(corners, figure(page, "routes")))
+    return [b - a for a, b in found]
+
+
+def test_faults_are_listed_in_both_clocks_marked_and_end_what_an_agent_had_chosen(tmp_path: Path) -> None:
+    directory = RunWriter(tmp_path, "faulty", "r").write()
+    found = result(2, 1, 1)
+    run = (read_run(RunDirectory(directory)), found)
+    assert 'id="faults"' not in page_of([run])
+    found["series"] |= {
+        "faults": [["crash", "n2", 50.0, 70.0], ["silence", "n9", 90.0, None]],
+        "boots": {"n1": [[0.0, 112.0]], "n2": [[0.0, 49.0], [69.5, 112.0]]},
+        "routes": [[0.0, "detect/0", "sink", "sink/0"], [75.0, "detect/0", "sink", "sink/0"]],
+    }
+    page = page_of([run])
+    listed = page[page.index('<h2 id="faults">') : page.index("<h2>Figures")]
+    killed = "<td>1: agent killed on n2 (detect/0)</td>"
+    assert f"{killed}<td>50.0</td><td>70.0</td><td>40.0</td><td>60.0</td>" in listed
+    silent = "<td>2: radio silent on n9 (sink/0)</td>"
+    assert f"{silent}<td>90.0</td><td>the end</td><td>80.0</td><td>the end</td>" in listed
+    for name in ("throughput-time", "routes", "degree", "connectivity"):
+        assert "shaded: faults" in figure(page, name)
+    assert "agent killed on n2 (detect/0) from 50.0 s to 70.0 s" in figure(page, "routes")
+    until_killed, after_restart = bars(page)
+    assert until_killed / after_restart == pytest.approx(50 / (112 - 75), rel=1e-3)
+
+
+def test_what_an_agent_had_chosen_ends_with_it(tmp_path: Path) -> None:
+    found = result(2, 1, 1)
+    boots = {"n1": [[0.0, 112.0]], "n2": [[0.0, 49.0], [69.5, 112.0]], "n3": [[0.0, 30.0]]}
+    found["series"] |= {"faults": [["crash", "n2", 50.0, 70.0]], "boots": boots}
+    for node, since_s, end_s in [
+        ("n1", 1.0, 112.0),
+        ("n2", 1.0, 50.0),  # its last record is older
+        ("n2", 75.0, 112.0),
+        ("n3", 1.0, 30.0),  # nobody's fault
+        ("n4", 1.0, inf),
+    ]:
+        assert died_s(found, node, since_s) == end_s
+
+
+def test_faults_at_other_times_in_other_runs_are_not_marked_in_what_they_share(tmp_path: Path) -> None:
+    runs = routing_sweep(tmp_path, {"olsr": "valid", "aodv": "valid"})
+    for (_, found), begin in zip(runs, (50.0, 60.0), strict=True):
+        found["series"]["faults"] = [["crash", "n2", begin, None]]
+    page = page_of(runs)
+    assert "shaded" not in figure(page, "throughput-time")
+    assert "shaded" in figure(page, "routes")
 
 
 def test_words_are_not_joined_by_a_line(tmp_path: Path) -> None:
