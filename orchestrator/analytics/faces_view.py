@@ -24,7 +24,7 @@ JUDGED_NOTE = (
     " their own name within the threshold; missed: called unknown, confused: called somebody else. "
     "False accepts: of the strangers found, those that got a name. False detections: found where no face is."
 )
-UNJUDGED_NOTE = "There is no ground truth to judge by: nobody knows who was really there."
+UNJUDGED_NOTE = "There is no ground truth to judge by: it is not known who was really in these frames."
 
 
 JUDGED = ["faces<br>shown", "detected<br>%", "rank-1<br>%", "missed", "confused"]

@@ -54,4 +54,5 @@ def _of_kind(experiment: Experiment, kind: str) -> list[OperatorSpec]:
 def _place(experiment: Experiment, operator: OperatorSpec, key: str) -> Place:
     if isinstance(experiment.query, Dataflow):
         return "query", "operators", operator.name, key
-    return "query", key
+    # Arguments of a query in Python have names of their own.
+    return ("query", key) if key in type(experiment.query).model_fields else ("query",)
