@@ -71,14 +71,19 @@ def _face(row: list[float]) -> Face:
     return Face(Box(*row[:4]), points, row[14])
 
 
-def _cascade(kind: Literal["haar", "lbp"]) -> Find:
+def cascade_file(kind: Literal["haar", "lbp"]) -> Path:
+    """Raises ModelMissing."""
     name = CASCADES[kind]
     path = Path(cv2.data.haarcascades, name) if hasattr(cv2, "data") else Path(name)
     if not path.is_file():
         raise ModelMissing(
             f"detector {kind}: the installed OpenCV {cv2.__version__} has no {name}; use detector yunet"
         )
-    cascade = cv2.CascadeClassifier(str(path))
+    return path
+
+
+def _cascade(kind: Literal["haar", "lbp"]) -> Find:
+    cascade = cv2.CascadeClassifier(str(cascade_file(kind)))
 
     def find(image: Image) -> tuple[Face, ...]:
         grey = cv2.equalizeHist(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY))

@@ -16,7 +16,7 @@ from node_agent.dataflow.registry import Context
 from node_agent.dataflow.units import Unit
 from node_agent.model.telemetry import FaceRecord, FacesSeen
 from node_agent.vision.faults import Faults
-from node_agent.vision.frames import UNKNOWN, BadFrame, Face, Frame, decode_frame
+from node_agent.vision.frames import SHOWN_UNKNOWN, UNKNOWN, BadFrame, Face, Frame, decode_frame
 from node_agent.vision.params import ShowParams
 from node_agent.vision.pixels import BadImage, Image, decode_image, encode_jpeg
 
@@ -149,8 +149,7 @@ def _draw(image: Image, face: Face) -> None:
     cv2.rectangle(image, (left, top), (right - 1, bottom - 1), colour, 2)
     if face.person is None:
         return
-    # OpenCV's fonts have ASCII letters only.
-    name = unicodedata.normalize("NFKD", face.person).encode("ascii", "ignore").decode() or "unknown"
+    name = SHOWN_UNKNOWN if face.person == UNKNOWN else drawable(face.person)
     label = name if face.distance is None else f"{name} {face.distance:.2f}"
     size = max(0.4, width / 800)
     (text_width, text_height), below = cv2.getTextSize(label, _FONT, size, 1)
@@ -158,6 +157,16 @@ def _draw(image: Image, face: Face) -> None:
     y = top if top >= text_height + below + 2 else min(height, bottom + text_height + below + 2)
     cv2.rectangle(image, (x, y - text_height - below - 2), (x + text_width + 4, y), colour, cv2.FILLED)
     cv2.putText(image, label, (x + 2, y - below), _FONT, size, (0, 0, 0), 1, cv2.LINE_AA)
+
+
+def drawable(name: str) -> str:
+    """OpenCV's fonts have ASCII letters only: accents are left out, what else they lack is a ``?``."""
+    return "".join(map(_drawable_character, unicodedata.normalize("NFC", name)))
+
+
+def _drawable_character(character: str) -> str:
+    plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
+    return plain or ("" if unicodedata.combining(character) else "?")
 
 
 def _corners(face: Face, width: int, height: int) -> tuple[int, int, int, int]:

@@ -11,6 +11,8 @@ from msgspec import Meta, Struct
 
 UNKNOWN = ""
 """The person of a face that recognition was asked about and that is nobody of the gallery."""
+SHOWN_UNKNOWN = "unknown"
+"""What such a face is called where people look on."""
 
 Side = Annotated[int, Meta(ge=1, le=16384)]
 

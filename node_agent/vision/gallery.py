@@ -18,7 +18,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from node_agent.vision import lbph
-from node_agent.vision.frames import UNKNOWN
+from node_agent.vision.frames import SHOWN_UNKNOWN, UNKNOWN
 
 MODEL = "dlib-resnet-v1+lbph-u2-8x8"
 EMBEDDING = 128
@@ -193,6 +193,9 @@ def save_gallery(gallery: Gallery, path: Path) -> None:
 
 
 def check_name(person: str) -> None:
+    """Raises BadGallery."""
+    if person.casefold() == SHOWN_UNKNOWN:
+        raise BadGallery(f"{person!r} cannot be a person's name: strangers are called that")
     if person == UNKNOWN or len(person) > MAX_NAME or person != person.strip() or not person.isprintable():
         raise BadGallery(
             f"{person[:MAX_NAME]!r} cannot be a person's name: 1 to {MAX_NAME} printable characters,"

@@ -15,6 +15,9 @@ VideoPath = Annotated[str, Meta(extra={NAMES: "file"})]
 PicturesPath = Annotated[str, Meta(extra={NAMES: "folder"})]
 SourcePath = Annotated[str, Meta(extra={NAMES: "source"})]
 
+PEOPLE = 40
+"""Everybody who can walk through the synthetic scene."""
+
 Pace = Literal["fixed", "accepted"]
 Forward = Literal["frames", "crops", "positions"]
 DetectorName = Literal["yunet", "haar", "lbp"]
@@ -60,7 +63,7 @@ class SceneParams(VideoParams, frozen=True, kw_only=True):
     seed: Annotated[int, Meta(ge=0, le=2**32)] = 1
     view: Annotated[int, Meta(ge=0, le=1000)] = 0
     at_once: Annotated[int, Meta(ge=1, le=12)] = 2
-    persons: Annotated[int, Meta(ge=0, le=1000)] = 20
+    persons: Annotated[int, Meta(ge=0, le=PEOPLE)] = 20
     strangers: Annotated[float, Meta(ge=0, le=1)] = 0.3
     enrolled: Annotated[int, Meta(ge=0, le=9)] = 3
     stay: Annotated[int, Meta(ge=10, le=100_000)] = 50
@@ -83,7 +86,7 @@ class RecogniseParams(Struct, frozen=True, forbid_unknown_fields=True):
 
     gallery: GalleryFile = ""
     version: str = ""
-    persons: Annotated[int, Meta(ge=1, le=1000)] = 20
+    persons: Annotated[int, Meta(ge=1, le=PEOPLE)] = 20
     enrolled: Annotated[int, Meta(ge=1, le=9)] = 3
     method: Method = "embedding"
     threshold: Annotated[float, Meta(gt=0, le=1000)] | None = None

@@ -15,11 +15,11 @@ import numpy as np
 
 from node_agent.vision.drawn_face import drawn_face
 from node_agent.vision.frames import Box
+from node_agent.vision.params import PEOPLE
 from node_agent.vision.pixels import Image, to_bgr
 
 WIDTH, HEIGHT = 92, 112
 """Of every picture, in pixels."""
-_DRAWN = 40
 _DRAWN_PICTURES = 10
 
 
@@ -71,7 +71,7 @@ class DrawnPeople:
     face = Box(0.16, 0.21, 0.69, 0.73)
 
     def __init__(self) -> None:
-        names = (f"drawn{number + 1}" for number in range(_DRAWN))
+        names = (f"drawn{number + 1}" for number in range(PEOPLE))
         self.pictures: Mapping[str, int] = dict.fromkeys(names, _DRAWN_PICTURES)
 
     @cache  # noqa: B019  as above

@@ -77,6 +77,10 @@ class Scene:
                 f"with {settings.enrolled} pictures of everybody enrolled, there are"
                 f" {len(shown)} people left to show, not {settings.at_once}"
             )
+        if settings.persons > len(shown):
+            raise ValueError(f"there are {len(shown)} people, not {settings.persons}")
+        if settings.persons == len(shown) and settings.strangers > 0:
+            raise ValueError(f"all {len(shown)} people are of interest: nobody is left to be a stranger")
         self._known = shown[: settings.persons]
         self._strangers = shown[settings.persons :]
 

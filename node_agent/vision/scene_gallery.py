@@ -12,7 +12,8 @@ from node_agent.vision.scene import Scene, SceneSettings
 def scene_gallery(persons: int, enrolled: int) -> Gallery:
     """Made once in a process, whoever asks. Raises ModelMissing."""
     samples: list[Sample] = []
-    for person, picture in Scene(SceneSettings(persons=persons, enrolled=enrolled)).enrolment():
+    settings = SceneSettings(persons=persons, enrolled=enrolled, strangers=0)
+    for person, picture in Scene(settings).enrolment():
         try:
             samples.append(enrol(person, encode_png(picture)))
         except BadImage:  # no face found in this picture: others of the person are left

@@ -8,6 +8,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from orchestrator.spec.expectations import OF_FACES
+
 SEED = "seed"
 REPLICAS = "replicas"
 
@@ -28,7 +30,7 @@ AVERAGED = (
     "source_sink_connected_ratio",
     "routing_overhead_bps",
 )
-OF_SOME = ("detection_rate", "rank1", "false_accept_rate")
+OF_SOME = OF_FACES
 """Averaged where runs have them."""
 COMPARED = ("throughput_fps", "throughput_kbps", "goodput_fps", "latency_p50_s", "latency_p95_s")
 

@@ -15,6 +15,8 @@ from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.tables import in_window, windows
 
 LEAST_OVERLAP = 0.5
+MOST_PERSONS = 50
+"""Whose counts are in a summary; of all others there is the sum."""
 FRAME = ("run", "replica", "origin", "frame")
 
 UNDETECTED = "undetected"
@@ -132,24 +134,32 @@ def _outcome() -> Column:
 
 
 def counted(faces: DataFrame) -> DataFrame:
-    """How often there was which outcome by which gallery, for frames taken in the measured window."""
-    return faces.where("in_window").groupBy("run", "outcome", "gallery").agg(F.count("*").alias("faces"))
+    """How often who was seen with which outcome by which gallery, for frames taken in the measured window."""
+    alike = faces.where("in_window").groupBy("run", "outcome", "gallery", "seen_person")
+    return alike.agg(F.count("*").alias("faces"))
 
 
 def by_run(rows: Rows) -> dict[str, Rows]:
     """Rows of ``counted``, in an order of their own."""
     of_run: dict[str, Rows] = {}
-    for row in sorted(rows, key=lambda row: (row["run"], row["outcome"], row["gallery"])):
+    for row in sorted(
+        rows, key=lambda row: (row["run"], row["outcome"], row["gallery"], row["seen_person"] or "")
+    ):
         of_run.setdefault(row["run"], []).append(row)
     return of_run
 
 
 def figures(run: RunInput, rows: Rows) -> dict[str, Any]:
     """Shares, and the counts behind them. ``unplanned_galleries``: versions that named faces and are not in
-    the plan; a replica had an old one."""
+    the plan; a replica had an old one. ``persons``: how often each name was given, most often first."""
     outcomes: dict[str, int] = {}
+    persons: dict[str, int] = {}
     for row in rows:
         outcomes[row["outcome"]] = outcomes.get(row["outcome"], 0) + row["faces"]
+        if person := row["seen_person"]:
+            persons[person] = persons.get(person, 0) + row["faces"]
+    named = sum(persons.values())
+    often = dict(sorted(persons.items(), key=lambda each: (-each[1], each[0]))[:MOST_PERSONS])
     shown = sum(count for name, count in outcomes.items() if name not in (FALSE_DETECTION, UNVERIFIED))
     known = sum(outcomes.get(name, 0) for name in (RIGHT, MISSED, CONFUSED))
     strangers = sum(outcomes.get(name, 0) for name in (REJECTED, FALSE_ACCEPT))
@@ -161,12 +171,24 @@ def figures(run: RunInput, rows: Rows) -> dict[str, Any]:
         "rank1": _share(outcomes.get(RIGHT, 0), known),
         "false_accept_rate": _share(outcomes.get(FALSE_ACCEPT, 0), strangers),
         "faces": {
+            "ground_truth": _is_judged(run, outcomes),
+            "found": sum(outcomes.values()) - outcomes.get(UNDETECTED, 0),
+            "named": named,
+            "persons": often,
+            "named_others": named - sum(often.values()),
             "shown": shown,
             "outcomes": outcomes,
             "galleries": used,
             "unplanned_galleries": [version for version in used if version not in planned],
         },
     }
+
+
+def _is_judged(run: RunInput, outcomes: dict[str, int]) -> bool:
+    """Whether it is known who was shown; where no face tells, the source does."""
+    if outcomes:
+        return set(outcomes) != {UNVERIFIED}
+    return run.plan is not None and any(o.kind == "synthetic_scene" for o in run.plan.query.operators)
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from node_agent.model.query import Query
 from node_agent.vision.models import DLIB_RESNET, YUNET, Model, ModelMissing, package_file
+from node_agent.vision.params import DetectorName
 from orchestrator.errors import BadInput
 
 EXTRA = "pip install 'rove-testbed[faces]'"
@@ -57,6 +58,20 @@ def require_models(what: str) -> None:
     """Raises BadInput. ``what`` needs them."""
     if lacking := [part.lacking for part in parts() if part.required and part.lacking]:
         raise BadInput(f"{what} needs what is not installed here: {'; '.join(lacking)}: {EXTRA}")
+
+
+def lacking_detector(detector: DetectorName) -> str:
+    """Why the installed OpenCV cannot be this detector; empty where it can, or where there is no OpenCV."""
+    if detector == "yunet" or _packages().lacking:
+        return ""
+    # Imported here, and only for cascades: no other way to tell where OpenCV has them.
+    from node_agent.vision.detection import cascade_file
+
+    try:
+        cascade_file(detector)
+    except ModelMissing as error:
+        return str(error)
+    return ""
 
 
 def _packages() -> Part:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+OF_FACES = ("detection_rate", "rank1", "false_accept_rate")
+"""Only runs whose query shows faces have these."""
 METRICS = (
     "throughput_fps",
     "throughput_kbps",
@@ -25,9 +27,7 @@ METRICS = (
     "no_route_s",
     "source_sink_connected_ratio",
     "routing_overhead_bps",
-    "detection_rate",
-    "rank1",
-    "false_accept_rate",
+    *OF_FACES,
 )
 """The figures in a run's summary.json that are single numbers."""
 

@@ -13,6 +13,7 @@ from orchestrator.planning.prospect import radio_range
 from orchestrator.radio.rates import RATES
 from orchestrator.spec.delivery import Delivery
 from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.face_semantics import face_findings
 from orchestrator.spec.faults import Fault
 from orchestrator.spec.pathloss import LossTrace
 from orchestrator.spec.placement import AUTO, ColocatePlacement, ExplicitPlacement
@@ -24,6 +25,7 @@ from orchestrator.spec.routing import Aodv
 
 def semantic_findings(experiment: Experiment) -> list[Finding]:
     findings = placement_findings(experiment) + _backend_findings(experiment) + _window_findings(experiment)
+    findings += face_findings(experiment)
     # A plan exists only for what can be placed.
     return findings or reachability_findings(experiment) + fault_findings(experiment)
 

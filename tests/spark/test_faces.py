@@ -22,9 +22,11 @@ ADA, BOB, STRANGER, UNKNOWN = "ada", "bob", "zoe", ""
 
 
 class FaceRun(RunWriter):
+    source = "synthetic_scene"
+
     def plan(self) -> DeploymentPlan:
         operators = (
-            OperatorSpec("camera", "synthetic_scene"),
+            OperatorSpec("camera", self.source),
             OperatorSpec("recognise", "recognise_faces", ("camera",)),
             OperatorSpec("screen", "show_faces", ("recognise",)),
         )
@@ -80,6 +82,23 @@ def face_run(root: Path) -> Path:
     return directory
 
 
+class VideoRun(FaceRun):
+    source = "video_file"
+
+
+def video_run(root: Path) -> Path:
+    """Nobody knows who was in it."""
+    run = VideoRun(root, "video", "v1")
+    for node in ("n1", "n2", "n9"):
+        run.record(node, 0.0, AgentStart("0.1.0", "virtual", ()))
+    run.see(1, at("<Ada>", 0, 0.2), at(UNKNOWN, 200, 0.6))
+    run.see(2, at("<Ada>", 0, 0.2))
+    run.see(3)
+    for node in ("n1", "n2", "n9"):
+        run.record(node, END_S, AgentStop("stopped"))
+    return run.write()
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("runs")
@@ -88,7 +107,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def directory(spark: SparkSession, runs: Path) -> Path:
     made = face_run(runs)
-    analyze([made, known_run(runs).write()], spark=spark)
+    analyze([made, known_run(runs).write(), video_run(runs)], spark=spark)
     return made
 
 
@@ -99,6 +118,11 @@ def metrics_in(directory: Path) -> dict[str, Any]:
 
 def test_every_face_has_one_outcome(directory: Path) -> None:
     assert metrics_in(directory)["faces"] == {
+        "ground_truth": True,
+        "found": 11,
+        "named": 8,
+        "persons": {BOB: 5, ADA: 3},
+        "named_others": 0,
         "shown": 11,
         "outcomes": {
             "confused": 1,
@@ -148,3 +172,16 @@ def test_the_report_shows_some_of_the_frames(directory: Path) -> None:
     assert 'id="faces"' in page
     assert page.count('src="data:image/jpeg;base64,') == 6
     assert "named by galleries that are not of its plan: v0" in page
+
+
+def test_without_ground_truth_it_is_told_what_was_found(directory: Path, runs: Path) -> None:
+    video = next((runs / "video").iterdir())
+    found = metrics_in(video)
+    assert found["rank1"] is found["detection_rate"] is found["false_accept_rate"] is None
+    told = {name: found["faces"][name] for name in ("ground_truth", "found", "named", "persons", "shown")}
+    assert told == {"ground_truth": False, "found": 3, "named": 2, "persons": {"<Ada>": 2}, "shown": 0}
+    page = write_report(video).read_text()
+    assert "There is no ground truth to judge by" in page
+    assert "&lt;Ada&gt; 2." in page
+    assert "rank-1" not in page
+    assert "no ground truth" not in write_report(directory).read_text()

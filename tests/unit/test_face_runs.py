@@ -10,7 +10,7 @@ import pytest
 
 from node_agent.dataflow.registry import OPERATORS, OperatorUnusable
 from node_agent.model.query import Query
-from node_agent.vision import operators
+from node_agent.vision import detection, operators
 from node_agent.vision.gallery import Gallery, load_gallery, save_gallery
 from node_agent.vision.params import RecogniseParams
 from node_agent.vision.preload import preload
@@ -80,6 +80,8 @@ def test_files_are_relative_to_the_experiment_and_must_exist(tmp_path: Path, sma
         ({"source": "pictures"}, "query", "needs a path"),
         ({"forward": "nothing"}, "query.forward", "not known here"),
         ({"quality": 3}, "query.quality", "at least 10"),
+        ({"persons": 60}, "query.persons", "at most 40"),
+        ({"persons": 40}, "query.persons", "nobody is left to be a stranger"),
     ],
 )
 def test_what_cannot_be_used_is_said_where_it_stands(
@@ -91,6 +93,35 @@ def test_what_cannot_be_used_is_said_where_it_stands(
     (problem,) = refused.value.problems
     assert problem.path == place
     assert text in problem.message
+
+
+def test_all_people_may_be_of_interest_where_there_are_no_strangers(tmp_path: Path) -> None:
+    load_experiment(written(tmp_path, {**FEW, "persons": 40, "strangers": 0.0}))
+
+
+def test_a_detector_that_opencv_lacks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(detection.CASCADES, "lbp", "no_such_cascade.xml")
+    with pytest.raises(BadSpec, match=r"query\.detector.*has no no_such_cascade\.xml; use detector yunet"):
+        load_experiment(written(tmp_path, {**FEW, "detector": "lbp"}))
+    operators = {
+        "camera": {"kind": "synthetic_scene"},
+        "find": {"kind": "detect_faces", "after": "camera", "detector": "lbp"},
+        "screen": {"kind": "show_faces", "after": "find"},
+    }
+    with pytest.raises(BadSpec, match=r"query\.operators\.find\.detector"):
+        load_experiment(written(tmp_path, {"operators": operators}))
+    with pytest.raises(BadSpec, match="no_such_cascade"):
+        load_experiment(written(tmp_path, FEW, sweep={"query.detector": ["yunet", "lbp"]}))
+    load_experiment(written(tmp_path, FEW))
+
+
+def test_figures_of_faces_can_be_expected_only_where_faces_are_shown(tmp_path: Path) -> None:
+    expect = ["throughput_fps > 1", "rank1 > 0.9"]
+    load_experiment(written(tmp_path, FEW, expect=expect))
+    with pytest.raises(BadSpec) as refused:
+        load_experiment(written(tmp_path, {"name": "synthetic_chain"}, expect=expect))
+    (problem,) = refused.value.problems
+    assert "no run of this query has rank1" in problem.message
 
 
 def test_a_sweep_cannot_vary_files_but_what_is_done_with_them(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from node_agent.dataflow.registry import OperatorUnusable
 from node_agent.model.telemetry import FaceRecord, FacesSeen, OperatorFault
-from node_agent.vision.display import KNOWN_COLOUR, STRANGER_COLOUR, UNASKED_COLOUR, annotated
+from node_agent.vision.display import KNOWN_COLOUR, STRANGER_COLOUR, UNASKED_COLOUR, annotated, drawable
 from node_agent.vision.frames import UNKNOWN, Box, Face, Frame, encode_frame
 from node_agent.vision.pixels import Image, decode_image, encode_jpeg
 from tests.unit.video_worlds import Bench
@@ -56,6 +56,14 @@ def test_boxes_say_who_is_known(person: str | None, colour: tuple[int, int, int]
 @pytest.mark.parametrize("person", ["Ada", "Zoë Müller-Lüdenscheidt of the long name", "\u4e2d\u6587", None])
 def test_any_box_and_any_name_can_be_drawn(box: Box, person: str | None) -> None:
     assert annotated(frame(1, Face(box, (), 0.9, person, 0.2))).shape == (240, 320, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("Zoë", "Zoe"), ("Zoe\u0308", "Zoe"), ("\u4e2d\u6587", "??"), ("Li \u674e", "Li ?"), ("\ud55c", "?")],
+)
+def test_what_the_font_lacks_is_a_question_mark(name: str, label: str) -> None:
+    assert drawable(name) == label
 
 
 def test_faces_that_travelled_alone_are_shown_where_they_were() -> None:

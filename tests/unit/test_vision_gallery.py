@@ -69,7 +69,7 @@ def test_persons_come_and_go() -> None:
         BOTH.remove("Eve")
 
 
-@pytest.mark.parametrize("name", [UNKNOWN, " Ann", "A\nnn", "x" * 65, "\x1b[31m"])
+@pytest.mark.parametrize("name", [UNKNOWN, "unknown", "Unknown", " Ann", "A\nnn", "x" * 65, "\x1b[31m"])
 def test_names_that_would_confuse_are_refused(name: str) -> None:
     with pytest.raises(BadGallery, match="cannot be a person's name"):
         sample(name, at(1.0), counts(1))

@@ -126,3 +126,8 @@ def test_settings_that_leave_nobody_or_no_room_are_refused() -> None:
         Scene(SceneSettings(at_once=12))
     with pytest.raises(ValueError, match="0 people left to show"):
         Scene(SceneSettings(enrolled=10))
+    with pytest.raises(ValueError, match="there are 40 people, not 41"):
+        Scene(SceneSettings(persons=41))
+    with pytest.raises(ValueError, match="nobody is left to be a stranger"):
+        Scene(SceneSettings(persons=40))
+    assert len(Scene(SceneSettings(persons=40, strangers=0)).persons_of_interest) == 40
