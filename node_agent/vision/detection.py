@@ -21,6 +21,8 @@ DetectorKind = Literal["yunet", "haar", "lbp"]
 Find = Callable[[Image], tuple[Face, ...]]
 
 YUNET_SCORE, YUNET_OVERLAP, YUNET_CANDIDATES = 0.7, 0.3, 200
+YUNET_SMALLEST = 64
+"""Pixels to which smaller sides are padded: where a layer shrinks to a single cell, OpenCV gives rubbish."""
 CASCADES = {"haar": "haarcascade_frontalface_alt2.xml", "lbp": "lbpcascade_frontalface_improved.xml"}
 CASCADE_SCALE, CASCADE_NEIGHBOURS, CASCADE_SMALLEST = 1.1, 4, 30
 
@@ -57,7 +59,10 @@ def _yunet(score: float) -> Find:
     )
 
     def find(image: Image) -> tuple[Face, ...]:
-        height, width = image.shape[:2]
+        height, width = (max(side, YUNET_SMALLEST) for side in image.shape[:2])
+        below, beside = height - image.shape[0], width - image.shape[1]
+        if below or beside:
+            image = cv2.copyMakeBorder(image, 0, below, 0, beside, cv2.BORDER_CONSTANT).astype(np.uint8)
         network.setInputSize((width, height))
         _, rows = network.detect(image)
         return tuple(_face([float(value) for value in row]) for row in (() if rows is None else rows))

@@ -55,8 +55,10 @@ def test_a_frame_that_is_no_picture_is_refused(shape: tuple[int, ...]) -> None:
         Detector().detect(np.zeros(shape, np.uint8))
 
 
-def test_tiny_pictures_do_no_harm() -> None:
-    assert shared_detector().detect(np.zeros((1, 1, 3), np.uint8)) == ()
+@pytest.mark.parametrize("shape", [(1, 1), (7, 300), (300, 2), (32, 32)])
+def test_nobody_is_in_tiny_pictures(shape: tuple[int, int]) -> None:
+    grain = np.random.default_rng(1).integers(0, 255, (*shape, 3)).astype(np.uint8)
+    assert shared_detector().detect(grain) == ()
 
 
 def test_threads_may_share_a_detector_and_get_the_same_answers() -> None:
