@@ -17,9 +17,3 @@ class BadInput(RoveError):
     """The user's file, argument or reference cannot be used. Nothing was created."""
 
     exit_code = EXIT_BAD_INPUT
-
-
-class Interrupted(RoveError):
-    """The user asked to stop."""
-
-    exit_code = EXIT_INTERRUPTED

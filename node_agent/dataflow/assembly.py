@@ -73,10 +73,6 @@ class Assembler(Protocol):
         """How many items of that stream have come and are not released."""
         ...
 
-    def open_from(self, upstream: str, origin: str) -> int:
-        """The first position of that stream that is not released here: what a rewind begins with."""
-        ...
-
 
 def assembler_for(
     spec: OperatorSpec, origins: Mapping[str, tuple[str, ...]], gaps: Gaps | None = None

@@ -60,14 +60,7 @@ class EachAssembler:
         pass
 
     def held(self, upstream: str, origin: str) -> int:
-        return len(self._open_of(upstream, origin))
-
-    def open_from(self, upstream: str, origin: str) -> int:
-        missing = self._stream(upstream, origin).first_missing()
-        return min(self._open_of(upstream, origin), default=missing)
-
-    def _open_of(self, upstream: str, origin: str) -> list[int]:
-        return [tau for (name, tau), ups in self._open.items() if name == origin and upstream in ups]
+        return sum(name == origin and upstream in ups for (name, _), ups in self._open.items())
 
     def _stream(self, upstream: str, origin: str) -> Intervals:
         return self._seen.setdefault((upstream, origin), Intervals())

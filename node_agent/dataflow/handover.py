@@ -8,13 +8,14 @@ something over hears of it.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from node_agent.dataflow.units import Units
 from node_agent.model.tuples import StreamTuple
 from node_agent.ports import PortError
 from node_agent.transport.link import OnLost, OnMessage, OutgoingLink, ignore_message
-from node_agent.transport.messages import Batch, Pair
+from node_agent.transport.messages import Batch, Pair, PassedOn
 
 MOST = 4096
 EXPIRES = 5.0
@@ -32,7 +33,7 @@ class Part(NamedTuple):
     sibling: str
     sender: str
     items: Sequence[StreamTuple]
-    floors: Mapping[str, int]
+    made: Sequence[Units]
     since: float
 
 
@@ -71,15 +72,15 @@ class Handover:
         return under_way + sum(len(part.items) for part in self._parts)
 
     def put(
-        self, sibling: str, sender: str, items: Sequence[StreamTuple], floors: Mapping[str, int] = {}
+        self, sibling: str, sender: str, items: Sequence[StreamTuple], made: Sequence[Units] = ()
     ) -> None:
         """``items`` are from ``sender``, upstream."""
-        if self._mail(sibling, self._own, Batch(sender, items, floors)):
+        if self._mail(sibling, self._own, Batch(sender, items, {}, made)):
             self._heard.taken(sibling, items)
         elif self.waiting + len(items) > MOST:
             self._heard.lost(items, "expired")
         else:
-            self._parts.append(Part(sibling, sender, items, floors, asyncio.get_running_loop().time()))
+            self._parts.append(Part(sibling, sender, items, made, asyncio.get_running_loop().time()))
             self._filled.set()
 
     def turn(self, sibling: str | None) -> None:
@@ -142,7 +143,7 @@ class Handover:
                 Pair(self._own, part.sibling), ignore_message, self._lost
             )
         try:
-            return await link.send(items, part.floors, part.sender)
+            return await link.send(items, {}, PassedOn(part.sender, part.made))
         except PortError:
             await asyncio.sleep(PAUSE)  # a link may take a moment to see that its connection is dead
             return 0

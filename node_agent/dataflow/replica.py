@@ -7,7 +7,7 @@ sibling are passed on to it.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from node_agent.dataflow.account import Account
@@ -18,7 +18,7 @@ from node_agent.dataflow.intake import Captured, Intake
 from node_agent.dataflow.one_by_one import OneByOne, Payloads
 from node_agent.dataflow.processing import GivenUp, process
 from node_agent.dataflow.registry import Context, Operator, OperatorKind, Source
-from node_agent.dataflow.units import Unit
+from node_agent.dataflow.units import Unit, Units
 from node_agent.model.plan import Replica
 from node_agent.model.query import OperatorSpec
 from node_agent.model.telemetry import Event, QueueSample
@@ -35,13 +35,13 @@ STAYS = 1.0
 class _From(NamedTuple):
     """``sender``: the replica of ``upstream`` that an item is from; ``passed_on`` to here by a sibling.
 
-    ``floors``: which of its units have been made, if a sibling would have to be told.
+    ``made``: which of its units have been, if a sibling would have to be told.
     """
 
     sender: str
     upstream: str
     passed_on: bool
-    floors: Mapping[str, int] = {}
+    made: Sequence[Units] = ()
 
 
 class ReplicaRuntime:
@@ -127,16 +127,14 @@ class ReplicaRuntime:
             by_sender: dict[str, list[StreamTuple]] = {}
             for upstream, item in items:
                 by_sender.setdefault(self._latest_senders[upstream, item.origin], []).append(item)
-            # There are no floors in best effort: in their place is told which units were made.
-            floors = {str(first): last for first, last in made}
             for sender, theirs in by_sender.items():
-                self._handover.put(sibling, sender, theirs, floors)
+                self._handover.put(sibling, sender, theirs, made)
             self._account_for_inputs(self._assembler)
 
     async def take(self, batch: Batch, via: str = "") -> None:
         """``via``: the sibling that has passed ``batch`` on, if it did not come straight from its sender."""
         if via:
-            self._hear_what_was_made(batch.sender, batch.items, batch.floors)
+            self._hear_what_was_made(batch.sender, batch.items, batch.made)
         items = batch.items
         while items:
             items = items[await self.receive(batch.sender, items, via) :]
@@ -266,19 +264,16 @@ class ReplicaRuntime:
             if not item.last:
                 self._account.dropped(item, reason)
 
-    def _hear_what_was_made(
-        self, sender: str, items: Sequence[StreamTuple], floors: Mapping[str, int]
-    ) -> None:
-        if self._assembler is not None and floors:
-            made = [(int(first), last) for first, last in floors.items() if first.isdecimal()]
+    def _hear_what_was_made(self, sender: str, items: Sequence[StreamTuple], made: Sequence[Units]) -> None:
+        if self._assembler is not None and made:
             self._assembler.made_elsewhere(operator_of(sender), items, made)
 
     def _take_back(self, parts: Sequence[Part]) -> None:
         """What was to be handed over, and is needed here after all."""
         for part in parts:
-            self._hear_what_was_made(part.sender, part.items, part.floors)
+            self._hear_what_was_made(part.sender, part.items, part.made)
         returned = [
-            (_From(part.sender, operator_of(part.sender), False, part.floors), item)
+            (_From(part.sender, operator_of(part.sender), False, part.made), item)
             for part in parts
             for item in part.items
         ]
@@ -300,7 +295,7 @@ class ReplicaRuntime:
             origin, item = self._inputs.popleft()
             if self._elsewhere is not None:
                 if not origin.passed_on:
-                    self._handover.put(self._elsewhere, origin.sender, [item], origin.floors)
+                    self._handover.put(self._elsewhere, origin.sender, [item], origin.made)
                     continue
                 # Two that do not agree on where units are made must not send it to and fro all the time.
                 self._stays_until = self._stays_until or self._context.time() + STAYS

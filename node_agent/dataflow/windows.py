@@ -148,11 +148,6 @@ class WindowAssembler(ABC):
     def held(self, upstream: str, origin: str) -> int:
         return len(self._streams[upstream, origin].held)
 
-    def open_from(self, upstream: str, origin: str) -> int:
-        stream = self._streams[upstream, origin]
-        oldest = stream.oldest()
-        return stream.seen.first_missing() if oldest is None else min(oldest.tau, stream.seen.first_missing())
-
     def _last_need(self, item: StreamTuple) -> float:
         """The last unit that needs ``item``."""
         limit = inf if self._limit is None else self._limit

@@ -20,7 +20,7 @@ from node_agent.transport.framing import (
     pack,
     unpack,
 )
-from node_agent.transport.messages import Alive, Data, Greeting, Header
+from node_agent.transport.messages import Alive, Data, Greeting, Header, PassedOn
 
 _START = PRELUDE_SIZE + TAG_SIZE
 MAX_UNSENT = MAX_PAYLOAD + 2 * MAX_HEADER
@@ -93,10 +93,10 @@ class Connection:
         items: Sequence[StreamTuple],
         sizes: Sequence[int],
         floors: Mapping[str, int] = {},
-        sender: str = "",
+        passed_on: PassedOn | None = None,
     ) -> None:
         """Large payloads are not copied. Raises ConnectionLost."""
-        header, payloads = pack(items, sizes, self._digests.of, floors, sender)
+        header, payloads = pack(items, sizes, self._digests.of, floors, passed_on)
         self._stream.put(sealed(header, self._sending), *payloads)
 
     async def drained(self) -> None:
@@ -116,7 +116,7 @@ class Connection:
         for announced, payload in zip(header.outside, payloads, strict=True):
             if self._digests.of(payload) != announced.digest:
                 raise Forged("the peer sent a payload that is not the one announced")
-        return Data(unpack(header, payloads), (), header.floors, header.sender)
+        return Data(unpack(header, payloads), (), header.floors, header.passed_on)
 
     def watch(self, alive: Callable[[], Alive], dead_after: float) -> None:
         """Say ``alive`` from now on, and abort when the other end has said nothing for so many seconds."""

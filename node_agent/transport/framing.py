@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from node_agent.model.tuples import StreamTuple
-from node_agent.transport.messages import Data, Greeting, Header, Outside
+from node_agent.transport.messages import Data, Greeting, Header, Outside, PassedOn
 
 MAX_GREETING = 1024
 MAX_HEADER = 1024 * 1024
@@ -83,12 +83,12 @@ def pack(
     sizes: Sequence[int],
     digest: Callable[[bytes], bytes],
     floors: Mapping[str, int] = {},
-    sender: str = "",
+    passed_on: PassedOn | None = None,
 ) -> tuple[Data, list[bytes]]:
     """The header and the payloads to follow it. ``sizes``: of the items, for who counts has them at hand."""
     large = [index for index, size in enumerate(sizes) if size > INLINE]
     if not large:
-        return Data(items, (), floors, sender), []
+        return Data(items, (), floors, passed_on), []
     listed = list(items)
     payloads: list[bytes] = []
     outside: list[Outside] = []
@@ -98,7 +98,7 @@ def pack(
             payloads.append(payload)
         listed[index] = msgspec.structs.replace(items[index], payloads=())
     _refuse_too_much(outside)
-    return Data(listed, outside, floors, sender), payloads
+    return Data(listed, outside, floors, passed_on), payloads
 
 
 def outside_sizes(header: Header) -> Iterable[int]:

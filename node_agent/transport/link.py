@@ -32,6 +32,7 @@ from node_agent.transport.messages import (
     Hello,
     Message,
     Pair,
+    PassedOn,
     Welcome,
 )
 
@@ -131,12 +132,14 @@ class OutgoingLink:
         await session.room()
 
     async def send(
-        self, items: Sequence[StreamTuple], floors: Mapping[str, int] = {}, sender: str = ""
+        self,
+        items: Sequence[StreamTuple],
+        floors: Mapping[str, int] = {},
+        passed_on: PassedOn | None = None,
     ) -> int:
-        """``sender``: the replica that the items are from, if they are only passed on."""
         session = self._session or await self._connected()
         await session.room()
-        return session.hand_over(items, floors, sender)
+        return session.hand_over(items, floors, passed_on)
 
     def tell(self, message: Message) -> bool:
         """False if there is no connection to say it over; ``ready`` makes one."""
@@ -291,13 +294,15 @@ class _Session:
             if self._over:
                 raise ConnectionLost("the link broke while it waited for the receiver")
 
-    def hand_over(self, items: Sequence[StreamTuple], floors: Mapping[str, int], sender: str) -> int:
+    def hand_over(
+        self, items: Sequence[StreamTuple], floors: Mapping[str, int], passed_on: PassedOn | None
+    ) -> int:
         most = min(self._most, self.allowance.left)
         batch = items[:most]
         sizes = sizes_of(batch)
         count = fitting(sizes, most, min(self._most_bytes, self.allowance.bytes_left))
         batch, sizes = batch[:count], sizes[:count]
-        self.connection.post_items(batch, sizes, floors, sender)
+        self.connection.post_items(batch, sizes, floors, passed_on)
         self.allowance.sent(batch, sizes)
         return count
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from node_agent.model.tuples import StreamTuple, Whole
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 
 
 class Pair(NamedTuple):
@@ -57,17 +57,25 @@ class Outside(NamedTuple):
     digest: bytes
 
 
+class PassedOn(NamedTuple):
+    """Of items that a sibling passes on: the replica they are from, and, where units are put together without
+    acknowledgement, which units of theirs were made: the first and the last of each range."""
+
+    sender: str
+    made: Sequence[tuple[Whole, Whole]] = ()
+
+
 class Data(Struct, frozen=True, array_like=True, tag="data"):
     """Items whose payloads are small, whole; the payloads of the others follow one after another.
 
-    ``floors``: up to where each stream is done. ``sender`` is the replica that the items are from, if not the
-    one that opened the link.
+    ``floors``: up to where each stream is done. ``passed_on``: if they are not of the replica that opened the
+    link.
     """
 
     items: Sequence[StreamTuple]
     outside: Sequence[Outside] = ()
     floors: Mapping[str, Whole] = {}
-    sender: str = ""
+    passed_on: PassedOn | None = None
 
 
 Ranges = Mapping[str, Sequence[tuple[Whole, Whole]]]
@@ -98,8 +106,9 @@ Header = Alive | Data | Message
 
 
 class Batch(NamedTuple):
-    """Items as they arrive; ``sender`` is the replica they are from."""
+    """Items as they arrive; ``sender`` is the replica they are from. ``made``: see ``PassedOn``."""
 
     sender: str
     items: Sequence[StreamTuple]
     floors: Mapping[str, int]
+    made: Sequence[tuple[int, int]] = ()

@@ -34,6 +34,7 @@ from node_agent.transport.messages import (
     Hello,
     Message,
     Pair,
+    PassedOn,
     Welcome,
 )
 
@@ -245,7 +246,8 @@ class _Session:
     def came(self, data: Data) -> None:
         sizes = sizes_of(data.items)
         self._grant.came(sizes)
-        self._inbox.append((Batch(data.sender or self.pair.sender, data.items, data.floors), sizes))
+        sender, made = data.passed_on or PassedOn(self.pair.sender)
+        self._inbox.append((Batch(sender, data.items, data.floors, made), sizes))
         self._changed.set()
 
     @property

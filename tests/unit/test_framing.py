@@ -32,6 +32,7 @@ from node_agent.transport.messages import (
     Header,
     Hello,
     Outside,
+    PassedOn,
     Settled,
     Welcome,
 )
@@ -52,6 +53,7 @@ ITEMS = st.lists(
     max_size=8,
 )
 FLOORS = st.dictionaries(st.text(max_size=10), WHOLE, max_size=3)
+MADE = st.lists(st.tuples(WHOLE, WHOLE), max_size=3)
 
 
 def decode(frame: tuple[bytes, bytes]) -> Header:
@@ -68,15 +70,17 @@ def digest(payload: bytes) -> bytes:
     return sha256(payload).digest()
 
 
-@given(ITEMS, FLOORS, st.text(max_size=10))
-def test_batches_survive(items: list[StreamTuple], floors: dict[str, int], sender: str) -> None:
-    packed, payloads = pack(items, [item.size for item in items], digest, floors, sender)
+@given(ITEMS, FLOORS, st.none() | st.builds(PassedOn, st.text(max_size=10), MADE))
+def test_batches_survive(
+    items: list[StreamTuple], floors: dict[str, int], passed_on: PassedOn | None
+) -> None:
+    packed, payloads = pack(items, [item.size for item in items], digest, floors, passed_on)
     data = decode(encode(packed))
     assert isinstance(data, Data)
     assert list(outside_sizes(data)) == [len(payload) for payload in payloads]
     assert [each.digest for each in data.outside] == [digest(payload) for payload in payloads]
     assert list(unpack(data, payloads)) == items
-    assert (data.floors, data.sender) == (floors, sender)
+    assert (data.floors, data.passed_on) == (floors, passed_on)
 
 
 def test_large_payloads_are_not_copied() -> None:

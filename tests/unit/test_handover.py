@@ -37,7 +37,7 @@ class Passing:
         self._running = asyncio.create_task(self.handover.run())
 
     def put(self, sibling: str, *taus: int) -> None:
-        self.handover.put(sibling, "camera/0", [item(tau) for tau in taus], {"detect": taus[0]})
+        self.handover.put(sibling, "camera/0", [item(tau) for tau in taus], [(taus[0], taus[0])])
 
     async def stop(self) -> None:
         self._running.cancel()
@@ -67,7 +67,7 @@ def test_what_has_not_gone_comes_back_when_it_is_needed_here_after_all() -> None
         passing_on.handover.turn(None)
         await asyncio.sleep(2 * EXPIRES)
         assert sorted(each.tau for part in passing_on.back for each in part.items) == [1, 2, 3]
-        assert {part.floors["detect"] for part in passing_on.back} == {1, 3}
+        assert {first for part in passing_on.back for first, _ in part.made} == {1, 3}
         assert (passing_on.taken, passing_on.lost, passing_on.handover.waiting) == ([], [], 0)
         await passing_on.stop()
 
@@ -85,7 +85,7 @@ def test_what_has_not_gone_goes_to_the_sibling_that_is_now_in_use() -> None:
         await asyncio.sleep(1)
         assert sorted(receiver.taken) == [1, 2, 3, 4]
         assert sorted(passing_on.taken) == [("detect/0", tau) for tau in (1, 2, 3, 4)]
-        assert [batch.floors for batch in receiver.batches if batch.items[0].tau == 1] == [{"detect": 1}]
+        assert [batch.made for batch in receiver.batches if batch.items[0].tau == 1] == [[(1, 1)]]
         assert (passing_on.back, passing_on.lost) == ([], [])
         await passing_on.stop()
 

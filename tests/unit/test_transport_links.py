@@ -9,7 +9,7 @@ from node_agent.model.tuples import StreamTuple
 from node_agent.ports import PortError, Stream, TimedOut
 from node_agent.transport.limits import LinkLimits
 from node_agent.transport.link import BACKOFF_FIRST
-from node_agent.transport.messages import Acknowledgement, Alive, Ask, Settled
+from node_agent.transport.messages import Acknowledgement, Alive, Ask, Batch, PassedOn, Settled
 from node_agent.transport.server import SUPERSEDED_GRACE
 from tests.unit.link_ends import AT, NODES, PAIR, Receiver, Sender, ends, greeted, item, run
 from tests.unit.networks import RadioNetwork
@@ -101,14 +101,14 @@ def test_both_ends_can_say_something_besides() -> None:
         assert not receiver.server.tell(PAIR, ask)
         await sender.link.ready()
         assert sender.link.tell(settled)
-        assert await sender.link.send([item(1)], {"camera/0": 7}, "camera/1") == 1
+        assert await sender.link.send([item(1)], {"camera/0": 7}, PassedOn("camera/1", [(2, 4)])) == 1
         await asyncio.sleep(1)
         assert receiver.server.tell(PAIR, acknowledgement)
         assert receiver.server.tell(PAIR, ask)
         await asyncio.sleep(1)
         assert receiver.messages == [settled]
         assert sender.messages == [acknowledgement, ask]
-        assert [(batch.sender, batch.floors) for batch in receiver.batches] == [("camera/1", {"camera/0": 7})]
+        assert receiver.batches == [Batch("camera/1", [item(1)], {"camera/0": 7}, [(2, 4)])]
         await sender.link.close()
         await asyncio.sleep(1)
         assert not receiver.server.tell(PAIR, ask)
