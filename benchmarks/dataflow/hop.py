@@ -9,6 +9,7 @@ import asyncio
 import json
 import resource
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import uvloop
@@ -132,11 +133,12 @@ async def over_streams(task: Task, progress: Progress) -> None:
     most = STREAM_BUFFERS[task.over]
 
     async def pass_on(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
-        while data := await reader.read(most):
-            if task.place < LAST:
-                writer.write(data)
-                await writer.drain()
-            progress.passed(len(data))
+        with suppress(asyncio.CancelledError):  # at the end of the process, which asyncio would complain of
+            while data := await reader.read(most):
+                if task.place < LAST:
+                    writer.write(data)
+                    await writer.drain()
+                progress.passed(len(data))
 
     if task.place > 0:
         server = await asyncio.start_server(pass_on, HOST, 0, limit=most)

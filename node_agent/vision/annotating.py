@@ -14,7 +14,7 @@ from node_agent.dataflow.units import Unit
 from node_agent.vision.alignment import align
 from node_agent.vision.detection import Detector
 from node_agent.vision.faults import Faults
-from node_agent.vision.frames import BadFrame, Face, Frame, decode_frame, encode_frame
+from node_agent.vision.frames import Face, Frame, encode_frame
 from node_agent.vision.params import Forward
 from node_agent.vision.pixels import BadImage, decode_image, encode_jpeg
 from node_agent.vision.recognition import Recogniser
@@ -34,15 +34,7 @@ class Annotator:
         self._faults = Faults(context)
 
     async def process(self, unit: Unit) -> Sequence[bytes]:
-        annotated = []
-        for payload in unit.payloads():
-            try:
-                frame = decode_frame(payload)
-            except BadFrame as error:
-                self._faults.count("bad_frame", error)
-                continue
-            annotated.append(await self._annotated(frame, payload))
-        return annotated
+        return [await self._annotated(frame, payload) for payload, frame in self._faults.frames(unit)]
 
     async def _annotated(self, frame: Frame, payload: bytes) -> bytes:
         try:

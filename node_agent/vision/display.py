@@ -16,7 +16,7 @@ from node_agent.dataflow.registry import Context
 from node_agent.dataflow.units import Unit
 from node_agent.model.telemetry import FaceRecord, FacesSeen
 from node_agent.vision.faults import Faults
-from node_agent.vision.frames import SHOWN_UNKNOWN, UNKNOWN, BadFrame, Face, Frame, decode_frame
+from node_agent.vision.frames import SHOWN_UNKNOWN, UNKNOWN, Face, Frame
 from node_agent.vision.params import ShowParams
 from node_agent.vision.pixels import BadImage, Image, decode_image, encode_jpeg
 
@@ -70,12 +70,7 @@ class Display:
         self._refreshed: float | None = None
 
     async def process(self, unit: Unit) -> Sequence[bytes]:
-        for payload in unit.payloads():
-            try:
-                frame = decode_frame(payload)
-            except BadFrame as error:
-                self._faults.count("bad_frame", error)
-                continue
+        for _, frame in self._faults.frames(unit):
             latency_ns = self._context.now_ns() - unit.born_ns
             self._context.record(_seen(self._context.replica, unit, frame, latency_ns))
             if self._files is not None:

@@ -1,9 +1,12 @@
 """What an operator meets with and goes on from: counted by reason, and reported."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 from node_agent.dataflow.registry import Context
+from node_agent.dataflow.units import Unit
 from node_agent.model.telemetry import OperatorFault
+from node_agent.vision.frames import BadFrame, Frame, decode_frame
 
 _LONGEST = 200
 
@@ -18,3 +21,11 @@ class Faults:
         self._counts[what] += 1
         reason = f"{what}: {error}"[:_LONGEST]
         self._context.record(OperatorFault(self._context.replica, reason, self._counts[what]))
+
+    def frames(self, unit: Unit) -> Iterator[tuple[bytes, Frame]]:
+        """The payloads that are frames, with what they are; the others are counted."""
+        for payload in unit.payloads():
+            try:
+                yield payload, decode_frame(payload)
+            except BadFrame as error:
+                self.count("bad_frame", error)

@@ -1,12 +1,10 @@
 """Faces over a real network: what arrives was seen exactly as one machine alone sees it."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 
 from node_agent.model.telemetry import FaceRecord
 from node_agent.telemetry.segments import read_records
@@ -15,9 +13,6 @@ from node_agent.vision.gallery import load_gallery
 from node_agent.vision.pixels import decode_image, encode_jpeg
 from node_agent.vision.recognition import Recogniser
 from node_agent.vision.scene import Scene, SceneSettings
-from orchestrator.backends.netns import network
-from orchestrator.backends.netns.marks import Mark
-from orchestrator.lifecycle import run_directory, teardown
 from orchestrator.lifecycle.run_directory import RunDirectory
 from tests.kernel.test_netns_run import own_reasons, root_of
 from tests.unit.rove_process import RUN_ID, experiment_file, rove
@@ -36,16 +31,6 @@ PLACEMENT = {
     "policy": "explicit",
     "nodes": {"camera": ["a"], "detect": ["b"], "recognise": ["d"], "screen": ["e"]},
 }
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[RunDirectory]:
-    directory = RunDirectory(tmp_path / "runs" / "line" / RUN_ID)
-    yield directory
-    for left in run_directory.all_runs(tmp_path / "runs"):
-        if teardown.state_of(left) is not teardown.State.FINISHED:
-            teardown.tear_down(left, teardown.stop_orchestrator(left, patience=1.0))
-        assert network.down(Mark(left.id, left.path)) == []
 
 
 def of_kind(run: RunDirectory, kind: str) -> list[dict[str, Any]]:

@@ -5,7 +5,6 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import pytest
 from node_agent.telemetry.segments import inspect, read_records, tuple_by_tuple
 from orchestrator.backends.netns import names, network
 from orchestrator.backends.netns.marks import Mark
-from orchestrator.lifecycle import run_directory, teardown
 from orchestrator.lifecycle.files import parse_lines
 from orchestrator.lifecycle.run_directory import RunDirectory
 from tests.unit.rove_process import (
@@ -34,16 +32,6 @@ NODES = "abcde"
 ENDLESS = "100000s"
 OF_THE_HOST = ("the radio was late", "channel updates fell behind")
 """A busy machine may make a run invalid for these reasons, and must not for any other."""
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[RunDirectory]:
-    directory = RunDirectory(tmp_path / "runs" / "line" / RUN_ID)
-    yield directory
-    for left in run_directory.all_runs(tmp_path / "runs"):
-        if teardown.state_of(left) is not teardown.State.FINISHED:
-            teardown.tear_down(left, teardown.stop_orchestrator(left, patience=1.0))
-        assert network.down(mark_of(left)) == []
 
 
 def mark_of(run: RunDirectory) -> Mark:
