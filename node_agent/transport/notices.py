@@ -2,7 +2,8 @@
 
 Every message is said again within a second or so and is of no use when late. So nothing is worth sending
 again, nothing waits behind tuples, and replicas that are not in use need no connection kept alive to be told
-something. A datagram carries the run's tag; that an old one is no news is told by its messages' numbers.
+something. A datagram carries the run's tag; that an old one is no news is told by its messages' numbers, but
+only to who has heard newer ones: an agent that has just started may be told old news until they expire.
 """
 
 from collections import Counter
