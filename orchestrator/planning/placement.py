@@ -7,7 +7,16 @@ from typing import Literal
 from node_agent.model.plan import DeploymentPlan, Replica
 from orchestrator.planning.cpu import cpu_needs
 from orchestrator.planning.distances import initial_distance
-from orchestrator.planning.policies import Policy, Slot, arranged, at_random, colocate, shuffled, spread
+from orchestrator.planning.policies import (
+    Policy,
+    Slot,
+    arranged,
+    at_random,
+    colocate,
+    heeding,
+    shuffled,
+    spread,
+)
 from orchestrator.planning.prospect import prospect_for
 from orchestrator.planning.replication import Advice, Prospect, advise
 from orchestrator.spec.experiment import Experiment
@@ -37,7 +46,9 @@ def hosts(experiment: Experiment, counts: Mapping[str, int]) -> dict[Slot, str]:
             for name, k in counts.items()
             for i, node in enumerate(placement.nodes.get(name, ())[:k])
         }
-    return arranged(experiment.dataflow(), counts, _policy(experiment, placement))
+    query = experiment.dataflow()
+    policy = heeding(experiment.topology.roles(), query.names(), _policy(experiment, placement))
+    return arranged(query, counts, policy)
 
 
 def _policy(

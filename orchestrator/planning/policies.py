@@ -3,11 +3,12 @@
 All of them fill the same sequence of places: sources and sinks, then replica 0 of every operator, then
 replica 1, and so on. A choice depends on what came before it in this sequence alone, so plans are nested
 across k: a larger k adds replicas and moves none. Sources and sinks are where random placement puts them
-under every policy, on nodes of their own: where a camera or a viewer is, is not for a planner to say.
+under every policy, on nodes of their own: where a camera or a viewer is, is not for a planner to say, but for
+whoever gives nodes roles.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf
 from statistics import fmean
 
@@ -53,6 +54,22 @@ def _filled(slots: Sequence[Slot], before: Placed, choose: Policy) -> dict[Slot,
         if (node := choose(slot, placed)) is not None:
             placed[slot] = node
     return placed
+
+
+def heeding(roles: Mapping[str, Collection[str]], operators: Collection[str], choose: Policy) -> Policy:
+    """``choose``, but an operator whose name is a role of some nodes goes to these, and the others do not."""
+    meant = {node: [role for role in own if role in operators] for node, own in roles.items()}
+    wanted = {role for own in meant.values() for role in own}
+
+    def allowed(operator: str, node: str) -> bool:
+        return operator in meant[node] if operator in wanted else not meant[node]
+
+    def heedful(slot: Slot, placed: Placed) -> str | None:
+        # To whoever chooses, a node that is not allowed looks like one that has somebody on it.
+        barred = [node for node in meant if not allowed(slot[0], node)]
+        return choose(slot, {**{("", i): node for i, node in enumerate(barred)}, **placed})
+
+    return heedful if wanted else choose
 
 
 def at_random(order: Sequence[str]) -> Policy:
@@ -119,8 +136,9 @@ def colocate(
 
         def can_join(node: str) -> bool:
             others = hosted[node]
-            together = sum(needs[name] for name in others) + needs[operator]
-            return operator not in others and inner.issuperset(others) and together <= cores[node] + _ROUNDING
+            if operator in others or not inner.issuperset(others):
+                return False
+            return sum(needs[name] for name in (*others, operator)) <= cores[node] + _ROUNDING
 
         before = [placed[name, index] for name in query.upstream(operator) if (name, index) in placed]
         able = (node for node in fresh if needs[operator] <= cores[node] + _ROUNDING)

@@ -138,8 +138,12 @@ def _room_findings(experiment: Experiment) -> list[Finding]:
     needed, available = sum(counts.values()), len(experiment.topology.node_names)
     if len(placed) == needed:
         return []
+    homeless = [f"{name}/{i}" for name, k in counts.items() for i in range(k) if (name, i) not in placed]
+    given = {role for roles in experiment.topology.roles().values() for role in roles if role in counts}
+    if given:
+        text = f"no node is left for {homeless[0]}, with roles as they are ({', '.join(sorted(given))})"
+        return [Finding(("replicas",), text, "give more nodes the role, or use fewer replicas")]
     if isinstance(experiment.placement, ColocatePlacement):
-        homeless = [f"{name}/{i}" for name, k in counts.items() for i in range(k) if (name, i) not in placed]
         needs = cpu_needs(experiment.dataflow())
         shares = ", ".join(f"{name} {needs[name]:.2g}" for name in experiment.dataflow().inner())
         text = f"no node has room for {homeless[0]} (cores that a replica needs: {shares})"

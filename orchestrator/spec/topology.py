@@ -150,6 +150,11 @@ class Topology(Section):
             if node in self.hosts
         }
 
+    def roles(self) -> dict[str, tuple[str, ...]]:
+        """What each node is for, by the words of whoever owns it; nothing for most."""
+        real = self.real_nodes()
+        return {node: real[node].roles if node in real else () for node in self.node_names}
+
     def cores(self) -> dict[str, int]:
         each = self.capacity
         return {node: each if isinstance(each, int) else each.get(node, 1) for node in self.node_names}

@@ -272,3 +272,28 @@ def test_the_plan_does_not_depend_on_pythons_hash(hash_seed: str) -> None:
     plans = [deployment_plan(experiment(replicas="auto", placement={"policy": p})) for p in POLICIES]
     here = [(replica.id, replica.node) for plan in plans for replica in plan.replicas]
     assert printed.strip() == str(here)
+
+
+def with_roles(nodes: int, **roles: list[str]) -> dict[str, Any]:
+    hosts = {name: {"host": "192.0.2.1", "user": "pi", "roles": own} for name, own in roles.items()}
+    return {**topology(nodes=nodes), "hosts": hosts}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("seed", range(5))
+def test_operators_go_where_nodes_have_their_role_and_others_keep_away(policy: str, seed: int) -> None:
+    lab = with_roles(8, n03=["camera"], n05=["detect", "gpu"], n06=["detect"])
+    plan = deployment_plan(
+        experiment(query=chain(2), topology=lab, replicas=2, placement={"policy": policy, "seed": seed})
+    )
+    where = {name: {replica.node for replica in plan.of(name)} for name in plan.query.names()}
+    assert where.pop("camera") == {"n03"}
+    assert where.pop("detect") == {"n05", "n06"}
+    assert not {"n03", "n05", "n06"} & set().union(*where.values())
+
+
+def test_roles_that_leave_no_node_for_a_replica_are_told() -> None:
+    lab = with_roles(8, n05=["detect"])
+    (found,) = semantic_findings(experiment(query=chain(2), topology=lab, replicas=2))
+    assert found.at == ("replicas",)
+    assert found.message == "no node is left for detect/1, with roles as they are (detect)"
