@@ -9,22 +9,22 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from node_agent.control import Report, Request, Stop
+from node_agent.control import AnyCommand, Command, Report, Request, Stop
 
 LONGEST_LINE = 64 * 1024 * 1024
 """A cost graph of a thousand nodes is one line."""
 
-_decode = msgspec.json.Decoder(Request).decode
+_decode = msgspec.json.Decoder(Request[AnyCommand]).decode
 
 
-def encode(message: Request | Report) -> bytes:
+def encode(message: Request[Command] | Report) -> bytes:
     return msgspec.json.encode(message) + b"\n"
 
 
 async def serve(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
-    obey: Callable[[Request], Awaitable[Report]],
+    obey: Callable[[Request[AnyCommand]], Awaitable[Report]],
     reject: Callable[[str], Report],
 ) -> str:
     """Obey until told to stop, or until the other side is gone; says which of the two it was."""

@@ -8,6 +8,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable, Set
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -15,8 +16,8 @@ from msgspec import Struct
 
 from node_agent.agent import Agent
 from node_agent.agent_config import AgentConfig, BadConfig, check
-from node_agent.control import ControlledAgent
 from node_agent.control_lines import encode, open_standard_streams, serve
+from node_agent.controlled_agent import ControlledAgent
 from node_agent.linkstate.base import LinkState
 from node_agent.linkstate.registry import Downstream, LinkStateConfig, open_link_state, problems
 from node_agent.linkstate.told import ToldLinkState
@@ -108,8 +109,9 @@ async def _live_with(config: ProcessConfig, port: OsPort, link_state: LinkState)
     finally:
         await agent.stop(reason)
     if agent.failure is not None:
-        print(agent.failure, file=sys.stderr)
         writer.write(encode(controlled.report()))
+        with suppress(OSError):  # the disk may be full: then that is what it says
+            print(agent.failure, file=sys.stderr)
     await _close(writer)
     return 0 if agent.failure is None else EXIT_FAILED
 

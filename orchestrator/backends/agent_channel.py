@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import msgspec
 
-from node_agent.control import AnyCommand, Report, Request
+from node_agent.control import Command, Report, Request
 from node_agent.control_lines import encode
 from orchestrator.errors import RoveError
 
@@ -14,7 +14,11 @@ class AgentLost(RoveError):
     """The agent did not answer, or its end of the control stream is closed."""
 
 
-def news(command: AnyCommand) -> bytes:
+class AgentRefused(AgentLost):
+    """It did answer: that it cannot do it."""
+
+
+def news(command: Command) -> bytes:
     """A request that wants no answer, ready to be told to many agents."""
     return encode(Request(command))
 
@@ -32,9 +36,10 @@ class AgentChannel:
         self._latest: bytes | None = None
         self._news = asyncio.Event()
         self._lost = ""
+        self._gone = asyncio.Event()
         self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._pass_on())]
 
-    async def ask(self, command: AnyCommand, timeout: float) -> Report:
+    async def ask(self, command: Command, timeout: float) -> Report:
         """Raises AgentLost if there is no answer, or if the answer is that it cannot be done."""
         if self._lost:
             raise AgentLost(self._lost)
@@ -54,8 +59,13 @@ class AgentChannel:
         finally:
             del self._asked[number]
         if report.error or report.failure:
-            raise AgentLost(report.error or report.failure)
+            raise AgentRefused(report.error or report.failure)
         return report
+
+    async def wait_lost(self) -> str:
+        """Until nothing can be asked any more; why."""
+        await self._gone.wait()
+        return self._lost
 
     def tell_latest(self, line: bytes) -> None:
         """Pass ``line`` on when the agent is ready to read it, unless a newer one comes before that."""
@@ -94,6 +104,7 @@ class AgentChannel:
 
     def _lose(self, reason: str) -> None:
         self._lost = self._lost or reason
+        self._gone.set()
         for asked in self._asked.values():
             if not asked.done():
                 asked.set_exception(AgentLost(self._lost))

@@ -9,82 +9,21 @@ import select
 import signal
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
 
-MARK = "ROVE_RUN"
-PLACE = "ROVE_RUN_DIRECTORY"
-_PROC = Path("/proc")
+from node_agent.marked import MARK, PLACE, Identity, identify, mark, marked, marked_places, this_process
 
-
-@dataclass(frozen=True)
-class Identity:
-    """A process for ever: its pid and, in clock ticks since boot, when it started."""
-
-    pid: int
-    started: int
-
-    def is_alive(self) -> bool:
-        return identify(self.pid) == self
-
-
-def identify(pid: int) -> Identity | None:
-    try:
-        stat = (_PROC / str(pid) / "stat").read_text()
-    except OSError:
-        return None
-    # The command name in parentheses may itself hold spaces and parentheses.
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[0] in "ZX" else Identity(pid, int(fields[19]))
-
-
-def this_process() -> Identity:
-    own = identify(os.getpid())
-    assert own is not None
-    return own
-
-
-def mark(run_id: str, directory: Path) -> dict[str, str]:
-    """The environment that makes a process, and all it starts, part of the run."""
-    return {MARK: run_id, PLACE: str(directory.resolve())}
-
-
-def marked_places() -> set[Path]:
-    """The directories of all runs that a living process is marked with, in one look at /proc."""
-    own = os.getpid()
-    pids = (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
-    variables = (variable for pid in pids if pid != own for variable in _environment(pid))
-    prefix = f"{PLACE}=".encode()
-    return {Path(os.fsdecode(v.removeprefix(prefix))) for v in variables if v.startswith(prefix)}
-
-
-def marked(run_id: str, directory: Path) -> list[Identity]:
-    """Living processes with the run's mark. One that names another directory belongs to a namesake."""
-    found = (identify(int(entry.name)) for entry in _PROC.iterdir() if entry.name.isdigit())
-    own = os.getpid()
-    return sorted(
-        (
-            process
-            for process in found
-            if process and process.pid != own and _carries(process, run_id, directory)
-        ),
-        key=lambda process: process.pid,
-    )
-
-
-def _carries(process: Identity, run_id: str, directory: Path) -> bool:
-    variables = _environment(process.pid)
-    if f"{MARK}={run_id}".encode() not in variables:
-        return False
-    places = [variable for variable in variables if variable.startswith(PLACE.encode() + b"=")]
-    return not places or places == [f"{PLACE}={directory.resolve()}".encode()]
-
-
-def _environment(pid: int) -> list[bytes]:
-    try:
-        return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
-    except OSError:
-        return []  # gone, or another user's: either way not ours to end
+__all__ = [
+    "MARK",
+    "PLACE",
+    "Identity",
+    "end",
+    "identify",
+    "mark",
+    "marked",
+    "marked_places",
+    "request_stop",
+    "this_process",
+]
 
 
 def end(processes: Iterable[Identity], grace: float) -> list[Identity]:

@@ -31,6 +31,11 @@ _ACCOUNTS = {
     "group": f"{USER}:x:{FIRST_ID}:\n",
 }
 """Added to those of the machine."""
+_SUDOERS = """\
+Defaults env_reset, secure_path="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+root ALL=(ALL:ALL) ALL
+"""
+"""As Debian has it."""
 _PASSWORDS = "".join(f"{user}:*:19000:0:99999:7:::\n" for user in ("root", USER))
 
 
@@ -77,6 +82,8 @@ class SshServer:
     mounts: Mapping[Path, str] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
     """More lines of sshd_config, before all others."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Of sshd itself; what it starts for users does not see it."""
     _process: subprocess.Popen[bytes] | None = None
 
     def __post_init__(self) -> None:
@@ -106,6 +113,7 @@ class SshServer:
         with (self.folder / "sshd.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [*entering, *apart, "--mount-proc", "sh", "-e", str(self.folder / "enter.sh")],
+                env={**os.environ, **self.environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -206,7 +214,7 @@ class SshServer:
         (self.folder / "sshd_config").write_text("\n".join(config) + "\n")
         for name, line in _ACCOUNTS.items():
             (self.folder / name).write_text(Path("/etc", name).read_text() + line)
-        rules = "root ALL=(ALL:ALL) ALL\n" + f"{USER} ALL=(ALL) NOPASSWD: ALL\n" * self.sudo
+        rules = _SUDOERS + f"{USER} ALL=(ALL) NOPASSWD: ALL\n" * self.sudo
         for name, text in (("shadow", _PASSWORDS), ("sudoers", rules)):
             (self.folder / name).write_text(text)
             (self.folder / name).chmod(0o440)
@@ -216,6 +224,8 @@ class SshServer:
         for name in (*_ACCOUNTS, "shadow", "sudoers"):
             if Path("/etc", name).exists():
                 yield shlex.join(["mount", "--bind", str(self.folder / name), f"/etc/{name}"])
+        if self.network is not None:  # else the links of the machine's own network would be seen there
+            yield "mount -t sysfs sysfs /sys"
         yield "mount -t tmpfs tmpfs /home"
         yield "mount -t tmpfs -o mode=755 tmpfs /run"
         yield f"mkdir /run/sshd {HOME}"

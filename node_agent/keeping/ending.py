@@ -1,0 +1,97 @@
+"""``end``: whatever state a run is in on a node, afterwards nothing of it runs there any more."""
+
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from node_agent.control import Command, Report, Request
+from node_agent.keeping import PROTOCOL
+from node_agent.keeping.bridge import SOCKET, connect
+from node_agent.keeping.commands import End, Hello
+from node_agent.keeping.order import BadOrder, read_order
+from node_agent.keeping.place import Ended, is_occupied, occupant, read_ended, wait_until_free, write_ended
+from node_agent.keeping.remains import end_remains
+
+LONGEST_END_S = 90.0
+"""More than all that a keeper may take for the parts of it."""
+_EXIT_S = 5.0
+_BY_THEMSELVES_S = 15.0
+"""What a killed keeper leaves notices that, and ends in order."""
+
+
+class EndResult(Struct, frozen=True):
+    """``was``: running, ended, dead or absent. ``killed``: by their mark. ``left``: what cannot be ended."""
+
+    was: str
+    ended: Ended | None
+    killed: tuple[int, ...] = ()
+    left: tuple[int, ...] = ()
+
+
+def end_place(place: Path, reason: str) -> EndResult:
+    """May be repeated. Raises OSError if the place is not ours."""
+    place = place.resolve()
+    was = state_of(place) if place.exists() else "absent"
+    if was == "running":
+        _end_keeper(place, reason)
+    patience = 0.0 if was == "ended" else _BY_THEMSELVES_S
+    killed, left = end_remains(run_of(place), place, patience)
+    (place / SOCKET).unlink(missing_ok=True)
+    ended = read_ended(place)
+    if ended is None and was != "absent":
+        ended = Ended(reason, time.time_ns(), False, ("its keeper was gone, or did not hear",))
+        with suppress(OSError):  # the disk may be full; what matters has been done
+            write_ended(place, ended)
+    return EndResult(was, ended, tuple(killed), tuple(left))
+
+
+def state_of(place: Path) -> str:
+    if is_occupied(place):
+        return "running"
+    return "ended" if read_ended(place) is not None else "dead"
+
+
+def _end_keeper(place: Path, reason: str) -> None:
+    """By its socket; by a signal if it does not understand that; by force if it does not hear."""
+    if _asked(place, reason) and wait_until_free(place, _EXIT_S):
+        return
+    for number, seconds in ((signal.SIGTERM, LONGEST_END_S), (signal.SIGKILL, _EXIT_S)):
+        if keeper := occupant(place):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(keeper, number)
+        if wait_until_free(place, seconds):
+            return
+
+
+def _asked(place: Path, reason: str) -> bool:
+    try:
+        with connect(str(place)) as connection:
+            connection.settimeout(LONGEST_END_S)
+            connection.sendall(_line(Hello(PROTOCOL), 1) + _line(End(reason), 2))
+            with connection.makefile("rb") as lines:
+                for line in lines:
+                    report = msgspec.json.decode(line, type=Report)
+                    if report.id and report.error:
+                        return False
+                    if report.id == 2:
+                        return True
+    except (OSError, msgspec.DecodeError):
+        return False
+    return False
+
+
+def _line(command: Command, number: int) -> bytes:
+    return msgspec.json.encode(Request(command, number)) + b"\n"
+
+
+def run_of(place: Path) -> str:
+    """An order that cannot be read is no reason to leave things running: a place is named after its run."""
+    try:
+        return read_order(place).run
+    except BadOrder:
+        return place.parent.name

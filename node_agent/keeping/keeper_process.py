@@ -1,0 +1,56 @@
+"""A keeper as a process: it says in one line that it is ready, or why not; the rest goes to its log."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from node_agent.keeping import PROTOCOL
+from node_agent.keeping.keeper import Keeper
+from node_agent.keeping.order import BadOrder, KeeperOrder, read_order
+from node_agent.keeping.place import RECORD, Occupied, make_room_for_end, occupied
+from node_agent.keeping.programs import CannotStart
+
+EXIT_FAILED = 1
+
+
+def run(place: Path) -> int:
+    try:
+        os.chdir(place)
+        (place / RECORD).mkdir(mode=0o700, exist_ok=True)
+        order = read_order(place)
+        with occupied(place):
+            make_room_for_end(place)
+            return asyncio.run(_keep(order, place))
+    except (BadOrder, CannotStart, Occupied, OSError) as error:
+        _say(str(error))
+        _tell({"error": str(error)})
+        return EXIT_FAILED
+
+
+async def _keep(order: KeeperOrder, place: Path) -> int:
+    """Raises CannotStart."""
+    keeper = Keeper(order, place, _say)
+    notes = await keeper.start()
+    _say(f"keeps {order.run} on {order.node}, with a lease of {order.lease:g} s")
+    _tell({"ready": True, "pid": os.getpid(), "protocol": PROTOCOL, "notes": notes})
+    await keeper.run()
+    return 0
+
+
+def _tell(said: Mapping[str, Any]) -> None:
+    """To who started it, and may be gone; afterwards, what is printed goes to the log."""
+    with suppress(OSError):
+        os.write(1, msgspec.json.encode(said) + b"\n")
+    os.dup2(2, 1)
+
+
+def _say(what: str) -> None:
+    with suppress(OSError):  # the disk may be full; that must not be the end of what is still to be done
+        print(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ} {what}", file=sys.stderr, flush=True)

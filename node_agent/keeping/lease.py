@@ -1,0 +1,32 @@
+"""For how long a keeper goes on without hearing from its owner."""
+
+import math
+import time
+
+from msgspec import Struct
+
+
+def is_term(seconds: float) -> bool:
+    return 0 < seconds < math.inf
+
+
+class Lease(Struct, frozen=True):
+    """``ends``: when, in seconds of a clock that only goes forward."""
+
+    ends: float
+
+    def renewed(self, now: float, seconds: float) -> "Lease":
+        return Lease(now + seconds)
+
+    def left(self, now: float) -> float:
+        return max(0.0, self.ends - now)
+
+    def is_over(self, now: float) -> bool:
+        return now >= self.ends
+
+
+def now() -> float:
+    """Time that a phone sleeps counts: its owner has not heard of it either."""
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
