@@ -39,13 +39,16 @@ def _keys(host: Host) -> Iterator[paramiko.PKey]:
         yield from _named_key(host, Path(host.key).expanduser())
         return
     yield from _agent_keys()
-    for name in _USUAL_KEYS:
-        path = Path.home() / ".ssh" / name
-        if path.is_file():
-            try:
-                yield paramiko.PKey.from_path(path)
-            except (TypeError, ValueError, SSHException, OSError):
-                continue  # one with a passphrase is usable through the agent, if at all
+    for path in usual_keys():
+        try:
+            yield paramiko.PKey.from_path(path)
+        except (TypeError, ValueError, SSHException, OSError):
+            continue  # one with a passphrase is usable through the agent, if at all
+
+
+def usual_keys() -> list[Path]:
+    """The user's keys where OpenSSH looks for them."""
+    return [path for name in _USUAL_KEYS if (path := Path.home() / ".ssh" / name).is_file()]
 
 
 def _named_key(host: Host, path: Path) -> Iterator[paramiko.PKey]:

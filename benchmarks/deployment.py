@@ -1,0 +1,86 @@
+"""How long it takes to deploy to six nodes over SSH: connect, ask what they are, pack, send, unpack, try.
+
+Cold: nothing is on the nodes, nor packed here. Warm: the same again, over new connections. Six real OpenSSH
+servers on this machine, one a node; they share the processors with us, which real nodes do not.
+"""
+
+import asyncio
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks import harness
+from node_agent.model.plan import DeploymentPlan
+from orchestrator.deployment.bundle import bundle_for
+from orchestrator.deployment.deploy import Deployed, deploy
+from orchestrator.deployment.facts import probe
+from orchestrator.deployment.needs import needs_of
+from orchestrator.errors import RoveError
+from orchestrator.faces.installed import require_faces
+from orchestrator.planning.placement import deployment_plan
+from orchestrator.spec.routing import Olsr
+from orchestrator.ssh.connection import Connection
+from orchestrator.ssh.fleet import on_all
+from orchestrator.ssh.host_keys import KnownHosts
+from orchestrator.ssh.inventory import Host
+from tests.ssh.sshd import SshServer, known_hosts, lacking, new_key, running
+from tests.unit.specs import experiment, topology
+
+NODES = [f"n{i:02}" for i in range(1, 7)]
+QUERIES = {"": "synthetic_chain", "faces_": "face_recognition"}
+
+
+def measure() -> harness.Figures:
+    if why := lacking():
+        return {"skipped": why}
+    figures: dict[str, float | int | str] = {"nodes": len(NODES), "cores": len(os.sched_getaffinity(0))}
+    with tempfile.TemporaryDirectory(prefix="rove-benchmark-") as directory:
+        folder = Path(directory)
+        os.environ |= {"XDG_CACHE_HOME": str(folder / "cache"), "XDG_DATA_HOME": str(folder / "data")}
+        key = new_key(folder / "id")
+        for label, query in QUERIES.items():
+            plan = deployment_plan(experiment(topology=topology(nodes=NODES), query=query, replicas=2))
+            try:
+                require_faces([plan.query], "this benchmark")
+            except RoveError as error:
+                figures[f"{label}skipped"] = str(error)
+                continue
+            servers = [SshServer(name, folder / f"{label}{name}", key) for name in NODES]
+            known = known_hosts(folder / f"{label}known", *servers)
+            hosts = {server.name: server.host for server in servers}
+            with running(*servers):
+                for run in ("cold", "warm"):
+                    figures |= asyncio.run(_deploy_to_all(hosts, known, plan, f"{label}{run}"))
+            shutil.rmtree(folder / "cache")
+    return figures
+
+
+async def _deploy_to_all(
+    hosts: dict[str, Host], known: KnownHosts, plan: DeploymentPlan, label: str
+) -> dict[str, float | int]:
+    sizes: dict[str, int] = {}
+
+    async def reach(host: Host) -> Deployed:
+        connection = await Connection.open(host, known, 30)
+        try:
+            facts = await probe(connection)
+            bundle = await asyncio.to_thread(bundle_for, facts, needs_of(plan, host.name, Olsr()))
+            sizes[host.name] = sum(layer.size for layer in bundle.layers)
+            return await deploy(connection, facts, bundle)
+        finally:
+            await connection.close()
+
+    begun = time.monotonic()
+    outcomes = await on_all(hosts, reach)
+    seconds = time.monotonic() - begun
+    return {
+        f"{label}_s": seconds,
+        f"{label}_failures": sum(isinstance(outcome, RoveError) for outcome in outcomes.values()),
+        f"{label}_bundles_mb": sum(sizes.values()) / 1e6,
+    }
+
+
+if __name__ == "__main__":
+    harness.main("Deployment to six nodes over SSH", measure)

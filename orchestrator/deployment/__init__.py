@@ -1,0 +1,1 @@
+"""Getting Rove onto nodes: what each needs, packed here and unpacked there, without internet."""

@@ -1,0 +1,158 @@
+"""Choosing, for a node and its needs, where each package comes from; the choice as layers to be there.
+
+In this order: a wheel in the wheel house, this machine's own environment where that fits the node, the
+package that the node has itself. So that all nodes compute with the same versions if that can be had.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from orchestrator.deployment import directories
+from orchestrator.deployment.contents import ALSO_KNOWN_AS, Installed, Sources, Wheel
+from orchestrator.deployment.errors import CannotDeploy
+from orchestrator.deployment.facts import NodeFacts
+from orchestrator.deployment.layers import Layer, layer_of
+from orchestrator.deployment.needs import Needs, Part
+from orchestrator.deployment.tags import fitting, node_tags
+
+PROJECT = "rove-testbed"
+OUR_MODULES = ("node_agent.process",)
+
+
+@dataclass(frozen=True)
+class OwnPackage:
+    """One that the node has, in the directory ``site``."""
+
+    name: str
+    version: str
+    site: str
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """``modules`` are imported on the node before it is relied on. ``left_out``: what they can do without."""
+
+    layers: tuple[Layer, ...]
+    own: tuple[OwnPackage, ...]
+    modules: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Another one whenever something else would run."""
+        parts = [
+            [layer.digest for layer in self.layers],
+            [(own.name, own.version, own.site) for own in self.own],
+            self.modules,
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def versions(self) -> dict[str, str]:
+        """Of every distribution that the node runs with, for the record."""
+        layers = {layer.name: layer.version for layer in self.layers if layer.version}
+        return layers | {own.name: own.version for own in self.own}
+
+
+def bundle_for(facts: NodeFacts, needs: Needs) -> Bundle:
+    """Blocks while it packs what is not in the cache yet; for a thread. Raises CannotDeploy."""
+    layers = [layer_of(Sources())]
+    own: dict[str, OwnPackage] = {}
+    modules = [*OUR_MODULES]
+    left_out = []
+    for part in needs.parts:
+        chosen = provided(facts, part) or own_package(facts, part)
+        if chosen is None:
+            if part.required:
+                raise CannotDeploy(facts.host, _missing(facts, part))
+            left_out.append(part.distribution)
+            continue
+        if isinstance(chosen, OwnPackage):
+            own[chosen.name] = chosen
+        else:
+            layers.append(layer_of(chosen, part.only))
+        if part.module:
+            modules.append(part.module)
+    return Bundle(
+        tuple(dict.fromkeys(layers)),
+        tuple(own.values()),
+        tuple(dict.fromkeys(modules)),
+        tuple(left_out),
+    )
+
+
+def provided(facts: NodeFacts, part: Part) -> Wheel | Installed | None:
+    """What this machine has of it that fits the node."""
+    return _wheel(facts, part) or _installed(facts, part)
+
+
+def own_package(facts: NodeFacts, part: Part) -> OwnPackage | None:
+    return next((own for own in _own(facts, part) if own.version in requirement(part.distribution)), None)
+
+
+@cache
+def _requirements() -> dict[str, SpecifierSet]:
+    try:
+        lines = requires(PROJECT) or []
+    except PackageNotFoundError:
+        return {}
+    parsed = map(Requirement, lines)
+    return {canonicalize_name(each.name): each.specifier for each in parsed if each.specifier}
+
+
+def requirement(distribution: str) -> SpecifierSet:
+    """Which versions our own metadata allows."""
+    return _requirements().get(distribution, SpecifierSet())
+
+
+def _wheel(facts: NodeFacts, part: Part) -> Wheel | None:
+    tags = node_tags(facts)
+    here = Installed.find(part.distribution)
+    names = (part.distribution, *ALSO_KNOWN_AS.get(part.distribution, ()))
+    usable = []
+    for wheel in _wheels(directories.wheel_house(), part.only):
+        rank = fitting(wheel.tags, tags)
+        if wheel.name in names and rank is not None and wheel.version in requirement(part.distribution):
+            same = here is not None and wheel.version == here.version
+            usable.append((same, wheel.parsed_version, -rank, wheel))
+    return max(usable, key=lambda each: each[:3])[3] if usable else None
+
+
+def _wheels(house: Path, only: tuple[str, ...]) -> Iterator[Wheel]:
+    for path in sorted(house.glob("*.whl")):
+        if (wheel := Wheel.read(path, only)) is not None:
+            yield wheel
+
+
+def _installed(facts: NodeFacts, part: Part) -> Installed | None:
+    found = Installed.find(part.distribution, part.only)
+    if found is None:
+        return None
+    offered = [tag for tag in found.tags() if found.can_run_with(facts, tag)]
+    return found if fitting(offered, node_tags(facts)) is not None else None
+
+
+def _own(facts: NodeFacts, part: Part) -> Iterator[OwnPackage]:
+    for name in (part.distribution, *ALSO_KNOWN_AS.get(part.distribution, ())):
+        if name in facts.packages:
+            yield OwnPackage(name, facts.packages[name], facts.sites[name])
+
+
+def _missing(facts: NodeFacts, part: Part) -> str:
+    wanted = f"{part.distribution}{requirement(part.distribution)}"
+    theirs = next((f"its own is {own.version}" for own in _own(facts, part)), "it has none itself")
+    text = f"it needs {wanted}, and {theirs}; nothing here fits {facts}"
+    if facts.system == "android":
+        return f"{text}. Install it there: pip install '{wanted}' (in Termux, pkg install clang first)"
+    return (
+        f"{text}. Get it with rove enroll TOPOLOGY --wheels; if there is none to be had, put what "
+        f"pip wheel --no-deps '{wanted}' makes on such a node into {directories.wheel_house()}"
+    )

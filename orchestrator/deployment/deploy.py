@@ -1,0 +1,141 @@
+"""A bundle onto a node: only what is not there yet is sent; what is there is whole, and has been tried."""
+
+import asyncio
+import json
+import secrets
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from orchestrator.deployment import store_on_node
+from orchestrator.deployment.bundle import Bundle
+from orchestrator.deployment.errors import CannotDeploy
+from orchestrator.deployment.facts import NodeFacts
+from orchestrator.ssh.connection import COMMAND_S, Connection
+from orchestrator.ssh.errors import DiskFull, TransferBroken
+
+FINISH_S = 300.0
+_SCRIPT = Path(store_on_node.__file__).read_text()
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """Where our code is on a node, and how to run it. ``paths``: where its Python looks for modules."""
+
+    home: str
+    rove: str
+    python: str
+    paths: tuple[str, ...]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Bytecode is there already; root must not leave any that the user could not remove."""
+        return {
+            "PYTHONPATH": ":".join(self.paths),
+            "PYTHONSAFEPATH": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+
+    def command(self, module: str, *arguments: str) -> list[str]:
+        """``python -m module``; the environment is part of it, so that it survives sudo."""
+        settings = [f"{name}={value}" for name, value in self.environment.items()]
+        return ["env", *settings, self.python, "-m", module, *arguments]
+
+
+class _Deployer:
+    """Of a connection. ``owner``: whose a partial upload is; its owner takes it up again at once, others when
+    it is abandoned. One deployment at a time: a second one then finds all in place."""
+
+    def __init__(self) -> None:
+        self.owner = secrets.token_hex(4)
+        self.turn = asyncio.Lock()
+
+
+_deployers: WeakKeyDictionary[Connection, _Deployer] = WeakKeyDictionary()
+
+
+async def deploy(connection: Connection, facts: NodeFacts, bundle: Bundle) -> Deployed:
+    """Raises DiskFull, CannotDeploy, TransferBroken, Unreachable; called again, it goes on from there."""
+    deployer = _deployers.setdefault(connection, _Deployer())
+    async with deployer.turn:
+        return await _deploy(connection, facts, bundle, deployer.owner)
+
+
+async def _deploy(connection: Connection, facts: NodeFacts, bundle: Bundle, owner: str) -> Deployed:
+    deployed = _deployed(facts, bundle)
+    about = {
+        "rove": facts.rove,
+        "bundle": bundle.digest,
+        "layers": [layer.digest for layer in bundle.layers],
+        "owner": owner,
+    }
+    found = await ask(connection, facts.python, {"do": "begin", **about}, COMMAND_S)
+    missing: Mapping[str, int] = found["missing"]
+    needed = sum(
+        layer.size - missing[layer.digest] + layer.unpacked
+        for layer in bundle.layers
+        if layer.digest in missing
+    )
+    if needed > found["free"]:
+        text = f"no room in {facts.rove}: {needed} bytes are needed, {found['free']} are free"
+        raise DiskFull(facts.host, text)
+    if found["checked"]:
+        return deployed
+    archives = {}
+    for layer in bundle.layers:
+        if layer.digest in missing:
+            if not layer.archive.exists():
+                text = f"{layer.archive} is gone since it was packed: start again"
+                raise CannotDeploy(facts.host, text)
+            archives[layer.digest] = f"{layer.digest}.{owner}.tar.gz"
+            remote = f"{facts.rove}/store/incoming/{archives[layer.digest]}"
+            await connection.upload(layer.archive, remote)
+    trial = {
+        "archives": archives,
+        "paths": deployed.paths,
+        "compile": deployed.paths[0],
+        "modules": bundle.modules,
+    }
+    try:
+        await ask(connection, facts.python, {"do": "finish", **about, **trial}, FINISH_S)
+    except TransferBroken:
+        for layer in bundle.layers:  # one of them is not what it was when it was packed
+            layer.archive.unlink(missing_ok=True)
+        raise
+    return deployed
+
+
+def _deployed(facts: NodeFacts, bundle: Bundle) -> Deployed:
+    store = f"{facts.rove}/store"
+    sites = dict.fromkeys(own.site for own in bundle.own)
+    paths = (*(f"{store}/{layer.digest}" for layer in bundle.layers), *sites)
+    return Deployed(facts.home, facts.rove, facts.python, paths)
+
+
+async def ask(
+    connection: Connection, python: str, order: Mapping[str, Any], timeout: float, content: bytes = b""
+) -> dict[str, Any]:
+    """What the store on the node says to an order."""
+    given = json.dumps(order).encode() + b"\n" + content
+    done = await connection.run([python, "-P", "-c", _SCRIPT], timeout=timeout, input=given)
+    host = connection.host.name
+    try:
+        answer: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        lines = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
+        raise CannotDeploy(
+            host, lines[-1] if lines else f"{shlex.quote(python)}: status {done.status}"
+        ) from None
+    match answer:
+        case {"full": text}:
+            raise DiskFull(host, f"no room: {text}")
+        case {"damaged": text}:
+            raise TransferBroken(host, f"what arrived is damaged ({text}): start again")
+        case {"unusable": text}:
+            raise CannotDeploy(host, f"what was deployed does not run there: {text}")
+        case {"failed": text}:
+            raise CannotDeploy(host, text)
+    return answer

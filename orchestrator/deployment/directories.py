@@ -1,0 +1,19 @@
+"""Where deployment keeps its files on this machine, as the XDG base directories have it."""
+
+import os
+from pathlib import Path
+
+
+def cache() -> Path:
+    """Packed layers: may be deleted at any time."""
+    return _base("XDG_CACHE_HOME", ".cache") / "rove"
+
+
+def wheel_house() -> Path:
+    """Wheels for nodes that are not like this machine."""
+    return _base("XDG_DATA_HOME", ".local/share") / "rove" / "wheels"
+
+
+def _base(variable: str, default: str) -> Path:
+    chosen = os.environ.get(variable)
+    return Path(chosen) if chosen else Path.home() / default

@@ -1,0 +1,97 @@
+"""What a node is: its Python, its machine, the packages it has, asked in one round trip."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator.deployment import facts_on_node
+from orchestrator.deployment.errors import CannotDeploy, WrongPython
+from orchestrator.ssh.connection import Connection
+
+PROBE_S = 20.0
+OLDEST = (3, 11)
+_NEWEST_MINOR = 15
+_NO_PYTHON = 3
+_SCRIPT = Path(facts_on_node.__file__).read_text()
+_CANDIDATES = (
+    "python3",
+    *(f"python3.{minor}" for minor in range(_NEWEST_MINOR, OLDEST[1] - 1, -1)),
+    "/usr/local/bin/python3",
+    "/data/data/com.termux/files/usr/bin/python3",
+)
+# The first Python that is new enough tells the facts; what else was found is told if there is none.
+_FIND = f"""
+for python in {shlex.join(_CANDIDATES)}; do
+    found=$("$python" -c 'import sys; print("%d %d.%d" % (sys.version_info[0] * 100 + sys.version_info[1],
+        sys.version_info[0], sys.version_info[1]))' 2>/dev/null) || continue
+    if [ "${{found%% *}}" -ge {OLDEST[0] * 100 + OLDEST[1]} ]; then exec "$python" -P -c "$1"; fi
+    echo "$python is ${{found#* }}"
+done
+exit {_NO_PYTHON}
+"""
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """``machine`` is that of its Python: a 32-bit one on a 64-bit kernel counts as what it is.
+
+    ``packages`` are the node's own: normalised name → version; ``sites``: the directory each is in.
+    """
+
+    host: str
+    python: str
+    version: tuple[int, int, int]
+    machine: str
+    system: str
+    """linux, android, or what else Python calls it."""
+    libc: str
+    """glibc, musl, or empty."""
+    libc_version: tuple[int, int]
+    home: str
+    sudo: bool
+    free_bytes: int
+    packages: Mapping[str, str] = field(default_factory=dict)
+    sites: Mapping[str, str] = field(default_factory=dict)
+    implementation: str = "cpython"
+    abiflags: str = ""
+
+    @property
+    def rove(self) -> str:
+        """All that is ours on the node is in there."""
+        return f"{self.home}/.rove"
+
+    def __str__(self) -> str:
+        libc = f", {self.libc} {'.'.join(map(str, self.libc_version))}" if self.libc else ""
+        return f"Python {'.'.join(map(str, self.version))}, {self.system} {self.machine}{libc}"
+
+
+async def probe(connection: Connection, timeout: float = PROBE_S) -> NodeFacts:
+    """Raises WrongPython, CannotDeploy, and what ``Connection.run`` raises."""
+    done = await connection.run(["sh", "-c", _FIND, "sh", _SCRIPT], timeout=timeout)
+    told = done.stdout.decode(errors="replace").strip().splitlines()
+    host = connection.host.name
+    if done.status == _NO_PYTHON:
+        raise WrongPython(host, no_python(told))
+    if done.status != 0 or not told:
+        complaint = done.stderr.decode(errors="replace").strip().splitlines()
+        text = complaint[-1] if complaint else f"status {done.status}"
+        raise CannotDeploy(host, f"its Python cannot tell what the node is: {text}")
+    return read_facts(host, json.loads(told[-1]))
+
+
+def read_facts(host: str, told: Mapping[str, Any]) -> NodeFacts:
+    tuples = {key: tuple(told[key]) for key in ("version", "libc_version")}
+    return NodeFacts(host=host, **{**told, **tuples})
+
+
+def no_python(found: list[str]) -> str:
+    wanted = f"Python {'.'.join(map(str, OLDEST))} or later is needed there"
+    have = f"it has only older ones ({', '.join(found)})" if found else "it has none that could be found"
+    advice = (
+        "Debian 12 and Raspberry Pi OS 12 have it: apt install python3; Termux: pkg install python; "
+        "elsewhere put a python3.11 or later on the user's PATH for SSH sessions"
+    )
+    return f"{wanted}, and {have}. {advice}"
