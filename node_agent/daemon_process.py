@@ -11,7 +11,7 @@ from msgspec import Struct
 
 EXIT_CANNOT_START = 1
 EXIT_BAD_CONFIG = 2
-_FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
+_INTERFACES = Path("/proc/sys/net/ipv4/conf")
 
 C = TypeVar("C", bound=Struct)
 
@@ -40,8 +40,8 @@ def asked_to_end() -> asyncio.Event:
 
 def remind_to_forward(say: Callable[[str], None]) -> None:
     try:
-        forwards = _FORWARDING.read_text().strip() != "0"
+        switches = [file.read_text().strip() for file in _INTERFACES.glob("*/forwarding")]
     except OSError:
         return  # not to be known here
-    if not forwards:
+    if switches and all(switch == "0" for switch in switches):
         say("this machine does not forward for others: sysctl -w net.ipv4.ip_forward=1")

@@ -1,0 +1,60 @@
+"""What one node's network is to look like during a run, as a value that travels as a JSON file."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+Word = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:-]{1,63}$")]
+Hardware = Annotated[str, Meta(pattern=r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$")]
+
+
+class Ibss(Struct, frozen=True, tag_field="mode", tag="ibss"):
+    """Ad-hoc mode. ``frequency`` is in MHz. With a ``bssid``, cells that part and meet are still one."""
+
+    ssid: str
+    frequency: int
+    bssid: Hardware | None = None
+
+
+class Mesh(Struct, frozen=True, tag_field="mode", tag="mesh"):
+    """802.11s without its own forwarding: ways are the routing daemon's business."""
+
+    ssid: str
+    frequency: int
+
+
+class Lan(Struct, frozen=True, tag_field="mode", tag="lan"):
+    """A cable and a switch. Its manager keeps an interface that works already."""
+
+
+Radio = Ibss | Mesh | Lan
+
+
+class ShapedLink(Struct, frozen=True):
+    """``loss`` is of frames from this peer (1: no link), ``rate`` (bit/s) and ``delay`` of those to it."""
+
+    node: Word
+    hardware: Hardware
+    loss: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    rate: Annotated[float, Meta(ge=8)] | None = None
+    delay: Annotated[float, Meta(ge=0)] = 0.0
+
+
+class SetupOrder(Struct, frozen=True):
+    """``address`` with its prefix length. Without it and without ``radio``, the interface stays as it is."""
+
+    run: str
+    interface: Word
+    address: str | None = None
+    radio: Radio | None = None
+    forwarding: bool = False
+    links: tuple[ShapedLink, ...] = ()
+
+
+def to_json(order: SetupOrder) -> bytes:
+    return msgspec.json.encode(order)
+
+
+def from_json(data: bytes) -> SetupOrder:
+    return msgspec.json.decode(data, type=SetupOrder)
