@@ -1,7 +1,7 @@
 """Run directories whose truth is known, written as agents and orchestrator write them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from node_agent.model.telemetry import (
     TupleReceived,
     TupleSent,
 )
+from orchestrator.clocks.book import ClockBook, When
+from orchestrator.clocks.offsets import Offset
 
 SOURCE, SINK = "source/0", "sink/0"
 FROM_S, UNTIL_S, END_S = 10, 110, 112
@@ -42,6 +44,7 @@ class RunWriter:
         self.k = k
         self._lines: dict[tuple[str, int], list[bytes]] = {}
         self._events: list[dict[str, Any]] = []
+        self._facts: dict[str, Any] = {}
         self._truth: dict[str, list[dict[str, Any]]] = {"links": [], "positions": [], "deliveries": []}
 
     def record(self, node: str, t_s: float, event: Event, boot: int = 1) -> None:
@@ -55,6 +58,32 @@ class RunWriter:
     def lines(self, node: str, boot: int = 1) -> list[bytes]:
         """To be damaged at will."""
         return self._lines[node, boot]
+
+    def own_clocks(self, clocks: Mapping[str, tuple[float, float]], error_ns: int) -> None:
+        """Retell what was recorded so far by clocks that are so many seconds ahead at 0 and drift by so many
+        ppm, and have the manifest say so: measured each 10 s, wrong by up to ``error_ns``.
+
+        Births are those of the source, on n1.
+        """
+
+        def ahead_ns(node: str, t_ns: int) -> int:
+            start_s, ppm = clocks[node]
+            return ns(start_s) + round(t_ns * ppm / 1e6)
+
+        for (node, _), lines in self._lines.items():
+            for index, line in enumerate(lines):
+                record = json.loads(line)
+                for name, whose in (("t_ns", node), ("taken_ns", node), ("born_ns", "n1")):
+                    if name in record:
+                        record[name] += ahead_ns(whose, record[name])
+                lines[index] = msgspec.json.encode(record)
+        book = ClockBook()
+        for node in clocks:
+            for index, t_s in enumerate(range(0, END_S + 10, 10)):
+                wrong_ns = error_ns * (-1, 0, 1)[index % 3]
+                sample = Offset(ns(t_s), ahead_ns(node, ns(t_s)) + wrong_ns, error_ns)
+                book.add(node, sample, When.DURING if 0 < t_s < END_S else When.AFTER if t_s else When.BEFORE)
+        self._facts = {"clocks": book.document(), "clock": "real"}
 
     def link(self, t_s: float, src: str, dst: str, up: bool) -> None:
         cost = 1.0 if up else None
@@ -121,6 +150,7 @@ class RunWriter:
             "versions": {"rove": "0.1.0", "python": "3.11.2"},
             "plan": msgspec.to_builtins(self.plan()),
             "files": {},
+            **self._facts,
         }
         (self.directory / "manifest.json").write_text(json.dumps(manifest))
         if verdict:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
-from orchestrator.analytics import faces, schemas, tables
+from orchestrator.analytics import clocks, faces, schemas, tables
 from orchestrator.analytics.connectivity import connected_intervals, read_changes
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.schemas import CORRUPT, TABLES
@@ -57,7 +57,7 @@ def ingest(spark: SparkSession, store: TableStore, runs: Sequence[RunInput], pro
 
 
 def _prepare(spark: SparkSession, staging: Path, runs: Sequence[RunInput], progress: Progress) -> None:
-    lines = _read_lines(spark, runs).persist()
+    lines = _in_one_time(spark, _read_lines(spark, runs), runs).persist()
     readable = lines.where(~F.col("corrupt"))
     nodes = tables.nodes(readable, _corrupt_per_boot(lines)).persist()
     # Rarely is there anything to remove, and to look for it means to sort everything.
@@ -97,6 +97,14 @@ def _frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: Struc
     """By way of Arrow: from plain rows, Spark would start Python processes only to copy them."""
     table = pa.Table.from_pylist(list(rows), to_arrow_schema(schema, timezone="UTC"))
     return spark.createDataFrame(table, schema)
+
+
+def _in_one_time(spark: SparkSession, lines: DataFrame, runs: Sequence[RunInput]) -> DataFrame:
+    """Times of nodes whose clocks were measured become the orchestrator's."""
+    if not any(run.clocks for run in runs):
+        return lines
+    of_nodes = _frame(spark, clocks.clock_rows(runs), schemas.CLOCKS)
+    return clocks.corrected(lines, of_nodes, _frame(spark, clocks.birth_rows(runs), schemas.CLOCKS))
 
 
 def _connectivity(runs: Sequence[RunInput], of_runs: DataFrame) -> list[dict[str, Any]]:

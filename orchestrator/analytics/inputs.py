@@ -14,6 +14,7 @@ import msgspec
 
 from node_agent.model.plan import DeploymentPlan
 from orchestrator.analytics import schemas
+from orchestrator.clocks.correction import Pieces, clocks_in
 from orchestrator.errors import BadInput
 from orchestrator.lifecycle.files import read_json
 from orchestrator.lifecycle.run_directory import RunDirectory
@@ -43,6 +44,11 @@ class RunInput:
             return msgspec.convert(self.manifest.get("plan"), DeploymentPlan)
         except msgspec.ValidationError:
             return None
+
+    @cached_property
+    def clocks(self) -> dict[str, Pieces]:
+        """By node; empty where all have the orchestrator's clock."""
+        return clocks_in(self.manifest)
 
     @property
     def is_usable(self) -> bool:

@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from orchestrator.analytics.cells import SEED, cells
+from orchestrator.analytics.clocks_view import clocks
 from orchestrator.analytics.faces_view import faces
 from orchestrator.analytics.faults_view import faults
 from orchestrator.analytics.figures import all_figures, radio_figures
@@ -52,6 +53,7 @@ def render(place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple
         _figures(all_figures(shown), runs),
         overhead(shown),
         _radio(shown, said="radio" in summary),
+        clocks(shown),
         _runs(runs) if len(runs) > 1 else "",
         _provenance(place, summary, runs),
     )

@@ -107,6 +107,9 @@ RAW_DELIVERIES = _columns(
     t_ns=COUNT, src=TEXT, dst=TEXT, attempted=COUNT, delivered=COUNT, expected=REAL, snr_db=REAL
 )
 
+# How far a clock was ahead of the orchestrator's, piece by piece of its own time: see ``clocks.correction``.
+CLOCKS = _columns(run=TEXT, of=TEXT, from_ns=COUNT, until_ns=COUNT, at_ns=COUNT, offset_ns=COUNT, slope=REAL)
+
 # A tuple (origin, tau) from birth to fate: delivered, dropped:<reason>, lost_in_transit, in_flight_at_end.
 TUPLES = _columns(
     run=TEXT,

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from node_agent.model.plan import DeploymentPlan
 from node_agent.model.telemetry import Envelope, RouteDecision
 from node_agent.telemetry.segment_log import segment_names
+from orchestrator.clocks.correction import ahead_ns, clocks_in
 from orchestrator.errors import BadInput
 from orchestrator.lifecycle.files import read_json
 from orchestrator.lifecycle.outages import Outage, read_outages
@@ -33,7 +35,7 @@ Series = tuple[Recorded, ...]
 
 
 class History(NamedTuple):
-    """Times are counted from ``zero_ns``, the first record of the run, as in its report."""
+    """Times are counted from ``zero_ns``, the first record of the run, by the clock of its report."""
 
     run: str
     plan: DeploymentPlan
@@ -55,19 +57,24 @@ def read_history(directory: RunDirectory) -> History:
         plan = msgspec.convert(manifest["plan"] if isinstance(manifest, dict) else None, DeploymentPlan)
     except (KeyError, msgspec.ValidationError):
         raise BadInput(f"run {directory.id} has no deployment plan in manifest.json: did it begin?") from None
+    clocks = clocks_in(manifest)
     first, last = None, 0
     found: list[Recorded] = []
     for node in sorted(path.name for path in directory.nodes.glob("*")):
+        clock = clocks.get(node, ())
         for raw, is_decision in _lines(directory.segments(node)):
             try:
                 envelope = _envelope(raw)
                 decision = _decision(raw) if is_decision else None
             except (msgspec.DecodeError, UnicodeDecodeError):
                 continue  # torn or damaged: the verdict counts these
-            first = envelope.t_ns if first is None else min(first, envelope.t_ns)
-            last = max(last, envelope.t_ns)
+            ahead = ahead_ns(clock, envelope.t_ns)
+            t_ns = envelope.t_ns - ahead
+            first = t_ns if first is None else min(first, t_ns)
+            last = max(last, t_ns)
             if decision is not None:
-                found.append(Recorded(envelope.t_ns, envelope.node, envelope.boot, envelope.seq, decision))
+                decision = replace(decision, taken_ns=decision.taken_ns - ahead) if ahead else decision
+                found.append(Recorded(t_ns, envelope.node, envelope.boot, envelope.seq, decision))
     if first is None or not found:
         raise BadInput(f"run {directory.id} has no decisions recorded: nothing was routed in it, or not yet")
     outages = read_outages(directory.events)

@@ -57,6 +57,19 @@ def run(tmp_path: Path) -> RunDirectory:
     return RunDirectory(writer.write())
 
 
+def test_decisions_are_told_in_the_orchestrators_time(tmp_path: Path, run: RunDirectory) -> None:
+    """Whatever the node's own clock said; an outage that the orchestrator recorded is then where it was."""
+    writer = RunWriter(tmp_path / "apart", "faces", "r1")
+    record(writer, Rule(threshold=Threshold(0.25, relative=True)), list(COSTS))
+    writer.own_clocks({"n1": (3600.0, 50.0)}, error_ns=0)
+    apart, shared = read_history(RunDirectory(writer.write())), read_history(run)
+    assert abs(apart.zero_ns - shared.zero_ns) <= 1
+    for ours, theirs in zip(apart.series[0], shared.series[0], strict=True):
+        assert abs(ours.t_ns - theirs.t_ns) <= 1
+        age_ns = ours.t_ns - ours.decision.taken_ns
+        assert age_ns == pytest.approx(theirs.t_ns - theirs.decision.taken_ns, rel=1e-4)
+
+
 def text(*arguments: str, root: Path) -> str:
     ended = rove(root, *arguments)
     assert ended.returncode == 0, ended.stderr

@@ -1,0 +1,62 @@
+"""What nodes recorded by clocks of their own, in the orchestrator's time, before anything is made of it.
+
+A record's own time is of its node's clock, the birth of a tuple of that of the source's node.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from orchestrator.analytics.inputs import RunInput
+from orchestrator.clocks.correction import Pieces, births_in
+
+
+def clock_rows(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
+    """Rows of ``schemas.CLOCKS``: ``of`` is a node."""
+    return [row for run in runs for row in _rows(run.run, run.clocks)]
+
+
+def birth_rows(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
+    """Rows of ``schemas.CLOCKS``: ``of`` is the origin of tuples."""
+    return [
+        row
+        for run in runs
+        if run.clocks and run.plan is not None
+        for row in _rows(run.run, births_in(run.clocks, run.plan))
+    ]
+
+
+def _rows(run: str, clocks: Mapping[str, Pieces]) -> Iterable[dict[str, Any]]:
+    return ({"run": run, "of": of, **piece._asdict()} for of, pieces in clocks.items() for piece in pieces)
+
+
+def corrected(lines: DataFrame, clocks: DataFrame, births: DataFrame) -> DataFrame:
+    """``lines`` of telemetry with all times in the orchestrator's; what is in no table stays as it is."""
+    born = F.coalesce(F.col("born_ns"), F.col("t_ns") - F.col("latency_ns"))
+    known = _ahead(lines.withColumn("birth_ns", born), clocks, "node", "t_ns", "ahead_ns")
+    known = _ahead(known, births, "origin", "birth_ns", "birth_ahead_ns")
+    ahead, birth_ahead = F.col("ahead_ns"), F.col("birth_ahead_ns")
+    return known.withColumns(
+        {
+            "t_ns": F.col("t_ns") - ahead,
+            "taken_ns": F.col("taken_ns") - ahead,
+            "born_ns": F.col("born_ns") - birth_ahead,
+            "latency_ns": F.col("latency_ns") - ahead + birth_ahead,
+        }
+    ).drop("birth_ns", "ahead_ns", "birth_ahead_ns")
+
+
+def _ahead(lines: DataFrame, clocks: DataFrame, whose: str, t_ns: str, name: str) -> DataFrame:
+    """With a column of how far the clock was ahead. Every moment is in just one piece of a clock."""
+    piece = {column: f"piece_{column}" for column in clocks.columns}
+    time = F.col(t_ns)
+    same_clock = (F.col("run") == F.col(piece["run"])) & (F.col(whose) == F.col(piece["of"]))
+    then = (time >= F.col(piece["from_ns"])) & (time < F.col(piece["until_ns"]))
+    gained = F.rint(F.col(piece["slope"]) * (time - F.col(piece["at_ns"]))).cast("long")
+    return (
+        lines.join(F.broadcast(clocks.withColumnsRenamed(piece)), same_clock & then, "left")
+        .withColumn(name, F.coalesce(F.col(piece["offset_ns"]) + gained, F.lit(0)))
+        .drop(*piece.values())
+    )

@@ -1,0 +1,1 @@
+"""Clocks of nodes beside the orchestrator's: measured, judged, and taken out of what nodes recorded."""

@@ -1,0 +1,69 @@
+"""How far a node's clock is from ours, from questions and answers over any connection; pure.
+
+A node reads its clock somewhere between our sending the question and our having the answer. However the
+time between is split over the two ways, the middle is off by no more than half of it.
+"""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+GRANULARITY_NS = 1_000
+"""Clocks are read in steps of no more than this."""
+MOST_DRIFT = 500e-6
+"""Of one clock against another as long as nobody sets either: kernels slew by no more than that."""
+
+
+class Exchange(Struct, frozen=True):
+    """One question: when it was sent and answered by our clock, and what the node's clock said between."""
+
+    sent_ns: int
+    node_ns: int
+    received_ns: int
+
+    @property
+    def round_trip_ns(self) -> int:
+        return self.received_ns - self.sent_ns
+
+
+class Offset(Struct, frozen=True):
+    """At ``at_ns`` of our clock the node's showed ``at_ns + offset_ns``, give or take the uncertainty."""
+
+    at_ns: int
+    offset_ns: int
+    uncertainty_ns: int
+
+    @property
+    def node_ns(self) -> int:
+        return self.at_ns + self.offset_ns
+
+
+def estimate(exchanges: Iterable[Exchange]) -> Offset:
+    """By the exchange with the least round trip; raises ValueError if there is none that can be used."""
+    # Our own clock may have been set back between question and answer.
+    usable = [exchange for exchange in exchanges if exchange.round_trip_ns >= 0]
+    if not usable:
+        raise ValueError("no exchange to estimate an offset from")
+    best = min(usable, key=lambda exchange: exchange.round_trip_ns)
+    middle_ns = (best.sent_ns + best.received_ns) // 2
+    half_ns = (best.round_trip_ns + 1) // 2
+    return Offset(middle_ns, best.node_ns - middle_ns, half_ns + GRANULARITY_NS)
+
+
+def between(before: Offset, after: Offset, at_ns: int) -> Offset:
+    """Interpolated. The uncertainty grows with the distance from either, as far as the clock may have left
+    the line: by what a clock can drift in that time, but by no more than it was seen to have moved."""
+    span_ns = after.at_ns - before.at_ns
+    moved_ns = after.offset_ns - before.offset_ns
+    since_ns, until_ns = at_ns - before.at_ns, after.at_ns - at_ns
+    most_drift = MOST_DRIFT + abs(moved_ns) / span_ns
+    wander_ns = min(most_drift * min(since_ns, until_ns), abs(moved_ns))
+    offset_ns = before.offset_ns + round(moved_ns * since_ns / span_ns)
+    measured_ns = max(before.uncertainty_ns, after.uncertainty_ns)
+    return Offset(at_ns, offset_ns, measured_ns + round(wander_ns))
+
+
+def stepped(before: Offset, after: Offset) -> bool:
+    """Whether the clock moved by more than it can have drifted: somebody set it."""
+    drifted_ns = MOST_DRIFT * (after.at_ns - before.at_ns)
+    return abs(after.offset_ns - before.offset_ns) > before.uncertainty_ns + after.uncertainty_ns + drifted_ns
