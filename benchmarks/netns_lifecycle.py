@@ -23,12 +23,13 @@ from orchestrator.backends.netns import names, network
 from orchestrator.backends.netns.checks import checks
 from orchestrator.backends.netns.emulation import layout_of
 from orchestrator.backends.netns.executor import Descriptors
-from orchestrator.backends.netns.forkclient import Argv, ForkServer, Launch
+from orchestrator.backends.netns.forkclient import ForkServer, Launch
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.netns.routes import Routes
 from orchestrator.lifecycle import processes
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.survey import survey
+from orchestrator.services.program import Argv
 from orchestrator.spec.topology import Topology
 
 NODES = 50

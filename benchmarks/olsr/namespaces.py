@@ -16,13 +16,14 @@ from benchmarks.olsr.tables import Tables
 from benchmarks.radio.tap import network_of
 from node_agent.olsr.config import OlsrConfig
 from orchestrator.backends.netns import names
-from orchestrator.backends.netns.forkclient import Child, Entry, ForkServer, Launch
+from orchestrator.backends.netns.forkclient import Child, ForkServer, Launch
 from orchestrator.backends.netns.layout import RADIO_LINK, numbered
 from orchestrator.mobility.trace import Trace
 from orchestrator.radio.choice import RadioChoice
 from orchestrator.radio.realtime.client import RadioProcess
 from orchestrator.radio.realtime.config import radio_config
 from orchestrator.radio.settings import Mac
+from orchestrator.services.program import Entry
 
 _HOST_MASK = "FFFFFFFF"
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")

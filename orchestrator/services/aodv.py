@@ -5,14 +5,15 @@ from typing import ClassVar
 
 import msgspec
 
+from node_agent import aodv
 from node_agent.aodv import process
 from node_agent.aodv.config import AodvConfig
 from node_agent.aodv.process import ProcessConfig
 from node_agent.aodv.reader import INFO_PORT
 from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.overhead import OverheadConfig
-from orchestrator.backends.netns.forkclient import Entry
 from orchestrator.services.base import Place, RoutingService
+from orchestrator.services.program import Module
 from orchestrator.spec.routing import Aodv
 
 _CONFIG = "aodv.json"
@@ -48,5 +49,5 @@ class AodvService(RoutingService):
         )
         return {_CONFIG: msgspec.json.format(msgspec.json.encode(config)).decode() + "\n"}
 
-    def program(self, place: Place) -> Entry:
-        return Entry(f"{process.__name__}:{process.run.__name__}", {"config": str(place.directory / _CONFIG)})
+    def program(self, place: Place) -> Module:
+        return Module(aodv.__name__, str(place.directory / _CONFIG))

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from node_agent.linkstate.registry import LinkStateConfig
-from orchestrator.backends.netns.forkclient import Argv
 from orchestrator.services.base import Executable, Place, RoutingService
+from orchestrator.services.program import Argv
 from orchestrator.spec.routing import Babel
 
 LOCAL_PORT = 33123
@@ -39,4 +39,4 @@ class BabeldService(RoutingService):
         return {_CONFIG: "\n".join(lines) + "\n"}
 
     def program(self, place: Place) -> Argv:
-        return Argv((self._executable(), "-c", str(place.directory / _CONFIG)))
+        return Argv((self.executables[0].name, "-c", str(place.directory / _CONFIG)))

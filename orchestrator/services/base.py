@@ -4,17 +4,16 @@ Whether it works is not asked of the daemon but of the agents: do they know a wa
 truth connects them with (``orchestrator.backends.readiness``)?
 """
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
-from pathlib import Path
+from pathlib import PurePath
 from typing import ClassVar
 
 from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.overhead import OverheadConfig
-from orchestrator.backends.netns.forkclient import Argv, Entry
 from orchestrator.errors import RoveError
+from orchestrator.services.program import Argv, Module, executable
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Place:
     address: IPv4Address
     network: IPv4Network
     interface: str
-    directory: Path
+    directory: PurePath
     seed: int
 
 
@@ -41,8 +40,8 @@ class Executable:
 
     @property
     def path(self) -> str | None:
-        # Daemons are installed where a user's PATH need not lead.
-        return shutil.which(self.name) or shutil.which(self.name, path="/usr/local/sbin:/usr/sbin:/sbin")
+        """On this machine."""
+        return executable(self.name)
 
 
 class RoutingService:
@@ -68,7 +67,7 @@ class RoutingService:
         """What must be in the directory before it starts: name → content."""
         return {}
 
-    def program(self, place: Place) -> Argv | Entry:
+    def program(self, place: Place) -> Argv | Module:
         raise NotImplementedError
 
     def require(self) -> None:
@@ -81,7 +80,3 @@ class RoutingService:
                 f"routing protocol {self.protocol} needs {names}, which this machine does not have\n"
                 f"{advice}; or use protocol: olsr, which comes with Rove"
             )
-
-    def _executable(self) -> str:
-        (first, *_) = self.executables
-        return first.path or first.name

@@ -5,13 +5,14 @@ from typing import ClassVar
 
 import msgspec
 
+from node_agent import olsr
 from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.olsr import process
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.process import ProcessConfig
 from node_agent.overhead import OverheadConfig
-from orchestrator.backends.netns.forkclient import Entry
 from orchestrator.services.base import Place, RoutingService
+from orchestrator.services.program import Module
 from orchestrator.spec.routing import Olsr
 
 JSONINFO_PORT = 9090
@@ -55,5 +56,5 @@ class OlsrService(RoutingService):
         )
         return {_CONFIG: msgspec.json.format(msgspec.json.encode(config)).decode() + "\n"}
 
-    def program(self, place: Place) -> Entry:
-        return Entry(f"{process.__name__}:{process.run.__name__}", {"config": str(place.directory / _CONFIG)})
+    def program(self, place: Place) -> Module:
+        return Module(olsr.__name__, str(place.directory / _CONFIG))

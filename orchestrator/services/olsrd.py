@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from node_agent.linkstate.registry import LinkStateConfig
-from orchestrator.backends.netns.forkclient import Argv
 from orchestrator.services.base import Executable, Place, RoutingService
+from orchestrator.services.program import Argv
 from orchestrator.spec.routing import Olsrd
 
 JSONINFO_PORT = 9090
@@ -28,7 +28,7 @@ class OlsrdService(RoutingService):
         return {_CONFIG: self._config(place)}
 
     def program(self, place: Place) -> Argv:
-        return Argv((self._executable(), "-f", str(place.directory / _CONFIG), "-nofork"))
+        return Argv((self.executables[0].name, "-f", str(place.directory / _CONFIG), "-nofork"))
 
     def _config(self, place: Place) -> str:
         routing = self._routing

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from node_agent.linkstate.registry import LinkStateConfig
-from orchestrator.backends.netns.forkclient import Argv
 from orchestrator.services.base import Executable, Place, RoutingService
+from orchestrator.services.program import Argv
 from orchestrator.spec.routing import Olsrd2
 
 _CONFIG = "olsrd2.conf"
@@ -39,4 +39,4 @@ class Olsrd2Service(RoutingService):
         return {_CONFIG: "\n".join(lines) + "\n"}
 
     def program(self, place: Place) -> Argv:
-        return Argv((self._executable(), "-l", str(place.directory / _CONFIG)))
+        return Argv((self.executables[0].name, "-l", str(place.directory / _CONFIG)))

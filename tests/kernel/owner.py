@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 from orchestrator.backends.netns import names, network
-from orchestrator.backends.netns.forkclient import Argv, ForkServer, Launch
+from orchestrator.backends.netns.forkclient import ForkServer, Launch
 from orchestrator.backends.netns.layout import numbered
 from orchestrator.backends.netns.marks import Mark
+from orchestrator.services.program import Argv
 
 
 # The second program forgets its mark and its parent: only the control group still knows whose it is.

@@ -23,10 +23,11 @@ from node_agent.aodv.traffic import MOST_PAIRS, Pair, TrafficWatch
 from node_agent.linkstate.ask import body
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.emulation import Emulation
-from orchestrator.backends.netns.forkclient import Child, Entry, ForkServer, Launch
+from orchestrator.backends.netns.forkclient import Child, ForkServer, Launch
 from orchestrator.backends.netns.layout import numbered
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.lifecycle.journal import Journal
+from orchestrator.services.program import Entry
 from orchestrator.spec.topology import Topology
 from tests.kernel.inside import answered, icmp_socket, inside, path_of, send_ping, udp_socket
 

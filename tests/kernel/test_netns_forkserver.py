@@ -11,9 +11,10 @@ import pytest
 
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.errors import ForkServerError
-from orchestrator.backends.netns.forkclient import Argv, Child, Entry, ForkServer, Launch, User
+from orchestrator.backends.netns.forkclient import Child, ForkServer, Launch, User
 from orchestrator.backends.netns.layout import numbered
 from orchestrator.backends.netns.marks import Mark
+from orchestrator.services.program import Argv, Entry
 from tests.kernel import programs
 from tests.kernel.inside import path_of
 

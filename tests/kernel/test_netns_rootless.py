@@ -15,7 +15,8 @@ import asyncio, os, sys
 from dataclasses import replace
 from pathlib import Path
 from orchestrator.backends.netns import network
-from orchestrator.backends.netns.forkclient import Argv, ForkServer, Launch
+from orchestrator.backends.netns.forkclient import ForkServer, Launch
+from orchestrator.services.program import Argv
 from orchestrator.backends.netns.layout import RadioEnd, numbered
 from orchestrator.backends.netns.marks import Mark
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import pytest
 
 from orchestrator.backends.netns import names, network
-from orchestrator.backends.netns.forkclient import Argv, Entry, ForkServer, Launch
+from orchestrator.backends.netns.forkclient import ForkServer, Launch
 from orchestrator.backends.netns.layout import numbered
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.mobility.static import static_path
@@ -26,6 +26,7 @@ from orchestrator.radio.choice import PathLossChoice, RadioChoice
 from orchestrator.radio.realtime.client import RadioProcess
 from orchestrator.radio.realtime.config import radio_config
 from orchestrator.radio.settings import Mac
+from orchestrator.services.program import Argv, Entry
 from tests.kernel.inside import answered, icmp_socket, inside, send_ping
 
 LIBRARIES = ("/usr/local/lib", "/usr/lib", "/usr/lib/olsrd", "/usr/local/lib/olsrd")

@@ -10,11 +10,11 @@ import pytest
 from node_agent.aodv.process import ProcessConfig as AodvProcess
 from node_agent.linkstate.registry import problems
 from node_agent.olsr.process import ProcessConfig as OlsrProcess
-from orchestrator.backends.netns.forkclient import Argv, Entry
 from orchestrator.errors import EXIT_FAILED, RoveError
 from orchestrator.services.aodv import aodv_config
 from orchestrator.services.base import Place, RoutingService
 from orchestrator.services.olsr import olsr_config
+from orchestrator.services.program import Argv
 from orchestrator.services.registry import SERVICES, service_of
 from orchestrator.spec.routing import Aodv, Olsr, read_protocol
 from orchestrator.spec.sweep import cells
@@ -43,12 +43,12 @@ def test_every_protocol_has_a_daemon_and_agents_know_how_to_ask_it(protocol: str
     assert problems(daemon.link_state()) == []
     program = daemon.program(place)
     if isinstance(program, Argv):
-        assert Path(program.argv[0]).name == daemon.executables[0].name
+        assert program.argv[0] == daemon.executables[0].name
         named = [word for word in program.argv if word.startswith(str(place.directory))]
     else:
-        assert isinstance(program, Entry) and daemon.executables == ()
-        assert program.entry.partition(":")[0] in daemon.modules
-        named = [program.arguments["config"]]
+        assert daemon.executables == () and program.loaded in daemon.modules
+        assert program.entry().arguments == {"config": program.config}
+        named = [program.config]
     assert [Path(name).name for name in named] == list(daemon.files(place))
 
 

@@ -11,8 +11,9 @@ from node_agent import process as agent_process
 from node_agent.control import AnyCommand, AskStatus, Report, Stop
 from node_agent.control_lines import LONGEST_LINE
 from orchestrator.backends.agent_channel import AgentChannel, AgentLost
-from orchestrator.backends.netns.forkclient import Child, Entry, ForkServer, Launch
+from orchestrator.backends.netns.forkclient import Child, ForkServer, Launch
 from orchestrator.backends.netns.watched import Watched
+from orchestrator.services.program import Entry
 
 ENTRY = f"{agent_process.__name__}:{agent_process.run.__name__}"
 ANSWER_S = 10.0

@@ -1,24 +1,21 @@
 """The backend ``netns``: an agent and a routing daemon in each node's namespace, on this machine's clock."""
 
 import asyncio
-import random
 import secrets
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from node_agent import process as agent_process
-from node_agent.agent_config import AgentConfig, Switching
 from node_agent.control import Costs, OpenSources, Start
-from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.model.cost_graph import CostGraph
-from node_agent.ports import Address
 from node_agent.process import ProcessConfig
-from node_agent.routing.exchange import Mode
 from node_agent.transport.authentication import KEY_SIZE
 from orchestrator.backends.agent_channel import news
+from orchestrator.backends.agent_settings import process_config
 from orchestrator.backends.base import NodeOutcome, Outcomes, Progress, Status
 from orchestrator.backends.netns.agents import AgentProcess
 from orchestrator.backends.netns.errors import ForkServerError
@@ -35,7 +32,6 @@ from orchestrator.planning.faults import fault_steps
 from orchestrator.planning.placement import deployment_plan
 from orchestrator.spec.experiment import Experiment
 
-DATA_PORT = 7400
 CONVERGE_MARGIN_S = 2.0
 """Before the phase is cut short we say ourselves who did not make it."""
 POLL_S = 0.5
@@ -74,6 +70,9 @@ class NetnsBackend:
 
     def doubts(self) -> Sequence[str]:
         return self._emulation.doubts
+
+    def facts(self) -> Mapping[str, Any]:
+        return {}
 
     async def up(self) -> Outcomes:
         await self._network.up([agent_process.__name__, *self._models()])
@@ -214,28 +213,15 @@ class NetnsBackend:
         await agent.ask(Start())
 
     def _config(self, node: str) -> ProcessConfig:
-        experiment, service = self._experiment, self._network.service
-        hosts = self._emulation.hosts
-        return ProcessConfig(
-            agent=AgentConfig(
-                run=self._mark.run_id,
-                node=node,
-                plan=self._plan,
-                addresses={peer: Address(str(host), DATA_PORT) for peer, host in hosts.items()},
-                key=self._key,
-                switching=Switching(
-                    experiment.rule(), experiment.switching.period, Mode(experiment.switching.mode)
-                ),
-                delivery=experiment.delivery.limits(),
-                cores=experiment.topology.cores()[node],
-                node_costs=experiment.topology.node_costs(),
-            ),
-            host=str(hosts[node]),
-            segments=str(self._directory / "nodes" / node / "segments"),
-            link_state=service.link_state() if service is not None else LinkStateConfig(),
-            overhead=service.overhead() if service is not None else None,
-            seed=random.Random(f"agent/{experiment.seed}/{node}").getrandbits(53),
-            directory=str(self._directory / "nodes" / node),
+        return process_config(
+            self._experiment,
+            self._mark.run_id,
+            node,
+            self._plan,
+            {peer: str(host) for peer, host in self._emulation.hosts.items()},
+            self._key,
+            self._network.service,
+            self._directory / "nodes" / node,
         )
 
     def _tell_costs(self, graph: CostGraph) -> None:

@@ -1,16 +1,17 @@
 """A routing daemon on every node of an emulation: started by the fork server, watched, stopped in order."""
 
 import asyncio
-import random
 import signal
 from pathlib import Path
 
+from orchestrator.backends.agent_settings import routing_seed
 from orchestrator.backends.netns.emulation import Emulation
 from orchestrator.backends.netns.errors import ForkServerError
 from orchestrator.backends.netns.forkclient import ForkServer, Launch
 from orchestrator.backends.netns.layout import RADIO_LINK
 from orchestrator.backends.netns.watched import Watched
 from orchestrator.services.base import Place, RoutingService
+from orchestrator.services.program import Module
 from orchestrator.spec.topology import NODE_NETWORK
 
 LOG = "routing.log"
@@ -44,12 +45,14 @@ class Daemons:
             await daemon.close()
 
     async def _start(self, server: ForkServer, node: str) -> None:
-        place = self._place(node)
-        place.directory.mkdir(parents=True, exist_ok=True)
+        place, directory = self._place(node), self._directory / "nodes" / node
+        directory.mkdir(parents=True, exist_ok=True)
         for name, content in self._service.files(place).items():
-            (place.directory / name).write_text(content)
-        log = place.directory / LOG
-        launch = Launch(self._service.program(place), self._emulation.namespace(node), stdout=log, stderr=log)
+            (directory / name).write_text(content)
+        log = directory / LOG
+        program = self._service.program(place)
+        here = program.entry() if isinstance(program, Module) else program.found_here()
+        launch = Launch(here, self._emulation.namespace(node), stdout=log, stderr=log)
         what = f"the routing daemon ({self._service.protocol})"
         try:
             self._running[node] = Watched(what, await server.spawn(launch), log)
@@ -63,5 +66,5 @@ class Daemons:
             NODE_NETWORK,
             RADIO_LINK,
             self._directory / "nodes" / node,
-            random.Random(f"routing/{self._seed}/{node}").getrandbits(53),
+            routing_seed(self._seed, node),
         )

@@ -17,29 +17,9 @@ from typing import Any, Self
 from orchestrator.backends.netns import control_group, forkserver, names
 from orchestrator.backends.netns.errors import ForkServerError
 from orchestrator.backends.netns.marks import Mark
+from orchestrator.services.program import Argv, Entry
 
 _CLOSE_TIMEOUT_S = 5.0
-
-
-@dataclass(frozen=True)
-class Argv:
-    """A program to execute."""
-
-    argv: tuple[str, ...]
-
-    def request(self) -> dict[str, Any]:
-        return {"argv": self.argv}
-
-
-@dataclass(frozen=True)
-class Entry:
-    """``module:function`` to call with ``arguments``; what it returns is the exit status, None means 0."""
-
-    entry: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-
-    def request(self) -> dict[str, Any]:
-        return {"entry": self.entry, "arguments": dict(self.arguments)}
 
 
 @dataclass(frozen=True)
@@ -138,7 +118,7 @@ class ForkServer:
             "environment": {**launch.environment, **self._mark.environment},
             "directory": str(launch.directory),
             "user": None if launch.user is None else {"uid": launch.user.uid, "gid": launch.user.gid},
-            **launch.program.request(),
+            **_request(launch.program),
         }
         started: asyncio.Future[Child] = self._loop.create_future()
         self._starting[number] = started
@@ -249,6 +229,12 @@ class ForkServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _request(program: Argv | Entry) -> dict[str, Any]:
+    if isinstance(program, Argv):
+        return {"argv": program.argv}
+    return {"entry": program.entry, "arguments": dict(program.arguments)}
 
 
 def _start_process(mark: Mark, control: int, preload: Sequence[str]) -> subprocess.Popen[bytes]:

@@ -1,0 +1,54 @@
+"""What an experiment tells an agent's process, wherever the node is."""
+
+import random
+from collections.abc import Mapping
+from pathlib import PurePath
+
+from node_agent.agent_config import AgentConfig, Switching
+from node_agent.linkstate.registry import LinkStateConfig
+from node_agent.model.plan import DeploymentPlan
+from node_agent.ports import Address
+from node_agent.process import ProcessConfig
+from node_agent.routing.exchange import Mode
+from orchestrator.services.base import RoutingService
+from orchestrator.spec.experiment import Experiment
+
+DATA_PORT = 7400
+
+
+def process_config(
+    experiment: Experiment,
+    run_id: str,
+    node: str,
+    plan: DeploymentPlan,
+    hosts: Mapping[str, str],
+    key: bytes,
+    service: RoutingService | None,
+    directory: PurePath,
+) -> ProcessConfig:
+    """``hosts``: each node's address; ``directory``: where, on the node, what it leaves is kept."""
+    return ProcessConfig(
+        agent=AgentConfig(
+            run=run_id,
+            node=node,
+            plan=plan,
+            addresses={peer: Address(host, DATA_PORT) for peer, host in hosts.items()},
+            key=key,
+            switching=Switching(
+                experiment.rule(), experiment.switching.period, Mode(experiment.switching.mode)
+            ),
+            delivery=experiment.delivery.limits(),
+            cores=experiment.topology.cores()[node],
+            node_costs=experiment.topology.node_costs(),
+        ),
+        host=hosts[node],
+        segments=str(directory / "segments"),
+        link_state=service.link_state() if service is not None else LinkStateConfig(),
+        overhead=service.overhead() if service is not None else None,
+        seed=random.Random(f"agent/{experiment.seed}/{node}").getrandbits(53),
+        directory=str(directory),
+    )
+
+
+def routing_seed(experiment_seed: int, node: str) -> int:
+    return random.Random(f"routing/{experiment_seed}/{node}").getrandbits(53)
