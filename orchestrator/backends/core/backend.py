@@ -1,0 +1,16 @@
+"""The backend ``core``: the nodes of an experiment in a session of CORE, on the host that runs it."""
+
+from pathlib import Path
+
+from orchestrator.backends.core.infrastructure import CoreInfrastructure
+from orchestrator.backends.remote.backend import RemoteBackend
+from orchestrator.faces.galleries import pinned
+from orchestrator.lifecycle.journal import Journal
+from orchestrator.planning.placement import deployment_plan
+from orchestrator.spec.experiment import Experiment
+
+
+def core_backend(experiment: Experiment, run_id: str, directory: Path, journal: Journal) -> RemoteBackend:
+    plan = pinned(deployment_plan(experiment), directory.resolve()).plan
+    infrastructure = CoreInfrastructure(experiment, plan, run_id, directory, journal)
+    return RemoteBackend(experiment, run_id, directory, journal, plan, infrastructure)

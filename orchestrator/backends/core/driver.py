@@ -1,0 +1,488 @@
+"""Drives CORE on its own host: this one file is uploaded and run there by the Python that CORE is in.
+
+One JSON object a line: requests on stdin, answers on stdout. It owns one session. That ends when it is told
+so, when its stdin is closed, or when it is ended itself. With ``--find`` or ``--remove RUN`` it looks
+for what a run left.
+
+Only the standard library and ``core.api.grpc`` (with the grpc that this brings) are there for certain, and a
+Python that may be 3.10.
+"""
+
+import argparse
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc  # type: ignore[import-not-found,import-untyped,unused-ignore]
+from core.api.grpc import client as core_client  # type: ignore[import-not-found,unused-ignore]
+from core.api.grpc.wrappers import (  # type: ignore[import-not-found,unused-ignore]
+    Interface,
+    NodeType,
+    Position,
+    SessionLocation,
+    SessionState,
+)
+
+PROTOCOL = 1
+MARK = "rove.run"
+COMMAND_S = 10.0
+END_S = 60.0
+LEAST_MOVE = 0.01
+"""Pixels: less is not worth a call."""
+SEARCHED = ("/usr/local/bin", "/usr/bin", "/usr/sbin", "/opt/core/bin", "/sbin", "/bin")
+NEM_PORT = 47000
+Json = dict[str, Any]
+
+
+class Refused(Exception):
+    """What was asked for cannot be had; the message is for people."""
+
+
+class CoreSession:
+    """The session of one run, and what was started in it."""
+
+    def __init__(self, client: Any, marked: Json) -> None:
+        self.client = client
+        self.run: str = marked["run"]
+        self.nodes: list[Json] = marked["nodes"]
+        self.ids = {node["name"]: node["id"] for node in self.nodes}
+        self.places = {node["name"]: (node["x"], node["y"]) for node in self.nodes}
+        self.air: Json = marked["air"]
+        self.motion: Motion | None = None
+        self.control: list[str] = []
+        self.directory = ""
+        # Metadata is sent with a start only. One that merely defines the session puts the mark on it before
+        # there is anything to clean up.
+        self.session = client.create_session()
+        self.id: int = self.session.id
+        try:
+            self.session.metadata = {MARK: self.run}
+            self._location(marked["location"])
+            client.start_session(self.session, definition=True)
+            self._describe(marked["air_id"])
+            self._start()
+            self._look()
+            self._acquaint()
+        except BaseException:
+            self.delete()
+            raise
+
+    def _location(self, location: Json) -> None:
+        self.session.location = SessionLocation(
+            x=0.0,
+            y=0.0,
+            z=0.0,
+            lat=location["lat"],
+            lon=location["lon"],
+            alt=location["alt"],
+            scale=location["scale"],
+        )
+
+    def _describe(self, air_id: int) -> None:
+        session, emane = self.session, self.air["emane"]
+        if emane and emane not in self.client.get_config().emane_models:
+            raise Refused(f"CORE has no {emane} here: EMANE is not installed, or core-daemon did not find it")
+        kind = NodeType.EMANE if emane else NodeType.WIRELESS_LAN
+        origin = Position(x=0.0, y=0.0)
+        air = session.add_node(air_id, _type=kind, name="air", position=origin, emane=emane or None)
+        if emane:
+            air.set_emane_model(emane, self.air["config"])
+        else:
+            air.set_wlan(self.air["config"])
+        for entry in self.nodes:
+            position = Position(x=entry["x"], y=entry["y"])
+            node = session.add_node(entry["id"], model="PC", name=entry["name"], position=position)
+            # Not the default of this model, which sets a route of its own.
+            node.services = {"IPForward"}
+            interface = Interface(id=0, name="eth0", ip4=entry["address"], ip4_mask=32)
+            session.add_link(node1=node, node2=air, iface1=interface)
+
+    def _start(self) -> None:
+        try:
+            started, exceptions = self.client.start_session(self.session)
+        except grpc.RpcError as error:
+            told = rpc_text(error)
+            if "netem" in told:
+                raise Refused(
+                    "the kernel of CORE's host has no netem, which the disc's rate and latency need: "
+                    "load sch_netem there, or write netem: false in the topology's section core"
+                ) from None
+            raise Refused(f"CORE could not start the session: {told}") from None
+        if not started or exceptions:
+            raise Refused(
+                f"CORE could not start the session: {'; '.join(exceptions) or 'it does not say why'}"
+            )
+        state = self.state()
+        if state != SessionState.RUNTIME.name:
+            raise Refused(f"CORE's session did not start: its state is {state}")
+
+    def _look(self) -> None:
+        self.directory = str(self.client.get_session(self.id).dir)
+        first = self.nodes[0]["name"]
+        vcmd = found("vcmd")
+        channel = ["-c", f"{self.directory}/{first}", "--", "true"]
+        # Its sockets may be open to everybody, or to root alone.
+        for control in ([vcmd], ["sudo", "-n", vcmd]):
+            done = executed([*control, *channel])
+            if done["status"] == 0:
+                self.control = control
+                return
+        raise Refused(f"vcmd cannot enter node {first}, nor can sudo -n vcmd: {done['stderr'].strip()}")
+
+    def _acquaint(self) -> None:
+        """Every node knows every other's hardware address, as in namespaces: a lost ARP request would delay
+        a first packet by a second, in one run and not in the next."""
+        hardware = {}
+        for node in self.ids:
+            words = self._must(node, ["ip", "-o", "link", "show", "dev", "eth0"]).split()
+            hardware[node] = words[words.index("link/ether") + 1]
+        known = {
+            entry["name"]: f"neigh replace {entry['address']} lladdr {hardware[entry['name']]} dev eth0"
+            for entry in self.nodes
+        }
+        for node in self.ids:
+            lines = "".join(f"{line}\n" for peer, line in known.items() if peer != node)
+            self._must(node, ["ip", "-batch", "-"], lines)
+
+    def enter(self, node: str) -> list[str]:
+        """The command in front of which a command runs in the node, as root."""
+        return [*self.control, "-c", f"{self.directory}/{node}", "--"]
+
+    def enter_as_user(self, node: str) -> list[str]:
+        """… with the rights of whoever runs this, and their home."""
+        if os.geteuid() == 0:
+            return self.enter(node)
+        rights = ["--reuid", str(os.geteuid()), "--regid", str(os.getegid()), "--init-groups"]
+        return [*self.enter(node), found("setpriv"), *rights, "--", "env", f"HOME={Path.home()}"]
+
+    def state(self) -> str:
+        """Empty if somebody has deleted it."""
+        states = {one.id: one.state.name for one in self.client.get_sessions()}
+        return str(states.get(self.id, ""))
+
+    def place(self, node: str, x: float, y: float) -> None:
+        self.client.move_node(self.id, self.ids[node], position=Position(x=x, y=y))
+
+    def command(self, node: str, argv: list[str], timeout: float = COMMAND_S) -> Json:
+        """Not by node_command, which loses stdout where a command fails."""
+        return executed([*self.enter(node), *argv], timeout)
+
+    def try_out(self, preflight: Json) -> list[Json]:
+        pair: list[str] = preflight["pair"]
+        address = {node["name"]: node["address"] for node in self.nodes}
+        first, second = pair
+        for node, peer in ((first, second), (second, first)):
+            self._must(node, ["ip", "route", "add", f"{address[peer]}/32", "dev", "eth0"])
+        try:
+            return [
+                self._trial(trial, pair, address[second], preflight["patience_s"])
+                for trial in preflight["trials"]
+            ]
+        finally:
+            for node, peer in ((first, second), (second, first)):
+                self.command(node, ["ip", "route", "del", f"{address[peer]}/32", "dev", "eth0"])
+                self.place(node, *self.places[node])
+
+    def _trial(self, trial: Json, pair: list[str], address: str, patience: float) -> Json:
+        for node, spot in zip(pair, trial["at"], strict=True):
+            self.place(node, *spot)
+        deadline = time.monotonic() + patience
+        while True:
+            heard = self.command(pair[0], ["ping", "-n", "-c", "1", "-W", "1", address])["status"] == 0
+            if heard == trial["heard"] or time.monotonic() > deadline:
+                break
+            time.sleep(0.3)
+        if not heard or trial["rx_dbm"] is None:
+            return {"heard": heard}
+        try:
+            return {"heard": True, "rx_dbm": self._receive_power(pair[0], pair[1])}
+        except Exception as error:  # whatever ails EMANE's own tools, the run can do without them
+            return {"heard": True, "note": f"power not measured: {type(error).__name__}: {error}"}
+
+    def _receive_power(self, node: str, sender: str) -> float:
+        """As the physical layer of ``node`` has it of ``sender``'s latest frame."""
+        from emane.shell import ControlPortClient  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+        lines = Path(self.directory, "emane_nems").read_text().splitlines()
+        nems = {node: int(number) for node, _, number in map(str.split, lines)}
+        shown = self._must(node, ["ip", "-o", "-4", "addr", "show", "dev", "ctrl0"]).split()
+        address = shown[shown.index("inet") + 1].partition("/")[0]
+        control = ControlPortClient(address, NEM_PORT + nems[node])
+        try:
+            (layers,) = control.getManifest().values()
+            (build,) = (build for build, layer, _ in layers if layer == "PHY")
+            labels, rows = control.getStatisticTable(build, ["ReceivePowerTable"])["ReceivePowerTable"]
+        finally:
+            control.stop()
+        of, power = labels.index("NEM"), labels.index("Rx Power")
+        return float(next(row[power][0] for row in rows if row[of][0] == nems[sender]))
+
+    def _must(self, node: str, argv: list[str], told: str = "") -> str:
+        done = executed([*self.enter(node), *argv], told=told)
+        if done["status"] != 0:
+            raise Refused(f"{node}: {' '.join(argv)}: {(done['stderr'] or done['stdout']).strip()}")
+        return str(done["stdout"])
+
+    def delete(self) -> None:
+        """May be repeated."""
+        if self.motion is not None:
+            self.motion.stop()
+        delete(self.client, self.id)
+
+
+class Motion(threading.Thread):
+    """Moves the nodes along their ways, on this host's clock. A round that takes long delays the next."""
+
+    def __init__(self, session: CoreSession, paths: dict[str, list[list[float]]], period: float) -> None:
+        super().__init__(name="motion", daemon=True)
+        self.session = session
+        self.paths = paths
+        self.period = period
+        self.begun_ns = time.time_ns()
+        self.failure = ""
+        self.rounds = 0
+        self.late_s = 0.0
+        """The longest between the moments at which two rounds began, beyond the period."""
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        times = {node: [point[0] for point in path] for node, path in self.paths.items()}
+        last = max(path[-1][0] for path in self.paths.values())
+        placed: dict[str, tuple[float, float]] = dict(self.session.places)
+        begun = time.monotonic()
+        due = begun
+        try:
+            while not self._ended.wait(max(due - time.monotonic(), 0.0)):
+                now = time.monotonic()
+                self.late_s = max(self.late_s, now - due)
+                due = max(due + self.period, now)
+                elapsed = now - begun
+                for node, path in self.paths.items():
+                    x, y = position(path, times[node], elapsed)
+                    if max(abs(x - placed[node][0]), abs(y - placed[node][1])) >= LEAST_MOVE:
+                        self.session.place(node, x, y)
+                        placed[node] = x, y
+                self.rounds += 1
+                if elapsed > last:
+                    return
+        except grpc.RpcError as error:
+            self.failure = f"nodes move no more: {rpc_text(error)}"
+
+    def stop(self) -> None:
+        self._ended.set()
+        self.join(COMMAND_S)
+
+
+def position(path: list[list[float]], times: list[float], t: float) -> tuple[float, float]:
+    """Straight between the points of a way; at its first before it, at its last after it."""
+    after = bisect_right(times, t)
+    if after == 0 or after == len(path):
+        _, x, y = path[0 if after == 0 else -1]
+        return x, y
+    (t0, x0, y0), (t1, x1, y1) = path[after - 1], path[after]
+    share = (t - t0) / (t1 - t0)
+    return x0 + (x1 - x0) * share, y0 + (y1 - y0) * share
+
+
+class Driver:
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.session: CoreSession | None = None
+
+    def answer(self, request: Json) -> Json:
+        act = {
+            "hello": self.hello,
+            "create": self.create,
+            "preflight": self.preflight,
+            "move": self.move,
+            "status": self.status,
+            "run": self.execute,
+            "delete": self.delete,
+        }.get(request["do"])
+        if act is None:
+            raise Refused(f"there is no request {request['do']}")
+        return act(request)
+
+    def hello(self, request: Json) -> Json:
+        if request["protocol"] != PROTOCOL:
+            raise Refused(f"this driver speaks protocol {PROTOCOL}, not {request['protocol']}")
+        sessions = len(self.client.get_sessions())
+        from core import constants  # type: ignore[import-not-found,unused-ignore]
+
+        return {
+            "version": constants.COREDPY_VERSION,
+            "emane": sorted(self.client.get_config().emane_models),
+            "sessions": sessions,
+        }
+
+    def create(self, request: Json) -> Json:
+        if self.session is not None:
+            raise Refused("there is a session already")
+        session = self.session = CoreSession(self.client, request["session"])
+        enter = {node["name"]: session.enter_as_user(node["name"]) for node in session.nodes}
+        return {"session": session.id, "directory": session.directory, "enter": enter}
+
+    def preflight(self, request: Json) -> Json:
+        return {"observed": self._own().try_out(request["preflight"])}
+
+    def move(self, request: Json) -> Json:
+        session = self._own()
+        if session.motion is not None:
+            raise Refused("nodes are moving already")
+        session.motion = Motion(session, request["paths"], request["period"])
+        session.motion.start()
+        return {"begun_ns": session.motion.begun_ns}
+
+    def status(self, request: Json) -> Json:
+        session = self._own()
+        told: Json = {"state": session.state(), "failure": "", "rounds": 0, "late_s": 0.0}
+        if session.motion is not None:
+            motion = session.motion
+            told.update(failure=motion.failure, rounds=motion.rounds, late_s=motion.late_s)
+        return told
+
+    def execute(self, request: Json) -> Json:
+        return self._own().command(request["node"], request["argv"], request["timeout"])
+
+    def delete(self, request: Json) -> Json:
+        session, self.session = self.session, None
+        if session is not None:
+            session.delete()
+        return {}
+
+    def _own(self) -> CoreSession:
+        if self.session is None:
+            raise Refused("there is no session")
+        return self.session
+
+
+def delete(client: Any, session_id: int) -> bool:
+    """What is in nodes dies with it. False if it is gone already."""
+    try:
+        client.delete_session(session_id)
+    except grpc.RpcError as error:
+        if session_id in (one.id for one in client.get_sessions()):
+            raise Refused(f"CORE does not delete session {session_id}: {rpc_text(error)}") from None
+        return False
+    return True
+
+
+def marked(client: Any, run: str) -> list[int]:
+    """The sessions that carry this run's mark, and no others."""
+    found = []
+    for one in client.get_sessions():
+        try:
+            metadata = client.get_session(one.id).metadata
+        except grpc.RpcError:
+            continue  # deleted meanwhile
+        if metadata.get(MARK) == run:
+            found.append(one.id)
+    return found
+
+
+def executed(argv: list[str], timeout: float = COMMAND_S, told: str = "") -> Json:
+    try:
+        done = subprocess.run(argv, input=told.encode(), capture_output=True, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return {"status": 124, "stdout": "", "stderr": f"not done within {timeout:g} s"}
+    except OSError as error:
+        return {"status": 127, "stdout": "", "stderr": str(error)}
+    texts = {"stdout": done.stdout.decode(errors="replace"), "stderr": done.stderr.decode(errors="replace")}
+    return {"status": done.returncode, **texts}
+
+
+def found(program: str) -> str:
+    path = os.pathsep.join([os.environ.get("PATH", ""), *SEARCHED])
+    where = shutil.which(program, path=path)
+    if where is None:
+        raise Refused(f"{program} is not on CORE's host, neither on the PATH nor in {', '.join(SEARCHED)}")
+    return where
+
+
+def rpc_text(error: Any) -> str:
+    """One line of what gRPC has to say."""
+    details = str(error.details() if callable(getattr(error, "details", None)) else error)
+    lines = [line.strip() for line in details.splitlines() if line.strip()]
+    return " ".join(lines)[:500] or type(error).__name__
+
+
+def say(message: Json) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def requests() -> Iterator[Json]:
+    """Until stdin is closed. Nobody waits for a daemon that hangs then, beyond a bound."""
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def read() -> None:
+        # Not by sys.stdin: its lock, held by a thread that waits, would break the interpreter's end.
+        rest = b""
+        while chunk := os.read(0, 65536):
+            *whole, rest = (rest + chunk).split(b"\n")
+            for line in whole:
+                lines.put(line)
+        lines.put(b"")
+        time.sleep(END_S)
+        os._exit(1)
+
+    threading.Thread(target=read, name="requests", daemon=True).start()
+    while line := lines.get():
+        yield json.loads(line)
+
+
+def serve(client: Any) -> None:
+    driver = Driver(client)
+    try:
+        for request in requests():
+            try:
+                answer = driver.answer(request)
+            except Refused as error:
+                answer = {"error": str(error)}
+            except grpc.RpcError as error:
+                answer = {"error": f"CORE does not answer as it should: {rpc_text(error)}"}
+            say({"id": request["id"], **answer})
+    finally:
+        driver.delete({})
+
+
+def _end(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--daemon", required=True, metavar="HOST:PORT")
+    parser.add_argument("--find", metavar="RUN")
+    parser.add_argument("--remove", metavar="RUN")
+    arguments = parser.parse_args()
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, _end)
+    client = core_client.CoreGrpcClient(arguments.daemon)
+    with client.context_connect():
+        if arguments.find is None and arguments.remove is None:
+            serve(client)
+            return
+        try:
+            if arguments.find is not None:
+                sessions = marked(client, arguments.find)
+            else:
+                sessions = [one for one in marked(client, arguments.remove) if delete(client, one)]
+            say({"sessions": sessions})
+        except (Refused, grpc.RpcError) as error:
+            say({"error": str(error) if isinstance(error, Refused) else rpc_text(error)})
+            raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    main()

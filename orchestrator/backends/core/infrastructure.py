@@ -1,0 +1,210 @@
+"""What is below the nodes of a run on CORE: one host, one session, and the motion of its nodes."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from node_agent.model.plan import DeploymentPlan
+from orchestrator.backends.core.link import (
+    CoreDriver,
+    CoreError,
+    Created,
+    Moving,
+    Standing,
+    Welcome,
+    remove,
+)
+from orchestrator.backends.core.preflight import Observed, preflight_of, problems
+from orchestrator.backends.core.remains import JOURNAL_KIND
+from orchestrator.backends.core.session import INTERFACE, pixel_paths, session_of
+from orchestrator.backends.remote.access import known_hosts_of
+from orchestrator.backends.remote.requirements import require
+from orchestrator.backends.remote.site import Site
+from orchestrator.deployment.bundle import bundle_for
+from orchestrator.deployment.deploy import Deployed, deploy
+from orchestrator.deployment.facts import probe
+from orchestrator.deployment.needs import needs_of
+from orchestrator.errors import RoveError
+from orchestrator.lifecycle.journal import Journal
+from orchestrator.mobility.generate import generate_trace
+from orchestrator.services.registry import service_of
+from orchestrator.spec.experiment import Experiment
+from orchestrator.ssh.connection import Connection
+
+PERIOD_S = 0.1
+"""Nodes are moved ten times a second, as everywhere."""
+LATEST_S = 0.5
+"""Positions may be this old; later ones are another motion than the seed's."""
+SETTLING_S = 60.0
+NODES_A_CONNECTION = 6
+"""Each holds a channel for as long as the run, and sshd allows ten of them."""
+WATCH_S = 2.0
+RETURN_S = 10.0
+"""For a host that was lost to be back."""
+_LOG = "core.log"
+
+
+class CoreInfrastructure:
+    def __init__(
+        self, experiment: Experiment, plan: DeploymentPlan, run_id: str, directory: Path, journal: Journal
+    ) -> None:
+        assert experiment.topology.core is not None, "the experiment was validated"
+        self._core = experiment.topology.core
+        self._experiment = experiment
+        self._plan = plan
+        self._log = directory / _LOG
+        self._journal = journal
+        topology = experiment.topology
+        seconds = experiment.warmup + experiment.duration + SETTLING_S
+        self._trace = generate_trace(topology, experiment.seed, seconds)
+        self._session = session_of(topology, run_id, self._trace)
+        self._preflight = preflight_of(topology, self._session)
+        self._connections: list[Connection] = []
+        self._driver: CoreDriver | None = None
+        self._intent: int | None = None
+        self._welcome: Welcome | None = None
+        self._created: Created | None = None
+        self._observed: list[Observed] = []
+        self._moving: Moving | None = None
+        self._standing: Standing | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._broken: RoveError | None = None
+
+    async def open(self) -> Mapping[str, Site | RoveError]:
+        known = known_hosts_of(self._experiment)
+        host = self._core.machine()
+        # The driver has a connection of its own: it must be heard whatever the nodes have to say.
+        for _ in range(1 + -(-len(self._session.nodes) // NODES_A_CONNECTION)):
+            self._connections.append(await Connection.open(host, known))
+        await require(self._connections[0], service_of(self._experiment.routing), privilege=False)
+        created = await self._create()
+        await self._try_out()
+        return await self._sites(created)
+
+    async def begin(self) -> None:
+        driver = self._driven()
+        self._moving = await driver.move(pixel_paths(self._trace, self._session.air), PERIOD_S)
+        self._watching = asyncio.create_task(self._watch(driver), name="core")
+
+    def check(self) -> None:
+        if self._broken is not None:
+            raise self._broken
+
+    def doubts(self) -> Sequence[str]:
+        late = self._standing.late_s if self._standing is not None else 0.0
+        if late <= LATEST_S:
+            return []
+        return [f"CORE moved the nodes up to {late:.1f} s late; {LATEST_S:g} s are allowed"]
+
+    def facts(self) -> Mapping[str, Any]:
+        if self._welcome is None or self._created is None:
+            return {}
+        trials = self._preflight.trials if self._preflight is not None else ()
+        return {
+            "core": {
+                "version": self._welcome.version,
+                "session": self._created.session,
+                "location": msgspec.to_builtins(self._session.location),
+                "air": msgspec.to_builtins(self._session.air),
+                "preflight": [
+                    {"expected": msgspec.to_builtins(trial), "observed": msgspec.to_builtins(seen)}
+                    for trial, seen in zip(trials, self._observed, strict=False)
+                ],
+                "motion": {
+                    **(msgspec.to_builtins(self._moving) if self._moving else {}),
+                    **(msgspec.to_builtins(self._standing) if self._standing else {}),
+                },
+            }
+        }
+
+    async def close(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.wait([self._watching])
+        driver, self._driver = self._driver, None
+        try:
+            if driver is not None:
+                await self._end(driver)
+        finally:
+            connections, self._connections = self._connections, []
+            await asyncio.gather(*(connection.close() for connection in connections))
+
+    async def _end(self, driver: CoreDriver) -> None:
+        try:
+            with suppress(CoreError):  # it may be lost, or have no session
+                self._standing = await driver.status()
+            with suppress(CoreError):
+                await driver.delete()
+        finally:
+            await driver.close()
+        if self._intent is not None:
+            # Proof, and help for a driver that was lost: another one looks for the run's mark.
+            await self._connections[0].ensure(RETURN_S)
+            await remove(self._connections[0], self._core, self._session.run)
+            self._journal.done(self._intent, removed=True)
+
+    async def _create(self) -> Created:
+        self._driver = await CoreDriver.start(self._connections[0], self._core, self._log)
+        self._welcome = await self._driver.hello()
+        self._intent = self._journal.intend(JOURNAL_KIND, host=str(self._core.machine()))
+        self._created = await self._driver.create(self._session)
+        self._journal.done(self._intent, session=self._created.session)
+        return self._created
+
+    async def _try_out(self) -> None:
+        if self._preflight is None:
+            return
+        self._observed = await self._driven().try_out(self._preflight)
+        if found := problems(self._preflight, self._observed, self._session.air):
+            raise CoreError("; ".join(found))
+
+    async def _sites(self, created: Created) -> dict[str, Site | RoveError]:
+        """The host's files are the nodes' files: what several need is put there once."""
+        facts = await probe(self._connections[0])
+        there: dict[str, Deployed | RoveError] = {}
+        sites: dict[str, Site | RoveError] = {}
+        for number, node in enumerate(self._session.nodes):
+            connection = self._connections[1 + number // NODES_A_CONNECTION]
+            try:
+                needs = needs_of(self._plan, node.name, self._experiment.routing)
+                bundle = await asyncio.to_thread(bundle_for, facts, needs)
+            except RoveError as error:
+                sites[node.name] = error
+                continue
+            if bundle.digest not in there:
+                try:
+                    there[bundle.digest] = await deploy(self._connections[0], facts, bundle)
+                except RoveError as error:
+                    there[bundle.digest] = error
+            deployed = there[bundle.digest]
+            if isinstance(deployed, RoveError):
+                sites[node.name] = deployed
+                continue
+            enter = tuple(created.enter[node.name])
+            sites[node.name] = Site(node.name, connection, deployed, node.address, INTERFACE, enter)
+        return sites
+
+    async def _watch(self, driver: CoreDriver) -> None:
+        while self._broken is None:
+            try:
+                self._standing = await driver.status()
+                self._broken = _fault(self._standing)
+            except CoreError as error:
+                self._broken = error
+            await asyncio.sleep(WATCH_S)
+
+    def _driven(self) -> CoreDriver:
+        assert self._driver is not None, "it is open"
+        return self._driver
+
+
+def _fault(standing: Standing) -> CoreError | None:
+    if standing.failure:
+        return CoreError(standing.failure)
+    if standing.state != "RUNTIME":
+        return CoreError(f"CORE's session is no more: {standing.state.lower() or 'somebody deleted it'}")
+    return None

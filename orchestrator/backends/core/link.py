@@ -1,0 +1,218 @@
+"""The orchestrator's end of the driver on CORE's host: it is put there, started, asked, and ended."""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from orchestrator.backends.core.preflight import Observed, Preflight
+from orchestrator.backends.core.session import PixelPath, Session
+from orchestrator.errors import RoveError
+from orchestrator.spec.core import Core
+from orchestrator.ssh.connection import Connection
+from orchestrator.ssh.process import RemoteProcess
+
+PROTOCOL = 1
+DRIVER = Path(__file__).with_name("driver.py")
+"""Never imported here: what it imports is on CORE's host."""
+FOLDER = ".rove/core"
+_ANSWER_S = 20.0
+_START_S = 30.0
+_START_A_NODE_S = 2.0
+"""Of a session; 25 nodes of EMANE took 9 s on a busy machine."""
+_PREFLIGHT_S = 90.0
+_DELETE_S = 30.0
+_LAST_WORDS = 2000
+
+T = TypeVar("T")
+
+
+class CoreError(RoveError):
+    """CORE, or its host, does not do what a run needs; nothing of the run can be."""
+
+
+class Welcome(Struct, frozen=True):
+    version: str
+    emane: list[str]
+    sessions: int
+
+
+class Created(Struct, frozen=True):
+    """``enter``: what leads into each node, with the user's rights."""
+
+    session: int
+    directory: str
+    enter: dict[str, list[str]]
+
+
+class Moving(Struct, frozen=True):
+    begun_ns: int
+
+
+class Standing(Struct, frozen=True):
+    state: str
+    failure: str
+    rounds: int
+    late_s: float
+
+
+class Done(Struct, frozen=True):
+    status: int
+    stdout: str
+    stderr: str
+
+
+class _Found(Struct, frozen=True):
+    sessions: list[int] = []
+    error: str = ""
+
+
+class _Tried(Struct, frozen=True):
+    observed: list[Observed]
+
+
+class _Nothing(Struct, frozen=True):
+    pass
+
+
+class _Head(Struct, frozen=True):
+    id: int
+    error: str = ""
+
+
+class CoreDriver:
+    """Close it: the session that it owns goes with it."""
+
+    def __init__(self, process: RemoteProcess, python: str, log: Path) -> None:
+        self._process = process
+        self._python = python
+        self._log = log
+        self._turn = asyncio.Lock()
+        self._last_id = 0
+        self._broken = ""
+
+    @classmethod
+    async def start(cls, connection: Connection, core: Core, log: Path) -> "CoreDriver":
+        """``log`` is the file for what it says besides answers."""
+        program = await put(connection)
+        argv = [core.python, "-u", program, "--daemon", core.daemon]
+        return cls(await connection.start(argv, stderr=log), core.python, log)
+
+    async def hello(self) -> Welcome:
+        return await self._ask("hello", Welcome, _ANSWER_S, protocol=PROTOCOL)
+
+    async def create(self, session: Session) -> Created:
+        patience = _START_S + _START_A_NODE_S * len(session.nodes)
+        return await self._ask("create", Created, patience, session=session)
+
+    async def try_out(self, preflight: Preflight) -> list[Observed]:
+        return (await self._ask("preflight", _Tried, _PREFLIGHT_S, preflight=preflight)).observed
+
+    async def move(self, paths: dict[str, PixelPath], period: float) -> Moving:
+        return await self._ask("move", Moving, _ANSWER_S, paths=paths, period=period)
+
+    async def status(self) -> Standing:
+        return await self._ask("status", Standing, _ANSWER_S)
+
+    async def run(self, node: str, argv: Sequence[str], timeout: float) -> Done:
+        """In the node, as root. A status other than 0 is not an error here."""
+        return await self._ask("run", Done, timeout + _ANSWER_S, node=node, argv=argv, timeout=timeout)
+
+    async def delete(self) -> None:
+        """The session, and whatever runs in it."""
+        await self._ask("delete", _Nothing, _DELETE_S)
+
+    async def close(self) -> None:
+        """May be repeated."""
+        await self._process.close()
+
+    async def _ask(self, do: str, answer: type[T], patience: float, **arguments: Any) -> T:
+        async with self._turn:
+            if self._broken:
+                raise CoreError(self._broken)
+            self._last_id += 1
+            request = {"id": self._last_id, "do": do, **arguments}
+            try:
+                async with asyncio.timeout(patience):
+                    self._process.writer.write(msgspec.json.encode(request) + b"\n")
+                    await self._process.writer.drain()
+                    line = await self._process.reader.readline()
+            except TimeoutError:
+                # A late answer would be taken for that to the next request.
+                self._broken = f"CORE's host did not answer within {patience:g} s ({do})"
+                raise CoreError(self._broken) from None
+            except ConnectionError:
+                line = b""
+            if not line:
+                self._broken = await self._obituary()
+                raise CoreError(self._broken)
+        try:
+            head = msgspec.json.decode(line, type=_Head)
+            if head.error:
+                raise CoreError(head.error)
+            return msgspec.json.decode(line, type=answer)
+        except msgspec.MsgspecError as error:
+            raise CoreError(f"CORE's driver says what cannot be understood: {error}") from None
+
+    async def _obituary(self) -> str:
+        status = None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ANSWER_S):
+                status = await self._process.wait()
+        if status is None:
+            return "CORE's host is lost: the connection to it broke"
+        await self._process.close()  # then all that it said is in the log
+        words = await asyncio.to_thread(_last_words, self._log)
+        if "ModuleNotFoundError" in words or "No such file" in words or "not found" in words:
+            return (
+                f"{self._python} on CORE's host does not know CORE ({words}): "
+                "write where its Python is, python: in the topology's section core"
+            )
+        return f"CORE's driver ended with status {status}: {words}"
+
+
+async def put(connection: Connection) -> str:
+    """The driver's file on the host, by its contents: another version is another file."""
+    local = DRIVER
+    digest = await asyncio.to_thread(lambda: hashlib.sha256(local.read_bytes()).hexdigest())
+    remote = f"{FOLDER}/driver-{digest[:12]}.py"
+    await connection.output(["sh", "-c", f"umask 077 && mkdir -p {FOLDER}"])
+    await connection.upload(local, remote)
+    return remote
+
+
+async def marked(connection: Connection, core: Core, run: str) -> list[int]:
+    """The sessions that carry a run's mark."""
+    return await _sessions(connection, core, "--find", run)
+
+
+async def remove(connection: Connection, core: Core, run: str) -> list[int]:
+    """Delete them; those that there were."""
+    return await _sessions(connection, core, "--remove", run)
+
+
+async def _sessions(connection: Connection, core: Core, what: str, run: str) -> list[int]:
+    argv = [core.python, "-u", await put(connection), "--daemon", core.daemon, what, run]
+    done = await connection.run(argv, timeout=_DELETE_S)
+    try:
+        told = msgspec.json.decode(done.stdout, type=_Found)
+    except msgspec.MsgspecError:
+        words = _last_line(done.stderr)
+        raise CoreError(f"CORE's driver ended with status {done.status}: {words}") from None
+    if told.error:
+        raise CoreError(told.error)
+    return told.sessions
+
+
+def _last_words(log: Path) -> str:
+    return _last_line(log.read_bytes()[-_LAST_WORDS:]) if log.exists() else ""
+
+
+def _last_line(output: bytes) -> str:
+    lines = output.decode(errors="replace").strip().splitlines()
+    return lines[-1].strip() if lines else ""

@@ -1,0 +1,1 @@
+"""The package that the driver imports under the name of CORE's own."""

@@ -1,0 +1,3 @@
+"""As in CORE."""
+
+COREDPY_VERSION = "9.2.1"

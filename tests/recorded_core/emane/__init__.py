@@ -1,0 +1,1 @@
+"""EMANE's own Python, of which the driver uses the shell."""

@@ -1,0 +1,242 @@
+"""The backend core over a real SSH server, as an unprivileged user, to a recorded double of CORE.
+
+The double has no network: a whole run with agents takes the real one (tests/core).
+"""
+
+import asyncio
+import json
+import shutil
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.backends.core.infrastructure import CoreInfrastructure
+from orchestrator.backends.core.link import CoreDriver, CoreError, marked
+from orchestrator.backends.core.remains import find_sessions, remove_sessions
+from orchestrator.backends.core.session import session_of
+from orchestrator.backends.remote.site import Site
+from orchestrator.lifecycle.journal import Journal
+from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.mobility.generate import generate_trace
+from orchestrator.planning.placement import deployment_plan
+from orchestrator.spec.core import CORE_HOST
+from orchestrator.spec.dump import to_yaml
+from orchestrator.spec.experiment import Experiment
+from orchestrator.ssh.connection import Connection
+from orchestrator.ssh.host_keys import known_hosts_file
+from tests.ssh.conftest import Make
+from tests.ssh.patience import until
+from tests.ssh.sshd import HOME, SshServer, known_hosts
+from tests.unit.specs import experiment, topology
+
+DOUBLE = Path(__file__).parents[1] / "recorded_core"
+RUN = "20260101-000000-abcd"
+
+
+class CoreHost:
+    """A server with the double on it: ``traits`` say how its CORE is."""
+
+    def __init__(self, server: SshServer, folder: Path) -> None:
+        self.server = server
+        self.folder = folder
+        self.python = f"{HOME}/python"
+        shutil.copytree(DOUBLE, server.home / "double", ignore=shutil.ignore_patterns("__pycache__"))
+        (server.home / "core").mkdir()
+        (server.home / "core").chmod(0o777)
+        wrapper = server.home / "python"
+        wrapper.write_text(
+            "#!/bin/sh\n"
+            f"export RECORDED_CORE={HOME}/core PYTHONPATH={HOME}/double PATH={HOME}/double/bin:$PATH\n"
+            'exec /usr/bin/env python3 "$@"\n'
+        )
+        wrapper.chmod(0o755)
+
+    def has(self, **traits: Any) -> None:
+        (self.server.home / "core/traits.json").write_text(json.dumps(traits))
+
+    def sessions(self) -> list[dict[str, Any]]:
+        found = sorted((self.server.home / "core").glob("pycore.*/session.json"))
+        return [json.loads(file.read_text()) for file in found]
+
+    def experiment(self, **core: Any) -> Experiment:
+        host = self.server.host
+        access = {"host": host.address, "port": host.port, "user": host.user, "key": host.key}
+        section = {**access, "python": self.python, **core}
+        return experiment(backend="core", topology=topology(nodes=8, core=section))
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is packed once need not be packed for every test."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def host(make: Make, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> CoreHost:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    server = make(CORE_HOST, sudo=True)
+    path = known_hosts_file("field")
+    path.parent.mkdir(parents=True)
+    known_hosts(path, server)
+    return CoreHost(server, tmp_path)
+
+
+def during(
+    host: CoreHost, meant: Experiment, act: Callable[[CoreInfrastructure], Awaitable[None]]
+) -> RunDirectory:
+    """A run's infrastructure, closed in the end; the run's directory."""
+    directory = RunDirectory(host.folder / "runs" / RUN)
+    directory.path.mkdir(parents=True)
+    directory.spec.write_text(to_yaml(meant.resolved()))
+
+    async def whole() -> None:
+        with Journal.create(directory.journal) as journal:
+            infrastructure = CoreInfrastructure(meant, deployment_plan(meant), RUN, directory.path, journal)
+            try:
+                await act(infrastructure)
+            finally:
+                await infrastructure.close()
+                await infrastructure.close()
+
+    asyncio.run(whole())
+    return directory
+
+
+def test_every_node_is_a_place_for_a_keeper_and_nothing_is_left(host: CoreHost) -> None:
+    facts: dict[str, Any] = {}
+
+    async def act(infrastructure: CoreInfrastructure) -> None:
+        sites = await infrastructure.open()
+        assert list(sites) == [f"n{number:02}" for number in range(1, 9)]
+        second = sites["n02"]
+        assert isinstance(second, Site)
+        assert (second.address, second.interface) == ("10.77.0.2", "eth0")
+        assert second.enter[:4] == (f"{HOME}/double/bin/vcmd", "-c", f"{HOME}/core/pycore.1/n02", "--")
+        assert "setpriv" in second.enter[4]  # not as root, which everybody is in CORE's nodes
+        assert len({id(site.connection) for site in sites.values() if isinstance(site, Site)}) == 2
+        done = await second.connection.run(second.deployed.command("node_agent.keeping", "--help"))
+        assert done.status == 0
+        await infrastructure.begin()
+        await asyncio.sleep(0.5)
+        infrastructure.check()
+        (kept,) = host.sessions()
+        assert kept["metadata"] == {"rove.run": RUN}
+        await infrastructure.close()
+        facts.update(infrastructure.facts()["core"])
+        assert infrastructure.doubts() == []
+
+    directory = during(host, host.experiment(), act)
+    assert host.sessions() == []
+    assert find_sessions(RUN, directory.path) == []
+    # For the manifest:
+    assert (facts["version"], facts["location"]["lat"]) == ("9.2.1", 0.0)
+    assert facts["air"]["config"]["range"] == "300"
+    assert [trial["observed"]["heard"] for trial in facts["preflight"]] == [True, False]
+    assert facts["motion"]["failure"] == ""
+
+
+def test_ranges_that_are_not_enforced_end_the_run_before_it_begins(host: CoreHost) -> None:
+    host.has(enforces=False)
+
+    async def act(infrastructure: CoreInfrastructure) -> None:
+        with pytest.raises(CoreError, match="CORE does not enforce the range"):
+            await infrastructure.open()
+
+    during(host, host.experiment(), act)
+    assert host.sessions() == []
+
+
+@pytest.mark.parametrize(
+    ("core", "traits", "words"),
+    [
+        ({"python": "/nowhere/python"}, {}, "does not know CORE"),
+        ({"python": "/usr/bin/python3"}, {}, "does not know CORE"),
+        ({}, {"up": False}, "failed to connect"),
+        ({}, {"netem": False}, "netem: false"),
+    ],
+)
+def test_a_host_that_is_not_ready_is_one_clear_error(
+    host: CoreHost, core: dict[str, Any], traits: dict[str, Any], words: str
+) -> None:
+    host.has(**traits)
+
+    async def act(infrastructure: CoreInfrastructure) -> None:
+        with pytest.raises(CoreError) as raised:
+            await infrastructure.open()
+        assert words in str(raised.value)
+        host.has()  # so that the end can be proved
+
+    during(host, host.experiment(**core), act)
+    assert host.sessions() == []
+
+
+def test_a_session_that_vanishes_breaks_the_run(host: CoreHost) -> None:
+    async def act(infrastructure: CoreInfrastructure) -> None:
+        await infrastructure.open()
+        shutil.rmtree(host.server.home / "core/pycore.1")
+        await infrastructure.begin()
+        with pytest.raises(CoreError, match="no more"):
+            while True:
+                infrastructure.check()
+                await asyncio.sleep(0.05)
+
+    during(host, host.experiment(), act)
+
+
+def test_a_lost_connection_ends_the_session(host: CoreHost) -> None:
+    """As if the orchestrator had died."""
+    meant = host.experiment()
+    core = meant.topology.core
+    assert core is not None
+    session = session_of(meant.topology, RUN, generate_trace(meant.topology, 1, 1.0))
+
+    async def whole() -> None:
+        known = known_hosts(host.folder / "known", host.server)
+        connection = await Connection.open(core.machine(), known)
+        driver = await CoreDriver.start(connection, core, host.folder / "core.log")
+        await driver.hello()
+        await driver.create(session)
+        assert await marked(connection, core, RUN) == [1]
+        await connection.close()
+        with pytest.raises(CoreError, match="lost"):
+            await driver.status()
+        await driver.close()
+        await until(lambda: not host.sessions())
+
+    asyncio.run(whole())
+
+
+def test_what_a_killed_run_left_is_removed_by_its_mark(host: CoreHost) -> None:
+    meant = host.experiment()
+    core = meant.topology.core
+    assert core is not None
+    directory = RunDirectory(host.folder / "runs" / RUN)
+    directory.path.mkdir(parents=True)
+    directory.spec.write_text(to_yaml(meant.resolved()))
+    for number, run in ((1, RUN), (2, "another")):
+        place = host.server.home / f"core/pycore.{number}"
+        place.mkdir()
+        place.chmod(0o777)
+        (place / "session.json").write_text(json.dumps({"state": "RUNTIME", "metadata": {"rove.run": run}}))
+    with Journal.create(directory.journal) as journal:
+        journal.intend("core-session", host="me@emulator.lab")
+        assert find_sessions(RUN, directory.path) == [f"CORE session 1 on {core.machine()}"]
+        remove_sessions(RUN, directory.path, journal)
+        assert find_sessions(RUN, directory.path) == []
+    assert [kept["metadata"]["rove.run"] for kept in host.sessions()] == ["another"]
+
+
+def test_a_host_that_cannot_be_asked_is_told_of(host: CoreHost) -> None:
+    meant = host.experiment()
+    directory = RunDirectory(host.folder / "runs" / RUN)
+    directory.path.mkdir(parents=True)
+    directory.spec.write_text(to_yaml(meant.resolved()))
+    host.server.stop()
+    with Journal.create(directory.journal) as journal:
+        journal.intend("core-session", host="me@emulator.lab")
+        remove_sessions(RUN, directory.path, journal)
+        (told,) = find_sessions(RUN, directory.path)
+    assert "cannot be asked" in told
