@@ -1,4 +1,7 @@
-"""Six nodes for tests that leave them as they are, and nodes of one's own for those that do not."""
+"""Six nodes for tests that leave them as they are, and nodes of one's own for those that do not.
+
+``lab``: six that have a radio, too, for whole runs.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -7,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.ssh.lab import Lab, laboratory
 from tests.ssh.sshd import SshServer, new_key, running
 
 Make = Callable[..., SshServer]
@@ -24,6 +28,22 @@ def six(tmp_path_factory: pytest.TempPathFactory, client_key: Path) -> Iterator[
     servers = [SshServer(f"n{i:02}", folder / f"n{i:02}", client_key) for i in range(1, 7)]
     with running(*servers):
         yield servers
+
+
+@pytest.fixture(scope="session")
+def standing_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """For fixtures that many tests share; a test uses ``lab``."""
+    with laboratory(tmp_path_factory.mktemp("lab")) as lab:
+        yield lab
+
+
+@pytest.fixture
+def lab(standing_lab: Lab) -> Iterator[Lab]:
+    """Shared: whoever uses it has to leave nothing on the nodes; what a failed test left is tidied."""
+    yield standing_lab
+    left = standing_lab.leftovers()
+    standing_lab.tidy()
+    assert left == []
 
 
 @pytest.fixture
