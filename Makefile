@@ -51,6 +51,7 @@ debian-packages:
 	command -v chromium >/dev/null || missing="$$missing chromium"; \
 	command -v babeld >/dev/null || missing="$$missing babeld"; \
 	command -v ip >/dev/null || missing="$$missing iproute2"; \
+	command -v nft >/dev/null || missing="$$missing nftables"; \
 	command -v /usr/sbin/sshd >/dev/null || missing="$$missing openssh-server"; \
 	command -v sudo >/dev/null || missing="$$missing sudo"; \
 	test -z "$$missing" || .ci/debian-packages --optional $$missing

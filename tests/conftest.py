@@ -14,6 +14,7 @@ import pytest
 from orchestrator.analytics.java import find_java
 from orchestrator.backends.netns.checks import checks
 from orchestrator.errors import RoveError
+from tests.core import installed as core
 from tests.ssh import sshd
 
 if TYPE_CHECKING:
@@ -47,12 +48,13 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "unit": lambda: None,
     "kernel": _lacks_namespaces,
     "ssh": sshd.lacking,
+    "core": core.lacking,
     "spark": _lacks_java,
     "browser": _lacks_chromium,
 }
 
 # What tests share and therefore run in one worker for: the Spark session, the host's namespaces, servers.
-SHARES = {"spark": "spark", "browser": "spark", "kernel": "namespaces", "ssh": "ssh"}
+SHARES = {"spark": "spark", "browser": "spark", "kernel": "namespaces", "ssh": "ssh", "core": "core"}
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,9 @@
 """What every way of running nodes offers to the life cycle: same experiment, other infrastructure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -57,6 +57,10 @@ class Backend(Protocol):
 
     def doubts(self) -> Sequence[str]:
         """Why the numbers must not be used, however well all nodes did; asked for after ``down``."""
+        ...
+
+    def facts(self) -> Mapping[str, Any]:
+        """What else belongs in the manifest, such as the nodes' ``clocks``; asked for after ``down``."""
         ...
 
     async def down(self) -> None:

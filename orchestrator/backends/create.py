@@ -19,5 +19,13 @@ def create_backend(experiment: Experiment, run_id: str, directory: Path, journal
             from orchestrator.backends.netns.backend import NetnsBackend
 
             return NetnsBackend(experiment, run_id, directory, journal)
+        case "ssh":
+            from orchestrator.backends.ssh.backend import ssh_backend
+
+            return ssh_backend(experiment, run_id, directory, journal)
+        case "core":
+            from orchestrator.backends.core.backend import core_backend
+
+            return core_backend(experiment, run_id, directory, journal)
         case "auto":
             raise BadInput("backend auto is chosen once for a whole experiment: a sweep cannot vary it")

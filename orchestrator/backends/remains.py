@@ -4,24 +4,57 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator.backends.core.remains import JOURNAL_KIND as CORE_SESSION
+from orchestrator.backends.core.remains import find_sessions, remove_sessions
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.marks import Mark
+from orchestrator.backends.remote.ledger import KIND as REMOTE_KIND
+from orchestrator.backends.remote.ledger import waiting
+from orchestrator.lifecycle.journal import Journal
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Both are given the run's id and directory and say what is (still) there."""
+    """All are given the run's directory. ``find`` says what is (still) there, ``remove`` writes into the
+    journal what it did, ``kept`` says what stays on purpose, and how it is had."""
 
     find: Callable[[str, Path], list[str]]
-    remove: Callable[[str, Path], list[str]]
+    remove: Callable[[str, Path, Journal], object]
+    kept: Callable[[str, Path], list[str]] = lambda run_id, directory: []
 
 
 def _find_network(run_id: str, directory: Path) -> list[str]:
     return [str(entry) for entry in network.leftovers(Mark(run_id, directory))]
 
 
-def _remove_network(run_id: str, directory: Path) -> list[str]:
+def _remove_network(run_id: str, directory: Path, journal: Journal) -> list[str]:
     return [str(entry) for entry in network.down(Mark(run_id, directory))]
 
 
-KINDS: dict[str, Kind] = {network.JOURNAL_KIND: Kind(_find_network, _remove_network)}
+# Imported where they are used: who has no nodes elsewhere need not wait for what reaches them.
+
+
+def _find_remote(run_id: str, directory: Path) -> list[str]:
+    from orchestrator.backends.remote.remains import find
+
+    return find(directory)
+
+
+def _remove_remote(run_id: str, directory: Path, journal: Journal) -> None:
+    from orchestrator.backends.remote.remains import remove
+
+    remove(directory, journal)
+
+
+def _kept_remote(run_id: str, directory: Path) -> list[str]:
+    nodes = waiting(directory)
+    what = "the record" if len(nodes) == 1 else "the records"
+    return [f"{what} of {', '.join(nodes)}: rove collect {run_id} fetches it"] if nodes else []
+
+
+KINDS: dict[str, Kind] = {
+    network.JOURNAL_KIND: Kind(_find_network, _remove_network),
+    REMOTE_KIND: Kind(_find_remote, _remove_remote, _kept_remote),
+    # After the keepers in it, which then have ended in order.
+    CORE_SESSION: Kind(find_sessions, remove_sessions),
+}

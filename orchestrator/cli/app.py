@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from orchestrator.cli.analyze import analyze
+from orchestrator.cli.collect import collect
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.down import down
 from orchestrator.cli.enroll import enroll
@@ -91,6 +92,7 @@ for verb in (
     status,
     events,
     execute,
+    collect,
     down,
     analyze,
     report,

@@ -71,7 +71,7 @@ def doctor(runs_dir: RunsDir = DEFAULT_ROOT, as_json: JsonFlag = False) -> None:
 def examine(runs_dir: Path) -> list[Check]:
     machine = [_python(), *_packages(), _java(), _cores(), _memory()]
     places = [_runs_directory(runs_dir), _disk(runs_dir), _leftovers(runs_dir)]
-    return [*machine, *places, *_namespaces(), *_routing_daemons(), *_faces(), _chromium()]
+    return [*machine, *places, *_namespaces(), _ssh(), *_routing_daemons(), *_faces(), _chromium()]
 
 
 def _python() -> Check:
@@ -173,6 +173,17 @@ def _routing_daemons() -> list[Check]:
         )
         for program, service in programs.items()
     ]
+
+
+def _ssh() -> Check:
+    """Only the backends ssh and core need keys."""
+    from orchestrator.ssh.authentication import usual_keys
+
+    agent = ["an SSH agent"] if os.environ.get("SSH_AUTH_SOCK") else []
+    if found := [*agent, *map(str, usual_keys())]:
+        return Check("ssh: keys", Health.OK, ", ".join(found))
+    advice = "only for real nodes: ssh-keygen -t ed25519, or name a key in the topology (docs/nodes.md)"
+    return Check("ssh: keys", Health.WARN, "neither an SSH agent nor a key in ~/.ssh", advice)
 
 
 def _faces() -> list[Check]:

@@ -88,4 +88,5 @@ def _describe(removal: Removal) -> str:
         deeds.append(f"STILL THERE: {', '.join(removal.left)}")
     else:
         deeds.append("nothing is left; data kept")
+    deeds += [f"stays on its node: {what}" for what in removal.kept]
     return f"{removal.run}: {'; '.join(deeds)}"

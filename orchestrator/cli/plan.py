@@ -98,7 +98,14 @@ def plan(
             console.print(f"[bold]Query[/] of cell {chosen.number} drawn to {graph}", soft_wrap=True)
 
 
-def _outlook_document(cell: "Cell") -> dict[str, Any]:
+def _is_real(cell: "Cell") -> bool:
+    """Nobody here knows anything of the radio between real nodes."""
+    return cell.experiment.backend == "ssh"
+
+
+def _outlook_document(cell: "Cell") -> dict[str, Any] | None:
+    if _is_real(cell):
+        return None
     return {"cell": cell.number, **outlook_document(outlook_of(cell))}
 
 
@@ -149,11 +156,13 @@ def _document(
 
 def _cell_document(cell: "Cell") -> dict[str, Any]:
     topology = cell.experiment.topology
+    real = topology.real_nodes() if _is_real(cell) else {}
     return {
         "cell": cell.number,
         "factors": cell.factors,
         "virtual_seconds": _seconds(cell),
-        "nodes": topology.addresses(),
+        "nodes": {**topology.addresses(), **{name: node.address for name, node in real.items()}},
+        "hosts": {name: str(node.host) for name, node in real.items()},
         "replicas": replicas_document(cell.experiment),
         "derived": derived_document(cell.experiment),
     }
@@ -161,7 +170,7 @@ def _cell_document(cell: "Cell") -> dict[str, Any]:
 
 def _show(experiment: "Experiment", every: "tuple[Cell, ...]", chosen: "Cell") -> None:
     console.print(f"[bold]{experiment.name}[/] on {experiment.backend}: nothing is created by planning\n")
-    console.print(_nodes_table(chosen.experiment))
+    console.print(_nodes_table(chosen))
     title = (
         f"\n[bold]Replicas[/] of cell {chosen.number} ({_factors(chosen)})"
         if chosen.factors
@@ -169,7 +178,8 @@ def _show(experiment: "Experiment", every: "tuple[Cell, ...]", chosen: "Cell") -
     )
     console.print(title)
     show_replicas(chosen.experiment)
-    show_outlook(outlook_of(chosen))
+    if not _is_real(chosen):
+        show_outlook(outlook_of(chosen))
     if experiment.sweep:
         console.print(f"\n[bold]Sweep[/] of {len(every)} cells")
         console.print(_cells_table(every))
@@ -180,21 +190,36 @@ def _factors(cell: "Cell") -> str:
     return ", ".join(f"{path} = {value}" for path, value in cell.factors.items())
 
 
-def _nodes_table(experiment: "Experiment") -> Table:
+def _nodes_table(cell: "Cell") -> Table:
+    experiment = cell.experiment
     topology = experiment.topology
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column()
-    names, addresses = topology.node_names, topology.addresses()
-    first, last = names[0], names[-1]
-    table.add_row("Nodes", f"{len(names)}: {first} ({addresses[first]}) … {last} ({addresses[last]})")
-    table.add_row("Area", str(topology.area))
-    table.add_row("Mobility", _mobility(topology))
-    for title, line in zip_longest(["Radio"], topology.radio.summary(), fillvalue=""):
-        table.add_row(title, line)
+    if _is_real(cell):
+        for title, line in zip_longest(["Nodes"], _hosts(topology), fillvalue=""):
+            table.add_row(title, line)
+        table.add_row("Radio", "their own: what it can do shows when they run")
+        table.add_row("Lease", f"{experiment.lease:g} s without a word from here, and a node ends by itself")
+    else:
+        names, addresses = topology.node_names, topology.addresses()
+        first, last = names[0], names[-1]
+        table.add_row("Nodes", f"{len(names)}: {first} ({addresses[first]}) … {last} ({addresses[last]})")
+        table.add_row("Area", str(topology.area))
+        table.add_row("Mobility", _mobility(topology))
+        for title, line in zip_longest(["Radio"], topology.radio.summary(), fillvalue=""):
+            table.add_row(title, line)
     table.add_row("Routing", experiment.routing.summary())
     table.add_row("Switching", experiment.switching.summary())
     return table
+
+
+def _hosts(topology: "Topology") -> list[str]:
+    return [
+        f"{name}: {node.host} ({node.host.profile}), {node.address} on {node.interface}"
+        + (f", through {node.host.jump}" if node.host.jump else "")
+        for name, node in topology.real_nodes().items()
+    ]
 
 
 def _mobility(topology: "Topology") -> str:

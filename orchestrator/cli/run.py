@@ -65,6 +65,7 @@ def run(
     # Imported here: completion and --help must not wait for them.
     from orchestrator.backends.choice import with_backend
     from orchestrator.backends.netns.rootless import become_root
+    from orchestrator.backends.remote.ledger import waiting
     from orchestrator.lifecycle.files import read_json
     from orchestrator.lifecycle.interruption import signals_as_keyboard_interrupt
     from orchestrator.lifecycle.invocation import Invocation
@@ -103,6 +104,10 @@ def run(
     if evaluated is None and experiment.expect:
         errors.print("Without the analysis, what the file expects is not checked.")
     document = _document(invocation, finished, evaluated)
+    for each in finished.runs:
+        if nodes := waiting(each.directory.path):
+            fetch = f"rove collect {each.directory.id} fetches it"
+            errors.print(f"Still on {', '.join(nodes)}: what they recorded; {fetch}.", markup=False)
     if as_json:
         print_json(document)
     else:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from orchestrator.backends.remote.ledger import waiting
 from orchestrator.cli.output import JsonFlag, console, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
 from orchestrator.cli.results import verdict_text
@@ -67,13 +68,22 @@ def overview(directory: RunDirectory) -> dict[str, Any]:
 def _show_one(directory: RunDirectory, as_json: bool) -> None:
     verdict = read_json(directory.verdict)
     facts = overview(directory)
+    waits = waiting(directory.path)
     members = [overview(member) for member in directory.members()] if directory.is_sweep else []
     if as_json:
         print_json(
-            {**facts, "judgement": verdict, "summary": read_json(directory.summary), "members": members}
+            {
+                **facts,
+                "waiting": waits,
+                "judgement": verdict,
+                "summary": read_json(directory.summary),
+                "members": members,
+            }
         )
         return
     facts["age"] = _age(facts.pop("age_s"))
+    if waits and facts["state"] is not State.ALIVE:
+        facts["still on"] = f"{', '.join(waits)}: rove collect {directory.id} fetches it"
     if directory.report.exists():
         facts["report"] = str(directory.report)
     width = max(map(len, facts))

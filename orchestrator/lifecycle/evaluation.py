@@ -6,13 +6,33 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from orchestrator.lifecycle import processes
+from orchestrator.lifecycle.events import EventLog
 from orchestrator.lifecycle.files import read_json, write_json
-from orchestrator.lifecycle.invocation import Finished, FinishedRun, Invocation
+from orchestrator.lifecycle.invocation import Finished, FinishedRun
+from orchestrator.lifecycle.journal import Journal
+from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.lifecycle.verdict import Verdict, judge_expectations
 from orchestrator.spec.expectations import evaluate_expectations, parse_expectation
+
+
+class Owner(Protocol):
+    """Of the runs of one command: who ran them, or who got at their data later."""
+
+    @property
+    def directory(self) -> RunDirectory: ...
+
+    @property
+    def journal(self) -> Journal: ...
+
+    @property
+    def events(self) -> EventLog: ...
+
+    def judge(self, runs: Sequence[FinishedRun]) -> Verdict:
+        """Of all of them together."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -26,7 +46,7 @@ class Evaluated:
 
 
 def evaluate(
-    invocation: Invocation, finished: Finished, expect: Sequence[str], progress: Callable[[str, float], None]
+    invocation: Owner, finished: Finished, expect: Sequence[str], progress: Callable[[str, float], None]
 ) -> Evaluated:
     # Imported here: only who analyses has to wait for it.
     from orchestrator.analytics import pipeline
@@ -67,7 +87,7 @@ def _held_to(expect: Sequence[str], run: FinishedRun) -> FinishedRun:
 
 
 @contextmanager
-def _scratch(invocation: Invocation) -> Iterator[None]:
+def _scratch(invocation: Owner) -> Iterator[None]:
     """Spark's JVM carries the run's mark and keeps its files in the run's own temporary directory."""
     directory = invocation.directory
     intent = invocation.journal.intend("analysis", path=directory.temporary.name, mark=directory.id)

@@ -107,7 +107,9 @@ class Invocation:
         observe: CellObserver,
         command: list[str],
     ) -> FinishedRun:
-        order = RunOrder(cell.experiment, dict(cell.factors), self.directory.id, command)
+        order = RunOrder(
+            cell.experiment, dict(cell.factors), self.directory.id, command, cell.experiment.quorum
+        )
 
         def observe_cell(phase: Phase, fraction: float) -> None:
             observe(cell.number, phase, fraction)

@@ -233,7 +233,9 @@ class Run:
         verdict = judge_run(history, completeness, doubts, crashes)
         finished = datetime.now(UTC).isoformat(timespec="milliseconds")
         if self._manifest:
-            write_json(self._directory.manifest, {**self._manifest, "finished": finished, "files": sums})
+            facts = self._backend.facts() if self._backend is not None else {}
+            known = {**self._manifest, **facts, "doubts": list(doubts), "finished": finished, "files": sums}
+            write_json(self._directory.manifest, known)
         write_json(self._directory.verdict, verdict.document())
         self._events.add("verdict", verdict=verdict.verdict, reasons=verdict.reasons)
         self._observe(Phase.VERDICT, 1.0)

@@ -32,7 +32,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Removal:
-    """What a teardown did to one run. ``left`` is empty unless the proof failed."""
+    """What a teardown did to a run. ``left`` is empty unless the proof failed, ``kept`` stays on purpose."""
 
     run: str
     stopped: bool = False
@@ -40,10 +40,11 @@ class Removal:
     processes: list[int] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
 
     @property
     def did_something(self) -> bool:
-        return bool(self.stopped or self.judged or self.processes or self.paths or self.left)
+        return bool(self.stopped or self.judged or self.processes or self.paths or self.left or self.kept)
 
 
 def state_of(directory: RunDirectory) -> State:
@@ -89,13 +90,13 @@ def tear_down(directory: RunDirectory, stopped: bool = False) -> Removal:
     """Remove what is left of a run whose orchestrator is gone. May be repeated."""
     state = state_of(directory)
     if state is State.FINISHED and not _traces(directory):
-        return Removal(directory.id, stopped)
+        return Removal(directory.id, stopped, kept=_kept(directory))
     journal = Journal.take_over(directory.journal, TAKE_OVER_S)
     if journal is None:
         return Removal(directory.id, stopped, left=[f"{directory.journal} is locked by a living process"])
     ended = processes.end(processes.marked(directory.id, directory.path), KILL_GRACE_S)
     for kind in _kinds(directory):
-        kind.remove(directory.id, directory.path)
+        kind.remove(directory.id, directory.path, journal)
     paths = directory.remove_temporary()
     # A network without a run ends without a verdict; so it stays.
     judged = state is not State.FINISHED and not directory.verdict.exists()
@@ -108,6 +109,7 @@ def tear_down(directory: RunDirectory, stopped: bool = False) -> Removal:
         processes=[process.pid for process in ended],
         paths=[str(path) for path in paths],
         left=_traces(directory),
+        kept=_kept(directory),
     )
     journal.close(TORN_DOWN, processes=removal.processes, paths=removal.paths, left=removal.left)
     return removal
@@ -129,6 +131,11 @@ def _traces(directory: RunDirectory) -> list[str]:
     alive = [f"process {process.pid}" for process in processes.marked(directory.id, directory.path)]
     remaining = [what for kind in _kinds(directory) for what in kind.find(directory.id, directory.path)]
     return list(dict.fromkeys([*alive, *remaining, *map(str, directory.temporary_paths())]))
+
+
+def _kept(directory: RunDirectory) -> list[str]:
+    """What stays elsewhere on purpose."""
+    return [what for kind in _kinds(directory) for what in kind.kept(directory.id, directory.path)]
 
 
 def _kinds(directory: RunDirectory) -> list[remains.Kind]:

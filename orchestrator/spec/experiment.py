@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, field_serializer
+from pydantic import BeforeValidator, Field, WithJsonSchema, field_serializer, model_validator
 
 from node_agent.model.decision import Rule, Threshold
 from node_agent.model.query import Query
@@ -16,7 +16,7 @@ from orchestrator.spec.problems import Finding, Unusable, shown, unusable
 from orchestrator.spec.query import QueryField
 from orchestrator.spec.routing import Olsr, Routing
 from orchestrator.spec.topology import Topology
-from orchestrator.spec.units import Duration, PositiveDuration
+from orchestrator.spec.units import DURATION, Duration, PositiveDuration
 
 _LONGEST_EXPECTATION = 100
 Scalar = int | float | str | bool
@@ -96,14 +96,31 @@ class Switching(Section):
         return f"{self.policy} every {self.period:g} s, threshold {threshold}; costs are known from {told}"
 
 
+REMOTE = ("ssh", "core")
+"""Backends whose nodes are on other machines."""
+_REMOTE_TIMEOUTS = {"up": 300.0, "converge": 90.0, "stop": 60.0, "collect": 300.0, "down": 60.0}
+"""What is deployed and collected goes over a network there."""
+SHORTEST_LEASE_S = 6.0
+Lease = Annotated[float, DURATION.within(ge=SHORTEST_LEASE_S, le=3600.0)]
+NodeShare = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)]
+
+
 class Timeouts(Section):
-    """How long each phase may take on the wall clock."""
+    """How long each phase may take on the wall clock; longer by default where nodes are other machines."""
 
     up: PositiveDuration = 60.0
     converge: PositiveDuration = 60.0
     stop: PositiveDuration = 30.0
     collect: PositiveDuration = 60.0
     down: PositiveDuration = 30.0
+
+
+class Clocks(Section):
+    """How well the clocks of nodes that have their own must be known for a run to be valid."""
+
+    uncertainty: PositiveDuration = Field(
+        default=0.02, description="By how much a node's time may be off after correction"
+    )
 
 
 def _read_sweep(value: Any) -> dict[str, tuple[Varied, ...]]:
@@ -181,7 +198,7 @@ class Experiment(Section):
 
     name: Name = Field(examples=["quickstart"])
     topology: Topology = Field(examples=["../topologies/rwp-25.yaml"])
-    backend: Literal["sim", "netns", "auto"] = Field(
+    backend: Literal["sim", "netns", "ssh", "core", "auto"] = Field(
         default="sim", description="auto: netns where this machine permits it, else sim"
     )
     routing: Routing = Field(default=Olsr(), examples=["{protocol: olsr, hello: 2s, hello_validity: 20s}"])
@@ -201,6 +218,22 @@ class Experiment(Section):
     )
     expect: tuple[ExpectationText, ...] = ()
     timeouts: Timeouts = Timeouts()
+    clocks: Clocks = Clocks()
+    quorum: NodeShare = Field(
+        default=1.0, description="The share of nodes that must come through a phase for the run to go on"
+    )
+    lease: Lease = Field(
+        default=60.0,
+        description="How long other machines go on by themselves when they hear nothing from here",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _patient_with_other_machines(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or value.get("backend") not in REMOTE:
+            return value
+        stated = value.get("timeouts", {})
+        return {**value, "timeouts": {**_REMOTE_TIMEOUTS, **stated}} if isinstance(stated, dict) else value
 
     def dataflow(self) -> Query:
         return self.query.build()

@@ -19,6 +19,7 @@ from pydantic import (
 
 from orchestrator.spec.base import Name, Section
 from orchestrator.spec.problems import Finding, Place, Unusable, did_you_mean, shown, unusable
+from orchestrator.spec.setup import ConfiguredSetup, Setup, SetupField
 from orchestrator.ssh.inventory import Host, Profile, endpoint
 
 _SECRETS = ("password", "passwd", "passphrase", "secret", "sudo_password", "become_pass")
@@ -93,7 +94,7 @@ ManetAddress = Annotated[
 SshPort = Annotated[int, Field(strict=True, ge=1, le=65535)]
 
 
-class _Access(Section):
+class Access(Section):
     """No section of an inventory takes a secret, under whatever name."""
 
     other_names: ClassVar[dict[str, str]] = {
@@ -123,7 +124,7 @@ class _Access(Section):
         return {key: value for key, value in serialize(self).items() if value is not None}
 
 
-class JumpHost(_Access):
+class JumpHost(Access):
     """``user`` and ``key`` are the node's own unless said otherwise."""
 
     host: Address = Field(examples=["gateway.lab"])
@@ -144,20 +145,29 @@ def _read_jump(value: Any) -> Any:
     return {"host": host, "user": found["user"]} | ({"port": int(port)} if port else {})
 
 
-class HostDefaults(_Access):
+JumpField = Annotated[
+    JumpHost | None, BeforeValidator(_read_jump, json_schema_input_type=str | JumpHost | None)
+]
+
+
+class HostDefaults(Access):
     """What nodes have in common; a node's own entry goes before it."""
 
     port: SshPort | None = Field(default=None, description="Of its SSH server; 22, or 8022 with Termux")
     user: Login | None = None
     key: KeyPath | None = None
-    jump: Annotated[
-        JumpHost | None, BeforeValidator(_read_jump, json_schema_input_type=str | JumpHost | None)
-    ] = Field(default=None, description="A host to go through", examples=["pi@gateway.lab"])
+    jump: JumpField = Field(default=None, description="A host to go through", examples=["pi@gateway.lab"])
     interface: Interface | None = Field(default=None, examples=["wlan0"])
     profile: Literal["debian", "raspios", "termux"] | None = Field(
         default=None, description="What kind of system it is; debian"
     )
     roles: tuple[Name, ...] | None = Field(default=None, examples=[["camera"]])
+    setup: SetupField | None = Field(
+        default=None, description="What is done to its interface for a run; configured: nothing"
+    )
+    daemon: Literal["start", "running"] | None = Field(
+        default=None, description="Is its routing daemon started for a run, or running already? start"
+    )
 
 
 class HostEntry(HostDefaults):
@@ -171,6 +181,18 @@ Hosts = dict[Name, HostEntry]
 DEFAULT_INTERFACE = "wlan0"
 
 
+def host_of(name: str, stated: dict[str, Any]) -> Host:
+    """``stated``: an entry with its defaults filled in, what is not stated left out."""
+    profile = Profile(stated.get("profile", "debian"))
+    user, key = stated["user"], stated.get("key")
+    jump = stated.get("jump")
+    through = None
+    if jump is not None:
+        where = jump["host"], jump["port"]
+        through = Host(endpoint(*where), *where, jump.get("user", user), jump.get("key", key))
+    return Host(name, stated["host"], stated.get("port", profile.default_port), user, key, through, profile)
+
+
 class RealNode(NamedTuple):
     """An entry with its defaults filled in."""
 
@@ -178,22 +200,21 @@ class RealNode(NamedTuple):
     interface: str
     address: str
     roles: tuple[str, ...]
+    setup: Setup = ConfiguredSetup()
+    daemon: Literal["start", "running"] = "start"
 
 
 def real_node(name: str, entry: HostEntry, defaults: HostDefaults, address: str) -> RealNode:
     """``address`` is the node's own in the MANET unless the entry states another."""
     merged = {**defaults.model_dump(), **entry.model_dump()}
-    profile = Profile(merged.get("profile", "debian"))
-    user, key = merged["user"], merged.get("key")
-    jump = merged.get("jump")
-    through = None
-    if jump is not None:
-        where = jump["host"], jump["port"]
-        through = Host(endpoint(*where), *where, jump.get("user", user), jump.get("key", key))
-    port = merged.get("port", profile.default_port)
-    host = Host(name, merged["host"], port, user, key, through, profile)
-    own = merged.get("address", address)
-    return RealNode(host, merged.get("interface", DEFAULT_INTERFACE), own, merged.get("roles", ()))
+    return RealNode(
+        host=host_of(name, merged),
+        interface=merged.get("interface", DEFAULT_INTERFACE),
+        address=merged.get("address", address),
+        roles=merged.get("roles", ()),
+        setup=entry.setup or defaults.setup or ConfiguredSetup(),
+        daemon=merged.get("daemon", "start"),
+    )
 
 
 def host_findings(
@@ -215,4 +236,21 @@ def host_findings(
             text = f"{address} is the address of {owners[address]} as well"
             findings.append(Finding((*at, "address"), text, "every node needs its own address in the MANET"))
         owners.setdefault(address, name)
+        findings += [
+            Finding((*at, *f.at), f.message, f.hint) for f in _setup_findings(entry, defaults, address)
+        ]
     return findings
+
+
+def _setup_findings(entry: HostEntry, defaults: HostDefaults, address: str) -> list[Finding]:
+    setup = entry.setup or defaults.setup or ConfiguredSetup()
+    if isinstance(setup, ConfiguredSetup):
+        return []
+    at: Place = ("setup",) if entry.setup is not None else ()
+    if (entry.profile or defaults.profile) == "termux":
+        text = f"setup: {setup.mode} needs root, and with the profile termux nobody is"
+        return [Finding(at, text, "configure its network by hand, and write setup: configured")]
+    if setup.mode != "lan" and entry.host == address:
+        text = f"{address} is where its SSH server is as well: setting it up would cut the node off"
+        return [Finding(at, text, "reach it over another network, or write setup: configured")]
+    return []

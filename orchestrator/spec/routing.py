@@ -28,7 +28,7 @@ def in_words(value: Any) -> str:
 class Protocol(Section):
     """``metric`` of each protocol is what the agents' costs count."""
 
-    backends: ClassVar[tuple[str, ...]] = ("sim", "netns")
+    backends: ClassVar[tuple[str, ...]] = ("sim", "netns", "ssh", "core")
     """Where it can run."""
 
     protocol: str
@@ -123,7 +123,7 @@ class Olsr(OlsrLike):
 class Olsrd(OlsrLike):
     """The olsrd of olsr.org, where it is installed."""
 
-    backends = ("netns",)
+    backends = ("netns", "ssh", "core")
 
     protocol: Literal["olsrd"]
 
@@ -131,7 +131,7 @@ class Olsrd(OlsrLike):
 class Olsrd2(LinkStateProtocol):
     """OONF's olsrd2 (OLSRv2), where it is installed; its own costs are airtimes."""
 
-    backends = ("netns",)
+    backends = ("netns", "ssh", "core")
 
     protocol: Literal["olsrd2"]
     metric: Literal["airtime", "hops"] = "airtime"
@@ -140,7 +140,7 @@ class Olsrd2(LinkStateProtocol):
 class Babel(Proactive):
     """babeld, where it is installed; a distance vector: each node knows its own costs only."""
 
-    backends = ("netns",)
+    backends = ("netns", "ssh", "core")
 
     protocol: Literal["babel"]
     metric: Literal["etx", "log_delivery"] = "etx"
@@ -171,6 +171,7 @@ class Aodv(Protocol):
 class GroundTruth(Protocol):
     """No protocol at all: routes and costs are those of the true links, at once and without a message."""
 
+    backends = ("sim", "netns")
     quorum: ClassVar[float] = 0.0
 
     protocol: Literal["ground_truth"]

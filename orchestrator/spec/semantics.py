@@ -11,8 +11,9 @@ from orchestrator.planning.faults import victim_of
 from orchestrator.planning.placement import asked_for, deployment_plan, hosts, replica_counts
 from orchestrator.planning.prospect import radio_range
 from orchestrator.radio.rates import RATES
+from orchestrator.spec.core import core_findings
 from orchestrator.spec.delivery import Delivery
-from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.experiment import REMOTE, Experiment
 from orchestrator.spec.face_semantics import face_findings
 from orchestrator.spec.faults import Fault
 from orchestrator.spec.pathloss import LossTrace
@@ -31,7 +32,13 @@ def semantic_findings(experiment: Experiment) -> list[Finding]:
 
 
 def _backend_findings(experiment: Experiment) -> list[Finding]:
-    return _protocol_findings(experiment) + _rate_findings(experiment) + _camera_findings(experiment)
+    return (
+        _protocol_findings(experiment)
+        + _rate_findings(experiment)
+        + _camera_findings(experiment)
+        + _real_findings(experiment)
+        + _core_findings(experiment)
+    )
 
 
 def _protocol_findings(experiment: Experiment) -> list[Finding]:
@@ -51,7 +58,8 @@ def _protocol_findings(experiment: Experiment) -> list[Finding]:
 def _rate_findings(experiment: Experiment) -> list[Finding]:
     """In namespaces a disc is where an 802.11b radio is heard; it sends at a rate that such a radio has."""
     radio = experiment.topology.radio
-    if experiment.backend == "sim" or not isinstance(radio, DiscRadio) or radio.bandwidth / 1e6 in RATES:
+    emulated = experiment.backend in ("netns", "auto")
+    if not emulated or not isinstance(radio, DiscRadio) or radio.bandwidth / 1e6 in RATES:
         return []
     rate = radio.bandwidth / 1e6
     text = f"{rate:g} Mb/s is not a rate of 802.11b, which is what the backend netns emulates"
@@ -63,6 +71,40 @@ def _camera_findings(experiment: Experiment) -> list[Finding]:
         return []
     text = "a camera takes its pictures in real time, and sim runs in virtual time"
     return [Finding(("backend",), text, "use backend: netns, or a video or pictures as source")]
+
+
+def _real_findings(experiment: Experiment) -> list[Finding]:
+    """What nobody here can know of, or do to, machines of their own."""
+    findings = []
+    if experiment.backend == "ssh":
+        hosts = experiment.topology.hosts
+        without = [node for node in experiment.topology.node_names if node not in hosts]
+        if without:
+            text = f"with backend ssh every node is a machine, and there is no entry for {', '.join(without)}"
+            hint = f"write it like {without[0]}: {{host: 192.168.1.21}} (docs/nodes.md)"
+            findings.append(Finding(("topology", "hosts"), text, hint))
+    if experiment.backend in REMOTE:
+        findings += [
+            Finding(
+                ("faults", index, "silence"),
+                f"nobody can silence a radio with backend {experiment.backend}",
+                "use a crash, or backend: netns",
+            )
+            for index, fault in enumerate(experiment.faults)
+            if fault.kind == "silence"
+        ]
+    return findings
+
+
+def _core_findings(experiment: Experiment) -> list[Finding]:
+    if experiment.backend != "core":
+        return []
+    topology = experiment.topology
+    findings = core_findings(topology.radio, topology.area)
+    if topology.core is None:
+        hint = "write it like core: {host: emulator.lab, user: me} (docs/core.md)"
+        findings.append(Finding(("core",), "it is not said which host runs CORE", hint))
+    return [Finding(("topology", *found.at), found.message, found.hint) for found in findings]
 
 
 def _window_findings(experiment: Experiment) -> list[Finding]:
@@ -126,9 +168,11 @@ def _auto_findings(experiment: Experiment) -> list[Finding]:
     replicas = experiment.replicas
     asked = {(name,): k for name, k in replicas.items()} if isinstance(replicas, dict) else {(): replicas}
     places = [at for at, count in asked.items() if count == AUTO]
-    if not places or radio_range(experiment.topology) is not None:
+    real = experiment.backend == "ssh"
+    if not places or not (real or radio_range(experiment.topology) is None):
         return []
-    text = "auto is derived from the radio's range, and this radio has none"
+    whose = "nobody knows that of real ones" if real else "this radio has none"
+    text = f"auto is derived from the radio's range, and {whose}"
     return [Finding(("replicas", *at), text, "write a number") for at in places]
 
 
@@ -233,8 +277,8 @@ def _fault_findings(experiment: Experiment, plan: DeploymentPlan, fault: Fault) 
 def reachability_findings(experiment: Experiment) -> list[Finding]:
     """Among nodes that never move, an operator out of radio contact with the sink stays out of it."""
     positions = experiment.topology.static_positions()
-    if not positions:
-        return []
+    if not positions or experiment.backend == "ssh":
+        return []  # of real nodes nobody here knows who hears whom
     plan = deployment_plan(experiment)
     radio = experiment.topology.radio
     if not isinstance(radio, DiscRadio) and isinstance(radio.pathloss, LossTrace):

@@ -10,7 +10,9 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, mo
 from orchestrator.mobility.trace import Position
 from orchestrator.mobility.trace_file import TraceError
 from orchestrator.spec.base import NAME_PATTERN, Name, Section, check_name
+from orchestrator.spec.core import CORE_HOST, Core
 from orchestrator.spec.hosts import HostDefaults, Hosts, RealNode, host_findings, real_node
+from orchestrator.spec.links import Links, link_findings
 from orchestrator.spec.mobility import GaussMarkov, Group, RandomWalk, RandomWaypoint, Static
 from orchestrator.spec.pathloss import LossTrace, Matrix
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
@@ -18,6 +20,7 @@ from orchestrator.spec.radio import Radio80211b, RadioField, default_radio
 from orchestrator.spec.recorded import RecordedTrace
 from orchestrator.spec.resources import CapacityField, CostsField
 from orchestrator.spec.units import LENGTH
+from orchestrator.ssh.inventory import Host
 
 MAX_NODES = 10_000
 LEAST_CROSSING_S = 0.1
@@ -126,6 +129,8 @@ class Topology(Section):
     costs: CostsField = Field(default={})
     hosts: Hosts = Field(default={}, description="Real nodes: how each is reached over SSH")
     defaults: HostDefaults = Field(default=HostDefaults(), description="What the real nodes have in common")
+    links: Links | None = Field(default=None, description="Emulated links between real nodes on one LAN")
+    core: Core | None = Field(default=None, description="The host that runs CORE, for backend: core")
 
     @property
     def node_names(self) -> tuple[str, ...]:
@@ -149,6 +154,11 @@ class Topology(Section):
             for node in self.node_names
             if node in self.hosts
         }
+
+    def machines(self) -> list[Host]:
+        """All that is reached over SSH, whichever backend needs it."""
+        nodes = [node.host for node in self.real_nodes().values()]
+        return nodes if self.core is None else [*nodes, self.core.machine()]
 
     def roles(self) -> dict[str, tuple[str, ...]]:
         """What each node is for, by the words of whoever owns it; nothing for most."""
@@ -193,6 +203,10 @@ class Topology(Section):
                 findings = []
         findings += _hurried(self.mobility, self.area) + _unheard_of(self) + _unknown_owners(self)
         findings += host_findings(self.node_names, self.hosts, self.defaults, self.addresses())
+        if self.core is not None and CORE_HOST in self.hosts:
+            findings.append(Finding(("hosts", CORE_HOST), "this is the name of the host that runs CORE"))
+        if self.links is not None and not findings:
+            findings += link_findings(self.links, self.node_names, self.real_nodes())
         if findings:
             raise Unusable(*findings)
         return self

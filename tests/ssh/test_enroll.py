@@ -111,10 +111,24 @@ def test_what_is_behind_a_jump_host_is_enrolled_through_it(make: Make, tmp_path:
     assert enroll(file, "--yes").exit_code == 0 and recorded(inner)
 
 
+def test_the_host_that_runs_core_is_enrolled_like_any_other(make: Make, tmp_path: Path) -> None:
+    server = make("core")
+    document = {
+        "name": "lab",
+        "nodes": 2,
+        "area": "100 m x 100 m",
+        "mobility": {"model": "static", "scatter": True},
+        "core": {"host": server.address, "port": server.port, "user": USER},
+    }
+    path = tmp_path / "lab.yaml"
+    path.write_text(yaml.safe_dump(document))
+    assert enroll(path, "--yes").exit_code == 0 and recorded(server)
+
+
 def test_there_must_be_somebody(tmp_path: Path) -> None:
     path = tmp_path / "nobody.yaml"
     mobility = "{model: static, grid: {columns: 2, spacing: 5 m}}"
     path.write_text(f"name: nobody\nnodes: 2\narea: 10 m x 10 m\nmobility: {mobility}\n")
     result = enroll(path)
     assert isinstance(result.exception, BadInput)
-    assert "this topology has no section hosts" in str(result.exception)
+    assert "this topology has neither hosts nor core" in str(result.exception)

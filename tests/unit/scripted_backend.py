@@ -1,8 +1,9 @@
 """A backend that does what a test tells it, and writes the telemetry that real agents would."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from node_agent.model.telemetry import AgentStart, AgentStop, QueueSample
 from node_agent.telemetry.segment_log import SegmentLog
@@ -18,6 +19,7 @@ class ScriptedBackend:
     def __init__(self, experiment: Experiment, run_id: str, directory: Path, script: dict[str, Step]) -> None:
         self.nodes = experiment.topology.node_names
         self.calls: list[str] = []
+        self.found: dict[str, Any] = {}
         self._script = script
         self._now_ns = 0
         self._logs = [
@@ -57,6 +59,9 @@ class ScriptedBackend:
 
     def doubts(self) -> Sequence[str]:
         return ()
+
+    def facts(self) -> Mapping[str, Any]:
+        return self.found
 
     async def down(self) -> None:
         await self._play("down")

@@ -32,6 +32,7 @@ VERBS = [
     "status",
     "events",
     "exec",
+    "collect",
     "down",
     "analyze",
     "report",

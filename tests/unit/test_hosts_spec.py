@@ -7,6 +7,7 @@ import pytest
 from orchestrator.spec.dump import to_yaml
 from orchestrator.spec.load import load_topology
 from orchestrator.spec.problems import BadSpec
+from orchestrator.spec.setup import ConfiguredSetup
 from orchestrator.ssh.inventory import Host, Profile
 
 SECRET = "hunter2"
@@ -29,7 +30,7 @@ def test_entries_are_completed_by_defaults_profile_and_place(tmp_path: Path) -> 
     nodes = load_topology(path).real_nodes()
     assert list(nodes) == ["n01", "n02", "n03"]  # n04 is not a machine; the order is that of the nodes
     assert nodes["n01"].host == Host("n01", "192.168.1.21", 22, "pi", "~/.ssh/lab")
-    assert nodes["n01"][1:] == ("wlan1", "10.77.0.1", ())
+    assert nodes["n01"][1:] == ("wlan1", "10.77.0.1", (), ConfiguredSetup(), "start")
     gateway = Host("[gw]:2222", "gw", 2222, "lab", "~/.ssh/lab")
     assert nodes["n02"].host == Host("n02", "phone.lab", 8022, "pi", "~/.ssh/lab", gateway, Profile.TERMUX)
     assert nodes["n02"].roles == ("camera",)

@@ -95,6 +95,16 @@ def test_a_sound_run_leaves_everything_the_contract_names(tmp_path: Path) -> Non
     assert (1, Phase.MEASURE, 1.0) in seen
 
 
+def test_what_the_backend_found_out_is_in_the_manifest(tmp_path: Path) -> None:
+    async def find_out(backend: ScriptedBackend) -> None:
+        backend.found["clocks"] = {"a": {}}
+
+    (run,) = perform(tmp_path, Stage(down=find_out)).runs
+    manifest, _, _ = documents(run.directory)
+    assert manifest["clocks"] == {"a": {}}
+    assert manifest["files"]
+
+
 def test_the_run_is_locked_while_it_lasts_and_its_temporary_directory_journalled(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path / "line" / "r1")
     found: list[bool] = []

@@ -105,19 +105,28 @@ def test_what_the_journal_says_was_meant_is_removed_and_looked_for(
 ) -> None:
     there = ["a kite"]
 
-    def remove(run_id: str, directory: Path) -> list[str]:
+    def remove(run_id: str, directory: Path, journal: Journal) -> None:
         there.clear()
-        return there
 
-    kite = remains.Kind(find=lambda run_id, directory: list(there), remove=remove)
+    kite = remains.Kind(
+        find=lambda run_id, directory: list(there),
+        remove=remove,
+        kept=lambda run_id, directory: ["its string"],
+    )
     monkeypatch.setattr(remains, "KINDS", {"kite": kite})
     run = run_directory.create(tmp_path, "quick", "windy")
     journal = Journal.create(run.journal)
     journal.intend("kite")
     journal.close()
     assert state_of(run) is State.FINISHED  # but not without traces
-    assert tear_down(run).left == [] and there == []
-    monkeypatch.setattr(remains, "KINDS", {"kite": remains.Kind(find=kite.find, remove=kite.find)})
+    removal = tear_down(run)
+    assert removal.left == [] and there == [] and removal.kept == ["its string"]
+    assert tear_down(run).kept == ["its string"]
+
+    def leave(run_id: str, directory: Path, journal: Journal) -> None:
+        """It is stuck."""
+
+    monkeypatch.setattr(remains, "KINDS", {"kite": remains.Kind(find=kite.find, remove=leave)})
     there.append("another")
     assert tear_down(run).left == ["another"]
 

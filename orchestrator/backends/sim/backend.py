@@ -3,9 +3,10 @@
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -77,6 +78,9 @@ class SimBackend:
 
     def doubts(self) -> Sequence[str]:
         return ()  # virtual time is never late
+
+    def facts(self) -> Mapping[str, Any]:
+        return {}
 
     async def down(self) -> None:
         process = self._process

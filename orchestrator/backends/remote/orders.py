@@ -1,0 +1,106 @@
+"""From an experiment and a node's site to what its keeper is told, and the files that this needs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from node_agent.keeping import PROTOCOL
+from node_agent.keeping.order import KeeperOrder, Program
+from node_agent.model.plan import DeploymentPlan
+from node_agent.setup.order import to_json
+from orchestrator.backends.agent_settings import process_config, routing_seed
+from orchestrator.backends.remote.site import RECORD, Site
+from orchestrator.deployment.place import shipped
+from orchestrator.services.base import Place, RoutingService
+from orchestrator.services.program import SYSTEM_PATH, Argv, Module
+from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.topology import NODE_NETWORK
+
+AGENT_FILE = "agent.json"
+SETUP_FILE = "setup.json"
+_FULL_PATH = f"PATH=/usr/local/bin:/usr/bin:/bin:{SYSTEM_PATH}"
+
+
+@dataclass(frozen=True)
+class RunOrder:
+    """What is the same for all nodes of a run. ``key`` is the run's secret."""
+
+    experiment: Experiment
+    run_id: str
+    plan: DeploymentPlan
+    addresses: Mapping[str, str]
+    key: bytes
+    service: RoutingService | None
+
+
+def keeper_order(run: RunOrder, site: Site) -> tuple[KeeperOrder, dict[str, bytes | Path]]:
+    """The order, and the files of its place; those with secrets are shipped for the user's eyes only."""
+    place = site.place(run.run_id)
+    shipment = shipped(run.plan, site.node, str(place))
+    config = process_config(
+        run.experiment,
+        run.run_id,
+        site.node,
+        shipment.plan,
+        run.addresses,
+        run.key,
+        run.service,
+        place / RECORD,
+    )
+    files: dict[str, bytes | Path] = {AGENT_FILE: msgspec.json.encode(config), **shipment.files}
+    setup = None
+    if site.setup is not None:
+        files[SETUP_FILE] = to_json(site.setup)
+        argv = site.deployed.command("node_agent.setup", "--order", str(place / SETUP_FILE))
+        setup = Program("set-up", tuple(argv), "setup.log", privileged=True)
+    services: list[Program] = []
+    if run.service is not None and site.starts_daemon:
+        home = _routing_place(run, site, place)
+        files |= {name: content.encode() for name, content in run.service.files(home).items()}
+        services.append(_routing_program(run.service, home, site))
+    agent = site.deployed.command("node_agent", "--config", str(place / AGENT_FILE))
+    order = KeeperOrder(
+        run=run.run_id,
+        node=site.node,
+        protocol=PROTOCOL,
+        lease=run.experiment.lease,
+        setup=setup,
+        services=tuple(services),
+        agent=Program("agent", tuple(agent), "agent.log"),
+    )
+    return order, files
+
+
+def _routing_place(run: RunOrder, site: Site, place: PurePosixPath) -> Place:
+    return Place(
+        site.node,
+        IPv4Address(site.address),
+        manet_network(run.addresses.values()),
+        site.interface,
+        place,
+        routing_seed(run.experiment.seed, site.node),
+    )
+
+
+def _routing_program(service: RoutingService, place: Place, site: Site) -> Program:
+    program = service.program(place)
+    match program:
+        case Module():
+            argv = tuple(site.deployed.command(program.package, *program.words))
+        case Argv():
+            argv = ("env", _FULL_PATH, *program.argv)
+    return Program(f"the routing daemon ({service.protocol})", argv, "routing.log", privileged=True)
+
+
+def manet_network(addresses: Iterable[str]) -> IPv4Network:
+    """The smallest usual network that holds all nodes."""
+    hosts = [IPv4Address(address) for address in addresses]
+    if all(host in NODE_NETWORK for host in hosts):
+        return NODE_NETWORK
+    network = IPv4Network((hosts[0], 24), strict=False)
+    while not all(host in network for host in hosts):
+        network = network.supernet()
+    return network

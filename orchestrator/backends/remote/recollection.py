@@ -1,0 +1,71 @@
+"""Fetching, after a run, the records that are still on its nodes: from the run's directory alone."""
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+from orchestrator.backends.base import Status
+from orchestrator.backends.remote.access import at_once, hosts_of, known_hosts_of
+from orchestrator.backends.remote.collection import Collected, collect, has_place, remove_place
+from orchestrator.backends.remote.ledger import Kept, nodes_of
+from orchestrator.backends.remote.remains import CONNECT_S, end_keeper
+from orchestrator.errors import RoveError
+from orchestrator.lifecycle.journal import Journal
+from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.spec.experiment import Experiment
+from orchestrator.ssh.connection import Connection
+from orchestrator.ssh.errors import SshError, Unreachable
+from orchestrator.ssh.fleet import on_all
+
+Progress = Callable[[str, float], None]
+"""Told of the node that something came from, and of the fraction of all that is here."""
+
+
+class Fetched(NamedTuple):
+    """What became of one node's record; ``collected`` is None where it is still there."""
+
+    node: str
+    status: Status
+    collected: Collected | None = None
+    reason: str = ""
+
+
+def fetch(
+    directory: RunDirectory, experiment: Experiment, journal: Journal, progress: Progress
+) -> list[Fetched]:
+    """Of every node whose record waits: ends what still runs, collects, and only then removes it there."""
+    nodes = {node.node: node for node in nodes_of(directory.path) if not node.removed}
+    hosts, known = hosts_of(experiment), known_hosts_of(experiment)
+    share = dict.fromkeys(nodes, 0.0)
+
+    def tell(node: str, here: int, total: int) -> None:
+        share[node] = here / total if total else 1.0
+        progress(node, sum(share.values()) / len(share))
+
+    async def one(node: Kept) -> Collected:
+        connection = await Connection.open(hosts[node.node], known, CONNECT_S)
+        try:
+            into = directory.nodes / node.node
+            if not await has_place(connection, node.place):
+                journal.done(node.id, ended=True, removed=True)
+                raise SshError(node.node, f"there is nothing of the run any more in {node.place}")
+            if not node.ended:
+                await end_keeper(node, connection, "rove collect")
+                journal.done(node.id, ended=True)
+            found = await collect(connection, node.place, into, lambda *done: tell(node.node, *done))
+            journal.done(node.id, collected=True)
+            await remove_place(connection, node.place)
+            journal.done(node.id, removed=True)
+            return found
+        finally:
+            await connection.close()
+
+    found = asyncio.run(on_all(nodes, one, at_once(experiment)))
+    return [_fetched(name, result) for name, result in found.items()]
+
+
+def _fetched(node: str, result: Collected | RoveError) -> Fetched:
+    if isinstance(result, Collected):
+        return Fetched(node, Status.OK, result)
+    status = Status.UNREACHABLE if isinstance(result, Unreachable) else Status.FAILED
+    return Fetched(node, status, None, result.reason if isinstance(result, SshError) else str(result))

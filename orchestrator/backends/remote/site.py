@@ -1,0 +1,39 @@
+"""A node as a place where a keeper can be started: how it is reached, and what is to run there."""
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from node_agent.setup.order import SetupOrder
+from orchestrator.deployment.deploy import Deployed
+from orchestrator.ssh.connection import Connection
+
+RUNS = "runs"
+RECORD = "record"
+FILES = "files"
+
+
+@dataclass(frozen=True)
+class Site:
+    """``enter`` is put in front of every command that must run on the node itself: empty where the SSH
+    server is on the node, else what leads from its host into it, with the rights of the user who logs in.
+
+    ``address`` and ``interface`` are the node's in the MANET. ``setup``: what a privileged helper is to do to
+    it before, and to undo after the run. ``starts_daemon``: False where a routing daemon runs already.
+    """
+
+    node: str
+    connection: Connection
+    deployed: Deployed
+    address: str
+    interface: str
+    enter: tuple[str, ...] = ()
+    setup: SetupOrder | None = None
+    starts_daemon: bool = True
+
+    def place(self, run_id: str) -> PurePosixPath:
+        """Everything of a run on this node; its ``record`` is what gets collected."""
+        return PurePosixPath(self.deployed.rove) / RUNS / run_id / self.node
+
+    def command(self, module: str, *arguments: str) -> list[str]:
+        """One of our modules, on the node."""
+        return [*self.enter, *self.deployed.command(module, *arguments)]

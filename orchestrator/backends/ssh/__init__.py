@@ -1,0 +1,1 @@
+"""The backend ``ssh``: every node is a machine of its own."""

@@ -1,0 +1,139 @@
+"""Every node is a machine of its own: connected to, looked at, deployed to, all at the same time."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from node_agent.model.plan import DeploymentPlan
+from node_agent.setup.facts import FactsError, InterfaceState, facts_command, read_facts
+from orchestrator.backends.remote.access import known_hosts_of
+from orchestrator.backends.remote.requirements import NotReady, require
+from orchestrator.backends.remote.site import Site
+from orchestrator.deployment.bundle import bundle_for
+from orchestrator.deployment.deploy import Deployed, deploy
+from orchestrator.deployment.facts import NodeFacts, probe
+from orchestrator.deployment.needs import needs_of
+from orchestrator.errors import RoveError
+from orchestrator.planning.setup_orders import setup_order, shapes_links
+from orchestrator.services.registry import service_of
+from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.hosts import RealNode
+from orchestrator.ssh.connection import CONNECT_S, Connection
+from orchestrator.ssh.errors import TransferBroken, Unreachable
+from orchestrator.ssh.fleet import on_all
+from orchestrator.ssh.inventory import Profile
+
+ATTEMPTS = 4
+
+
+@dataclass(frozen=True)
+class _Reached:
+    connection: Connection
+    facts: NodeFacts
+    deployed: Deployed
+    state: InterfaceState | None
+
+
+class Machines:
+    def __init__(self, experiment: Experiment, plan: DeploymentPlan, run_id: str) -> None:
+        self._experiment = experiment
+        self._plan = plan
+        self._run_id = run_id
+        self._nodes = experiment.topology.real_nodes()
+        self._service = service_of(experiment.routing)
+        self._known = known_hosts_of(experiment)
+        self._connections: dict[str, Connection] = {}
+        self._facts: dict[str, NodeFacts] = {}
+
+    async def open(self) -> Mapping[str, Site | RoveError]:
+        found = await on_all(self._nodes, self._reach)
+        reached = {name: one for name, one in found.items() if isinstance(one, _Reached)}
+        self._facts = {name: one.facts for name, one in reached.items()}
+        hardware = {name: one.state.hardware for name, one in reached.items() if one.state is not None}
+        return {
+            name: one if isinstance(one, RoveError) else self._site(name, one, hardware)
+            for name, one in found.items()
+        }
+
+    async def begin(self) -> None:
+        """They are where they are."""
+
+    def check(self) -> None:
+        """Each may fail by itself; there is nothing that they share."""
+
+    def doubts(self) -> Sequence[str]:
+        return ()
+
+    def facts(self) -> Mapping[str, Any]:
+        return {
+            "nodes": {
+                name: {
+                    "python": ".".join(map(str, facts.version)),
+                    "machine": facts.machine,
+                    "system": facts.system,
+                    "profile": self._nodes[name].host.profile.value,
+                }
+                for name, facts in self._facts.items()
+            }
+        }
+
+    async def close(self) -> None:
+        await asyncio.gather(*(connection.close() for connection in self._connections.values()))
+
+    def _site(self, name: str, reached: _Reached, hardware: Mapping[str, str]) -> Site | RoveError:
+        node, topology = self._nodes[name], self._experiment.topology
+        setup = setup_order(topology, name, hardware, self._run_id)
+        state = reached.state
+        own = [address.partition("/")[0] for address in state.addresses] if state is not None else []
+        if setup is None and state is not None and node.address not in own:
+            has = f"it has {', '.join(own)}" if own else "it has none"
+            text = f"{node.interface} does not have the address {node.address} ({has})"
+            return NotReady(name, f"{text}: configure it, or let Rove do it with setup: (docs/nodes.md)")
+        return Site(
+            node=name,
+            connection=reached.connection,
+            deployed=reached.deployed,
+            address=node.address,
+            interface=node.interface,
+            setup=setup,
+            starts_daemon=node.daemon == "start",
+        )
+
+    async def _reach(self, node: RealNode) -> _Reached:
+        name = node.host.name
+        connection = self._connections[name] = Connection(node.host, self._known)
+        await connection.ensure(CONNECT_S)
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                await connection.ensure(CONNECT_S)
+                return await self._prepare(node, connection)
+            except (Unreachable, TransferBroken):
+                if attempt == ATTEMPTS:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _prepare(self, node: RealNode, connection: Connection) -> _Reached:
+        name = node.host.name
+        facts = await probe(connection)
+        service = self._service if node.daemon == "start" else None
+        await require(connection, service, privilege=self._sets_up(name))
+        needs = needs_of(self._plan, name, self._experiment.routing)
+        bundle = await asyncio.to_thread(bundle_for, facts, needs)
+        deployed = await deploy(connection, facts, bundle)
+        return _Reached(connection, facts, deployed, await self._look(node, connection))
+
+    def _sets_up(self, name: str) -> bool:
+        topology = self._experiment.topology
+        return shapes_links(topology) or setup_order(topology, name, {}, self._run_id) is not None
+
+    async def _look(self, node: RealNode, connection: Connection) -> InterfaceState | None:
+        """None where it cannot be known and need not be."""
+        done = await connection.run(facts_command(node.interface))
+        try:
+            return read_facts(done.stdout.decode(errors="replace"))
+        except FactsError as error:
+            if node.host.profile is Profile.TERMUX and not shapes_links(self._experiment.topology):
+                return None  # Android does not let apps look
+            told = done.stderr.decode(errors="replace").strip() or str(error)
+            raise NotReady(node.host.name, told) from error

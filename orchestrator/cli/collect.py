@@ -1,0 +1,215 @@
+"""`rove collect`: fetch what a run's nodes recorded and could not hand over, and judge the run anew."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orchestrator.cli.output import JsonFlag, console, errors, print_json
+from orchestrator.cli.progress import step
+from orchestrator.cli.references import DEFAULT_ROOT, RunReference, RunsDir
+from orchestrator.cli.results import verdict_text
+from orchestrator.errors import EXIT_FAILED, BadInput, RoveError
+from orchestrator.lifecycle import teardown
+from orchestrator.lifecycle.events import EventLog
+from orchestrator.lifecycle.journal import TORN_DOWN, Journal
+from orchestrator.lifecycle.run_directory import RunDirectory, resolve
+from orchestrator.lifecycle.teardown import TAKE_OVER_S, State, state_of
+
+if TYPE_CHECKING:
+    from orchestrator.backends.remote.recollection import Fetched
+    from orchestrator.lifecycle.invocation import FinishedRun
+    from orchestrator.lifecycle.verdict import Verdict
+    from orchestrator.spec.experiment import Experiment
+
+
+def collect(
+    run: RunReference,
+    analyze: Annotated[
+        bool, typer.Option("--analyze/--no-analyze", help="Analyse in Spark what is here then.")
+    ] = True,
+    runs_dir: RunsDir = DEFAULT_ROOT,
+    as_json: JsonFlag = False,
+) -> None:
+    """Fetch the records of a run that are still on its nodes, and judge the run anew.
+
+    For nodes that could not be reached when the run ended, or a run whose orchestrator was killed. Files are
+    verified by SHA-256 and removed on a node only then; what broke off goes on where it was.
+    Exit code: 0 valid, 1 failed or something is still missing, 2 bad input, 3 invalid.
+
+    [bold]Examples[/]
+
+      rove collect latest
+
+      rove collect pi-lab --no-analyze
+
+      rove collect 20260301-120000-1a2b --json
+    """
+    directory = resolve(run, runs_dir)
+    members = directory.members() if directory.is_sweep else [directory]
+    alive = [each.id for each in (directory, *members) if state_of(each) is State.ALIVE]
+    if alive:
+        raise BadInput(
+            f"run {alive[0]} is still going on, and collects by itself: rove down {alive[0]} ends it"
+        )
+    found = {member.id: _collected(member) for member in members}
+    changed = [member for member in members if found[member.id].fetched]
+    verdict = _judged(directory, found, analyze) if changed else _standing(directory)
+    document = {
+        "run": directory.id,
+        "directory": str(directory.path),
+        "nodes": [entry for one in found.values() for entry in one.entries()],
+        "verdict": verdict.verdict if verdict is not None else None,
+        "reasons": list(verdict.reasons) if verdict is not None else [],
+    }
+    if as_json:
+        print_json(document)
+    else:
+        _show(document, bool(changed))
+    missing = any(not one.whole for one in found.values())
+    raise typer.Exit(EXIT_FAILED if missing or verdict is None else verdict.verdict.exit_code)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What came of one run's nodes; nothing was asked of them if none waits."""
+
+    run: RunDirectory
+    experiment: "Experiment | None"
+    fetched: "Sequence[Fetched]"
+
+    @property
+    def whole(self) -> bool:
+        return all(one.collected is not None for one in self.fetched)
+
+    def entries(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "run": self.run.id,
+                "node": one.node,
+                "outcome": "collected" if one.collected is not None else one.status.value,
+                "reason": one.reason,
+                **(one.collected._asdict() if one.collected is not None else {}),
+            }
+            for one in self.fetched
+        ]
+
+
+def _collected(run: RunDirectory) -> _Found:
+    # Imported here: completion and --help must not wait for them.
+    from orchestrator.backends.remote.ledger import nodes_of
+    from orchestrator.backends.remote.recollection import fetch
+    from orchestrator.spec.load import load_experiment
+
+    if state_of(run) is State.DEAD:
+        teardown.tear_down(run)
+    if all(node.removed for node in nodes_of(run.path)):
+        return _Found(run, None, ())
+    experiment = load_experiment(run.spec)
+    journal = _reopened(run)
+    try:
+        with step(errors, f"collecting {run.id}") as progress:
+            fetched = fetch(run, experiment, journal, progress)
+    finally:
+        journal.close(TORN_DOWN)
+    EventLog(run.events).add(
+        "collect",
+        collected=[one.node for one in fetched if one.collected is not None],
+        missing={one.node: one.reason for one in fetched if one.collected is None},
+    )
+    return _Found(run, experiment, fetched)
+
+
+def _reopened(run: RunDirectory) -> Journal:
+    journal = Journal.take_over(run.journal, TAKE_OVER_S)
+    if journal is None:
+        raise RoveError(f"{run.journal} is locked by a living process")
+    return journal
+
+
+def _judged(directory: RunDirectory, found: dict[str, _Found], analyze: bool) -> "Verdict":
+    from orchestrator.backends.remote.ledger import waiting
+    from orchestrator.lifecycle.files import read_json
+    from orchestrator.lifecycle.invocation import FinishedRun
+    from orchestrator.lifecycle.rejudging import judge_anew, read_verdict
+
+    runs = []
+    for one in found.values():
+        verdict = (
+            judge_anew(one.run, one.experiment, waiting(one.run.path))
+            if one.experiment is not None
+            else read_verdict(one.run)
+        )
+        if verdict is not None:
+            factors = (read_json(one.run.manifest) or {}).get("factors", {})
+            runs.append(FinishedRun(one.run, factors, verdict))
+    owner = _Collection(directory, _reopened(directory))
+    try:
+        verdict = owner.judge(runs)
+        return _evaluated(owner, runs, verdict) if analyze else verdict
+    finally:
+        directory.remove_temporary()
+        owner.journal.close(TORN_DOWN)
+
+
+@dataclass(frozen=True)
+class _Collection:
+    """The runs of one command, got at later."""
+
+    directory: RunDirectory
+    journal: Journal
+
+    @property
+    def events(self) -> EventLog:
+        return EventLog(self.directory.events)
+
+    def judge(self, runs: "Sequence[FinishedRun]") -> "Verdict":
+        from orchestrator.lifecycle.files import write_json
+        from orchestrator.lifecycle.verdict import judge_sweep
+        from orchestrator.spec.load import load_experiment
+        from orchestrator.spec.sweep import cells
+
+        if not self.directory.is_sweep:
+            return runs[0].verdict
+        planned = len(cells(load_experiment(self.directory.spec)))
+        verdict = judge_sweep({run.directory.id: run.verdict for run in runs}, planned)
+        write_json(self.directory.verdict, verdict.document())
+        return verdict
+
+
+def _evaluated(owner: _Collection, runs: "Sequence[FinishedRun]", verdict: "Verdict") -> "Verdict":
+    from orchestrator.analytics.java import find_java
+    from orchestrator.lifecycle.evaluation import evaluate
+    from orchestrator.lifecycle.invocation import Finished
+    from orchestrator.spec.load import load_experiment
+
+    try:
+        find_java()
+    except RoveError as error:
+        errors.print(f"Not analysed: {error}", markup=False)
+        return verdict
+    expect = load_experiment(owner.directory.spec).expect
+    with step(errors, "analysis") as progress:
+        return evaluate(owner, Finished(verdict, tuple(runs), False), expect, progress).verdict
+
+
+def _standing(directory: RunDirectory) -> "Verdict | None":
+    from orchestrator.lifecycle.rejudging import read_verdict
+
+    return read_verdict(directory)
+
+
+def _show(document: dict[str, Any], changed: bool) -> None:
+    if not changed:
+        console.print("Nothing to collect: what the nodes recorded is here.", markup=False)
+    for node in document["nodes"]:
+        told = (
+            node["reason"]
+            or f"{node['files']} files, {node['bytes']:,} bytes, {node['fetched']:,} of them new"
+        )
+        console.print(f"{node['node']}  {node['outcome']}  {told}", markup=False, soft_wrap=True)
+    console.print(f"verdict  {verdict_text(document['verdict'])}")
+    for reason in document["reasons"]:
+        console.print(f"  {reason}", markup=False, soft_wrap=True)
+    console.print(f"data     {document['directory']}", markup=False, soft_wrap=True)

@@ -1,0 +1,102 @@
+"""Judging a run anew when more of its data has arrived: by its events, its manifest and what is here now.
+
+Only what an arrived record can mend is mended: a collection that lacked it, and a stop that nobody here could
+see but that the node wrote down.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from node_agent.telemetry.segments import inspect
+from orchestrator.backends.base import NodeOutcome, Status
+from orchestrator.lifecycle import manifest
+from orchestrator.lifecycle.events import EventLog
+from orchestrator.lifecycle.files import parse_lines, read_json, write_json
+from orchestrator.lifecycle.phases import Ending, Phase, PhaseResult, judge
+from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.lifecycle.verdict import ORCHESTRATOR_DIED, Verdict, judge_run
+from orchestrator.planning import faults as fault_plan
+from orchestrator.spec.experiment import Experiment
+
+ENDED = "ended.json"
+
+Event = dict[str, Any]
+
+
+def judge_anew(directory: RunDirectory, experiment: Experiment, waiting: Collection[str]) -> Verdict:
+    """Writes manifest and verdict; ``waiting``: nodes whose records are still not here."""
+    nodes = experiment.topology.node_names
+    completeness = {node: inspect(directory.segments(node)) for node in nodes}
+    known = read_json(directory.manifest) or {}
+    before = read_verdict(directory)
+    if before is not None and any(reason.startswith(ORCHESTRATOR_DIED) for reason in before.reasons):
+        verdict = structs.replace(before, completeness=completeness)
+    else:
+        events = parse_lines(directory.events.read_bytes())
+        in_order = [node for node in nodes if _ended_in_order(directory, node)]
+        history = mended(events, waiting, in_order, experiment.quorum)
+        doubts = known.get("doubts", ())
+        verdict = judge_run(history, completeness, doubts, fault_plan.crashes(experiment))
+    if known:
+        write_json(directory.manifest, {**known, "files": manifest.checksums(directory.path)})
+    write_json(directory.verdict, verdict.document())
+    EventLog(directory.events).add("verdict", verdict=verdict.verdict, reasons=verdict.reasons)
+    return verdict
+
+
+def read_verdict(directory: RunDirectory) -> Verdict | None:
+    document = read_json(directory.verdict)
+    return None if document is None else msgspec.convert(document, Verdict)
+
+
+def mended(
+    events: Sequence[Event], waiting: Collection[str], in_order: Collection[str], quorum: float
+) -> list[PhaseResult]:
+    """The phases as they ended, but collection and stop as they look now."""
+    history = [
+        PhaseResult(Phase(event["phase"]), Ending(event["outcome"]), event["seconds"], event["reason"])
+        for event in events
+        if event.get("kind") == "phase" and event.get("state") == "finished"
+    ]
+    outcomes = {event["phase"]: _outcomes(event) for event in events if event.get("kind") == "nodes"}
+    return [_mended(result, outcomes.get(result.phase, []), waiting, in_order, quorum) for result in history]
+
+
+def _mended(
+    result: PhaseResult,
+    outcomes: Sequence[NodeOutcome],
+    waiting: Collection[str],
+    in_order: Collection[str],
+    quorum: float,
+) -> PhaseResult:
+    match result.phase:
+        case Phase.COLLECT if not waiting and result.ending is Ending.TIMED_OUT:
+            return PhaseResult(result.phase, Ending.OK, result.seconds)
+        case Phase.COLLECT:
+            mends = [outcome.node for outcome in outcomes if outcome.node not in waiting]
+        case Phase.STOP:
+            lost = [outcome.node for outcome in outcomes if outcome.status is Status.UNREACHABLE]
+            mends = [node for node in lost if node in in_order and node not in waiting]
+        case _:
+            return result
+    if result.ending not in (Ending.DEGRADED, Ending.FAILED):
+        return result
+    now = [NodeOutcome(o.node, Status.OK) if o.node in mends else o for o in outcomes]
+    ending, reason = judge(now, quorum)
+    return PhaseResult(result.phase, ending, result.seconds, reason)
+
+
+def _outcomes(event: Event) -> list[NodeOutcome]:
+    def those(key: str, status: Status) -> Iterable[NodeOutcome]:
+        return (NodeOutcome(node, status, reason) for node, reason in event[key].items())
+
+    fine = [NodeOutcome(node, Status.OK) for node in event["ok"]]
+    return [*fine, *those("failed", Status.FAILED), *those("unreachable", Status.UNREACHABLE)]
+
+
+def _ended_in_order(directory: RunDirectory, node: str) -> bool:
+    ended = read_json(directory.nodes / node / ENDED)
+    return isinstance(ended, dict) and ended.get("in_order") is True

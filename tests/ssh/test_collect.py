@@ -1,0 +1,164 @@
+"""Records that stayed on nodes: fetched later, verified, only then removed; and what broke off goes on."""
+
+import asyncio
+import hashlib
+import json
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from orchestrator.backends.remote.collection import collect, has_place, remove_place
+from orchestrator.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_INVALID
+from orchestrator.ssh.connection import Connection
+from orchestrator.ssh.errors import SshError
+from tests.ssh.conftest import Make
+from tests.ssh.drill import TEST_S, Drill, contents
+from tests.ssh.lab import Lab
+from tests.ssh.patience import until
+from tests.ssh.relay import Relay, relay_to
+from tests.ssh.sshd import FIRST_ID, HOME, SshServer, known_hosts
+
+PLACE = f"{HOME}/.rove/runs/r1/n01"
+LARGE = bytes(range(256)) * 12_000
+FILES = {
+    "record/agent.log": b"",
+    "record/segments/b0001-s000001.jsonl": b'{"a": 1}\n' * 500,
+    "record/segments/large.jsonl": LARGE,
+    "record/frames/of two words.jpg": b"\xff\xd8" * 100,
+    **{f"record/frames/{number:04}.jpg": b"%d" % number * 300 for number in range(700)},
+    "ended.json": b'{"reason": "end of run", "t_ns": 1, "in_order": true}',
+    "agent.json": b"a secret",
+}
+
+
+def put(server: SshServer) -> Path:
+    place = server.home / ".rove" / "runs" / "r1" / "n01"
+    for name, content in FILES.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(content)
+    for path in (server.home / ".rove").rglob("*"):
+        os.chown(path, FIRST_ID, FIRST_ID)
+    os.chown(server.home / ".rove", FIRST_ID, FIRST_ID)
+    return place
+
+
+def over_a_wire(server: SshServer, folder: Path, act: Callable[[Connection, Relay], Awaitable[None]]) -> None:
+    async def use() -> None:
+        async with relay_to(server.host) as relay:
+            connection = await Connection.open(relay.host, known_hosts(folder / "known", server))
+            try:
+                await act(connection, relay)
+            finally:
+                await connection.close()
+
+    asyncio.run(use())
+
+
+def wanted() -> dict[str, str]:
+    return {
+        name.removeprefix("record/"): hashlib.sha256(content).hexdigest()
+        for name, content in FILES.items()
+        if name != "agent.json"
+    }
+
+
+def test_a_record_comes_whole_and_only_once(make: Make, tmp_path: Path) -> None:
+    server, into = make(), tmp_path / "here"
+    place = put(server)
+
+    async def act(connection: Connection, relay: Relay) -> None:
+        told: list[tuple[int, int]] = []
+        found = await collect(connection, PLACE, into, lambda *done: told.append(done))
+        assert contents(into) == wanted()
+        assert (found.files, found.fetched) == (len(wanted()), found.bytes)
+        assert told[0] == (0, found.bytes) and told[-1] == (found.bytes, found.bytes)
+        assert place.is_dir(), "who collects does not remove"
+        relay.forget()
+        (into / "agent.log").unlink()
+        (into / "frames" / "0007.jpg").write_bytes(b"tampered with")
+        again = await collect(connection, PLACE, into)
+        assert contents(into) == wanted() and again.fetched == 300
+        assert relay.received < 400_000, "what is here and equal is not fetched again"
+        assert await has_place(connection, PLACE)
+        await remove_place(connection, PLACE)
+        assert not await has_place(connection, PLACE)
+        assert not (server.home / ".rove" / "runs").exists() and (server.home / ".rove").is_dir()
+
+    over_a_wire(server, tmp_path, act)
+
+
+def test_a_cut_does_not_begin_anew(make: Make, tmp_path: Path) -> None:
+    server, into = make(), tmp_path / "here"
+    put(server)
+
+    async def act(connection: Connection, relay: Relay) -> None:
+        collecting = asyncio.create_task(collect(connection, PLACE, into))
+        await until(lambda: relay.received > 1_800_000)
+        relay.cut()
+        found = await collecting
+        assert contents(into) == wanted()
+        assert found.fetched < found.bytes, "some of it was here when it went on"
+
+    over_a_wire(server, tmp_path, act)
+
+
+def test_where_there_is_nothing_nothing_is_collected(make: Make, tmp_path: Path) -> None:
+    async def act(connection: Connection, relay: Relay) -> None:
+        assert (await collect(connection, PLACE, tmp_path / "here")).files == 0
+        assert not await has_place(connection, PLACE)
+
+    over_a_wire(make(), tmp_path, act)
+
+
+def test_what_cannot_be_read_is_said_and_stays(make: Make, tmp_path: Path) -> None:
+    server = make()
+    place = put(server)
+    (place / "record" / "agent.log").chmod(0)
+    (place / "record" / "agent.log").write_bytes(b"x")
+
+    async def act(connection: Connection, relay: Relay) -> None:
+        with pytest.raises(SshError, match=r"agent\.log"):
+            await collect(connection, PLACE, tmp_path / "here")
+
+    over_a_wire(server, tmp_path, act)
+    assert place.is_dir()
+
+
+@pytest.mark.timeout(TEST_S)
+def test_a_run_that_was_torn_down_at_once_is_collected_later(lab: Lab) -> None:
+    with Drill(lab, "hasty", duration="60s", lease="20s") as drill:
+        drill.reach("measure")
+        refused = lab.rove("collect", "hasty", "--no-analyze")
+        assert refused.returncode == EXIT_BAD_INPUT and "still going on" in refused.stderr
+        drill.process.send_signal(signal.SIGINT)
+        time.sleep(0.1)  # two at the same moment would count as one
+        drill.process.send_signal(signal.SIGINT)
+        assert drill.finish() == EXIT_INTERRUPTED
+    assert not any(node.processes() for node in lab.nodes)
+    kept = {node.name: contents(drill.on_node(node)) for node in lab.nodes}
+    assert all(kept.values()) and not drill.run.nodes.exists()
+    status = lab.rove("status", "hasty")
+    assert "rove collect hasty" in status.stdout
+    down = lab.rove("down", "hasty")
+    assert down.returncode == 0 and "n01, n02, n03, n04, n05, n06" in down.stdout
+    assert {node.name: contents(drill.on_node(node)) for node in lab.nodes} == kept
+    with lab.without_power(lab.node("n06")):
+        some = lab.rove("collect", "hasty", "--no-analyze", "--json")
+    outcomes = {entry["node"]: entry["outcome"] for entry in json.loads(some.stdout)["nodes"]}
+    assert outcomes == {f"n0{number}": "collected" for number in range(1, 6)} | {"n06": "unreachable"}
+    assert some.returncode == 1
+    rest = lab.rove("collect", "hasty", "--no-analyze", "--json")
+    document = json.loads(rest.stdout)
+    assert [entry["node"] for entry in document["nodes"]] == ["n06"]
+    assert rest.returncode == EXIT_INVALID and document["verdict"] == "invalid"
+    for node in lab.nodes:
+        assert contents(drill.here(node)).items() >= kept[node.name].items()
+        assert drill.completeness(node).complete
+    manifest = json.loads(drill.run.manifest.read_text())
+    assert any(name.startswith("nodes/n06/segments/") for name in manifest["files"])
+    again = lab.rove("collect", "hasty", "--no-analyze")
+    assert again.returncode == EXIT_INVALID and "Nothing to collect" in again.stdout
