@@ -14,7 +14,7 @@ from node_agent.process import ProcessConfig
 from node_agent.telemetry.segment_log import SegmentLog
 from orchestrator.backends.remote.collection import Listed, batches, read_listing
 from orchestrator.backends.remote.ledger import KIND, kept, leases_over, waiting
-from orchestrator.backends.remote.orders import RunOrder, keeper_order, manet_network
+from orchestrator.backends.remote.orders import WholeRun, keeper_order, manet_network
 from orchestrator.backends.remote.site import Site
 from orchestrator.deployment.deploy import Deployed
 from orchestrator.lifecycle import run_directory
@@ -94,7 +94,7 @@ def order_of(tmp_path: Path, routing: str, **changes: Any) -> tuple[Any, dict[st
     spec = real(routing=routing)
     addresses = {name: node.address for name, node in spec.topology.real_nodes().items()}
     plan = deployment_plan(spec)
-    run = RunOrder(spec, "r1", plan, addresses, KEY, service_of(spec.routing))
+    run = WholeRun(spec, "r1", plan, addresses, KEY, service_of(spec.routing))
     order, files = keeper_order(run, site("n1", tmp_path, **changes))
     return decode_order(msgspec.json.encode(order)), files
 

@@ -18,7 +18,7 @@ from orchestrator.backends.remote import ledger
 from orchestrator.backends.remote.collection import collect, remove_place
 from orchestrator.backends.remote.infrastructure import Infrastructure
 from orchestrator.backends.remote.keeper import RENEWALS, NodeKeeper
-from orchestrator.backends.remote.orders import RunOrder, keeper_order
+from orchestrator.backends.remote.orders import WholeRun, keeper_order
 from orchestrator.backends.remote.site import Site
 from orchestrator.clocks.book import ClockBook
 from orchestrator.clocks.watch import ClockWatch
@@ -88,7 +88,7 @@ class RemoteBackend:
             if isinstance(error, RoveError):
                 self._absent[node] = _outcome(node, error)
         addresses = {node: site.address for node, site in sites.items()}
-        order = RunOrder(
+        order = WholeRun(
             self._experiment,
             self._run_id,
             self._plan,
@@ -109,7 +109,7 @@ class RemoteBackend:
         real = {name: node.address for name, node in topology.real_nodes().items()}
         return {**topology.addresses(), **real}
 
-    async def _start(self, run: RunOrder, site: Site) -> None:
+    async def _start(self, run: WholeRun, site: Site) -> None:
         log = self._directory.temporary / f"{site.node}.attach"
         keeper = NodeKeeper(site, self._run_id, self._experiment.lease, log)
         order, files = keeper_order(run, site)

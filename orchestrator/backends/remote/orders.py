@@ -25,7 +25,7 @@ _FULL_PATH = f"PATH=/usr/local/bin:/usr/bin:/bin:{SYSTEM_PATH}"
 
 
 @dataclass(frozen=True)
-class RunOrder:
+class WholeRun:
     """What is the same for all nodes of a run. ``key`` is the run's secret."""
 
     experiment: Experiment
@@ -36,7 +36,7 @@ class RunOrder:
     service: RoutingService | None
 
 
-def keeper_order(run: RunOrder, site: Site) -> tuple[KeeperOrder, dict[str, bytes | Path]]:
+def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, bytes | Path]]:
     """The order, and the files of its place; those with secrets are shipped for the user's eyes only."""
     place = site.place(run.run_id)
     shipment = shipped(run.plan, site.node, str(place))
@@ -74,7 +74,7 @@ def keeper_order(run: RunOrder, site: Site) -> tuple[KeeperOrder, dict[str, byte
     return order, files
 
 
-def _routing_place(run: RunOrder, site: Site, place: PurePosixPath) -> Place:
+def _routing_place(run: WholeRun, site: Site, place: PurePosixPath) -> Place:
     return Place(
         site.node,
         IPv4Address(site.address),

@@ -9,7 +9,6 @@ from orchestrator.ssh.connection import Connection
 
 RUNS = "runs"
 RECORD = "record"
-FILES = "files"
 
 
 @dataclass(frozen=True)
