@@ -16,6 +16,7 @@ from orchestrator.ssh.inventory import Host
 KEEP_ALIVE_S = 5
 GONE_S = 20
 """A host that acknowledges nothing for so long is taken to be gone."""
+_LATER_S = 5.0
 _RSA = ("rsa-sha2-512", "rsa-sha2-256")
 
 # Every failure is told as an exception; without a handler, paramiko's would be printed as well.
@@ -82,7 +83,8 @@ class Link:
         if expected is not None:
             kinds = _RSA if expected.type == "ssh-rsa" else (expected.type,)
             transport.get_security_options().key_types = kinds
-        transport.banner_timeout = transport.handshake_timeout = _remaining(deadline)
+        # Longer than we wait ourselves: who is silent until then is told apart from who speaks otherwise.
+        transport.banner_timeout = transport.handshake_timeout = _remaining(deadline) + _LATER_S
         done = threading.Event()
         transport.start_client(event=done)
         if not done.wait(_remaining(deadline)):
