@@ -2,14 +2,14 @@
 
 import os
 import shutil
-from collections.abc import Iterator
 from contextlib import ExitStack
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from node_agent.telemetry.segments import Completeness
 from orchestrator.backends.base import Status
 from orchestrator.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK
 from tests.ssh.drill import TEST_S, Drill, contents, wait_until
@@ -49,8 +49,16 @@ def busy(node: LabNode) -> dict[str, Any]:
     return {"query": query, "placement": placement, "duration": "8s", "lease": "9s"}
 
 
+class Losses(NamedTuple):
+    """A run with losses; what n05 had on its disk when it was back, and what came of it later."""
+
+    drill: Drill
+    kept: dict[str, str]
+    collected: dict[str, str]
+
+
 @pytest.fixture(scope="module")
-def losses(standing_lab: Lab) -> Iterator[Drill]:
+def losses(standing_lab: Lab) -> Losses:
     """A run in which n04 loses its keeper, n05 its power, and n06 the last of its room."""
     unkept, dying, full = standing_lab.nodes[3:]
     with full.small_disk(DISK) as disk, Drill(standing_lab, "losses", quorum=0.5, **busy(full)) as drill:
@@ -58,52 +66,55 @@ def losses(standing_lab: Lab) -> Iterator[Drill]:
         drill.until(lambda: records_on(drill, dying), "n05 has recorded something")
         unkept.kill("node_agent.keeping", "run")
         fill(disk)
-        standing_lab.power_off(dying)
-        drill.finish()
-    standing_lab.power_on(dying)
-    yield drill
+        with standing_lab.without_power(dying):
+            drill.finish()
+    return Losses(drill, contents(drill.on_node(dying)), drill.collect_later())
 
 
 def records_on(drill: Drill, node: LabNode) -> bool:
     return any(path.stat().st_size for path in drill.on_node(node).glob("segments/*"))
 
 
-def test_a_node_that_dies_is_collected_when_it_is_back(lab: Lab, losses: Drill) -> None:
-    node = lab.node("n05")
-    for phase in ("stop", "collect"):
-        assert losses.outcome(phase, node).status is Status.UNREACHABLE
-    assert losses.exit_code == EXIT_INVALID
-    kept = contents(losses.on_node(node))
-    assert any(name.startswith("segments/") for name in kept)
-    assert losses.collect_later() == {node.name: "collected"}
-    assert contents(losses.here(node)).items() >= kept.items()
-    found = losses.completeness(node)
-    assert found.records > 0 and (found.missing, found.duplicates, found.corrupt) == (0, 0, 0)
+def test_a_node_that_dies_is_collected_when_it_is_back(lab: Lab, losses: Losses) -> None:
+    drill, node = losses.drill, lab.node("n05")
+    for phase in ("measure", "stop", "collect"):
+        assert drill.outcome(phase, node).status is Status.UNREACHABLE
+    assert drill.exit_code == EXIT_INVALID
+    assert any(name.startswith("segments/") for name in losses.kept)
+    assert losses.collected == {node.name: "collected"}
+    assert contents(drill.here(node)).items() >= losses.kept.items()
+    check_readable(drill.completeness(node))
     assert not node.runs, "what is here and verified is no longer there"
 
 
-def test_a_node_whose_disk_fills_up_fails_and_says_so(lab: Lab, losses: Drill) -> None:
-    node = lab.node("n06")
-    outcome = losses.outcome("measure", node)
-    assert outcome.status is Status.FAILED and "space" in outcome.reason.lower()
-    found = losses.completeness(node)
-    assert found.records > 0 and (found.missing, found.duplicates, found.corrupt) == (0, 0, 0)
+def test_a_node_whose_disk_fills_up_fails_and_says_so(lab: Lab, losses: Losses) -> None:
+    drill, node = losses.drill, lab.node("n06")
+    outcome = drill.outcome("measure", node)
+    assert outcome.status is Status.FAILED and "No space left" in outcome.reason
+    check_readable(drill.completeness(node))
 
 
-def test_a_node_whose_keeper_is_killed_fails_and_is_tidied(lab: Lab, losses: Drill) -> None:
-    node = lab.node("n04")
-    outcome = losses.outcome("measure", node)
+def test_a_node_whose_keeper_is_killed_fails_and_is_tidied(lab: Lab, losses: Losses) -> None:
+    drill, node = losses.drill, lab.node("n04")
+    outcome = drill.outcome("measure", node)
     assert outcome.status is Status.FAILED and "no keeper answers" in outcome.reason
-    assert losses.completeness(node).complete, "the agent noticed, and stopped in order"
+    assert drill.completeness(node).complete, "the agent noticed, and stopped in order"
 
 
-def test_the_others_go_on(lab: Lab, losses: Drill) -> None:
-    check_whole(losses, lab.nodes[:3])
-    assert losses.delivered(lab.nodes[2]) > 0
+def test_the_others_go_on(lab: Lab, losses: Losses) -> None:
+    check_whole(losses.drill, lab.nodes[:3])
+    assert losses.drill.delivered(lab.nodes[2]) > 0
+
+
+def check_readable(found: Completeness) -> None:
+    """All of it, up to the moment when it broke off."""
+    assert found.records > 0
+    assert (found.missing, found.duplicates, found.corrupt) == (0, 0, 0)
+    assert found.torn <= 1
 
 
 @pytest.fixture(scope="module")
-def blips(standing_lab: Lab) -> Iterator[Drill]:
+def blips(standing_lab: Lab) -> Drill:
     """A run in which n06 is cut off while files are uploaded to it, n05 hangs for a while, and n04 loses what
     ties its keeper to the connection."""
     untied, hanging, cut = standing_lab.nodes[3:]
@@ -120,7 +131,7 @@ def blips(standing_lab: Lab) -> Iterator[Drill]:
         drill.until(lambda: "nobody owns the run" in log.read_text(), "the keeper has lost its owner")
         hanging.resume()
         drill.finish()
-    yield drill
+    return drill
 
 
 def stored(node: LabNode) -> int:

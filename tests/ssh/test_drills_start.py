@@ -1,7 +1,5 @@
 """Drills: nodes that are in trouble when a run starts. Each has its outcome, and the others go on."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from orchestrator.backends.base import Status
@@ -17,7 +15,7 @@ OLD_PYTHON = "#!/bin/sh\necho 309 3.9\n"
 
 
 @pytest.fixture(scope="module")
-def away(standing_lab: Lab) -> Iterator[Drill]:
+def away(standing_lab: Lab) -> Drill:
     """A run while n04 is off, n05 hangs, and n06 has another host key."""
     off, hanging, other = standing_lab.nodes[3:]
     with (
@@ -27,11 +25,11 @@ def away(standing_lab: Lab) -> Iterator[Drill]:
         Drill(standing_lab, "away", quorum=0.5) as drill,
     ):
         drill.finish()
-    yield drill
+    return drill
 
 
 @pytest.fixture(scope="module")
-def unfit(standing_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drill]:
+def unfit(standing_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Drill:
     """A run while n04 has no Python that would do, n05 no room on its disk, and n06 no rights."""
     python, disk, sudo = standing_lab.nodes[3:]
     old = tmp_path_factory.mktemp("old") / "python3"
@@ -44,7 +42,7 @@ def unfit(standing_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         Drill(standing_lab, "unfit", quorum=0.5) as drill,
     ):
         drill.finish()
-    yield drill
+    return drill
 
 
 def check_others(drill: Drill, lab: Lab) -> None:
