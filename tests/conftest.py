@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from orchestrator.analytics.java import find_java
 from orchestrator.backends.netns.checks import checks
@@ -81,8 +83,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(need)
         if reason := lacking[need]:
             item.add_marker(pytest.mark.skip(reason=reason))
-        if need in SHARES:
-            item.add_marker(pytest.mark.xdist_group(SHARES[need]))
+
+
+class ByShare(LoadScopeScheduling):  # type: ignore[misc]
+    """Tests that share something go to the same worker, all others where there is time.
+
+    Not by marks and --dist loadgroup: pytest 9.2 hides these from xdist 3.8 (pytest-xdist, issue 1386).
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        need = Path(nodeid.partition("::")[0]).parts[1]
+        return SHARES.get(need, nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByShare | None:
+    return ByShare(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 _skipped: dict[str, str] = {}
