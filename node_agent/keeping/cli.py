@@ -60,7 +60,7 @@ def _end(place: Path, reason: str) -> int:
         _print({"error": str(error)})
         return EXIT_FAILED
     _print(msgspec.to_builtins(result))
-    return EXIT_FAILED if result.left else 0
+    return EXIT_FAILED if result.left or result.trouble else 0
 
 
 def _status(directory: Path) -> int:

@@ -13,9 +13,10 @@ from node_agent.control import Command, Report, Request
 from node_agent.keeping import PROTOCOL
 from node_agent.keeping.bridge import SOCKET, connect
 from node_agent.keeping.commands import End, Hello
-from node_agent.keeping.order import BadOrder, read_order
+from node_agent.keeping.order import ORDER, BadOrder, read_order
 from node_agent.keeping.place import Ended, is_occupied, occupant, read_ended, wait_until_free, write_ended
 from node_agent.keeping.remains import end_remains
+from node_agent.keeping.undoing import undo_set_up
 
 LONGEST_END_S = 90.0
 """More than all that a keeper may take for the parts of it."""
@@ -25,29 +26,35 @@ _BY_THEMSELVES_S = 15.0
 
 
 class EndResult(Struct, frozen=True):
-    """``was``: running, ended, dead or absent. ``killed``: by their mark. ``left``: what cannot be ended."""
+    """``was``: running, ended, dead, or absent: this is no place of a run. ``killed``: by their mark.
+
+    ``left``: what cannot be ended. ``trouble``: what a killed set-up changed and cannot be undone.
+    """
 
     was: str
     ended: Ended | None
     killed: tuple[int, ...] = ()
     left: tuple[int, ...] = ()
+    trouble: str = ""
 
 
 def end_place(place: Path, reason: str) -> EndResult:
     """May be repeated. Raises OSError if the place is not ours."""
     place = place.resolve()
-    was = state_of(place) if place.exists() else "absent"
+    was = state_of(place) if is_occupied(place) or (place / ORDER).exists() else "absent"
     if was == "running":
         _end_keeper(place, reason)
     patience = 0.0 if was == "ended" else _BY_THEMSELVES_S
     killed, left = end_remains(run_of(place), place, patience)
     (place / SOCKET).unlink(missing_ok=True)
     ended = read_ended(place)
+    trouble = _undo(place)
     if ended is None and was != "absent":
-        ended = Ended(reason, time.time_ns(), False, ("its keeper was gone, or did not hear",))
+        told = ("its keeper was gone, or did not hear", *([trouble] if trouble else []))
+        ended = Ended(reason, time.time_ns(), False, told)
         with suppress(OSError):  # the disk may be full; what matters has been done
             write_ended(place, ended)
-    return EndResult(was, ended, tuple(killed), tuple(left))
+    return EndResult(was, ended, tuple(killed), tuple(left), trouble)
 
 
 def state_of(place: Path) -> str:
@@ -83,6 +90,13 @@ def _asked(place: Path, reason: str) -> bool:
     except (OSError, msgspec.DecodeError):
         return False
     return False
+
+
+def _undo(place: Path) -> str:
+    try:
+        return undo_set_up(read_order(place), place)
+    except BadOrder:
+        return ""  # then nothing was ever started here
 
 
 def _line(command: Command, number: int) -> bytes:

@@ -34,9 +34,12 @@ from node_agent.keeping.owner import Owner, read_envelope, read_request
 from node_agent.keeping.place import RECORD, Ended, write_ended
 from node_agent.keeping.programs import CannotStart, HeldProgram, tethered
 from node_agent.keeping.remains import end_remains
+from node_agent.keeping.undoing import undo_set_up
 
 SERVICE_END_S = 8.0
 SETUP_END_S = 30.0
+SETUP_GIVES_UP_S = 20.0
+"""It may be waiting for a program that hangs, and has yet to undo what it did."""
 _HELLO_S = 10.0
 _LAST_WORDS_S = 2.0
 _ENDS = "the run ends on this node"
@@ -72,12 +75,12 @@ class Keeper:
         notes: tuple[str, ...] = ()
         try:
             if (setup := self._order.setup) is not None:
-                notes = await self._hold(
-                    setup.name, HeldProgram.start(setup, setup.argv, self._record, SETUP_S)
-                )
+                starting = HeldProgram.start(setup, setup.argv, self._record, SETUP_S, SETUP_GIVES_UP_S)
+                notes = await self._hold(setup.name, starting)
             for service in self._order.services:
                 argv = tethered(service.argv)
-                await self._hold(service.name, HeldProgram.start(service, argv, self._record, SERVICE_S))
+                starting = HeldProgram.start(service, argv, self._record, SERVICE_S, SERVICE_END_S)
+                await self._hold(service.name, starting)
             await self._listen()
         except (CannotStart, OSError) as error:
             await self.end(f"could not start: {error}")
@@ -289,6 +292,7 @@ class Keeper:
         ended, left = await asyncio.to_thread(end_remains, self._order.run, self._place, 0.0)
         trouble += [f"process {pid} had to be ended" for pid in ended]
         trouble += [f"process {pid} is left" for pid in left]
+        trouble.append(await asyncio.to_thread(undo_set_up, self._order, self._place))
         told = tuple(text for text in [*self._failures, *trouble] if text)
         for text in told:
             self._say(text)

@@ -56,7 +56,7 @@ class KeptAgent:
                 return "the agent is running"
             try:
                 child = await AgentChild.start(self._program, self._record)
-            except CannotStart as error:
+            except (CannotStart, OSError) as error:  # OSError: no room for its log
                 return str(error)
             self.failure = ""
             self._link = AgentLink(child, self._owner, self._say)

@@ -19,7 +19,7 @@ from node_agent.marked import mark
 
 SETUP_S = 45.0
 SERVICE_S = 10.0
-_OWN_S = 15.0
+_OWN_S = 25.0
 _EXIT_S = 5.0
 
 

@@ -25,6 +25,13 @@ class Program(Struct, frozen=True, forbid_unknown_fields=True):
     privileged: bool = False
 
 
+class Undo(Struct, frozen=True, forbid_unknown_fields=True):
+    """``argv``, with the rights of set-up, undoes what a killed one left, as ``file`` in the place says."""
+
+    argv: tuple[str, ...]
+    file: str
+
+
 class KeeperOrder(Struct, frozen=True, forbid_unknown_fields=True):
     """``lease``: for how many seconds the keeper goes on without hearing from its owner."""
 
@@ -35,6 +42,7 @@ class KeeperOrder(Struct, frozen=True, forbid_unknown_fields=True):
     setup: Program | None
     services: tuple[Program, ...]
     agent: Program
+    undo: Undo | None = None
 
 
 class _Version(Struct):

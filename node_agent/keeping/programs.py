@@ -94,9 +94,9 @@ class HeldProgram:
 
     @classmethod
     async def start(
-        cls, program: Program, argv: Sequence[str], record: Path, timeout: float
+        cls, program: Program, argv: Sequence[str], record: Path, timeout: float, grace: float
     ) -> tuple[Self, tuple[str, ...]]:
-        """With what it remarked. Raises CannotStart; nothing runs then."""
+        """With what it remarked. Raises CannotStart, when it has ended or had ``grace`` seconds for that."""
         log = Log(record / program.log)
         command = with_rights(argv, program.privileged, os.environ, os.geteuid())
         output = log.open()
@@ -123,7 +123,7 @@ class HeldProgram:
             if not said.ready:
                 raise CannotStart(f"{program.name}: {said.error or 'it is not ready, and does not say why'}")
         except BaseException:
-            await held.end(_KILL_S)
+            await held.end(grace)
             raise
         return held, said.notes
 

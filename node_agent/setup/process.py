@@ -38,20 +38,23 @@ def main() -> int:
     action.add_argument("--order", type=Path, metavar="FILE", help="set up, hold until stdin closes, undo")
     action.add_argument("--undo", type=Path, metavar="FILE", help="undo what a killed process left of FILE")
     arguments = parser.parse_args()
-    file: Path = arguments.order or arguments.undo
+    try:
+        if os.geteuid() != 0:
+            raise SetupError("setting up a node needs root")
+        return _set_up(arguments.order) if arguments.order else _undo_left(arguments.undo)
+    except SetupError as error:
+        _say({"error": str(error)})
+        return EXIT_FAILED
+
+
+def _set_up(file: Path) -> int:
     try:
         order = from_json(file.read_bytes())
     except (OSError, msgspec.DecodeError) as error:
         _say({"error": f"{file}: {error}"})
         return EXIT_BAD_ORDER
-    try:
-        if os.geteuid() != 0:
-            raise SetupError("setting up a node needs root")
-        with _alone_with(order.interface):
-            return _hold(order, file) if arguments.order else _undo_left(file)
-    except SetupError as error:
-        _say({"error": str(error)})
-        return EXIT_FAILED
+    with _alone_with(order.interface):
+        return _hold(order, file)
 
 
 def plan(order: SetupOrder, seen: Observed) -> tuple[Step, ...]:
@@ -132,7 +135,11 @@ def _settle(order: SetupOrder) -> None:
 def _undo_left(file: Path) -> int:
     path = journal.path_for(file)
     way = journal.left_behind(path)
-    return _report_undone(() if way is None else _undo(way, path))
+    if way is None:
+        path.unlink(missing_ok=True)  # of before a restart
+        return _report_undone(())
+    with _alone_with(way.order.interface):
+        return _report_undone(_undo(way, path))
 
 
 def _undo(way: Way, path: Path) -> Sequence[str]:
@@ -162,6 +169,9 @@ def _try(command: Command) -> list[str]:
 
 def _report_undone(left: Sequence[str]) -> int:
     _say({"undone": True, "left": list(left)})
+    if left:
+        with contextlib.suppress(OSError):
+            print(f"not as before: {'; '.join(left)}", file=sys.stderr, flush=True)
     return EXIT_FAILED if left else 0
 
 

@@ -452,6 +452,25 @@ def test_a_place_that_is_gone_is_nothing_to_end(tmp_path: Path) -> None:
     assert keeping("status", tmp_path) == (0, {"places": []})
 
 
+def test_a_directory_that_is_no_place_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "letters").mkdir()
+    assert keeping("end", tmp_path / "letters")[1]["was"] == "absent"
+    assert list((tmp_path / "letters").iterdir()) == []
+
+
+def test_an_agent_without_room_for_its_log_is_refused_and_not_waited_for(rove: Path) -> None:
+    place = new_place(rove)
+    begin(place)
+    (place / "record" / "agent.log").mkdir()
+
+    async def act() -> None:
+        async with attached(place) as channel:
+            with pytest.raises(AgentLost, match=r"agent\.log"):
+                await channel.ask(StartAgent(), PATIENCE_S)
+
+    scenario(act)
+
+
 def test_long_names_are_no_obstacle(rove: Path) -> None:
     place = new_place(rove / ("x" * 120))
     begin(place)

@@ -8,8 +8,9 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from node_agent.keeping import PROTOCOL
-from node_agent.keeping.order import KeeperOrder, Program
+from node_agent.keeping.order import KeeperOrder, Program, Undo
 from node_agent.model.plan import DeploymentPlan
+from node_agent.setup.journal import path_for
 from node_agent.setup.order import to_json
 from orchestrator.backends.agent_settings import process_config, routing_seed
 from orchestrator.backends.remote.site import RECORD, Site
@@ -51,11 +52,15 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
         place / RECORD,
     )
     files: dict[str, bytes | Path] = {AGENT_FILE: msgspec.json.encode(config), **shipment.files}
-    setup = None
+    setup = undo = None
     if site.setup is not None:
         files[SETUP_FILE] = to_json(site.setup)
-        argv = site.deployed.command("node_agent.setup", "--order", str(place / SETUP_FILE))
-        setup = Program("set-up", tuple(argv), "setup.log", privileged=True)
+        do, back = (
+            tuple(site.deployed.command("node_agent.setup", action, str(place / SETUP_FILE)))
+            for action in ("--order", "--undo")
+        )
+        setup = Program("set-up", do, "setup.log", privileged=True)
+        undo = Undo(back, path_for(Path(SETUP_FILE)).name)
     services: list[Program] = []
     if run.service is not None and site.starts_daemon:
         home = _routing_place(run, site, place)
@@ -70,6 +75,7 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
         setup=setup,
         services=tuple(services),
         agent=Program("agent", tuple(agent), "agent.log"),
+        undo=undo,
     )
     return order, files
 

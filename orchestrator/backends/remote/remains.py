@@ -65,12 +65,20 @@ def remove(directory: Path, journal: Journal) -> list[str]:
 async def end_keeper(node: Kept, connection: Connection, reason: str) -> None:
     """In order, if it still runs. Raises SshError."""
     argv = [*node.keeping, "end", node.place, "--reason", reason]
+    done = await connection.run(argv, timeout=END_S)
+    if done.status == 0:
+        return
     try:
-        await connection.output(argv, timeout=END_S)
-    except CommandFailed as error:
+        said = json.loads(done.stdout)
+    except ValueError:
+        told = done.stderr.decode(errors="replace").strip()
         # Layers that nobody used for long are removed: then nothing of that run lives any more.
-        if not any(sign in error.reason for sign in _LOST_LAYERS):
-            raise
+        if any(sign in told for sign in _LOST_LAYERS):
+            return
+        raise CommandFailed(node.node, told[-200:] or f"end: status {done.status}") from None
+    left = [f"process {pid} cannot be ended" for pid in said.get("left", ())]
+    trouble = [text for text in (said.get("error"), said.get("trouble")) if text]
+    raise CommandFailed(node.node, "; ".join([*left, *trouble]))
 
 
 async def _is_kept(node: Kept, connection: Connection) -> bool:
