@@ -172,14 +172,15 @@ def adopt(incoming: Path, digest: str, owner: str) -> int:
     """What an attempt that is over left of the same archive becomes ours, to go on from; its size."""
     for path in sorted(incoming.glob(f"{digest}.*.part")):
         _, held, rest = path.name.split(".", 2)
-        status = path.stat()
-        if held == owner:
-            return status.st_size
-        if time.time() - status.st_mtime > ABANDONED_S:
-            own = path.with_name(f"{digest}.{owner}.{rest}")
-            path.rename(own)
-            os.utime(own)
-            return status.st_size
+        with suppress(FileNotFoundError):  # it has just arrived whole
+            status = path.stat()
+            if held == owner:
+                return status.st_size
+            if time.time() - status.st_mtime > ABANDONED_S:
+                own = path.with_name(f"{digest}.{owner}.{rest}")
+                path.rename(own)
+                os.utime(own)
+                return status.st_size
     return 0
 
 
@@ -199,12 +200,19 @@ def prune(store: Path, bundle: str) -> None:
     present = [path.name for path in store.iterdir() if re.fullmatch("[0-9a-f]{64}", path.name)]
     for digest in sorted(digest for digest in present if digest not in wanted):
         (store / digest).rename(store / f".gone-{digest}-{os.getpid()}")
-    for path in (store / "incoming").iterdir():
-        if now - path.stat().st_mtime > STALE_S:
-            path.unlink()
+    for path in (*(store / "incoming").iterdir(), *(store / "bundles").glob(".*")):
+        if is_stale(path, now):
+            path.unlink(missing_ok=True)
     for path in store.glob(".*"):  # what a killed unpacking left
-        if not path.name.startswith(".gone-") and path.is_dir() and now - path.stat().st_mtime > STALE_S:
+        if not path.name.startswith(".gone-") and path.is_dir() and is_stale(path, now):
             path.rename(store / f".gone-{path.name[1:65]}-{os.getpid()}")
+
+
+def is_stale(path: Path, now: float) -> bool:
+    """What is gone meanwhile is not: others upload and unpack at the same time, without the lock."""
+    with suppress(FileNotFoundError):
+        return now - path.stat().st_mtime > STALE_S
+    return False
 
 
 def recent(used: dict[str, float], current: str, now: float) -> list[str]:

@@ -144,6 +144,24 @@ def test_an_upload_is_taken_up_by_its_owner_at_once_and_by_others_when_it_is_aba
     assert [path.name for path in part.parent.iterdir()] == [part.name.replace(".me.", ".you.")]
 
 
+def test_files_that_others_take_away_meanwhile_are_no_obstacle(tmp_path: Path, store: Path) -> None:
+    """They are seen in a directory, and are gone when looked at: so is a link to nothing."""
+    digest = "a" * 64
+    for name in (f"incoming/{digest}.you.tar.gz.part", f"incoming/{digest}.you.tar.gz"):
+        (store / name).symlink_to("nothing")
+    assert begin(tmp_path, "bundle", [digest])["missing"] == {digest: 0}
+
+
+def test_what_a_full_disk_left_of_a_note_does_not_stay(tmp_path: Path, store: Path) -> None:
+    left = store / "bundles" / ".bundle.json.123"
+    left.touch()
+    begin(tmp_path, "bundle", [])
+    assert left.exists()
+    os.utime(left, (1, 1))
+    begin(tmp_path, "bundle", [])
+    assert not left.exists()
+
+
 def test_bundles_are_kept_by_their_last_use() -> None:
     now = 100.0 * DAY
     used = {f"b{i}": now - i * DAY for i in range(8)} | {"old": now - 40 * DAY}
