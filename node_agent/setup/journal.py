@@ -38,7 +38,8 @@ class Journal:
         self._write(replace(self.way, before=before))
 
     def intends(self, undo: tuple[Command, ...]) -> None:
-        self._write(replace(self.way, undo=(*undo, *self.way.undo)))
+        if undo:  # on a memory card each writing takes its time
+            self._write(replace(self.way, undo=(*undo, *self.way.undo)))
 
     def _write(self, way: Way) -> None:
         try:

@@ -49,7 +49,7 @@ def _mode_steps(interface: str, radio: Ibss | Mesh, seen: Observed) -> tuple[Ste
     if seen.link.up:
         back = [_link(interface, "up"), *_rejoin(interface, now), *_restored_routes(interface, seen)]
         steps.append(Step(_link(interface, "down"), tuple(back)))
-    for address in seen.link.owned:
+    for address in reversed(seen.link.owned):  # a network's first address takes the later ones along
         add = command("ip", "address", "add", *address.restore, "dev", interface)
         if address.is_ipv4:  # an old network's address would draw traffic into the new one
             steps.append(Step(command("ip", "address", "del", address.text, "dev", interface), (add,)))

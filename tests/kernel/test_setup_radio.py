@@ -124,6 +124,18 @@ def test_another_ad_hoc_network_is_joined_again(station: Station) -> None:
     assert station.radio() == was
 
 
+def test_several_addresses_come_back_in_their_order(station: Station) -> None:
+    """The kernel takes the later ones of a network away with the first, which is the one it sends from."""
+    node = station.node
+    for address in ("192.168.7.77/24", "192.168.8.1/24", "192.168.7.78/24"):
+        node.sh("ip", "address", "add", address, "dev", INTERFACE)
+    before = node.state()
+    held = node.start(IBSS, **station.variables)
+    assert held.told == {"ready": True, "notes": []}
+    assert held.end()["left"] == []
+    assert node.state() == before
+
+
 def test_a_network_that_is_there_already_is_left_alone(station: Station) -> None:
     station.radio(type="IBSS", ssid="our net", frequency=2437, power_save="off")
     held = station.node.start(IBSS, **station.variables)
