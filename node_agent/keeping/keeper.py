@@ -42,7 +42,6 @@ SETUP_GIVES_UP_S = 20.0
 """It may be waiting for a program that hangs, and has yet to undo what it did."""
 _HELLO_S = 10.0
 _LAST_WORDS_S = 2.0
-_ENDS = "the run ends on this node"
 _LEASE_LOOK_S = 5.0
 _OWN = frozenset(
     str(kind.__struct_config__.tag) for kind in (Hello, Renew, AskClock, StartAgent, KillAgent, End, AskLease)
@@ -64,6 +63,8 @@ class Keeper:
         self._held: list[HeldProgram] = []
         self._services_failed: list[str] = []
         self._ending: asyncio.Task[None] | None = None
+        self._last_word = ""
+        """Why no more is done: said to whoever still wants something."""
         self._asked_to_end = asyncio.Event()
         self._server: asyncio.Server | None = None
         self._watching: list[asyncio.Task[None]] = []
@@ -106,8 +107,9 @@ class Keeper:
     def end(self, reason: str, announced: bool = True) -> "asyncio.Task[None]":
         """In order, and once; the first reason counts."""
         if self._ending is None:
+            self._last_word = f"the run ends on this node: {reason}"
             if announced:
-                self._announce(f"the run ends on this node: {reason}")
+                self._announce(self._last_word)
             self._ending = asyncio.create_task(self._end(reason))
             self._asked_to_end.set()
         return self._ending
@@ -223,7 +225,7 @@ class Keeper:
             return
         number = envelope.id
         if self._ending is not None:
-            self._answer(client, number, error=_ENDS)
+            self._answer(client, number, error=self._last_word)
         elif self._agent.heard is None:
             self._tell_it_ended(client, number)
         elif refused := self._agent.pass_on(client, envelope.do.do, number, line):
@@ -268,14 +270,14 @@ class Keeper:
     def _renew(self, seconds: float) -> str:
         """Why not; empty if it was."""
         if self._ending is not None:
-            return _ENDS
+            return self._last_word
         if not is_term(seconds):
             return f"{seconds:g} s is no time to wait"
         self._lease = self._lease.renewed(now(), seconds)
         return ""
 
     async def _start_agent(self) -> str:
-        return await self._agent.start() if self._ending is None else _ENDS
+        return await self._agent.start() if self._ending is None else self._last_word
 
     # The end
 

@@ -18,7 +18,7 @@ from node_agent.control_lines import LONGEST_LINE
 from node_agent.keeping.order import Program
 from node_agent.marked import MARK, PLACE
 
-_CARRIED = ("PYTHONPATH", MARK, PLACE)
+_CARRIED = ("PYTHONPATH", "PYTHONSAFEPATH", MARK, PLACE)
 """What sudo would drop."""
 _LAST_WORDS = 4096
 _KILL_S = 3.0

@@ -377,6 +377,21 @@ def test_a_keeper_stops_in_order_on_a_signal(rove: Path) -> None:
     assert ended(place)["in_order"] and len(stops(place)) == 1
 
 
+def test_who_comes_while_a_run_ends_is_told_why_it_does(rove: Path) -> None:
+    slow = SETUP.replace("sys.stdin.read()", "sys.stdin.read(); time.sleep(3)")
+    place = new_place(rove, lease=0.5, setup=set_up(slow))
+    begin(place)
+
+    async def act() -> None:
+        await until(lambda: "ends: the lease ended" in (place / "record" / "keeper.log").read_text())
+        async with attached(place) as late:
+            for command in (Renew(30.0), StartAgent()):
+                with pytest.raises(AgentLost, match="the run ends on this node: the lease ended"):
+                    await late.ask(command, PATIENCE_S)
+
+    scenario(act)
+
+
 def test_what_a_killed_keeper_leaves_is_ended(rove: Path) -> None:
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
     place = new_place(rove, setup=set_up(), services=(service(), service(deaf, "deaf")))

@@ -77,7 +77,7 @@ def test_no_lease_is_for_ever_or_over_before_it_begins(seconds: float) -> None:
 
 
 def test_root_is_asked_for_only_where_it_is_needed_and_not_had() -> None:
-    environment = {"PYTHONPATH": "/lib", "ROVE_RUN": "r", "HOME": "/home/pi"}
+    environment = {"PYTHONPATH": "/lib", "PYTHONSAFEPATH": "1", "ROVE_RUN": "r", "HOME": "/home/pi"}
     assert with_rights(["ip"], False, environment, 1000) == ["ip"]
     assert with_rights(["ip"], True, environment, 0) == ["ip"]
     through_sudo = [
@@ -87,6 +87,7 @@ def test_root_is_asked_for_only_where_it_is_needed_and_not_had() -> None:
         "env",
         "PYTHONDONTWRITEBYTECODE=1",
         "PYTHONPATH=/lib",
+        "PYTHONSAFEPATH=1",
         "ROVE_RUN=r",
         "ip",
     ]
