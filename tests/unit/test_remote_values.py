@@ -1,6 +1,9 @@
 """Nodes on other machines, as far as it is values: the journal, lists of files, orders, verdicts."""
 
 import json
+import subprocess
+import sys
+from dataclasses import replace
 from ipaddress import IPv4Network
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -8,9 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
+import node_agent
 from node_agent.keeping.order import decode_order
 from node_agent.model.telemetry import AgentStart, AgentStop
 from node_agent.process import ProcessConfig
+from node_agent.setup.order import Lan, SetupOrder
 from node_agent.telemetry.segment_log import SegmentLog
 from orchestrator.backends.remote.collection import Listed, batches, read_listing
 from orchestrator.backends.remote.ledger import KIND, kept, leases_over, waiting
@@ -87,7 +92,8 @@ def site(node: str, tmp_path: Path, **changes: Any) -> Site:
     host = Host(node, "192.168.1.21", 22, "pi")
     deployed = Deployed("/home/pi", "/home/pi/.rove", "/usr/bin/python3", ("/home/pi/.rove/store/abc",))
     connection = Connection(host, KnownHosts(tmp_path / "known"))
-    return Site(node, connection, deployed, "10.77.0.1", "wlan0", **changes)
+    site = Site(node, connection, deployed, "10.77.0.1", "wlan0")
+    return replace(site, **changes)
 
 
 def order_of(tmp_path: Path, routing: str, **changes: Any) -> tuple[Any, dict[str, Any]]:
@@ -106,7 +112,7 @@ def test_a_keeper_is_told_to_start_the_daemon_as_root_and_the_agent_as_the_user(
     assert daemon.argv[-4:] == ("-m", "node_agent.olsr", "--config", "/home/pi/.rove/runs/r1/n1/olsr.json")
     told = msgspec.json.decode(files["agent.json"], type=ProcessConfig)
     assert told.host == "10.77.0.1" and PurePosixPath(told.segments).parts[-2:] == ("record", "segments")
-    assert set(files) == {"agent.json", "olsr.json"}
+    assert set(files) == {"agent.json", "keeping.sh", "olsr.json"}
 
 
 def test_daemons_of_others_are_found_where_the_node_has_them(tmp_path: Path) -> None:
@@ -118,7 +124,25 @@ def test_daemons_of_others_are_found_where_the_node_has_them(tmp_path: Path) -> 
 
 def test_no_daemon_is_started_where_one_runs_already(tmp_path: Path) -> None:
     order, files = order_of(tmp_path, "olsr", starts_daemon=False)
-    assert order.services == () and set(files) == {"agent.json"}
+    assert order.services == () and set(files) == {"agent.json", "keeping.sh"}
+
+
+def test_who_logs_in_on_a_node_has_the_keepers_commands_at_hand(tmp_path: Path) -> None:
+    """Nothing of ours is installed there: the code of the run is where it was deployed to."""
+    code = tuple(str(Path(str(module.__file__)).parents[1]) for module in (node_agent, msgspec))
+    deployed = Deployed(str(tmp_path), f"{tmp_path}/.rove", sys.executable, code)
+    _, files = order_of(tmp_path, "olsr", deployed=deployed)
+    (tmp_path / "keeping.sh").write_bytes(files["keeping.sh"])
+    argv = ["sh", "keeping.sh", "status", deployed.rove]
+    done = subprocess.run(argv, cwd=tmp_path, env={}, capture_output=True, check=True, timeout=50)
+    assert msgspec.json.decode(done.stdout) == {"places": []}
+
+
+def test_a_killed_set_up_can_be_undone_with_its_own_code(tmp_path: Path) -> None:
+    order, files = order_of(tmp_path, "olsr", setup=SetupOrder("r1", "wlan0", "10.77.0.1/16", Lan()))
+    assert "setup.json" in files and order.setup.privileged
+    assert order.undo.argv == tuple("--undo" if word == "--order" else word for word in order.setup.argv)
+    assert order.undo.file == "setup.json.undo"
 
 
 def test_the_secret_is_in_no_file_but_the_agents(tmp_path: Path) -> None:

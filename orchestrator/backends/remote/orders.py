@@ -1,5 +1,6 @@
 """From an experiment and a node's site to what its keeper is told, and the files that this needs."""
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
@@ -22,6 +23,8 @@ from orchestrator.spec.topology import NODE_NETWORK
 
 AGENT_FILE = "agent.json"
 SETUP_FILE = "setup.json"
+BY_HAND = "keeping.sh"
+"""For who logs in on the node: the keeper's commands, with the code of this run."""
 _FULL_PATH = f"PATH=/usr/local/bin:/usr/bin:/bin:{SYSTEM_PATH}"
 
 
@@ -51,7 +54,12 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
         run.service,
         place / RECORD,
     )
-    files: dict[str, bytes | Path] = {AGENT_FILE: msgspec.json.encode(config), **shipment.files}
+    by_hand = f'exec {shlex.join(site.command("node_agent.keeping"))} "$@"\n'
+    files: dict[str, bytes | Path] = {
+        AGENT_FILE: msgspec.json.encode(config),
+        BY_HAND: by_hand.encode(),
+        **shipment.files,
+    }
     setup = undo = None
     if site.setup is not None:
         files[SETUP_FILE] = to_json(site.setup)
