@@ -95,10 +95,6 @@ class Installed:
                 return cls(canonicalize_name(each), found.version, only, found)
         return None
 
-    @property
-    def is_pure(self) -> bool:
-        return all(tag.platform == "any" for tag in self.tags())
-
     def tags(self) -> frozenset[Tag]:
         """As its wheel said; without a word about it, whether there is machine code in it says enough."""
         text = self._found.read_text("WHEEL")

@@ -87,12 +87,13 @@ async def _deploy(connection: Connection, facts: NodeFacts, bundle: Bundle, owne
     archives = {}
     for layer in bundle.layers:
         if layer.digest in missing:
-            if not layer.archive.exists():
-                text = f"{layer.archive} is gone since it was packed: start again"
-                raise CannotDeploy(facts.host, text)
             archives[layer.digest] = f"{layer.digest}.{owner}.tar.gz"
             remote = f"{facts.rove}/store/incoming/{archives[layer.digest]}"
-            await connection.upload(layer.archive, remote)
+            try:
+                await connection.upload(layer.archive, remote)
+            except FileNotFoundError:
+                text = f"{layer.archive} is gone since it was packed: start again"
+                raise TransferBroken(facts.host, text) from None
     trial = {
         "archives": archives,
         "paths": deployed.paths,

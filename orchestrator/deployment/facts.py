@@ -51,8 +51,6 @@ class NodeFacts:
     """glibc, musl, or empty."""
     libc_version: tuple[int, int]
     home: str
-    sudo: bool
-    free_bytes: int
     packages: Mapping[str, str] = field(default_factory=dict)
     sites: Mapping[str, str] = field(default_factory=dict)
     implementation: str = "cpython"
@@ -79,7 +77,11 @@ async def probe(connection: Connection, timeout: float = PROBE_S) -> NodeFacts:
         complaint = done.stderr.decode(errors="replace").strip().splitlines()
         text = complaint[-1] if complaint else f"status {done.status}"
         raise CannotDeploy(host, f"its Python cannot tell what the node is: {text}")
-    return read_facts(host, json.loads(told[-1]))
+    try:
+        return read_facts(host, json.loads(told[-1]))
+    except (ValueError, TypeError, KeyError):
+        text = f"its Python cannot tell what the node is: it says {told[-1][:80]!r}"
+        raise CannotDeploy(host, text) from None
 
 
 def read_facts(host: str, told: Mapping[str, Any]) -> NodeFacts:

@@ -5,7 +5,6 @@ import json
 import os
 import platform
 import re
-import shutil
 import struct
 import subprocess
 import sys
@@ -57,23 +56,11 @@ def _libc() -> tuple[str, tuple[int, int]]:
     return "", (0, 0)
 
 
-def _sudo() -> bool:
-    if os.getuid() == 0:
-        return True
-    if shutil.which("sudo") is None:
-        return False
-    try:
-        return subprocess.run(["sudo", "-n", "true"], capture_output=True, timeout=10).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-
-
 def facts() -> dict[str, object]:
     android = hasattr(sys, "getandroidapilevel") or sys.platform == "android" or "com.termux" in sys.prefix
     machine = platform.machine()
     narrow = struct.calcsize("P") == 4
     home = str(Path.home())
-    disk = os.statvfs(home)
     libc, libc_version = ("", (0, 0)) if android else _libc()
     packages, sites = _packages()
     return {
@@ -84,8 +71,6 @@ def facts() -> dict[str, object]:
         "libc": libc,
         "libc_version": libc_version,
         "home": home,
-        "sudo": not android and _sudo(),
-        "free_bytes": disk.f_bavail * disk.f_frsize,
         "packages": packages,
         "sites": sites,
         "implementation": sys.implementation.name,

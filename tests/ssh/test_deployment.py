@@ -79,7 +79,7 @@ def test_what_is_there_is_neither_sent_nor_tried_again(make: Make, tmp_path: Pat
 
     async def act(connection: Connection, relay: Relay) -> None:
         facts, bundle = await bundled(connection)
-        assert facts.sudo and facts.home == HOME
+        assert facts.home == HOME
         first = await deploy(connection, facts, bundle)
         relay.forget()
         assert await deploy(connection, facts, bundle) == first
@@ -115,6 +115,34 @@ def test_a_cut_in_the_middle_is_resumed(make: Make, tmp_path: Path) -> None:
         assert relay.sent < size - arrived + 200_000
         assert "usage" in await connection.output(deployed.command("node_agent", "--help"))
         assert not list((store / "incoming").iterdir())
+
+    over_a_wire(server, tmp_path, act)
+
+
+def test_a_cache_that_is_emptied_meanwhile_is_filled_again(make: Make, tmp_path: Path) -> None:
+    """By the user, or for another node where what arrived was damaged: to try again is enough."""
+    server = make()
+
+    async def act(connection: Connection, relay: Relay) -> None:
+        facts, bundle = await bundled(connection)
+        bundle.layers[-1].archive.unlink()
+        with pytest.raises(TransferBroken, match="gone since it was packed"):
+            await deploy(connection, facts, bundle)
+        deployed = await deploy(connection, *await bundled(connection))
+        await connection.output(deployed.command("node_agent", "--help"))
+
+    over_a_wire(server, tmp_path, act)
+
+
+def test_what_a_node_says_that_is_no_answer_is_said(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = make()
+    monkeypatch.setattr("orchestrator.deployment.facts._SCRIPT", "print('[]'); print('last words')")
+
+    async def act(connection: Connection, relay: Relay) -> None:
+        with pytest.raises(CannotDeploy, match="cannot tell what the node is: it says 'last words'"):
+            await probe(connection)
 
     over_a_wire(server, tmp_path, act)
 

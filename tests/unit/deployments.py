@@ -5,9 +5,7 @@ from pathlib import Path
 
 from orchestrator.deployment.facts import NodeFacts
 
-PI = NodeFacts(
-    "pi", "/usr/bin/python3", (3, 11, 2), "aarch64", "linux", "glibc", (2, 36), "/home/pi", True, 10**9
-)
+PI = NodeFacts("pi", "/usr/bin/python3", (3, 11, 2), "aarch64", "linux", "glibc", (2, 36), "/home/pi")
 
 
 def wheel(folder: Path, name: str, version: str, tag: str, files: dict[str, bytes] | None = None) -> Path:

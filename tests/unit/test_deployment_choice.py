@@ -36,8 +36,6 @@ LIKE_HERE = NodeFacts(
     "glibc",
     (2, 36),
     "/home/pi",
-    False,
-    10**9,
 )
 
 

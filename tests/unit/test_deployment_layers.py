@@ -230,7 +230,7 @@ def test_this_machine_tells_what_it_is() -> None:
     assert isinstance(facts, NodeFacts) and facts.version == tuple(sys.version_info[:3])
     assert facts.python == sys.executable and facts.libc == "glibc" and facts.libc_version >= (2, 17)
     assert facts.packages["msgspec"] and Path(facts.sites["msgspec"], "msgspec").is_dir()
-    assert facts.rove == f"{facts.home}/.rove" and facts.free_bytes > 0
+    assert facts.rove == f"{facts.home}/.rove"
 
 
 def test_what_was_found_of_python_is_said() -> None:
