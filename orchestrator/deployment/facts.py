@@ -24,12 +24,15 @@ _CANDIDATES = (
 )
 # The first Python that is new enough tells the facts; what else was found is told if there is none.
 _FIND = f"""
+older=
 for python in {shlex.join(_CANDIDATES)}; do
     found=$("$python" -c 'import sys; print("%d %d.%d" % (sys.version_info[0] * 100 + sys.version_info[1],
         sys.version_info[0], sys.version_info[1]))' 2>/dev/null) || continue
     if [ "${{found%% *}}" -ge {OLDEST[0] * 100 + OLDEST[1]} ]; then exec "$python" -P -c "$1"; fi
-    echo "$python is ${{found#* }}"
+    older="$older$python is ${{found#* }}
+"
 done
+printf %s "$older"
 exit {_NO_PYTHON}
 """
 
@@ -77,6 +80,8 @@ async def probe(connection: Connection, timeout: float = PROBE_S) -> NodeFacts:
         complaint = done.stderr.decode(errors="replace").strip().splitlines()
         text = complaint[-1] if complaint else f"status {done.status}"
         raise CannotDeploy(host, f"its Python cannot tell what the node is: {text}")
+    if len(told) > 1:
+        raise CannotDeploy(host, _talkative(told[0]))
     try:
         return read_facts(host, json.loads(told[-1]))
     except (ValueError, TypeError, KeyError):
@@ -87,6 +92,13 @@ async def probe(connection: Connection, timeout: float = PROBE_S) -> NodeFacts:
 def read_facts(host: str, told: Mapping[str, Any]) -> NodeFacts:
     tuples = {key: tuple(told[key]) for key in ("version", "libc_version")}
     return NodeFacts(host=host, **{**told, **tuples})
+
+
+def _talkative(said: str) -> str:
+    return (
+        f"its shell says {said[:60]!r} before each command, which would get into files and answers: "
+        "print such things only at terminals (in ~/.bashrc, ~/.profile or ~/.ssh/rc: [ -t 1 ] && echo …)"
+    )
 
 
 def no_python(found: list[str]) -> str:

@@ -138,10 +138,22 @@ def test_what_a_node_says_that_is_no_answer_is_said(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = make()
-    monkeypatch.setattr("orchestrator.deployment.facts._SCRIPT", "print('[]'); print('last words')")
+    monkeypatch.setattr("orchestrator.deployment.facts._SCRIPT", "print('last words')")
 
     async def act(connection: Connection, relay: Relay) -> None:
         with pytest.raises(CannotDeploy, match="cannot tell what the node is: it says 'last words'"):
+            await probe(connection)
+
+    over_a_wire(server, tmp_path, act)
+
+
+def test_a_shell_that_talks_is_told_of(make: Make, tmp_path: Path) -> None:
+    server = make()
+    (server.home / ".ssh").mkdir(exist_ok=True)
+    (server.home / ".ssh" / "rc").write_text("echo Welcome to my Pi\n")
+
+    async def act(connection: Connection, relay: Relay) -> None:
+        with pytest.raises(CannotDeploy, match="its shell says 'Welcome to my Pi' before each command"):
             await probe(connection)
 
     over_a_wire(server, tmp_path, act)
