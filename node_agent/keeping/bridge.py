@@ -11,6 +11,7 @@ import sys
 SOCKET = "keeper.sock"
 EXIT_NO_KEEPER = 4
 _CONNECT_S = 5.0
+_LAST_WORDS_S = 2.0
 _CHUNK = 65536
 
 
@@ -28,23 +29,29 @@ def connect(place: str) -> socket.socket:
 
 
 def attach(place: str) -> int:
-    """Until either side ends."""
+    """Until either side ends; what the keeper still says to who has finished speaking is passed on."""
     try:
         connection = connect(place)
     except OSError as error:
         print(f"{place}: no keeper answers here ({error.strerror or error})", file=sys.stderr)
         return EXIT_NO_KEEPER
     connection.settimeout(None)
-    ended = _thread.allocate_lock()
+    ended, answered = _thread.allocate_lock(), _thread.allocate_lock()
     ended.acquire()
+    answered.acquire()
     own = connection.fileno()
-    for source, sink in ((0, own), (own, 1)):
-        _thread.start_new_thread(_carry, (source, sink, ended))
+    _thread.start_new_thread(_carry, (0, own, ended))
+    _thread.start_new_thread(_carry, (own, 1, ended, answered))
     ended.acquire()
+    try:
+        connection.shutdown(socket.SHUT_WR)
+    except OSError:
+        return 0  # it is the keeper who has ended
+    answered.acquire(timeout=_LAST_WORDS_S)
     return 0
 
 
-def _carry(source: int, sink: int, ended: "_thread.LockType") -> None:
+def _carry(source: int, sink: int, *ends: "_thread.LockType") -> None:
     try:
         while data := os.read(source, _CHUNK):
             while data:
@@ -52,5 +59,6 @@ def _carry(source: int, sink: int, ended: "_thread.LockType") -> None:
     except OSError:
         pass  # the same as an end
     finally:
-        if ended.locked():
-            ended.release()
+        for end in ends:
+            if end.locked():
+                end.release()

@@ -50,7 +50,7 @@ def launch(place: Path) -> dict[str, Any]:
     if error := readiness.get("error"):
         with suppress(subprocess.TimeoutExpired):
             keeper.wait(_EXIT_S)
-        raise BadOrder(error)
+        raise Occupied(error) if is_occupied(place) else BadOrder(error)
     return readiness
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from node_agent.control import AskStatus, OpenSources, Start, State, Stop
+from node_agent.control import AskStatus, OpenSources, Request, Start, State, Stop
+from node_agent.control_lines import encode
 from node_agent.keeping import PROTOCOL
 from node_agent.keeping.commands import AskClock, End, Hello, KillAgent, Renew, StartAgent
 from node_agent.keeping.order import Program
@@ -359,6 +360,24 @@ def test_there_is_one_keeper_in_a_place(rove: Path) -> None:
     begin(place)
     status, said = keeping("keep", place)
     assert status == 3 and "already" in said["error"]
+
+
+def test_of_several_keepers_at_once_one_stays(rove: Path) -> None:
+    place = new_place(rove)
+    keep = [PYTHON, "-m", "node_agent.keeping", "keep", str(place)]
+    starting = [subprocess.Popen(keep, stdout=subprocess.PIPE) for _ in range(3)]
+    told = [process.communicate(timeout=2 * PATIENCE_S)[0] for process in starting]
+    assert sorted(process.returncode for process in starting) == [0, 3, 3], told
+    assert len(processes_of(place)) == 1
+
+
+def test_a_keeper_can_be_asked_in_a_pipeline(rove: Path) -> None:
+    place = new_place(rove)
+    begin(place)
+    asked = b"".join(encode(Request(command, 7)) for command in (Hello(PROTOCOL), AskClock()))
+    attach = [PYTHON, "-m", "node_agent.keeping", "attach", str(place)]
+    done = subprocess.run(attach, input=asked, capture_output=True, timeout=PATIENCE_S, check=True)
+    assert [msgspec.json.decode(line)["id"] for line in done.stdout.splitlines()] == [7, 7]
 
 
 def test_a_keeper_stops_in_order_on_a_signal(rove: Path) -> None:
