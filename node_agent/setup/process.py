@@ -182,7 +182,7 @@ def _alone_with(interface: str) -> socket.socket:
         held.bind(f"\0rove/setup/{interface}")
     except OSError:
         held.close()
-        raise SetupError(f"another process is setting up {interface}") from None
+        raise SetupError(f"{interface} is set up for another run: end that run first (rove down)") from None
     return held
 
 

@@ -307,7 +307,10 @@ def test_what_cannot_be_done_is_said_and_nothing_is_changed(nodes: dict[str, Lan
     assert absent.end() == {"status": 1}
     held = n01.start(order(n01))
     second = n01.start(order(n01))
-    assert second.told == {"error": "another process is setting up eth0"}
-    assert (second.end(), n01.undo()) == ({"status": 1}, {"error": "another process is setting up eth0"})
+    assert second.told == {"error": "eth0 is set up for another run: end that run first (rove down)"}
+    assert (second.end(), n01.undo()) == (
+        {"status": 1},
+        {"error": "eth0 is set up for another run: end that run first (rove down)"},
+    )
     assert held.end()["left"] == []
     assert n01.state() == before
