@@ -111,10 +111,12 @@ def _connectivity(runs: Sequence[RunInput], of_runs: DataFrame) -> list[dict[str
     spans = {row["run"]: row for row in of_runs.collect()}
     rows = []
     for run in runs:
-        span = spans[run.run]
+        span, links = spans[run.run], run.directory.radio / "links.jsonl"
+        if not links.is_file():  # nobody knows who could hear whom, which is not the same as nobody
+            continue
         if span["source_nodes"] and span["sink_nodes"] and span["ended_ns"] is not None:
             ends = (span["source_nodes"], span["sink_nodes"], span["first_ns"], span["ended_ns"])
-            intervals = connected_intervals(read_changes(run.directory.radio / "links.jsonl"), *ends)
+            intervals = connected_intervals(read_changes(links), *ends)
             rows += [{"run": run.run, **interval._asdict()} for interval in intervals]
     return rows
 

@@ -12,23 +12,35 @@ from orchestrator.analytics.svg import FAINT, INK, SERIES, Figure, canvas, finis
 from orchestrator.analytics.views import Cell, Result, most_telling, which
 from orchestrator.errors import BadInput
 from orchestrator.radio.outlook import ranges_in_words, reach
+from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.load import load_experiment
 from orchestrator.spec.topology import Topology
 
+OWN_RADIO = "the nodes' own: nothing is known of it here"
 
-def topology_of(run: RunInput) -> Topology | None:
+
+def _experiment_of(run: RunInput) -> Experiment | None:
     """As the run's own spec.yaml has it; None if that is gone, or of another version of the format."""
     try:
-        return load_experiment(run.directory.spec).topology
+        return load_experiment(run.directory.spec)
     except BadInput:
         return None
+
+
+def _modelled(experiment: Experiment | None) -> Topology | None:
+    """With the radio that the run had; None if nobody knows that, or it was the nodes' own."""
+    return None if experiment is None or experiment.backend == "ssh" else experiment.topology
 
 
 def facts(cells: Sequence[Cell]) -> dict[str, str]:
     """Of one run, in words."""
     _, (run, result) = most_telling(cells)
-    topology = topology_of(run)
+    experiment = _experiment_of(run)
+    topology = _modelled(experiment)
     found: dict[str, str] = {}
+    if experiment is not None and experiment.backend == "ssh":
+        links = experiment.topology.links
+        found["radio"] = OWN_RADIO if links is None else f"emulated links: {links.summary()}"
     if topology is not None:
         found["radio"] = "; ".join(topology.radio.summary())
         known = reach(topology)
@@ -65,7 +77,7 @@ def _hops(result: Result) -> str:
 
 def delivery_by_distance(cells: Sequence[Cell]) -> Figure | None:
     cell, (run, _) = most_telling(cells)
-    topology = topology_of(run)
+    topology = _modelled(_experiment_of(run))
     found = reach(topology) if topology is not None else None
     if found is None:
         return None

@@ -199,12 +199,18 @@ def _nodes_table(cell: "Cell") -> Table:
     if _is_real(cell):
         for title, line in zip_longest(["Nodes"], _hosts(topology), fillvalue=""):
             table.add_row(title, line)
-        table.add_row("Radio", "their own: what it can do shows when they run")
+        if topology.links is None:
+            table.add_row("Radio", "their own: what it can do shows when they run")
+        else:
+            table.add_row("Links", f"emulated: {topology.links.summary()}")
         table.add_row("Lease", f"{experiment.lease:g} s without a word from here, and a node ends by itself")
     else:
         names, addresses = topology.node_names, topology.addresses()
         first, last = names[0], names[-1]
         table.add_row("Nodes", f"{len(names)}: {first} ({addresses[first]}) … {last} ({addresses[last]})")
+        if experiment.backend == "core" and topology.core is not None:
+            core = topology.core
+            table.add_row("CORE", f"on {core.machine()}: core-daemon on {core.daemon}, Python {core.python}")
         table.add_row("Area", str(topology.area))
         table.add_row("Mobility", _mobility(topology))
         for title, line in zip_longest(["Radio"], topology.radio.summary(), fillvalue=""):

@@ -221,12 +221,14 @@ def host_findings(
     nodes: Iterable[str], hosts: Hosts, defaults: HostDefaults, addresses: dict[str, str]
 ) -> list[Finding]:
     known = tuple(nodes)
+    without = [node for node in known if node not in hosts]
     findings: list[Finding] = []
     owners: dict[str, str] = {}
     for name, entry in hosts.items():
         at: Place = ("hosts", name)
         if name not in known:
-            findings.append(Finding(at, f"there is no node {shown(name)}", did_you_mean(name, known)))
+            hint = did_you_mean(name, without or known)
+            findings.append(Finding(at, f"there is no node {shown(name)}", hint))
             continue
         if entry.user is None and defaults.user is None:
             hint = "write user: pi, here or for all nodes under defaults:"

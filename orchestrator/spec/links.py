@@ -33,6 +33,14 @@ class LinkQuality(Section):
     def quality(self) -> Quality:
         return Quality(self.loss, self.rate, self.delay)
 
+    def summary(self) -> str:
+        if self.loss == 1:
+            return "none"
+        said = [f"loss {100 * self.loss:g}%"] if self.loss else []
+        said += [f"{self.rate / 1e6:g} Mb/s"] if self.rate is not None else []
+        said += [f"{1000 * self.delay:g} ms"] if self.delay else []
+        return ", ".join(said) or "as the LAN"
+
 
 def _read_ends(value: Any) -> tuple[str, str]:
     if not isinstance(value, list | tuple) or len(value) != 2:
@@ -81,6 +89,13 @@ class Links(Section):
         default=LinkQuality(), description="All that are not listed; none: only those listed hear each other"
     )
 
+    def summary(self) -> str:
+        listed = [
+            f"{link.between[0]} {'→' if link.one_way else '–'} {link.between[1]} ({link.summary()})"
+            for link in self.pairs
+        ]
+        return "; ".join([*listed, f"all others: {self.others.summary()}"])
+
     def quality(self, sender: str, receiver: str) -> Quality:
         for link in self.pairs:
             if (sender, receiver) in link.directions:
@@ -89,6 +104,9 @@ class Links(Section):
 
 
 def link_findings(links: Links, known: Sequence[str], real: Mapping[str, RealNode]) -> list[Finding]:
+    if not real:  # of hosts, not of links: where hosts have a problem of their own, that is the one to tell
+        text = "links are emulated between real nodes only, and no node is one"
+        return [Finding(("hosts",), text, "write it like n01: {host: 192.168.1.21} (docs/nodes.md)")]
     findings: list[Finding] = []
     seen: dict[tuple[str, str], int] = {}
     for index, link in enumerate(links.pairs):

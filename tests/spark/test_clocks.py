@@ -47,6 +47,8 @@ def analysed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> d
     apart = quick_run(root, "apart")
     apart.own_clocks(CLOCKS, ERROR_NS)
     directories = {"apart": apart.write(), "shared": quick_run(root, "shared").write()}
+    directories["unheard"] = quick_run(root, "unheard").write()
+    (directories["unheard"] / "radio" / "links.jsonl").unlink()
     analyze(list(directories.values()), spark=spark)
     by_itself = quick_run(alone, "shared").write()
     analyze([by_itself], spark=spark)
@@ -77,6 +79,13 @@ def test_everything_else_is_as_with_one_clock(analysed: dict[str, Path]) -> None
     }
     for name in TIMED:
         assert apart[name] == pytest.approx(shared[name], abs=2 * ERROR_NS / 1e9 + 1e-6, rel=1e-4), name
+
+
+def test_where_nobody_knows_who_hears_whom_nothing_is_said_of_it(analysed: dict[str, Path]) -> None:
+    name = "source_sink_connected_ratio"
+    known, unknown = metrics(analysed["shared"]), metrics(analysed["unheard"])
+    assert (known[name], unknown[name]) == (0.0, None)
+    assert {**known, name: None} == unknown
 
 
 def test_runs_with_one_clock_are_untouched_by_others(spark: SparkSession, analysed: dict[str, Path]) -> None:

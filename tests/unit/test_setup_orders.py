@@ -51,6 +51,15 @@ def test_modes(tmp_path: Path) -> None:
     assert [node.daemon for node in lab.real_nodes().values()] == ["start", "start", "running", "start"]
 
 
+def test_links_in_words(tmp_path: Path) -> None:
+    links = topology(LAB + LINKS, tmp_path).links
+    assert links is not None
+    assert links.summary() == (
+        "n01 – n02 (loss 10%, 2 Mb/s, 5 ms); n02 → n03 (loss 30%); n03 → n02 (1 Mb/s); "
+        "n03 – n04 (as the LAN); all others: none"
+    )
+
+
 def test_losses_belong_to_who_receives_and_rates_to_who_sends(tmp_path: Path) -> None:
     lab = topology(LAB + LINKS, tmp_path)
     assert shapes_links(lab)
