@@ -72,7 +72,8 @@ def enroll(
     enrolled = asyncio.run(enrol(hosts, known, statement, yes, confirm))
     if not as_json:
         _show(enrolled)
-        console.print(f"kept in {known.path}", markup=False, soft_wrap=True)
+        if any(one.outcome.enrolled for one in enrolled):
+            console.print(f"kept in {known.path}", markup=False, soft_wrap=True)
     supplies: dict[str, Supply] = {}
     if wheels:
         from orchestrator.deployment.wheels import supply

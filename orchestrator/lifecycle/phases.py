@@ -4,6 +4,7 @@ A run goes through all phases in order. Once something is wrong (a phase failed,
 new is begun: what runs is stopped, what was recorded is collected, what was created is removed.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -25,6 +26,7 @@ class Phase(StrEnum):
 
 _BEGINS_SOMETHING = (Phase.PLAN, Phase.UP, Phase.CONVERGE, Phase.WARM_UP, Phase.MEASURE)
 _MOST_NAMED = 10
+_PARTICULAR = re.compile(r"\([^)]*\)|\S*\d\S*")
 _SAVES_DATA = (Phase.STOP, Phase.COLLECT)
 
 
@@ -88,11 +90,23 @@ def judge(outcomes: Outcomes, quorum: float) -> tuple[Ending, str]:
     if not troubled:
         return Ending.OK, ""
     came_through = len(outcomes) - len(troubled)
-    first, *others = troubled
-    also = f"; also {_named(others)}" if others else ""
-    said = f"{first.node}: {first.reason}{also}"
+    said = "; ".join(_told(alike) for alike in _by_kind(troubled))
     reason = f"{len(troubled)} of {len(outcomes)} nodes did not come through ({said})"
     return (Ending.DEGRADED if came_through >= quorum * len(outcomes) else Ending.FAILED), reason
+
+
+def _by_kind(troubled: Outcomes) -> list[list[NodeOutcome]]:
+    """Who has the same trouble, whatever addresses, numbers and lists are in the words for it."""
+    kinds: dict[str, list[NodeOutcome]] = {}
+    for outcome in troubled:
+        kinds.setdefault(_PARTICULAR.sub("", outcome.reason), []).append(outcome)
+    return list(kinds.values())
+
+
+def _told(alike: Sequence[NodeOutcome]) -> str:
+    first, *others = alike
+    also = f"; also {_named(others)}" if others else ""
+    return f"{first.node}: {first.reason}{also}"
 
 
 def _named(outcomes: Outcomes) -> str:

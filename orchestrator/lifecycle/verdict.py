@@ -66,7 +66,7 @@ def judge_run(
 
     ``crashes``: how often each node's agent was to be killed; that its last words are missing is no flaw.
     """
-    findings = [finding for result in history if (finding := _phase_finding(result))]
+    findings = [finding for result in _news(history) if (finding := _phase_finding(result))]
     if was_cut_short(history):
         findings.append((Judgement.INVALID, INTERRUPTED))
     if any(result.phase is Phase.UP and result.passed for result in history):
@@ -117,6 +117,22 @@ def judge_dead(phase: str | None) -> Verdict:
     """For a run whose orchestrator was killed before it could judge."""
     during = f" during {phase}" if phase else ""
     return Verdict(Judgement.FAILED, (f"{ORCHESTRATOR_DIED}{during}",))
+
+
+def _news(history: Sequence[PhaseResult]) -> list[PhaseResult]:
+    """Without phases that were to save data and met with nothing but what had gone wrong before."""
+    known: set[str] = set()
+    broke = any(result.phase is Phase.UP and result.ending is Ending.BROKE for result in history)
+    news = []
+    for result in history:
+        saves = result.phase in (Phase.STOP, Phase.COLLECT)
+        # Nobody was there to be heard of.
+        silent = broke and result.ending in (Ending.DEGRADED, Ending.FAILED)
+        if not saves or not (silent or result.reason in known):
+            news.append(result)
+        if result.reason and result.ending is not Ending.OK:
+            known.add(result.reason)
+    return news
 
 
 def _phase_finding(result: PhaseResult) -> tuple[Judgement, str] | None:

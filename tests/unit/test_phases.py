@@ -97,6 +97,21 @@ def test_the_quorum_decides(ok: int, failed: int, quorum: float, ending: Ending)
         assert "m0: no answer" in reason
 
 
+def test_nodes_with_the_same_trouble_are_told_together() -> None:
+    failed, away = Status.FAILED, Status.UNREACHABLE
+    found = [
+        NodeOutcome("n01", failed, "pi@10.0.0.1 does not accept this key"),
+        NodeOutcome("n02", away, "10.0.0.2 port 22: connection refused"),
+        NodeOutcome("n03", failed, "pi@10.0.0.3 does not accept this key"),
+        NodeOutcome("a", failed, "routing knows no way to 2 of 3 nodes (b, c)"),
+        NodeOutcome("b", failed, "routing knows no way to 1 of 3 nodes (a)"),
+    ]
+    assert judge(found, 1.0)[1] == (
+        "5 of 5 nodes did not come through (n01: pi@10.0.0.1 does not accept this key; also n03; "
+        "n02: 10.0.0.2 port 22: connection refused; a: routing knows no way to 2 of 3 nodes (b, c); also b)"
+    )
+
+
 def test_a_node_nobody_vouches_for_is_unreachable() -> None:
     found = complete([NodeOutcome("b", Status.OK)], ["a", "b"])
     assert [(outcome.node, outcome.status) for outcome in found] == [

@@ -78,6 +78,24 @@ def test_many_flawed_nodes_make_one_reason() -> None:
     assert verdict.reasons == ("telemetry incomplete: 9 × records missing (n0, n1, n2, n3, n4 and 4 more)",)
 
 
+def test_what_went_wrong_is_said_once() -> None:
+    told = [
+        PhaseResult(Phase.UP, Ending.FAILED, 1.0, "n1: off"),
+        PhaseResult(Phase.STOP, Ending.FAILED, 1.0, "n1: off"),
+        PhaseResult(Phase.COLLECT, Ending.FAILED, 1.0, "n2: no room"),
+    ]
+    assert judge_run(told, {}).reasons == ("up failed: n1: off", "collect failed: n2: no room")
+
+
+def test_who_never_came_up_is_not_missed_afterwards() -> None:
+    told = [
+        PhaseResult(Phase.UP, Ending.BROKE, 1.0, "core: off"),
+        PhaseResult(Phase.STOP, Ending.FAILED, 1.0, "nothing was heard of n1"),
+        PhaseResult(Phase.COLLECT, Ending.TIMED_OUT, 1.0),
+    ]
+    assert judge_run(told, {}).reasons == ("up broke: core: off", "collect timed out")
+
+
 def test_telemetry_of_nodes_that_never_came_up_is_not_missed() -> None:
     verdict = judge_run(history(UP=Ending.FAILED), {"n1": flawed(boots=0, records=0)})
     assert len(verdict.reasons) == 1
