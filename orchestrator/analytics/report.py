@@ -263,6 +263,7 @@ def _provenance(
         "experiment": place.experiment,
         "run": place.id,
         "seeds": ", ".join(dict.fromkeys(str(run.manifest.get("seed")) for run, _ in runs)),
+        "backend": manifest.get("backend"),
         "clock": manifest.get("clock"),
         "started": summary.get("started"),
         "finished": summary.get("finished"),

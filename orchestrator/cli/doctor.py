@@ -169,7 +169,7 @@ def _routing_daemons() -> list[Check]:
             f"routing: {service.protocol}",
             Health.WARN,
             f"{program.name} not found",
-            f"only for protocol: {service.protocol} with backend netns: {program.advice}",
+            f"only for protocol: {service.protocol}, here with backend netns: {program.advice}",
         )
         for program, service in programs.items()
     ]

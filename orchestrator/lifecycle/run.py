@@ -254,6 +254,7 @@ class Run:
             "invocation": self._order.invocation,
             "factors": self._order.factors,
             "seed": experiment.seed,
+            "backend": experiment.backend,
             "clock": "virtual" if experiment.backend == "sim" else "real",
             "measure_from_ns": None,
             "measure_until_ns": None,
