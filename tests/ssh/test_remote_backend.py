@@ -14,10 +14,11 @@ from node_agent.telemetry.segments import read_records
 from orchestrator.backends.base import Outcomes, Status
 from orchestrator.backends.remote.backend import RemoteBackend
 from orchestrator.backends.ssh.backend import ssh_backend
+from orchestrator.errors import EXIT_FAILED
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.spec.load import load_experiment
-from tests.ssh.drill import TEST_S
+from tests.ssh.drill import TEST_S, Drill
 from tests.ssh.lab import Lab
 
 pytestmark = [pytest.mark.timeout(TEST_S), pytest.mark.slow]
@@ -58,6 +59,27 @@ def all_well(outcomes: Outcomes) -> bool:
 def emitted(directory: Path) -> int:
     (run,) = directory.glob("r*/nodes")
     return sum(record["kind"] == "tuple_emitted" for record in read_records(run / "n01" / "segments"))
+
+
+def test_a_node_where_another_run_goes_on_is_left_alone(lab: Lab, tmp_path: Path) -> None:
+    async def trial() -> tuple[list[str], list[str], int]:
+        async with converged(lab, tmp_path):
+            before = lab.node("n02").processes()
+            second = await asyncio.to_thread(finished, lab)
+            told = [outcome.reason for outcome in (second.outcome("up", node) for node in lab.nodes)]
+            after = [line for line in before if line not in lab.node("n02").processes()]
+            return told, after, second.exit_code
+
+    reasons, gone, exit_code = asyncio.run(trial())
+    assert exit_code == EXIT_FAILED
+    assert all(f"run r{os.getpid()} is going on there" in reason for reason in reasons), reasons
+    assert gone == []
+
+
+def finished(lab: Lab) -> Drill:
+    with Drill(lab, "second") as drill:
+        drill.finish()
+    return drill
 
 
 def test_sources_that_stayed_shut_are_told_even_if_the_node_is_back_by_the_end(

@@ -8,7 +8,7 @@ from typing import Any
 from node_agent.model.plan import DeploymentPlan
 from node_agent.setup.facts import FactsError, InterfaceState, facts_command, read_facts
 from orchestrator.backends.remote.access import known_hosts_of
-from orchestrator.backends.remote.requirements import NotReady, require
+from orchestrator.backends.remote.requirements import NotReady, require, require_free
 from orchestrator.backends.remote.site import Site
 from orchestrator.deployment.bundle import bundle_for
 from orchestrator.deployment.deploy import Deployed, deploy
@@ -121,6 +121,7 @@ class Machines:
         needs = needs_of(self._plan, name, self._experiment.routing)
         bundle = await asyncio.to_thread(bundle_for, facts, needs)
         deployed = await deploy(connection, facts, bundle)
+        await require_free(connection, deployed, self._run_id)
         return _Reached(connection, facts, deployed, await self._look(node, connection))
 
     def _sets_up(self, name: str) -> bool:
