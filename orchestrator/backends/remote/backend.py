@@ -37,6 +37,7 @@ POLL_S = 0.5
 STATUS_S = 5.0
 MARGIN_S = 3.0
 """Before a phase is cut short we say ourselves who did not make it."""
+STARTING = 0.9
 CLOSE_S = 10.0
 NOT_TOLD = "no costs from the routing layer"
 NOT_OPENED = "its sources were not opened"
@@ -84,6 +85,8 @@ class RemoteBackend:
         return {**self._infrastructure.facts(), "clocks": self._book.document()}
 
     async def up(self) -> Outcomes:
+        limit = self._experiment.timeouts.up
+        deadline = asyncio.get_running_loop().time() + max(limit - MARGIN_S, limit * STARTING)
         found = await self._infrastructure.open()
         sites = {node: site for node, site in found.items() if isinstance(site, Site)}
         for node, error in found.items():
@@ -98,7 +101,15 @@ class RemoteBackend:
             self._key,
             service_of(self._experiment.routing),
         )
-        started = await on_all(sites, lambda site: self._start(order, site))
+
+        async def one(site: Site) -> None:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._start(order, site)
+            except TimeoutError:
+                raise SshError(site.node, f"not started when timeouts.up, {limit:g} s, was over") from None
+
+        started = await on_all(sites, one)
         for node, ending in started.items():
             if isinstance(ending, RoveError):
                 self._absent[node] = _outcome(node, ending)

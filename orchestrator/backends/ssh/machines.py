@@ -25,6 +25,8 @@ from orchestrator.ssh.fleet import on_all
 from orchestrator.ssh.inventory import Profile
 
 ATTEMPTS = 4
+DEPLOYING = 0.75
+"""The share of ``timeouts.up`` that a node may take until it can be started on: others do not wait longer."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,15 @@ class Machines:
         )
 
     async def _reach(self, node: RealNode) -> _Reached:
+        limit = DEPLOYING * self._experiment.timeouts.up
+        try:
+            async with asyncio.timeout(limit):
+                return await self._persist(node)
+        except TimeoutError:
+            text = f"not deployed to within {limit:g} s: what is slow needs a longer timeouts.up"
+            raise NotReady(node.host.name, text) from None
+
+    async def _persist(self, node: RealNode) -> _Reached:
         name = node.host.name
         connection = self._connections[name] = Connection(node.host, self._known)
         await connection.ensure(CONNECT_S)
