@@ -38,7 +38,7 @@ def user(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
 async def converged(lab: Lab, directory: Path, **changes: Any) -> AsyncIterator[RemoteBackend]:
     """Taken down at the end; everything is removed then."""
     experiment = load_experiment(lab.experiment(directory / "experiment.yaml", **changes))
-    run = RunDirectory(directory / f"r{os.getpid()}")
+    run = run_in(directory)
     run.temporary.mkdir(parents=True)
     with Journal.create(run.journal) as journal:
         backend = ssh_backend(experiment, run.id, run.path, journal)
@@ -57,8 +57,12 @@ def all_well(outcomes: Outcomes) -> bool:
 
 
 def emitted(directory: Path) -> int:
-    (run,) = directory.glob("r*/nodes")
-    return sum(record["kind"] == "tuple_emitted" for record in read_records(run / "n01" / "segments"))
+    records = read_records(run_in(directory).segments("n01"))
+    return sum(record["kind"] == "tuple_emitted" for record in records)
+
+
+def run_in(directory: Path) -> RunDirectory:
+    return RunDirectory(directory / f"r{os.getpid()}")
 
 
 def test_a_node_where_another_run_goes_on_is_left_alone(lab: Lab, tmp_path: Path) -> None:
@@ -125,3 +129,19 @@ def test_a_connection_that_breaks_when_the_run_ends_is_waited_for(lab: Lab, tmp_
             return await stopping
 
     assert all_well(asyncio.run(trial()))
+
+
+def test_trouble_of_this_machine_does_not_end_the_attempts_to_attach(lab: Lab, tmp_path: Path) -> None:
+    async def trial() -> tuple[Outcomes, Outcomes]:
+        async with converged(lab, tmp_path) as backend:
+            temporary = run_in(tmp_path).temporary
+            aside = temporary.rename(temporary.with_name("aside"))
+            lab.node("n01").cut()
+            await asyncio.sleep(2.0)
+            meanwhile = await backend.advance(0.1, lambda share: None)
+            aside.rename(temporary)
+            return meanwhile, await backend.advance(3.0, lambda share: None)
+
+    meanwhile, afterwards = asyncio.run(trial())
+    assert [outcome.node for outcome in meanwhile if outcome.status is Status.UNREACHABLE] == ["n01"]
+    assert all_well(afterwards)

@@ -188,6 +188,8 @@ class NodeKeeper:
                 self._gone = error.reason if isinstance(error, SshError) else str(error)
             except SshError as error:
                 self._lost = error.reason
+            except OSError as error:  # of this machine: too many open files, a full disk
+                self._lost = f"it cannot be attached to from here: {error}"
             if not self._is_over:
                 await asyncio.sleep(_PAUSE_S)
         self._attached.set()  # nobody need wait any longer
