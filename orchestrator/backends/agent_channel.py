@@ -62,6 +62,11 @@ class AgentChannel:
             raise AgentRefused(report.error or report.failure)
         return report
 
+    @property
+    def lost(self) -> bool:
+        """Nothing can be asked any more."""
+        return self._gone.is_set()
+
     async def wait_lost(self) -> str:
         """Until nothing can be asked any more; why."""
         await self._gone.wait()

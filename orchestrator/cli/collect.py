@@ -11,6 +11,7 @@ from orchestrator.cli.progress import step
 from orchestrator.cli.references import DEFAULT_ROOT, RunReference, RunsDir
 from orchestrator.cli.results import verdict_text
 from orchestrator.errors import EXIT_FAILED, BadInput, RoveError
+from orchestrator.lifecycle import journal as journals
 from orchestrator.lifecycle import teardown
 from orchestrator.lifecycle.events import EventLog
 from orchestrator.lifecycle.journal import TORN_DOWN, Journal
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from orchestrator.backends.remote.recollection import Fetched
     from orchestrator.lifecycle.invocation import FinishedRun
     from orchestrator.lifecycle.verdict import Verdict
-    from orchestrator.spec.experiment import Experiment
 
 
 def collect(
@@ -46,38 +46,46 @@ def collect(
 
       rove collect 20260301-120000-1a2b --json
     """
+    # Imported here: completion and --help must not wait for them.
+    from orchestrator.lifecycle.interruption import signals_as_keyboard_interrupt
+    from orchestrator.lifecycle.rejudging import read_verdict
+
     directory = resolve(run, runs_dir)
     members = directory.members() if directory.is_sweep else [directory]
-    alive = [each.id for each in (directory, *members) if state_of(each) is State.ALIVE]
-    if alive:
-        raise BadInput(
-            f"run {alive[0]} is still going on, and collects by itself: rove down {alive[0]} ends it"
-        )
-    found = {member.id: _collected(member) for member in members}
-    changed = [member for member in members if found[member.id].fetched]
-    verdict = _judged(directory, found, analyze) if changed else _standing(directory)
+    for each in dict.fromkeys((directory, *members)):
+        if state_of(each) is State.ALIVE:
+            raise BadInput(_busy(each))
+    if directory.is_sweep and state_of(directory) is State.DEAD:
+        teardown.tear_down(directory)
+    found = [_collected(member) for member in members]
+    with signals_as_keyboard_interrupt():
+        changed = any(one.changed for one in found) or _is_outdated(directory, members)
+        verdict = _judged(directory, found, analyze) if changed else read_verdict(directory)
     document = {
         "run": directory.id,
         "directory": str(directory.path),
-        "nodes": [entry for one in found.values() for entry in one.entries()],
+        "nodes": [entry for one in found for entry in one.entries()],
         "verdict": verdict.verdict if verdict is not None else None,
         "reasons": list(verdict.reasons) if verdict is not None else [],
     }
     if as_json:
         print_json(document)
     else:
-        _show(document, bool(changed))
-    missing = any(not one.whole for one in found.values())
+        _show(document)
+    missing = any(not one.whole for one in found)
     raise typer.Exit(EXIT_FAILED if missing or verdict is None else verdict.verdict.exit_code)
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What came of one run's nodes; nothing was asked of them if none waits."""
+    """What came of one run's nodes; nothing was asked of them if nothing is left there.
+
+    ``changed``: more of its data is here, and it was judged by that.
+    """
 
     run: RunDirectory
-    experiment: "Experiment | None"
     fetched: "Sequence[Fetched]"
+    changed: bool
 
     @property
     def whole(self) -> bool:
@@ -97,28 +105,53 @@ class _Found:
 
 
 def _collected(run: RunDirectory) -> _Found:
-    # Imported here: completion and --help must not wait for them.
-    from orchestrator.backends.remote.ledger import nodes_of
+    from orchestrator.backends.remote.ledger import nodes_of, uncollected, waiting
     from orchestrator.backends.remote.recollection import fetch
+    from orchestrator.lifecycle.rejudging import judge_anew
     from orchestrator.spec.load import load_experiment
 
-    if state_of(run) is State.DEAD:
+    # Whoever was killed, the run itself or one who collected, may not have judged what was here by then.
+    died = state_of(run) is State.DEAD
+    if died:
         teardown.tear_down(run)
-    if all(node.removed for node in nodes_of(run.path)):
-        return _Found(run, None, ())
+    nodes = nodes_of(run.path)
+    if not nodes or (all(node.removed for node in nodes) and not died):
+        return _Found(run, (), False)
     experiment = load_experiment(run.spec)
     journal = _reopened(run)
     try:
-        with step(errors, f"collecting {run.id}") as progress:
-            fetched = fetch(run, experiment, journal, progress)
+        waited = waiting(run.path)
+        try:
+            with step(errors, f"collecting {run.id}") as progress:
+                fetched = fetch(run, experiment, journal, progress)
+            EventLog(run.events).add(
+                "collect",
+                collected=[one.node for one in fetched if one.collected is not None],
+                missing={one.node: one.reason for one in fetched if one.collected is None},
+            )
+        finally:  # interrupted as well: what is here is not fetched, and so not judged, again
+            if changed := died or waiting(run.path) != waited:
+                judge_anew(run, experiment, uncollected(run.path))
     finally:
         journal.close(TORN_DOWN)
-    EventLog(run.events).add(
-        "collect",
-        collected=[one.node for one in fetched if one.collected is not None],
-        missing={one.node: one.reason for one in fetched if one.collected is None},
-    )
-    return _Found(run, experiment, fetched)
+    return _Found(run, fetched, changed)
+
+
+def _is_outdated(directory: RunDirectory, members: "Sequence[RunDirectory]") -> bool:
+    """Is a sweep judged by what its runs once were? One of them may have been collected by itself."""
+    from orchestrator.lifecycle.rejudging import read_verdict
+
+    if not directory.is_sweep or (verdict := read_verdict(directory)) is None:
+        return False
+    now = {member.id: found.verdict for member in members if (found := read_verdict(member)) is not None}
+    return bool(verdict.members) and verdict.members != now
+
+
+def _busy(run: RunDirectory) -> str:
+    owner = journals.owner(journals.read(run.journal))
+    if owner is not None and owner.is_alive():
+        return f"run {run.id} is still going on, and collects by itself: rove down {run.id} ends it"
+    return f"run {run.id} is being collected or taken down by another rove: try again when that is done"
 
 
 def _reopened(run: RunDirectory) -> Journal:
@@ -128,20 +161,15 @@ def _reopened(run: RunDirectory) -> Journal:
     return journal
 
 
-def _judged(directory: RunDirectory, found: dict[str, _Found], analyze: bool) -> "Verdict":
-    from orchestrator.backends.remote.ledger import waiting
+def _judged(directory: RunDirectory, found: "Sequence[_Found]", analyze: bool) -> "Verdict":
+    """All of them together."""
     from orchestrator.lifecycle.files import read_json
     from orchestrator.lifecycle.invocation import FinishedRun
-    from orchestrator.lifecycle.rejudging import judge_anew, read_verdict
+    from orchestrator.lifecycle.rejudging import read_verdict
 
     runs = []
-    for one in found.values():
-        verdict = (
-            judge_anew(one.run, one.experiment, waiting(one.run.path))
-            if one.experiment is not None
-            else read_verdict(one.run)
-        )
-        if verdict is not None:
+    for one in found:
+        if (verdict := read_verdict(one.run)) is not None:
             factors = (read_json(one.run.manifest) or {}).get("factors", {})
             runs.append(FinishedRun(one.run, factors, verdict))
     owner = _Collection(directory, _reopened(directory))
@@ -194,14 +222,8 @@ def _evaluated(owner: _Collection, runs: "Sequence[FinishedRun]", verdict: "Verd
         return evaluate(owner, Finished(verdict, tuple(runs), False), expect, progress).verdict
 
 
-def _standing(directory: RunDirectory) -> "Verdict | None":
-    from orchestrator.lifecycle.rejudging import read_verdict
-
-    return read_verdict(directory)
-
-
-def _show(document: dict[str, Any], changed: bool) -> None:
-    if not changed:
+def _show(document: dict[str, Any]) -> None:
+    if not document["nodes"]:
         console.print("Nothing to collect: what the nodes recorded is here.", markup=False)
     for node in document["nodes"]:
         told = (

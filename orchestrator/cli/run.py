@@ -75,6 +75,8 @@ def run(
     experiment, choice = with_backend(_load(file, seed))
     cells = cells_of(experiment)
     _require_faces(cells)
+    if experiment.backend == "ssh" and jobs is not None and jobs > 1 and len(cells) > 1:
+        raise BadInput("these runs need the same nodes, and cannot go on at the same time: leave out --jobs")
     if experiment.backend == "netns":
         _require_daemons(cells)
         become_root(rove_command())
@@ -106,8 +108,9 @@ def run(
     document = _document(invocation, finished, evaluated)
     for each in finished.runs:
         if nodes := waiting(each.directory.path):
-            fetch = f"rove collect {each.directory.id} fetches it"
-            errors.print(f"Still on {', '.join(nodes)}: what they recorded; {fetch}.", markup=False)
+            fetch = f"rove collect {invocation.directory.id} fetches it"
+            whose = f"{each.directory.id}: still" if invocation.is_sweep else "Still"
+            errors.print(f"{whose} on {', '.join(nodes)}: what they recorded; {fetch}.", markup=False)
     if as_json:
         print_json(document)
     else:

@@ -68,7 +68,8 @@ def overview(directory: RunDirectory) -> dict[str, Any]:
 def _show_one(directory: RunDirectory, as_json: bool) -> None:
     verdict = read_json(directory.verdict)
     facts = overview(directory)
-    waits = waiting(directory.path)
+    places = [directory, *directory.members()] if directory.is_sweep else [directory]
+    waits = list(dict.fromkeys(node for place in places for node in waiting(place.path)))
     members = [overview(member) for member in directory.members()] if directory.is_sweep else []
     if as_json:
         print_json(

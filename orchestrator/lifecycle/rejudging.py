@@ -26,8 +26,8 @@ ENDED = "ended.json"
 Event = dict[str, Any]
 
 
-def judge_anew(directory: RunDirectory, experiment: Experiment, waiting: Collection[str]) -> Verdict:
-    """Writes manifest and verdict; ``waiting``: nodes whose records are still not here."""
+def judge_anew(directory: RunDirectory, experiment: Experiment, missing: Collection[str]) -> Verdict:
+    """Writes manifest and verdict; ``missing``: nodes whose records are still not here, or lost."""
     nodes = experiment.topology.node_names
     completeness = {node: inspect(directory.segments(node)) for node in nodes}
     known = read_json(directory.manifest) or {}
@@ -37,7 +37,7 @@ def judge_anew(directory: RunDirectory, experiment: Experiment, waiting: Collect
     else:
         events = parse_lines(directory.events.read_bytes())
         in_order = [node for node in nodes if _ended_in_order(directory, node)]
-        history = mended(events, waiting, in_order, experiment.quorum)
+        history = mended(events, missing, in_order, experiment.quorum)
         doubts = known.get("doubts", ())
         verdict = judge_run(history, completeness, doubts, fault_plan.crashes(experiment))
     if known:
@@ -53,7 +53,7 @@ def read_verdict(directory: RunDirectory) -> Verdict | None:
 
 
 def mended(
-    events: Sequence[Event], waiting: Collection[str], in_order: Collection[str], quorum: float
+    events: Sequence[Event], missing: Collection[str], in_order: Collection[str], quorum: float
 ) -> list[PhaseResult]:
     """The phases as they ended, but collection and stop as they look now."""
     history = [
@@ -62,24 +62,24 @@ def mended(
         if event.get("kind") == "phase" and event.get("state") == "finished"
     ]
     outcomes = {event["phase"]: _outcomes(event) for event in events if event.get("kind") == "nodes"}
-    return [_mended(result, outcomes.get(result.phase, []), waiting, in_order, quorum) for result in history]
+    return [_mended(result, outcomes.get(result.phase, []), missing, in_order, quorum) for result in history]
 
 
 def _mended(
     result: PhaseResult,
     outcomes: Sequence[NodeOutcome],
-    waiting: Collection[str],
+    missing: Collection[str],
     in_order: Collection[str],
     quorum: float,
 ) -> PhaseResult:
     match result.phase:
-        case Phase.COLLECT if not waiting and result.ending is Ending.TIMED_OUT:
+        case Phase.COLLECT if not missing and result.ending is Ending.TIMED_OUT:
             return PhaseResult(result.phase, Ending.OK, result.seconds)
         case Phase.COLLECT:
-            mends = [outcome.node for outcome in outcomes if outcome.node not in waiting]
+            mends = [outcome.node for outcome in outcomes if outcome.node not in missing]
         case Phase.STOP:
             lost = [outcome.node for outcome in outcomes if outcome.status is Status.UNREACHABLE]
-            mends = [node for node in lost if node in in_order and node not in waiting]
+            mends = [node for node in lost if node in in_order and node not in missing]
         case _:
             return result
     if result.ending not in (Ending.DEGRADED, Ending.FAILED):

@@ -148,11 +148,11 @@ class LabNode:
         finally:
             self.resume()
 
-    def kill(self, *words: str) -> None:
-        """Without a warning, what has these words in its command line."""
+    def kill(self, *words: str, number: int = signal.SIGKILL) -> None:
+        """Without a warning, or with another signal, what has these words in its command line."""
         for pid in self.server.processes():
             if set(words) <= set(shlex.split(_command_line(pid))):
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, number)
 
     def cut(self) -> None:
         """Every SSH connection ends; what was started over them stays, and new ones are accepted."""

@@ -12,15 +12,17 @@ from pathlib import Path
 import pytest
 
 from orchestrator.backends.remote.collection import collect, has_place, remove_place
-from orchestrator.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_INVALID
+from orchestrator.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
+from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.errors import SshError
 from tests.ssh.conftest import Make
-from tests.ssh.drill import TEST_S, Drill, contents
+from tests.ssh.drill import TEST_S, Drill, contents, wait_until
 from tests.ssh.lab import Lab
 from tests.ssh.patience import until
 from tests.ssh.relay import Relay, relay_to
 from tests.ssh.sshd import FIRST_ID, HOME, SshServer, known_hosts
+from tests.unit.rove_process import phases
 
 PLACE = f"{HOME}/.rove/runs/r1/n01"
 LARGE = bytes(range(256)) * 12_000
@@ -162,3 +164,46 @@ def test_a_run_that_was_torn_down_at_once_is_collected_later(lab: Lab) -> None:
     assert any(name.startswith("nodes/n06/segments/") for name in manifest["files"])
     again = lab.rove("collect", "hasty", "--no-analyze")
     assert again.returncode == EXIT_INVALID and "Nothing to collect" in again.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(TEST_S)
+def test_an_interrupted_collection_of_a_sweep_is_judged_as_far_as_it_came(lab: Lab) -> None:
+    away = lab.node("n06")
+    file = lab.experiment(lab.folder / "swept.yaml", name="swept", quorum=0.5, sweep={"seed": [1, 2]})
+    sweep = RunDirectory(lab.runs / "swept" / "swept")
+    with lab.start("run", file, "--run-id", sweep.id, "--no-analyze") as running:
+        for number in (1, 2):
+            member = RunDirectory(sweep.path.with_name(f"{sweep.id}.{number:02}"))
+            wait_until(lambda member=member: "collect" in phases(member), "it collects")  # type: ignore[misc]
+            with away.hanging():
+                away.cut()
+                wait_until(lambda member=member: "down" in phases(member), "it is over")  # type: ignore[misc]
+        _, told = running.communicate(timeout=60)
+    assert "rove collect swept fetches it" in told
+    first, second = sweep.members()
+    assert verdicts(sweep, first, second) == ["invalid"] * 3
+    assert "still on" in lab.rove("status", sweep.id).stdout
+    away.write(away.home / ".rove" / "runs" / second.id / away.name / "record" / "large", os.urandom(1 << 21))
+    with away.slow_cable("2mbit"), lab.start("collect", sweep.id, "--no-analyze") as collecting:
+        wait_until(lambda: any((second.nodes / away.name).rglob("*large*")), "the second run's arrives")
+        busy = lab.rove("collect", second.id, "--no-analyze")
+        assert busy.returncode == EXIT_BAD_INPUT and "by another rove" in busy.stderr
+        collecting.send_signal(signal.SIGINT)
+        collecting.communicate(timeout=60)
+    assert verdicts(sweep, first, second) == ["invalid", "valid", "invalid"]
+    assert lab.rove("collect", second.id, "--no-analyze").returncode == EXIT_OK
+    assert verdicts(sweep, first, second) == ["invalid", "valid", "valid"]
+    whole = lab.rove("collect", sweep.id, "--no-analyze")
+    assert whole.returncode == EXIT_OK and "Nothing to collect" in whole.stdout
+    assert verdicts(sweep, first, second) == ["valid"] * 3
+
+
+def verdicts(*runs: RunDirectory) -> list[str]:
+    return [json.loads(run.verdict.read_text())["verdict"] for run in runs]
+
+
+def test_two_runs_of_a_sweep_do_not_share_the_nodes(lab: Lab) -> None:
+    file = lab.experiment(lab.folder / "both.yaml", sweep={"seed": [1, 2]})
+    refused = lab.rove("run", file, "--no-analyze", "--jobs", "2")
+    assert refused.returncode == EXIT_BAD_INPUT and "the same nodes" in refused.stderr

@@ -240,3 +240,23 @@ def test_a_host_that_cannot_be_asked_is_told_of(host: CoreHost) -> None:
         remove_sessions(RUN, directory.path, journal)
         (told,) = find_sessions(RUN, directory.path)
     assert "cannot be asked" in told
+
+
+def test_an_answer_that_nobody_waited_for_is_not_taken_for_another(host: CoreHost) -> None:
+    core = host.experiment().topology.core
+    assert core is not None
+
+    async def use() -> None:
+        connection = await Connection.open(core.machine(), known_hosts(host.folder / "known", host.server))
+        driver = await CoreDriver.start(connection, core, host.folder / "log")
+        try:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.01):
+                    await driver.hello()
+            with pytest.raises(CoreError, match="there is no session"):
+                await driver.status()
+        finally:
+            await driver.close()
+            await connection.close()
+
+    asyncio.run(use())

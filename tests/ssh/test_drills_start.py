@@ -1,5 +1,7 @@
 """Drills: nodes that are in trouble when a run starts. Each has its outcome, and the others go on."""
 
+import shutil
+
 import pytest
 
 from orchestrator.backends.base import Status
@@ -41,6 +43,17 @@ def unfit(standing_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Drill:
         sudo.without_sudo(),
         Drill(standing_lab, "unfit", quorum=0.5) as drill,
     ):
+        drill.finish()
+    return drill
+
+
+@pytest.fixture(scope="module")
+def slow(standing_lab: Lab) -> Drill:
+    """A run while n06 would take minutes to be deployed to."""
+    node = standing_lab.node("n06")
+    shutil.rmtree(node.home / ".rove", ignore_errors=True)
+    changes = {"quorum": 0.5, "timeouts": {"up": "40s"}}
+    with node.slow_cable("50kbit"), Drill(standing_lab, "slow", **changes) as drill:
         drill.finish()
     return drill
 
@@ -92,3 +105,8 @@ def test_a_node_with_a_full_disk(lab: Lab, unfit: Drill) -> None:
 def test_a_node_where_sudo_is_refused(lab: Lab, unfit: Drill) -> None:
     check_trouble(unfit, lab.node("n06"), Status.FAILED, "sudo")
     check_others(unfit, lab)
+
+
+def test_a_node_that_takes_too_long_to_deploy_to(lab: Lab, slow: Drill) -> None:
+    check_trouble(slow, lab.node("n06"), Status.FAILED, "not deployed to within 30 s")
+    check_others(slow, lab)

@@ -18,7 +18,7 @@ from node_agent.process import ProcessConfig
 from node_agent.setup.order import Lan, SetupOrder
 from node_agent.telemetry.segment_log import SegmentLog
 from orchestrator.backends.remote.collection import Listed, batches, read_listing
-from orchestrator.backends.remote.ledger import KIND, kept, leases_over, waiting
+from orchestrator.backends.remote.ledger import KIND, kept, leases_over, uncollected, waiting
 from orchestrator.backends.remote.orders import WholeRun, keeper_order, manet_network
 from orchestrator.backends.remote.site import Site
 from orchestrator.deployment.deploy import Deployed
@@ -177,6 +177,8 @@ def test_the_journal_knows_what_became_of_each_node(tmp_path: Path) -> None:
     first, second = kept([json.loads(line) for line in run.journal.read_text().splitlines()])
     assert (first.ended, first.collected, first.removed) == (True, True, True)
     assert (second.ended, second.collected, second.removed, second.lease) == (True, False, False, 60.0)
+    journal.done(2, removed=True)
+    assert waiting(run.path) == [] and uncollected(run.path) == ["n2"], "what is lost was not collected"
     journal.close()
 
 

@@ -141,9 +141,8 @@ class CoreDriver:
                 async with asyncio.timeout(patience):
                     self._process.writer.write(msgspec.json.encode(request) + b"\n")
                     await self._process.writer.drain()
-                    line = await self._process.reader.readline()
+                    line = await self._answer_to(self._last_id)
             except TimeoutError:
-                # A late answer would be taken for that to the next request.
                 self._broken = f"CORE's host did not answer within {patience:g} s ({do})"
                 raise CoreError(self._broken) from None
             except ConnectionError:
@@ -158,6 +157,15 @@ class CoreDriver:
             return msgspec.json.decode(line, type=answer)
         except msgspec.MsgspecError as error:
             raise CoreError(f"CORE's driver says what cannot be understood: {error}") from None
+
+    async def _answer_to(self, number: int) -> bytes:
+        """Answers that nobody waited for, because the run was interrupted, come before it."""
+        while line := await self._process.reader.readline():
+            with suppress(msgspec.MsgspecError):
+                if msgspec.json.decode(line, type=_Head).id < number:
+                    continue
+            break
+        return line
 
     async def _obituary(self) -> str:
         status = None

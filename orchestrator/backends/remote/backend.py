@@ -37,8 +37,10 @@ POLL_S = 0.5
 STATUS_S = 5.0
 MARGIN_S = 3.0
 """Before a phase is cut short we say ourselves who did not make it."""
+STARTING = 0.9
 CLOSE_S = 10.0
 NOT_TOLD = "no costs from the routing layer"
+NOT_OPENED = "its sources were not opened"
 
 
 class RemoteBackend:
@@ -65,6 +67,7 @@ class RemoteBackend:
         self._collected: dict[str, None] = {}
         self._crashed: dict[str, None] = {}
         self._flowed = False
+        self._shut = dict.fromkeys(_source_nodes(plan), NOT_OPENED)
         self._faults: asyncio.Task[None] | None = None
         self._book = ClockBook()
         self._asks: dict[str, Callable[[], Awaitable[Report]]] = {}
@@ -82,6 +85,8 @@ class RemoteBackend:
         return {**self._infrastructure.facts(), "clocks": self._book.document()}
 
     async def up(self) -> Outcomes:
+        limit = self._experiment.timeouts.up
+        deadline = asyncio.get_running_loop().time() + max(limit - MARGIN_S, limit * STARTING)
         found = await self._infrastructure.open()
         sites = {node: site for node, site in found.items() if isinstance(site, Site)}
         for node, error in found.items():
@@ -96,7 +101,15 @@ class RemoteBackend:
             self._key,
             service_of(self._experiment.routing),
         )
-        started = await on_all(sites, lambda site: self._start(order, site))
+
+        async def one(site: Site) -> None:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._start(order, site)
+            except TimeoutError:
+                raise SshError(site.node, f"not started when timeouts.up, {limit:g} s, was over") from None
+
+        started = await on_all(sites, one)
         for node, ending in started.items():
             if isinstance(ending, RoveError):
                 self._absent[node] = _outcome(node, ending)
@@ -167,7 +180,17 @@ class RemoteBackend:
     async def advance(self, seconds: float, progress: Progress) -> Outcomes:
         end = time.monotonic() + seconds
         self._flowed = True
-        await asyncio.gather(*(self._keepers[node].open_sources() for node in self._present()))
+        # Nobody waits for a node that is lost at the moment: time, and what is to happen in it, goes on.
+        opening = asyncio.create_task(self._open_sources(), name="open sources")
+        try:
+            return await self._pass(seconds, end, progress, opening)
+        finally:
+            opening.cancel()
+            await asyncio.wait([opening])
+
+    async def _pass(
+        self, seconds: float, end: float, progress: Progress, opening: asyncio.Task[None]
+    ) -> Outcomes:
         self._begin_faults()
         self._clocks.start()
         while (left := end - time.monotonic()) > 0:
@@ -175,9 +198,27 @@ class RemoteBackend:
             self._check_faults()
             progress(1.0 - left / seconds)
             await asyncio.sleep(min(1.0, left))
+        await opening
         self._check_faults()
         progress(1.0)
-        return self._outcomes()
+        return [
+            NodeOutcome(outcome.node, Status.FAILED, self._shut[outcome.node])
+            if outcome.status is Status.OK and outcome.node in self._shut
+            else outcome
+            for outcome in self._outcomes()
+        ]
+
+    async def _open_sources(self) -> None:
+        """A node that was told late has not measured what the others have, even if it is back by the end."""
+
+        async def one(node: str) -> None:
+            trouble = await self._keepers[node].open_sources()
+            if not trouble:
+                self._shut.pop(node, None)
+            elif node in self._shut:
+                self._shut[node] = f"{NOT_OPENED}: {trouble}"
+
+        await asyncio.gather(*map(one, self._present()))
 
     def _begin_faults(self) -> None:
         """With the first time that the query flows."""
@@ -298,6 +339,11 @@ class RemoteBackend:
     def _outcomes(self) -> list[NodeOutcome]:
         kept = {node: keeper.outcome() for node, keeper in self._keepers.items()}
         return [*({**kept, **self._absent}).values()]
+
+
+def _source_nodes(plan: DeploymentPlan) -> list[str]:
+    sources = plan.query.sources()
+    return list(dict.fromkeys(replica.node for replica in plan.replicas if replica.operator in sources))
 
 
 def _outcome(node: str, error: RoveError) -> NodeOutcome:

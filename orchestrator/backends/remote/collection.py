@@ -3,6 +3,7 @@
 What is here already and equal is not fetched again, so a collection that broke off goes on where it was.
 """
 
+import asyncio
 import hashlib
 import io
 import tarfile
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 from node_agent.keeping.place import ENDED
 from orchestrator.backends.remote.site import RECORD
-from orchestrator.lifecycle.files import write_atomic
+from orchestrator.lifecycle.files import sync_directory, write_atomic
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.errors import CommandFailed, TransferBroken, Unreachable
 
@@ -108,6 +109,12 @@ async def collect(
     raise AssertionError("the last attempt returns or raises")
 
 
+def collected_before(into: Path) -> Collected:
+    """What is here of a record that is no longer on its node."""
+    sizes = [path.stat().st_size for path in into.rglob("*") if path.is_file()]
+    return Collected(len(sizes), sum(sizes), 0)
+
+
 async def has_place(connection: Connection, place: str) -> bool:
     return (await connection.output(["sh", "-c", _HAS, "sh", place])).strip() == "yes"
 
@@ -138,6 +145,7 @@ async def _collect(connection: Connection, place: str, into: Path, progress: Pro
             await _fetch(connection, place, file, into)
             fetched += file.size
             progress(here + fetched, total)
+    await asyncio.to_thread(_sync_directories, into)
     return Collected(len(listed), total, fetched)
 
 
@@ -167,6 +175,15 @@ async def _fetch_batch(connection: Connection, place: str, batch: Sequence[Liste
                 connection.host.name, f"{file.name}: arrived damaged, or was written to meanwhile"
             )
         write_atomic(_room(into, file), content)
+
+
+def _sync_directories(into: Path) -> None:
+    """What is removed on the node next must be found here after a power cut: files are synced, and so must be
+    the directories that were made for them."""
+    if into.is_dir():
+        made = [into, *(path for path in into.rglob("*") if path.is_dir())]
+        for directory in (*made, into.parent, into.parent.parent):
+            sync_directory(directory)
 
 
 def _room(into: Path, file: Listed) -> Path:

@@ -17,7 +17,7 @@ from node_agent.control import Command, OpenSources, Report, Start
 from node_agent.keeping import PROTOCOL
 from node_agent.keeping.commands import End, Hello, KillAgent, Renew, StartAgent
 from node_agent.keeping.order import ORDER, KeeperOrder
-from node_agent.keeping.place import ENDED
+from node_agent.keeping.place import ENDED, Ended
 from orchestrator.backends.agent_channel import AgentChannel, AgentLost, AgentRefused
 from orchestrator.backends.base import NodeOutcome, Status
 from orchestrator.backends.remote.site import Site
@@ -34,6 +34,7 @@ END_S = 120.0
 RENEWALS = 6
 """Within one lease."""
 _PAUSE_S = 0.5
+_MOMENT_S = 0.05
 _SIGNALLED = 128
 """More than that: a signal ended the bridge to the keeper, which may be well."""
 
@@ -108,9 +109,13 @@ class NodeKeeper:
         """As a fault would have it. Raises AgentLost."""
         await self.insist(KillAgent(), ANSWER_S)
 
-    async def open_sources(self) -> None:
-        with suppress(AgentLost):  # the outcome tells
+    async def open_sources(self) -> str:
+        """Why they are still shut; empty if they are not."""
+        try:
             await self.insist(OpenSources(), ANSWER_S)
+        except AgentLost as error:
+            return str(error)
+        return ""
 
     async def ask(self, command: Command, timeout: float = ANSWER_S) -> Report:
         """Raises AgentLost, at once where the node is lost at the moment."""
@@ -135,9 +140,10 @@ class NodeKeeper:
                             return None
                         raise
                     except AgentLost:
-                        if self._attached.is_set():
+                        if self._is_over or not (self._channel is None or self._channel.lost):
                             raise
                         repeated = True
+                        await asyncio.sleep(_MOMENT_S)  # until it is known that this channel is lost
         except TimeoutError:
             raise AgentLost(self.outcome().reason or f"no answer within {timeout:g} s") from None
 
@@ -155,7 +161,8 @@ class NodeKeeper:
             await self.insist(End(reason), timeout)
             self.ended = True
         except AgentLost as error:
-            self._failure = self.failure or f"it did not end in order: {error}"
+            if not self.ended:  # the connection may have broken before the answer came
+                self._failure = self.failure or f"it did not end in order: {error}"
         await self.close()
 
     async def end_from_outside(self, reason: str) -> None:
@@ -173,16 +180,24 @@ class NodeKeeper:
 
     async def _hold(self) -> None:
         """Attach, renew, and again when that is lost; until nobody is there to be attached to."""
-        while not self._gone:
+        while not self._is_over:
             try:
                 await self.site.connection.ensure(self._lease)
                 await self._attach_and_renew()
             except (KeeperFailed, HostKeyChanged, HostKeyUnknown, LoginRefused) as error:
                 self._gone = error.reason if isinstance(error, SshError) else str(error)
-                self._attached.set()  # nobody need wait any longer
             except SshError as error:
                 self._lost = error.reason
-            await asyncio.sleep(_PAUSE_S)
+            except OSError as error:  # of this machine: too many open files, a full disk
+                self._lost = f"it cannot be attached to from here: {error}"
+            if not self._is_over:
+                await asyncio.sleep(_PAUSE_S)
+        self._attached.set()  # nobody need wait any longer
+
+    @property
+    def _is_over(self) -> bool:
+        """There is nobody to be attached to any more."""
+        return bool(self._gone) or self.ended
 
     async def _attach_and_renew(self) -> None:
         argv = self.site.command(MODULE, "attach", self._place)
@@ -230,15 +245,19 @@ class NodeKeeper:
         if status is None or status == 0 or status > _SIGNALLED:
             self._lost = "the connection is lost"
             return
-        raise KeeperFailed(await self._epitaph() or _last_line(self._log) or why)
+        epitaph = await self._epitaph()
+        if self._ending and epitaph is not None and epitaph.in_order:
+            self.ended = True  # as it was told
+            return
+        said = f"the run has ended there: {epitaph.reason}" if epitaph is not None else ""
+        raise KeeperFailed(said or _last_line(self._log) or why)
 
-    async def _epitaph(self) -> str:
+    async def _epitaph(self) -> Ended | None:
         """What a keeper wrote down when it ended."""
-        with suppress(SshError):
+        with suppress(SshError, msgspec.DecodeError):
             done = await self.site.connection.run(["cat", f"{self._place}/{ENDED}"], timeout=ANSWER_S)
-            if reason := _told(done.stdout).get("reason"):
-                return f"the run has ended there: {reason}"
-        return ""
+            return msgspec.json.decode(done.stdout, type=Ended)
+        return None
 
 
 def _told(output: bytes) -> dict[str, str]:

@@ -79,3 +79,8 @@ def leases_over(directory: Path) -> bool:
 def waiting(directory: Path) -> list[str]:
     """Nodes whose records wait to be collected."""
     return [node.node for node in nodes_of(directory) if node.waits]
+
+
+def uncollected(directory: Path) -> list[str]:
+    """Nodes whose records are not here: they wait, or are lost."""
+    return [node.node for node in nodes_of(directory) if not node.collected]

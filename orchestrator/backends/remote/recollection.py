@@ -6,7 +6,13 @@ from typing import NamedTuple
 
 from orchestrator.backends.base import Status
 from orchestrator.backends.remote.access import at_once, hosts_of, known_hosts_of
-from orchestrator.backends.remote.collection import Collected, collect, has_place, remove_place
+from orchestrator.backends.remote.collection import (
+    Collected,
+    collect,
+    collected_before,
+    has_place,
+    remove_place,
+)
 from orchestrator.backends.remote.ledger import Kept, nodes_of
 from orchestrator.backends.remote.remains import CONNECT_S, end_keeper
 from orchestrator.errors import RoveError
@@ -48,6 +54,8 @@ def fetch(
             into = directory.nodes / node.node
             if not await has_place(connection, node.place):
                 journal.done(node.id, ended=True, removed=True)
+                if node.collected:
+                    return collected_before(into)
                 raise SshError(node.node, f"there is nothing of the run any more in {node.place}")
             if not node.ended:
                 await end_keeper(node, connection, "rove collect")

@@ -1,10 +1,16 @@
 """What deployment cannot bring to a machine, and whoever owns it has to see to."""
 
+import msgspec
+from msgspec import Struct
+
+from node_agent.keeping.status import PlaceStatus
+from orchestrator.deployment.deploy import Deployed
 from orchestrator.services.base import RoutingService
 from orchestrator.services.program import SYSTEM_PATH
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.errors import SshError
 
+_STATUS_S = 30.0
 _WHICH = 'PATH="$PATH:$1"; command -v -- "$2"'
 
 
@@ -20,3 +26,27 @@ async def require(connection: Connection, service: RoutingService | None, privil
         done = await connection.run(["sh", "-c", _WHICH, "sh", SYSTEM_PATH, program.name])
         if done.status != 0:
             raise NotReady(connection.host.name, f"{program.name} is not installed there: {program.advice}")
+
+
+class _Status(Struct, frozen=True):
+    places: list[PlaceStatus]
+
+
+async def require_free(connection: Connection, deployed: Deployed, run_id: str) -> None:
+    """Nobody else's run: two would share ports, routes and the radio. Raises NotReady."""
+    argv = deployed.command("node_agent.keeping", "status", deployed.rove)
+    told = await connection.output(argv, timeout=_STATUS_S)
+    try:
+        places = msgspec.json.decode(told, type=_Status).places
+    except msgspec.DecodeError as error:
+        raise NotReady(connection.host.name, f"what runs there cannot be told: {error}") from None
+    for place in places:
+        if place.run != run_id and (place.state == "running" or place.pids):
+            raise NotReady(connection.host.name, _occupied(place))
+
+
+def _occupied(place: PlaceStatus) -> str:
+    lease = place.lease
+    abandoned = lease is not None and not lease.owned
+    until = f"; nobody renews its lease, which ends in {lease.left:.0f} s" if lease and abandoned else ""
+    return f"run {place.run} is going on there{until}: wait for it, or end it with rove down {place.run}"

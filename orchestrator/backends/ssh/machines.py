@@ -8,7 +8,7 @@ from typing import Any
 from node_agent.model.plan import DeploymentPlan
 from node_agent.setup.facts import FactsError, InterfaceState, facts_command, read_facts
 from orchestrator.backends.remote.access import known_hosts_of
-from orchestrator.backends.remote.requirements import NotReady, require
+from orchestrator.backends.remote.requirements import NotReady, require, require_free
 from orchestrator.backends.remote.site import Site
 from orchestrator.deployment.bundle import bundle_for
 from orchestrator.deployment.deploy import Deployed, deploy
@@ -25,6 +25,8 @@ from orchestrator.ssh.fleet import on_all
 from orchestrator.ssh.inventory import Profile
 
 ATTEMPTS = 4
+DEPLOYING = 0.75
+"""The share of ``timeouts.up`` that a node may take until it can be started on: others do not wait longer."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,15 @@ class Machines:
         )
 
     async def _reach(self, node: RealNode) -> _Reached:
+        limit = DEPLOYING * self._experiment.timeouts.up
+        try:
+            async with asyncio.timeout(limit):
+                return await self._persist(node)
+        except TimeoutError:
+            text = f"not deployed to within {limit:g} s: what is slow needs a longer timeouts.up"
+            raise NotReady(node.host.name, text) from None
+
+    async def _persist(self, node: RealNode) -> _Reached:
         name = node.host.name
         connection = self._connections[name] = Connection(node.host, self._known)
         await connection.ensure(CONNECT_S)
@@ -121,6 +132,7 @@ class Machines:
         needs = needs_of(self._plan, name, self._experiment.routing)
         bundle = await asyncio.to_thread(bundle_for, facts, needs)
         deployed = await deploy(connection, facts, bundle)
+        await require_free(connection, deployed, self._run_id)
         return _Reached(connection, facts, deployed, await self._look(node, connection))
 
     def _sets_up(self, name: str) -> bool:
