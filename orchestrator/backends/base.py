@@ -35,7 +35,7 @@ class Backend(Protocol):
         """The run's own time, as in its telemetry: the latest that is known here."""
         ...
 
-    async def up(self) -> Outcomes:
+    async def up(self, progress: Progress) -> Outcomes:
         """Create the nodes and start an agent on each; the query does not flow yet."""
         ...
 

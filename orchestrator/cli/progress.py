@@ -20,7 +20,7 @@ def fraction_done(phase: Phase, within: float, warmup: float, duration: float) -
         case Phase.PLAN:
             return 0.0
         case Phase.UP:
-            return 0.01
+            return 0.01 + 0.02 * within
         case Phase.CONVERGE:
             return 0.03
         case Phase.WARM_UP:
@@ -67,7 +67,8 @@ class RunProgress:
             self._bars[number] = self._progress.add_task(self._labels[number - 1], phase="", total=1.0)
         fraction = fraction_done(phase, within, self._warmup, self._duration)
         finished = phase is Phase.VERDICT and within >= 1.0
-        text = "done" if finished else str(phase)
+        sending = f" {within:.0%}" if phase is Phase.UP and within else ""  # packages, to real nodes
+        text = "done" if finished else f"{phase}{sending}"
         self._progress.update(self._bars[number], completed=fraction, phase=text)
         if finished:
             self._finish(number)

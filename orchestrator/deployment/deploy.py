@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from orchestrator.backends.base import Progress
 from orchestrator.deployment import store_on_node
 from orchestrator.deployment.bundle import Bundle
 from orchestrator.deployment.errors import CannotDeploy
@@ -57,14 +58,18 @@ class _Deployer:
 _deployers: WeakKeyDictionary[Connection, _Deployer] = WeakKeyDictionary()
 
 
-async def deploy(connection: Connection, facts: NodeFacts, bundle: Bundle) -> Deployed:
+async def deploy(
+    connection: Connection, facts: NodeFacts, bundle: Bundle, progress: Progress = lambda fraction: None
+) -> Deployed:
     """Raises DiskFull, CannotDeploy, TransferBroken, Unreachable; called again, it goes on from there."""
     deployer = _deployers.setdefault(connection, _Deployer())
     async with deployer.turn:
-        return await _deploy(connection, facts, bundle, deployer.owner)
+        return await _deploy(connection, facts, bundle, deployer.owner, progress)
 
 
-async def _deploy(connection: Connection, facts: NodeFacts, bundle: Bundle, owner: str) -> Deployed:
+async def _deploy(
+    connection: Connection, facts: NodeFacts, bundle: Bundle, owner: str, progress: Progress
+) -> Deployed:
     deployed = _deployed(facts, bundle)
     about = {
         "rove": facts.rove,
@@ -84,9 +89,13 @@ async def _deploy(connection: Connection, facts: NodeFacts, bundle: Bundle, owne
         raise DiskFull(facts.host, text)
     if found["checked"]:
         return deployed
-    archives = {}
+    archives: dict[str, str] = {}
+    total = sum(layer.size for layer in bundle.layers)
+    sent = sum(layer.size for layer in bundle.layers if layer.digest not in missing)
     for layer in bundle.layers:
         if layer.digest in missing:
+            progress(sent / total)
+            sent += layer.size
             archives[layer.digest] = f"{layer.digest}.{owner}.tar.gz"
             remote = f"{facts.rove}/store/incoming/{archives[layer.digest]}"
             try:

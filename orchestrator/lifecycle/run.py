@@ -180,7 +180,7 @@ class Run:
         return ()
 
     async def _up(self) -> Outcomes:
-        return await self._nodes.up()
+        return await self._nodes.up(lambda fraction: self._observe(Phase.UP, fraction))
 
     async def _converge(self) -> Outcomes:
         return await self._nodes.converge()

@@ -80,6 +80,7 @@ def test_an_agent_that_is_killed_boots_again_and_the_run_tells_of_it(lab: Lab, w
 def test_the_manifest_has_clocks_nodes_and_checksums(lab: Lab, whole: Seen) -> None:
     manifest = json.loads(whole.drill.run.manifest.read_text())
     assert set(manifest["nodes"]) == {node.name for node in lab.nodes}
+    assert all({"msgspec", "pyroute2"} <= set(facts["packages"]) for facts in manifest["nodes"].values())
     assert manifest["clocks"] and manifest["doubts"] == []
     for node in lab.nodes:
         files = [path for path in (whole.drill.run.nodes / node.name).rglob("*") if path.is_file()]

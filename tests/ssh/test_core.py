@@ -109,7 +109,7 @@ def test_every_node_is_a_place_for_a_keeper_and_nothing_is_left(host: CoreHost) 
     facts: dict[str, Any] = {}
 
     async def act(infrastructure: CoreInfrastructure) -> None:
-        sites = await infrastructure.open()
+        sites = await infrastructure.open(lambda fraction: None)
         assert list(sites) == [f"n{number:02}" for number in range(1, 9)]
         second = sites["n02"]
         assert isinstance(second, Site)
@@ -143,7 +143,7 @@ def test_ranges_that_are_not_enforced_end_the_run_before_it_begins(host: CoreHos
 
     async def act(infrastructure: CoreInfrastructure) -> None:
         with pytest.raises(CoreError, match="CORE does not enforce the range"):
-            await infrastructure.open()
+            await infrastructure.open(lambda fraction: None)
 
     during(host, host.experiment(), act)
     assert host.sessions() == []
@@ -165,7 +165,7 @@ def test_a_host_that_is_not_ready_is_one_clear_error(
 
     async def act(infrastructure: CoreInfrastructure) -> None:
         with pytest.raises(CoreError) as raised:
-            await infrastructure.open()
+            await infrastructure.open(lambda fraction: None)
         assert words in str(raised.value)
         host.has()  # so that the end can be proved
 
@@ -175,7 +175,7 @@ def test_a_host_that_is_not_ready_is_one_clear_error(
 
 def test_a_session_that_vanishes_breaks_the_run(host: CoreHost) -> None:
     async def act(infrastructure: CoreInfrastructure) -> None:
-        await infrastructure.open()
+        await infrastructure.open(lambda fraction: None)
         shutil.rmtree(host.server.home / "core/pycore.1")
         await infrastructure.begin()
         with pytest.raises(CoreError, match="no more"):

@@ -43,7 +43,7 @@ async def converged(lab: Lab, directory: Path, **changes: Any) -> AsyncIterator[
     with Journal.create(run.journal) as journal:
         backend = ssh_backend(experiment, run.id, run.path, journal)
         try:
-            assert all_well(await backend.up())
+            assert all_well(await backend.up(lambda fraction: None))
             assert all_well(await backend.converge())
             yield backend
             await backend.stop()

@@ -30,7 +30,7 @@ class ScriptedBackend:
     def now_ns(self) -> int:
         return self._now_ns
 
-    async def up(self) -> Outcomes:
+    async def up(self, progress: Progress) -> Outcomes:
         for log in self._logs:
             log.append(AgentStart("0", "virtual", ()))
         return await self._play("up")

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from node_agent.model.plan import DeploymentPlan
+from orchestrator.backends.base import Progress
 from orchestrator.backends.core.link import (
     CoreDriver,
     CoreError,
@@ -74,7 +75,7 @@ class CoreInfrastructure:
         self._watching: asyncio.Task[None] | None = None
         self._broken: RoveError | None = None
 
-    async def open(self) -> Mapping[str, Site | RoveError]:
+    async def open(self, progress: Progress) -> Mapping[str, Site | RoveError]:
         known = known_hosts_of(self._experiment)
         host = self._core.machine()
         # The driver has a connection of its own: it must be heard whatever the nodes have to say.
@@ -83,7 +84,7 @@ class CoreInfrastructure:
         await require(self._connections[0], service_of(self._experiment.routing), privilege=False)
         created = await self._create()
         await self._try_out()
-        return await self._sites(created)
+        return await self._sites(created, progress)
 
     async def begin(self) -> None:
         driver = self._driven()
@@ -162,7 +163,7 @@ class CoreInfrastructure:
         if found := problems(self._preflight, self._observed, self._session.air):
             raise CoreError("; ".join(found))
 
-    async def _sites(self, created: Created) -> dict[str, Site | RoveError]:
+    async def _sites(self, created: Created, progress: Progress) -> dict[str, Site | RoveError]:
         """The host's files are the nodes' files: what several need is put there once."""
         facts = await probe(self._connections[0])
         there: dict[str, Deployed | RoveError] = {}
@@ -177,7 +178,7 @@ class CoreInfrastructure:
                 continue
             if bundle.digest not in there:
                 try:
-                    there[bundle.digest] = await deploy(self._connections[0], facts, bundle)
+                    there[bundle.digest] = await deploy(self._connections[0], facts, bundle, progress)
                 except RoveError as error:
                     there[bundle.digest] = error
             deployed = there[bundle.digest]

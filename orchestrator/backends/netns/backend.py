@@ -74,7 +74,7 @@ class NetnsBackend:
     def facts(self) -> Mapping[str, Any]:
         return {}
 
-    async def up(self) -> Outcomes:
+    async def up(self, progress: Progress) -> Outcomes:
         await self._network.up([agent_process.__name__, *self._models()])
         nodes = self._experiment.topology.node_names
         await asyncio.gather(*map(self._start_agent, nodes))

@@ -84,10 +84,10 @@ class RemoteBackend:
     def facts(self) -> Mapping[str, Any]:
         return {**self._infrastructure.facts(), "clocks": self._book.document()}
 
-    async def up(self) -> Outcomes:
+    async def up(self, progress: Progress) -> Outcomes:
         limit = self._experiment.timeouts.up
         deadline = asyncio.get_running_loop().time() + max(limit - MARGIN_S, limit * STARTING)
-        found = await self._infrastructure.open()
+        found = await self._infrastructure.open(progress)
         sites = {node: site for node, site in found.items() if isinstance(site, Site)}
         for node, error in found.items():
             if isinstance(error, RoveError):

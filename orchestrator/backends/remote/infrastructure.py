@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from orchestrator.backends.base import Progress
 from orchestrator.backends.remote.site import Site
 from orchestrator.errors import RoveError
 
@@ -10,7 +11,7 @@ from orchestrator.errors import RoveError
 class Infrastructure(Protocol):
     """One run's. Methods are called in this order; ``close`` at any point, and repeatedly."""
 
-    async def open(self) -> Mapping[str, Site | RoveError]:
+    async def open(self, progress: Progress) -> Mapping[str, Site | RoveError]:
         """Reach every node and deploy to it: a site for each, or why it cannot be used.
 
         A node's failure is its own; raise only what concerns all of them. An ``Unreachable`` makes the node

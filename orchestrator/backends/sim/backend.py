@@ -38,7 +38,7 @@ class SimBackend:
     def now_ns(self) -> int:
         return self._now_ns
 
-    async def up(self) -> Outcomes:
+    async def up(self, progress: Progress) -> Outcomes:
         intent = self._journal.intend("process", mark=self._run_id, what="simulator")
         self._stderr.parent.mkdir(parents=True, exist_ok=True)
         with self._stderr.open("wb") as stderr:

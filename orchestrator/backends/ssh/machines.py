@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from node_agent.model.plan import DeploymentPlan
 from node_agent.setup.facts import FactsError, InterfaceState, facts_command, read_facts
+from orchestrator.backends.base import Progress
 from orchestrator.backends.remote.access import known_hosts_of
 from orchestrator.backends.remote.requirements import NotReady, require, require_free
 from orchestrator.backends.remote.site import Site
@@ -33,6 +35,7 @@ DEPLOYING = 0.75
 class _Reached:
     connection: Connection
     facts: NodeFacts
+    packages: Mapping[str, str]
     deployed: Deployed
     state: InterfaceState | None
 
@@ -46,13 +49,19 @@ class Machines:
         self._service = service_of(experiment.routing)
         self._known = known_hosts_of(experiment)
         self._connections: dict[str, Connection] = {}
-        self._facts: dict[str, NodeFacts] = {}
+        self._reached: dict[str, _Reached] = {}
 
-    async def open(self) -> Mapping[str, Site | RoveError]:
-        found = await on_all(self._nodes, self._reach)
-        reached = {name: one for name, one in found.items() if isinstance(one, _Reached)}
-        self._facts = {name: one.facts for name, one in reached.items()}
-        hardware = {name: one.state.hardware for name, one in reached.items() if one.state is not None}
+    async def open(self, progress: Progress) -> Mapping[str, Site | RoveError]:
+        sent = dict.fromkeys(self._nodes, 0.0)
+
+        def tell(name: str, fraction: float) -> None:
+            sent[name] = fraction
+            progress(sum(sent.values()) / len(sent))
+
+        found = await on_all(self._nodes, lambda node: self._reach(node, partial(tell, node.host.name)))
+        self._reached = {name: one for name, one in found.items() if isinstance(one, _Reached)}
+        states = {name: one.state for name, one in self._reached.items()}
+        hardware = {name: state.hardware for name, state in states.items() if state is not None}
         return {
             name: one if isinstance(one, RoveError) else self._site(name, one, hardware)
             for name, one in found.items()
@@ -71,12 +80,13 @@ class Machines:
         return {
             "nodes": {
                 name: {
-                    "python": ".".join(map(str, facts.version)),
-                    "machine": facts.machine,
-                    "system": facts.system,
+                    "python": ".".join(map(str, one.facts.version)),
+                    "machine": one.facts.machine,
+                    "system": one.facts.system,
                     "profile": self._nodes[name].host.profile.value,
+                    "packages": one.packages,
                 }
-                for name, facts in self._facts.items()
+                for name, one in self._reached.items()
             }
         }
 
@@ -102,38 +112,39 @@ class Machines:
             starts_daemon=node.daemon == "start",
         )
 
-    async def _reach(self, node: RealNode) -> _Reached:
+    async def _reach(self, node: RealNode, progress: Progress) -> _Reached:
         limit = DEPLOYING * self._experiment.timeouts.up
         try:
             async with asyncio.timeout(limit):
-                return await self._persist(node)
+                return await self._persist(node, progress)
         except TimeoutError:
             text = f"not deployed to within {limit:g} s: what is slow needs a longer timeouts.up"
             raise NotReady(node.host.name, text) from None
 
-    async def _persist(self, node: RealNode) -> _Reached:
+    async def _persist(self, node: RealNode, progress: Progress) -> _Reached:
         name = node.host.name
         connection = self._connections[name] = Connection(node.host, self._known)
         await connection.ensure(CONNECT_S)
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 await connection.ensure(CONNECT_S)
-                return await self._prepare(node, connection)
+                return await self._prepare(node, connection, progress)
             except (Unreachable, TransferBroken):
                 if attempt == ATTEMPTS:
                     raise
         raise AssertionError("the last attempt returns or raises")
 
-    async def _prepare(self, node: RealNode, connection: Connection) -> _Reached:
+    async def _prepare(self, node: RealNode, connection: Connection, progress: Progress) -> _Reached:
         name = node.host.name
         facts = await probe(connection)
         service = self._service if node.daemon == "start" else None
         await require(connection, service, privilege=self._sets_up(name))
         needs = needs_of(self._plan, name, self._experiment.routing)
         bundle = await asyncio.to_thread(bundle_for, facts, needs)
-        deployed = await deploy(connection, facts, bundle)
+        deployed = await deploy(connection, facts, bundle, progress)
         await require_free(connection, deployed, self._run_id)
-        return _Reached(connection, facts, deployed, await self._look(node, connection))
+        progress(1.0)
+        return _Reached(connection, facts, bundle.versions(), deployed, await self._look(node, connection))
 
     def _sets_up(self, name: str) -> bool:
         topology = self._experiment.topology
