@@ -15,6 +15,13 @@ MOST_OUTPUT = 4 * 1024 * 1024
 CHUNK = 64 * 1024
 _OPEN_S = 15.0
 SIGNALLED = -1
+_SETTLE_S = 0.5
+
+
+def is_gone(transport: paramiko.Transport) -> bool:
+    """Of a transport that has just lost a channel: one that dies ends its channels before it says so."""
+    transport.join(_SETTLE_S)
+    return not transport.is_active()
 
 
 class Completed(NamedTuple):
@@ -43,7 +50,7 @@ class Session:
             channel.exec_command(self._line)
         except (SSHException, EOFError, OSError) as error:
             self.abort()
-            lost = "does not answer any more" if self.transport.is_active() else "the connection is lost"
+            lost = "the connection is lost" if is_gone(self.transport) else "does not answer any more"
             raise Unreachable(self.host, lost) from error
         if self._given_up:
             channel.close()
@@ -74,8 +81,7 @@ class Command:
             stdout.read()
             complaining.join()
             status = channel.recv_exit_status()
-        # A transport that dies ends its channels before it says so itself.
-        if status < 0 and not (channel.eof_received and self._session.transport.is_active()):
+        if status < 0 and (not channel.eof_received or is_gone(self._session.transport)):
             raise Unreachable(self._session.host, "the connection was lost while a command ran")
         return Completed(status, bytes(stdout.kept), bytes(stderr.kept), stdout.dropped or stderr.dropped)
 

@@ -16,7 +16,7 @@ import paramiko
 from paramiko.ssh_exception import SSHException
 
 from orchestrator.lifecycle.files import sync_directory
-from orchestrator.ssh.command import CHUNK, Command, Completed, Session
+from orchestrator.ssh.command import CHUNK, Command, Completed, Session, is_gone
 from orchestrator.ssh.errors import DiskFull, TransferBroken, Unreachable
 
 STALL_S = 20.0
@@ -171,6 +171,7 @@ class Transfer:
         except Unreachable as error:
             raise TransferBroken(self._host, f"{remote}: {error.reason}") from error
         except (EOFError, SSHException, paramiko.SFTPError) as error:
+            is_gone(self._transport)  # so that who connects again finds it to be so
             raise TransferBroken(self._host, f"{remote}: the connection was lost") from error
         except OSError as error:
             what = (error.strerror or str(error)).lower()
