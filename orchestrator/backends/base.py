@@ -28,6 +28,16 @@ class NodeOutcome(Struct, frozen=True):
 Outcomes = Sequence[NodeOutcome]
 
 
+def with_failures(outcomes: Outcomes, reasons: Mapping[str, str]) -> list[NodeOutcome]:
+    """The same, but nodes that would be ok failed where there is a reason for it."""
+    return [
+        NodeOutcome(outcome.node, Status.FAILED, reasons[outcome.node])
+        if outcome.status is Status.OK and outcome.node in reasons
+        else outcome
+        for outcome in outcomes
+    ]
+
+
 class Backend(Protocol):
     """One run's nodes. Methods are called in this order, each bounded by its phase's timeout."""
 

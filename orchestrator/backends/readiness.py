@@ -1,8 +1,11 @@
 """Has routing converged? Asked of the nodes, and held against what an all-knowing observer sees."""
 
-from collections.abc import Collection, Mapping
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from math import ceil, inf
 
+from node_agent.control import Report
 from orchestrator.radio.truth import Links
 from orchestrator.spec.semantics import islands
 
@@ -10,6 +13,41 @@ DEPENDABLE = 4.0
 """Transmissions for a full frame. A link that takes more may be rightly ignored, or come and go."""
 
 _MOST_NAMED = 5
+_POLL_S = 0.5
+_MARGIN_S = 3.0
+"""Before the phase is cut short we say ourselves who did not make it."""
+_NOT_TOLD = "no costs from the routing layer"
+
+Look = Callable[[Iterable[str]], Awaitable[dict[str, str]]]
+"""Asks these nodes: those of them that are not ready, and why."""
+
+
+async def unready_within(
+    limit: float, nodes: Iterable[str], look: Look, check: Callable[[], None]
+) -> dict[str, str]:
+    """Wait for all of them, for nearly ``limit`` seconds; those who are not ready then, and why.
+
+    ``check`` raises what ends the waiting at once.
+    """
+    deadline = time.monotonic() + max(limit - _MARGIN_S, limit / 2)
+    waiting = dict.fromkeys(nodes, _NOT_TOLD)
+    while waiting:
+        check()
+        waiting = await look(waiting)
+        if time.monotonic() >= deadline:
+            break
+        if waiting:
+            await asyncio.sleep(_POLL_S)
+    return waiting
+
+
+def unready(reports: Mapping[str, Report | None], links: Links, quorum: float) -> dict[str, str]:
+    """Of the nodes that were asked, those that routing has not told enough, and why."""
+    reaches = {
+        node: report.reaches for node, report in reports.items() if report is not None and report.ready
+    }
+    short = shortfalls(reaches, links, quorum)
+    return {node: short.get(node, _NOT_TOLD) for node in reports if node not in reaches or node in short}
 
 
 def connected(links: Links) -> dict[str, list[str]]:

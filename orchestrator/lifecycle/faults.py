@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from orchestrator.lifecycle.events import EventLog
-from orchestrator.planning.faults import Step
+from orchestrator.planning.faults import Step, fault_steps
+from orchestrator.spec.experiment import Experiment
 
 
 class Stricken(Protocol):
@@ -45,3 +47,31 @@ async def inflict(steps: Sequence[Step], warmup: float, on: Stricken, events: Ev
                 del silent[step.node]
                 await on.silence(tuple(silent))
         events.add("fault", deed=step.deed, node=step.node, t_ns=on.now_ns())
+
+
+class Infliction:
+    """The faults of a run in real time, beside all else that goes on in it."""
+
+    def __init__(self, experiment: Experiment, on: Stricken, events: Path) -> None:
+        self._steps = fault_steps(experiment)
+        self._warmup = experiment.warmup
+        self._on = on
+        self._events = events
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """With the first time that the query flows. May be repeated."""
+        if self._task is None and self._steps:
+            deeds = inflict(self._steps, self._warmup, self._on, EventLog(self._events))
+            self._task = asyncio.create_task(deeds, name="faults")
+
+    def check(self) -> None:
+        """Raises what went wrong with them, if anything did."""
+        if self._task is not None and self._task.done() and not self._task.cancelled():
+            self._task.result()
+
+    async def end(self) -> None:
+        """May be repeated."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])

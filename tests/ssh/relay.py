@@ -1,11 +1,14 @@
 """A wire to a server that counts what goes over it, and can be cut at a certain byte or hold still."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.inventory import Host
+from tests.ssh.sshd import SshServer, known_hosts
 
 
 @dataclass
@@ -71,3 +74,20 @@ async def relay_to(host: Host) -> AsyncIterator[Relay]:
         relay._flowing.set()
         relay.cut()
         await server.wait_closed()
+
+
+Act = Callable[[Connection, Relay], Awaitable[None]]
+
+
+def over_a_wire(server: SshServer, folder: Path, act: Act) -> None:
+    """``act`` with a connection to the server that goes over a relay; ``folder`` is for its host key."""
+
+    async def use() -> None:
+        async with relay_to(server.host) as relay:
+            connection = await Connection.open(relay.host, known_hosts(folder / "known", server))
+            try:
+                await act(connection, relay)
+            finally:
+                await connection.close()
+
+    asyncio.run(use())

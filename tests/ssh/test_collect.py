@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -20,8 +19,8 @@ from tests.ssh.conftest import Make
 from tests.ssh.drill import TEST_S, Drill, contents, wait_until
 from tests.ssh.lab import Lab
 from tests.ssh.patience import until
-from tests.ssh.relay import Relay, relay_to
-from tests.ssh.sshd import FIRST_ID, HOME, SshServer, known_hosts
+from tests.ssh.relay import Relay, over_a_wire
+from tests.ssh.sshd import FIRST_ID, HOME, SshServer
 from tests.unit.rove_process import phases
 
 PLACE = f"{HOME}/.rove/runs/r1/n01"
@@ -46,18 +45,6 @@ def put(server: SshServer) -> Path:
         os.chown(path, FIRST_ID, FIRST_ID)
     os.chown(server.home / ".rove", FIRST_ID, FIRST_ID)
     return place
-
-
-def over_a_wire(server: SshServer, folder: Path, act: Callable[[Connection, Relay], Awaitable[None]]) -> None:
-    async def use() -> None:
-        async with relay_to(server.host) as relay:
-            connection = await Connection.open(relay.host, known_hosts(folder / "known", server))
-            try:
-                await act(connection, relay)
-            finally:
-                await connection.close()
-
-    asyncio.run(use())
 
 
 def wanted() -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,12 +17,11 @@ from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.errors import DiskFull, TransferBroken
 from orchestrator.ssh.fleet import on_all
 from tests.ssh.conftest import Make
-from tests.ssh.relay import Relay, relay_to
+from tests.ssh.relay import Relay, over_a_wire
 from tests.ssh.sshd import HOME, SshServer, known_hosts
 from tests.ssh.test_enroll import enroll, topology
 
 NEEDS = Needs((*AGENT, PYROUTE2))
-Act = Callable[[Connection, Relay], Awaitable[None]]
 
 
 @pytest.fixture(scope="module")
@@ -35,18 +33,6 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _own_directories(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-
-
-def over_a_wire(server: SshServer, folder: Path, act: Act) -> None:
-    async def use() -> None:
-        async with relay_to(server.host) as relay:
-            connection = await Connection.open(relay.host, known_hosts(folder / "known", server))
-            try:
-                await act(connection, relay)
-            finally:
-                await connection.close()
-
-    asyncio.run(use())
 
 
 async def bundled(connection: Connection) -> tuple[NodeFacts, Bundle]:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import random
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -13,26 +12,14 @@ from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.errors import DiskFull, TransferBroken
 from tests.ssh.conftest import Make
 from tests.ssh.patience import until
-from tests.ssh.relay import Relay, relay_to
-from tests.ssh.sshd import FIRST_ID, SshServer, known_hosts
+from tests.ssh.relay import Relay, over_a_wire
+from tests.ssh.sshd import FIRST_ID
 
 MB = 1_000_000
 
 
 def content(size: int, seed: int = 1) -> bytes:
     return random.Random(seed).randbytes(size)
-
-
-def over_a_wire(server: SshServer, folder: Path, act: Callable[[Connection, Relay], Awaitable[None]]) -> None:
-    async def use() -> None:
-        async with relay_to(server.host) as relay:
-            connection = await Connection.open(relay.host, known_hosts(folder / "known", server))
-            try:
-                await act(connection, relay)
-            finally:
-                await connection.close()
-
-    asyncio.run(use())
 
 
 def parts(folder: Path) -> list[Path]:

@@ -16,27 +16,21 @@ from node_agent.process import ProcessConfig
 from node_agent.transport.authentication import KEY_SIZE
 from orchestrator.backends.agent_channel import news
 from orchestrator.backends.agent_settings import process_config
-from orchestrator.backends.base import NodeOutcome, Outcomes, Progress, Status
+from orchestrator.backends.base import NodeOutcome, Outcomes, Progress, Status, with_failures
 from orchestrator.backends.netns.agents import AgentProcess
 from orchestrator.backends.netns.errors import ForkServerError
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.netns.routed import RoutedNetwork
-from orchestrator.backends.readiness import shortfalls
+from orchestrator.backends.readiness import unready, unready_within
 from orchestrator.faces.galleries import pinned
 from orchestrator.faces.installed import uses_models
-from orchestrator.lifecycle.events import EventLog
-from orchestrator.lifecycle.faults import inflict
+from orchestrator.lifecycle.faults import Infliction
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.run_directory import RunDirectory
-from orchestrator.planning.faults import fault_steps
 from orchestrator.planning.placement import deployment_plan
 from orchestrator.spec.experiment import Experiment
 
-CONVERGE_MARGIN_S = 2.0
-"""Before the phase is cut short we say ourselves who did not make it."""
-POLL_S = 0.5
 PRELOAD = "node_agent.vision.preload:preload"
-NOT_TOLD = "no costs from the routing layer"
 SETTLING_S = 60.0
 """Nodes keep moving for so long beyond the measurement: convergence takes its time, too."""
 
@@ -61,7 +55,7 @@ class NetnsBackend:
         self._agents: dict[str, AgentProcess] = {}
         self._never_started: dict[str, str] = {}
         self._crashed: dict[str, None] = {}
-        self._faults: asyncio.Task[None] | None = None
+        self._faults = Infliction(experiment, self, RunDirectory(self._directory).events)
         self._costs: bytes | None = None
         self._key = secrets.token_bytes(KEY_SIZE)
 
@@ -92,53 +86,28 @@ class NetnsBackend:
     async def converge(self) -> Outcomes:
         """Until routing has told every living agent the ways that there are, within a bound."""
         limit = self._experiment.timeouts.converge
-        deadline = time.monotonic() + max(limit - CONVERGE_MARGIN_S, limit / 2)
-        waiting = dict.fromkeys(self._agents, NOT_TOLD)
-        while waiting:
-            self._emulation.check()
-            waiting = await self._unready(waiting)
-            if time.monotonic() >= deadline:
-                break
-            if waiting:
-                await asyncio.sleep(POLL_S)
-        return [
-            NodeOutcome(outcome.node, Status.FAILED, waiting[outcome.node])
-            if outcome.status is Status.OK and outcome.node in waiting
-            else outcome
-            for outcome in self._outcomes()
-        ]
+        waiting = await unready_within(limit, self._agents, self._unready, self._emulation.check)
+        return with_failures(self._outcomes(), waiting)
 
     async def _unready(self, waiting: Iterable[str]) -> dict[str, str]:
-        """Those of them that routing has not told enough, and why; who has failed is not waited for."""
+        """Who has failed is not waited for."""
         nodes = [node for node in waiting if not self._failure(node)]
         reports = await asyncio.gather(*(self._agents[node].status() for node in nodes))
-        reaches = {
-            node: report.reaches
-            for node, report in zip(nodes, reports, strict=True)
-            if report is not None and report.ready
-        }
-        short = shortfalls(reaches, self._emulation.links, self._experiment.routing.quorum)
-        return {node: short.get(node, NOT_TOLD) for node in nodes if node not in reaches or node in short}
+        asked = dict(zip(nodes, reports, strict=True))
+        return unready(asked, self._emulation.links, self._experiment.routing.quorum)
 
     async def advance(self, seconds: float, progress: Progress) -> Outcomes:
         end = time.monotonic() + seconds
         await asyncio.gather(*(agent.ask(OpenSources()) for agent in self._agents.values()))
-        self._begin_faults()
+        self._faults.begin()
         while (left := end - time.monotonic()) > 0:
             self._emulation.check()
-            self._check_faults()
+            self._faults.check()
             progress(1.0 - left / seconds)
             await asyncio.sleep(min(1.0, left))
-        self._check_faults()
+        self._faults.check()
         progress(1.0)
         return self._outcomes()
-
-    def _begin_faults(self) -> None:
-        """With the first time that the query flows."""
-        if self._faults is None and (steps := fault_steps(self._experiment)):
-            events = EventLog(RunDirectory(self._directory).events)
-            faults = inflict(steps, self._experiment.warmup, self, events)
-            self._faults = asyncio.create_task(faults, name="faults")
 
     async def crash(self, node: str) -> None:
         agent = self._agents.get(node)
@@ -157,29 +126,19 @@ class NetnsBackend:
         await self._emulation.silence(nodes)
 
     async def stop(self) -> Outcomes:
-        await self._end_faults()
+        await self._faults.end()
         await asyncio.gather(*(agent.stop("end of run") for agent in self._agents.values()))
         await self._network.stop()
-        self._check_faults()
+        self._faults.check()
         return self._outcomes()
 
     async def collect(self, into: Path) -> Outcomes:
         """Agents and radio write in place; what is left to say is how the nodes came out of it."""
         return self._outcomes()
 
-    def _check_faults(self) -> None:
-        """Raises what went wrong with them, if anything did."""
-        if self._faults is not None and self._faults.done() and not self._faults.cancelled():
-            self._faults.result()
-
-    async def _end_faults(self) -> None:
-        if self._faults is not None:
-            self._faults.cancel()
-            await asyncio.wait([self._faults])
-
     async def down(self) -> None:
         try:
-            await self._end_faults()
+            await self._faults.end()
             await asyncio.gather(*(agent.close() for agent in self._agents.values()))
         finally:
             await self._network.down()

@@ -12,8 +12,8 @@ from node_agent.keeping.commands import AskClock
 from node_agent.model.plan import DeploymentPlan
 from node_agent.transport.authentication import KEY_SIZE
 from orchestrator.backends.agent_channel import AgentLost
-from orchestrator.backends.base import NodeOutcome, Outcomes, Progress, Status
-from orchestrator.backends.readiness import shortfalls
+from orchestrator.backends.base import NodeOutcome, Outcomes, Progress, Status, with_failures
+from orchestrator.backends.readiness import unready, unready_within
 from orchestrator.backends.remote import ledger
 from orchestrator.backends.remote.collection import collect, remove_place
 from orchestrator.backends.remote.infrastructure import Infrastructure
@@ -23,11 +23,9 @@ from orchestrator.backends.remote.site import Site
 from orchestrator.clocks.book import ClockBook
 from orchestrator.clocks.watch import ClockWatch
 from orchestrator.errors import RoveError
-from orchestrator.lifecycle.events import EventLog
-from orchestrator.lifecycle.faults import inflict
+from orchestrator.lifecycle.faults import Infliction
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.run_directory import RunDirectory
-from orchestrator.planning.faults import fault_steps
 from orchestrator.services.registry import service_of
 from orchestrator.spec.experiment import Experiment
 from orchestrator.ssh.errors import SshError, Unreachable
@@ -39,7 +37,6 @@ MARGIN_S = 3.0
 """Before a phase is cut short we say ourselves who did not make it."""
 STARTING = 0.9
 CLOSE_S = 10.0
-NOT_TOLD = "no costs from the routing layer"
 NOT_OPENED = "its sources were not opened"
 
 
@@ -68,7 +65,7 @@ class RemoteBackend:
         self._crashed: dict[str, None] = {}
         self._flowed = False
         self._shut = dict.fromkeys(_source_nodes(plan), NOT_OPENED)
-        self._faults: asyncio.Task[None] | None = None
+        self._faults = Infliction(experiment, self, self._directory.events)
         self._book = ClockBook()
         self._asks: dict[str, Callable[[], Awaitable[Report]]] = {}
         self._clocks = ClockWatch(self._book, self._asks)
@@ -136,40 +133,19 @@ class RemoteBackend:
         """Until every agent that is there knows ways to enough of the others, within a bound."""
         await self._infrastructure.begin()
         limit = self._experiment.timeouts.converge
-        deadline = time.monotonic() + max(limit - MARGIN_S, limit / 2)
-        waiting = dict.fromkeys(self._present(), NOT_TOLD)
-        while waiting:
-            self._infrastructure.check()
-            waiting = await self._unready(waiting)
-            if time.monotonic() >= deadline:
-                break
-            if waiting:
-                await asyncio.sleep(POLL_S)
-        return [
-            NodeOutcome(outcome.node, Status.FAILED, waiting[outcome.node])
-            if outcome.status is Status.OK and outcome.node in waiting
-            else outcome
-            for outcome in self._outcomes()
-        ]
+        check = self._infrastructure.check
+        return with_failures(
+            self._outcomes(), await unready_within(limit, self._present(), self._unready, check)
+        )
 
     async def _unready(self, waiting: Iterable[str]) -> dict[str, str]:
-        """Those of them that do not know enough, and why. Who is lost is waited for, who failed is not."""
+        """Who is lost is waited for, who failed is not."""
         nodes = [node for node in waiting if not self._keepers[node].failure]
         reports = await asyncio.gather(*map(self._status, nodes))
-        reaches = {
-            node: report.reaches
-            for node, report in zip(nodes, reports, strict=True)
-            if report is not None and report.ready
-        }
         # Nobody knows who hears whom: all are to know a way to all that are there.
-        present = self._present()
-        links = {node: {peer: 1.0 for peer in present if peer != node} for node in present}
-        short = shortfalls(
-            {node: known for node, known in reaches.items() if node in links},
-            links,
-            self._experiment.routing.quorum,
-        )
-        return {node: short.get(node, NOT_TOLD) for node in nodes if node not in reaches or node in short}
+        there = dict.fromkeys((*self._present(), *nodes))
+        links = {node: {peer: 1.0 for peer in there if peer != node} for node in there}
+        return unready(dict(zip(nodes, reports, strict=True)), links, self._experiment.routing.quorum)
 
     async def _status(self, node: str) -> Report | None:
         try:
@@ -191,22 +167,17 @@ class RemoteBackend:
     async def _pass(
         self, seconds: float, end: float, progress: Progress, opening: asyncio.Task[None]
     ) -> Outcomes:
-        self._begin_faults()
+        self._faults.begin()
         self._clocks.start()
         while (left := end - time.monotonic()) > 0:
             self._infrastructure.check()
-            self._check_faults()
+            self._faults.check()
             progress(1.0 - left / seconds)
             await asyncio.sleep(min(1.0, left))
         await opening
-        self._check_faults()
+        self._faults.check()
         progress(1.0)
-        return [
-            NodeOutcome(outcome.node, Status.FAILED, self._shut[outcome.node])
-            if outcome.status is Status.OK and outcome.node in self._shut
-            else outcome
-            for outcome in self._outcomes()
-        ]
+        return with_failures(self._outcomes(), self._shut)
 
     async def _open_sources(self) -> None:
         """A node that was told late has not measured what the others have, even if it is back by the end."""
@@ -219,12 +190,6 @@ class RemoteBackend:
                 self._shut[node] = f"{NOT_OPENED}: {trouble}"
 
         await asyncio.gather(*map(one, self._present()))
-
-    def _begin_faults(self) -> None:
-        """With the first time that the query flows."""
-        if self._faults is None and (steps := fault_steps(self._experiment)):
-            faults = inflict(steps, self._experiment.warmup, self, EventLog(self._directory.events))
-            self._faults = asyncio.create_task(faults, name="faults")
 
     async def crash(self, node: str) -> None:
         keeper = self._keepers.get(node)
@@ -242,12 +207,12 @@ class RemoteBackend:
         raise RoveError("nobody can silence a radio that is not emulated here")
 
     async def stop(self) -> Outcomes:
-        await self._end_faults()
+        await self._faults.end()
         await self._clocks.after()
         limit = self._experiment.timeouts.stop
         patience = min(self._experiment.lease / RENEWALS, limit / 4)
         await self._end_all("end of run", limit - patience - MARGIN_S, patience)
-        self._check_faults()
+        self._faults.check()
         return self._outcomes()
 
     async def collect(self, into: Path) -> Outcomes:
@@ -286,7 +251,7 @@ class RemoteBackend:
     async def down(self) -> None:
         """What was collected goes; what was not stays on its node."""
         try:
-            await self._end_faults()
+            await self._faults.end()
             await self._clocks.close()
             await self._end_all("torn down", CLOSE_S, POLL_S)
             try:
@@ -319,16 +284,6 @@ class RemoteBackend:
             if keeper.ended and not keeper.noted and node in self._entries:
                 keeper.noted = True
                 self._journal.done(self._entries[node], ended=True)
-
-    def _check_faults(self) -> None:
-        """Raises what went wrong with them, if anything did."""
-        if self._faults is not None and self._faults.done() and not self._faults.cancelled():
-            self._faults.result()
-
-    async def _end_faults(self) -> None:
-        if self._faults is not None:
-            self._faults.cancel()
-            await asyncio.wait([self._faults])
 
     def _present(self) -> list[str]:
         """Nodes that have come up, whatever has become of their connections; without those that failed."""
