@@ -24,6 +24,18 @@ def is_gone(transport: paramiko.Transport) -> bool:
     return not transport.is_active()
 
 
+def end_input(channel: paramiko.Channel) -> None:
+    """Tell the host that no more comes.
+
+    Not by ``shutdown_write``, which sends after it has let go of the channel's lock: perhaps behind the CLOSE
+    of another thread, and for an EOF to a channel that is closed sshd ends the whole connection.
+    """
+    with channel.lock:
+        message = channel._send_eof()  # type: ignore[attr-defined]
+        if message is not None and channel.transport is not None:
+            channel.transport._send_user_message(message)  # type: ignore[attr-defined]
+
+
 class Completed(NamedTuple):
     """``status`` is SIGNALLED for a command that a signal ended."""
 
@@ -88,7 +100,7 @@ class Command:
     def _feed(self, channel: paramiko.Channel) -> None:
         with suppress(OSError, SSHException, EOFError):  # a command need not read all that it is given
             channel.sendall(self._given)
-            channel.shutdown_write()
+            end_input(channel)
 
 
 class _Kept:

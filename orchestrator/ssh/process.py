@@ -14,7 +14,7 @@ import paramiko
 from paramiko.ssh_exception import SSHException
 
 from node_agent.control_lines import LONGEST_LINE
-from orchestrator.ssh.command import CHUNK
+from orchestrator.ssh.command import CHUNK, end_input
 
 MOST_STDERR = 16 * 1024 * 1024
 _JOIN_S = 5.0
@@ -82,7 +82,7 @@ def _carry_in(source: socket.socket, channel: paramiko.Channel) -> None:
     with suppress(OSError, SSHException, EOFError):
         while data := source.recv(CHUNK):
             channel.sendall(data)
-        channel.shutdown_write()
+        end_input(channel)
 
 
 def _carry_out(channel: paramiko.Channel, sink: socket.socket, tell: Callable[[int | None], None]) -> None:

@@ -345,6 +345,18 @@ def test_more_commands_at_once_than_sshd_has_channels_for(six: list[SshServer], 
     on(six[1], tmp_path, act)
 
 
+def test_commands_that_end_at_once_leave_the_connection_as_it_was(
+    six: list[SshServer], tmp_path: Path
+) -> None:
+    """Their channels are closed from both sides while there still is an end of input to be told."""
+
+    async def act(connection: Connection) -> None:
+        for _ in range(60):
+            await asyncio.gather(*(connection.run(["true"]) for _ in range(4)))
+
+    on(six[1], tmp_path, act)
+
+
 def test_a_node_behind_a_jump_host(make: Make, tmp_path: Path) -> None:
     gateway, inner = make("gateway"), make("inner")
     host = replace(inner.host, jump=gateway.host)
@@ -405,6 +417,7 @@ def test_a_server_in_a_network_namespace_and_a_wire_that_is_pulled(
             await silent.close()
 
         on(server, tmp_path, act)
+        ip("link", "delete", link)  # words that nobody will hear may keep the namespace for a while
     finally:
         ip("netns", "delete", name)
 
