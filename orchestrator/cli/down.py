@@ -87,6 +87,6 @@ def _describe(removal: Removal) -> str:
     if removal.left:
         deeds.append(f"STILL THERE: {', '.join(removal.left)}")
     else:
-        deeds.append("nothing is left; data kept")
-    deeds += [f"stays on its node: {what}" for what in removal.kept]
+        deeds.append("nothing runs any more" if removal.kept else "nothing is left; data kept")
+    deeds += [f"not here yet: {what}" for what in removal.kept]
     return f"{removal.run}: {'; '.join(deeds)}"

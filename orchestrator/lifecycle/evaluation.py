@@ -37,7 +37,7 @@ class Owner(Protocol):
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What came of the runs; ``summaries`` are by run id, ``report`` is None if nothing was recorded."""
+    """What came of the runs; ``summaries`` are by run id, ``report`` is None if nothing was measured."""
 
     verdict: Verdict
     runs: tuple[FinishedRun, ...]
@@ -52,7 +52,8 @@ def evaluate(
     from orchestrator.analytics import pipeline
     from orchestrator.analytics.session import spark_session
 
-    segments = [path for run in finished.runs for path in run.directory.nodes.glob("*/segments/*")]
+    measured = [run.directory for run in finished.runs if _was_measured(run.directory)]
+    segments = [path for directory in measured for path in directory.nodes.glob("*/segments/*")]
     if not segments:
         return Evaluated(finished.verdict, finished.runs, {}, None)
     path = invocation.directory.path
@@ -68,6 +69,11 @@ def evaluate(
     summaries = {run.directory.id: read_json(run.directory.summary) for run in runs}
     invocation.events.add("analysis", report=report.name)
     return Evaluated(verdict, runs, summaries, report)
+
+
+def _was_measured(directory: RunDirectory) -> bool:
+    """Of one that failed before, there is nothing to tell that its verdict does not."""
+    return (read_json(directory.manifest) or {}).get("measure_from_ns") is not None
 
 
 def _held_to(expect: Sequence[str], run: FinishedRun) -> FinishedRun:

@@ -13,6 +13,7 @@ import pytest
 from orchestrator.backends.remote.collection import collect, has_place, remove_place
 from orchestrator.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
 from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.lifecycle.teardown import State, state_of
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.errors import SshError
 from tests.ssh.conftest import Make
@@ -162,18 +163,21 @@ def test_an_interrupted_collection_of_a_sweep_is_judged_as_far_as_it_came(lab: L
     with lab.start("run", file, "--run-id", sweep.id, "--no-analyze") as running:
         for number in (1, 2):
             member = RunDirectory(sweep.path.with_name(f"{sweep.id}.{number:02}"))
-            wait_until(lambda member=member: "collect" in phases(member), "it collects")  # type: ignore[misc]
-            with away.hanging():
-                away.cut()
-                wait_until(lambda member=member: "down" in phases(member), "it is over")  # type: ignore[misc]
+            wait_until(lambda member=member: "measure" in phases(member), "it runs")  # type: ignore[misc]
+            record = away.home / ".rove" / "runs" / member.id / away.name / "record"
+            away.write(record / "large", os.urandom(1 << 21))
+            with away.slow_cable("2mbit"):
+                wait_until(lambda member=member: "collect" in phases(member), "it collects")  # type: ignore[misc]
+                with away.hanging():
+                    away.cut()
+                    wait_until(lambda member=member: "down" in phases(member), "it ends")  # type: ignore[misc]
         _, told = running.communicate(timeout=60)
     assert "rove collect swept fetches it" in told
     first, second = sweep.members()
     assert verdicts(sweep, first, second) == ["invalid"] * 3
     assert "still on" in lab.rove("status", sweep.id).stdout
-    away.write(away.home / ".rove" / "runs" / second.id / away.name / "record" / "large", os.urandom(1 << 21))
     with away.slow_cable("2mbit"), lab.start("collect", sweep.id, "--no-analyze") as collecting:
-        wait_until(lambda: any((second.nodes / away.name).rglob("*large*")), "the second run's arrives")
+        wait_until(lambda: state_of(second) is State.ALIVE, "it has come to the second run")
         busy = lab.rove("collect", second.id, "--no-analyze")
         assert busy.returncode == EXIT_BAD_INPUT and "by another rove" in busy.stderr
         collecting.send_signal(signal.SIGINT)
