@@ -52,6 +52,8 @@ debian-packages:
 	command -v babeld >/dev/null || missing="$$missing babeld"; \
 	command -v ip >/dev/null || missing="$$missing iproute2"; \
 	command -v nft >/dev/null || missing="$$missing nftables"; \
+	command -v sysctl >/dev/null || missing="$$missing procps"; \
+	test -x /usr/bin/python3 || missing="$$missing python3"; \
 	command -v /usr/sbin/sshd >/dev/null || missing="$$missing openssh-server"; \
 	command -v sudo >/dev/null || missing="$$missing sudo"; \
 	test -z "$$missing" || .ci/debian-packages --optional $$missing
