@@ -39,12 +39,11 @@ class OwnPackage:
 
 @dataclass(frozen=True)
 class Bundle:
-    """``modules`` are imported on the node before it is relied on. ``left_out``: what they can do without."""
+    """``modules`` are imported on the node before it is relied on."""
 
     layers: tuple[Layer, ...]
     own: tuple[OwnPackage, ...]
     modules: tuple[str, ...]
-    left_out: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -67,13 +66,11 @@ def bundle_for(facts: NodeFacts, needs: Needs) -> Bundle:
     layers = [layer_of(Sources())]
     own: dict[str, OwnPackage] = {}
     modules = [*OUR_MODULES]
-    left_out = []
     for part in needs.parts:
         chosen = provided(facts, part) or own_package(facts, part)
         if chosen is None:
             if part.required:
                 raise CannotDeploy(facts.host, _missing(facts, part))
-            left_out.append(part.distribution)
             continue
         if isinstance(chosen, OwnPackage):
             own[chosen.name] = chosen
@@ -81,12 +78,7 @@ def bundle_for(facts: NodeFacts, needs: Needs) -> Bundle:
             layers.append(layer_of(chosen, part.only))
         if part.module:
             modules.append(part.module)
-    return Bundle(
-        tuple(dict.fromkeys(layers)),
-        tuple(own.values()),
-        tuple(dict.fromkeys(modules)),
-        tuple(left_out),
-    )
+    return Bundle(tuple(dict.fromkeys(layers)), tuple(own.values()), tuple(dict.fromkeys(modules)))
 
 
 def provided(facts: NodeFacts, part: Part) -> Wheel | Installed | None:

@@ -8,9 +8,9 @@ import pytest
 
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.marks import Mark
-from orchestrator.lifecycle import run_directory, teardown
+from orchestrator.lifecycle import run_directory
 from orchestrator.lifecycle.run_directory import RunDirectory
-from tests.unit.rove_process import RUN_ID
+from tests.unit.rove_process import run_under_test
 
 
 @pytest.fixture
@@ -22,10 +22,7 @@ def mark(tmp_path: Path) -> Iterator[Mark]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[RunDirectory]:
-    """Where the run under test will be; whatever a failed test leaves is taken down."""
-    directory = RunDirectory(tmp_path / "runs" / "line" / RUN_ID)
-    yield directory
+    with run_under_test(tmp_path / "runs") as directory:
+        yield directory
     for left in run_directory.all_runs(tmp_path / "runs"):
-        if teardown.state_of(left) is not teardown.State.FINISHED:
-            teardown.tear_down(left, teardown.stop_orchestrator(left, patience=1.0))
         assert network.down(Mark(left.id, left.path)) == []

@@ -5,11 +5,12 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lifecycle import processes
+from orchestrator.lifecycle import processes, run_directory, teardown
 from orchestrator.lifecycle.files import parse_lines
 from orchestrator.lifecycle.run_directory import RunDirectory
 
@@ -88,3 +89,12 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 def marked(run: RunDirectory) -> list[int]:
     return [process.pid for process in processes.marked(run.id, run.path)]
+
+
+@contextmanager
+def run_under_test(root: Path) -> Iterator[RunDirectory]:
+    """Where it will be; whatever a failed test leaves is taken down."""
+    yield RunDirectory(root / "line" / RUN_ID)
+    for left in run_directory.all_runs(root):
+        if teardown.state_of(left) is not teardown.State.FINISHED:
+            teardown.tear_down(left, teardown.stop_orchestrator(left, patience=1.0))

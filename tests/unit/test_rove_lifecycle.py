@@ -11,7 +11,7 @@ import pytest
 
 from node_agent.telemetry.segments import inspect
 from orchestrator.lifecycle import journal as journals
-from orchestrator.lifecycle import processes, run_directory, teardown
+from orchestrator.lifecycle import processes
 from orchestrator.lifecycle.run_directory import RunDirectory
 from tests.unit.rove_process import (
     LINE,
@@ -21,6 +21,7 @@ from tests.unit.rove_process import (
     marked,
     phases,
     rove,
+    run_under_test,
     start,
     verdict,
     wait_for_phase,
@@ -32,12 +33,8 @@ ENDLESS = "100000s"
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[RunDirectory]:
-    """Where the run under test will be; whatever a failed test leaves is taken down."""
-    directory = RunDirectory(tmp_path / "runs" / "line" / RUN_ID)
-    yield directory
-    for left in run_directory.all_runs(tmp_path / "runs"):
-        if teardown.state_of(left) is not teardown.State.FINISHED:
-            teardown.tear_down(left, teardown.stop_orchestrator(left, patience=1.0))
+    with run_under_test(tmp_path / "runs") as directory:
+        yield directory
 
 
 def root_of(run: RunDirectory) -> Path:

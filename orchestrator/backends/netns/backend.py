@@ -22,6 +22,7 @@ from orchestrator.backends.netns.errors import ForkServerError
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.netns.routed import RoutedNetwork
 from orchestrator.backends.readiness import unready, unready_within
+from orchestrator.backends.real_time import pass_until
 from orchestrator.faces.galleries import pinned
 from orchestrator.faces.installed import uses_models
 from orchestrator.lifecycle.faults import Infliction
@@ -100,14 +101,14 @@ class NetnsBackend:
         end = time.monotonic() + seconds
         await asyncio.gather(*(agent.ask(OpenSources()) for agent in self._agents.values()))
         self._faults.begin()
-        while (left := end - time.monotonic()) > 0:
-            self._emulation.check()
-            self._faults.check()
-            progress(1.0 - left / seconds)
-            await asyncio.sleep(min(1.0, left))
+        await pass_until(end, seconds, progress, self._check)
         self._faults.check()
         progress(1.0)
         return self._outcomes()
+
+    def _check(self) -> None:
+        self._emulation.check()
+        self._faults.check()
 
     async def crash(self, node: str) -> None:
         agent = self._agents.get(node)

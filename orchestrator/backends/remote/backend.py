@@ -14,6 +14,7 @@ from node_agent.transport.authentication import KEY_SIZE
 from orchestrator.backends.agent_channel import AgentLost
 from orchestrator.backends.base import NodeOutcome, Outcomes, Progress, Status, with_failures
 from orchestrator.backends.readiness import unready, unready_within
+from orchestrator.backends.real_time import pass_until
 from orchestrator.backends.remote import ledger
 from orchestrator.backends.remote.collection import collect, remove_place
 from orchestrator.backends.remote.infrastructure import Infrastructure
@@ -169,15 +170,15 @@ class RemoteBackend:
     ) -> Outcomes:
         self._faults.begin()
         self._clocks.start()
-        while (left := end - time.monotonic()) > 0:
-            self._infrastructure.check()
-            self._faults.check()
-            progress(1.0 - left / seconds)
-            await asyncio.sleep(min(1.0, left))
+        await pass_until(end, seconds, progress, self._check)
         await opening
         self._faults.check()
         progress(1.0)
         return with_failures(self._outcomes(), self._shut)
+
+    def _check(self) -> None:
+        self._infrastructure.check()
+        self._faults.check()
 
     async def _open_sources(self) -> None:
         """A node that was told late has not measured what the others have, even if it is back by the end."""

@@ -1,0 +1,17 @@
+"""Real time passes by itself: what is left to do is to look after the run, and to say how far it is."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from orchestrator.backends.base import Progress
+
+LOOK_S = 1.0
+
+
+async def pass_until(end: float, seconds: float, progress: Progress, check: Callable[[], None]) -> None:
+    """Until ``time.monotonic()`` is ``end``, ``seconds`` after the beginning; ``check`` may raise."""
+    while (left := end - time.monotonic()) > 0:
+        check()
+        progress(1.0 - left / seconds)
+        await asyncio.sleep(min(LOOK_S, left))
