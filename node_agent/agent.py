@@ -34,7 +34,7 @@ from node_agent.model.telemetry import (
     AgentStop,
     Event,
     LinkLost,
-    LinksRejected,
+    RefusalCount,
     SpillSample,
 )
 from node_agent.model.tuples import StreamTuple
@@ -295,7 +295,8 @@ class Agent:
         """What seldom changes is recorded when it has."""
         spill = self._spill
         samples: dict[str, Event] = {
-            f"rejected {reason}": LinksRejected(reason, count) for reason, count in self.rejected.items()
+            f"rejected {reason}": RefusalCount("connection", "unknown", reason, count)
+            for reason, count in self.rejected.items()
         }
         if spill.size or spill.refused or "spill" in self._sampled:
             samples["spill"] = SpillSample(spill.size, spill.refused, spill.refusal)

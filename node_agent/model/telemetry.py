@@ -173,11 +173,14 @@ class LinkLost(Event, tag="link_lost", frozen=True):
     reason: str
 
 
-class LinksRejected(Event, tag="links_rejected", frozen=True):
-    """Incoming connections that were closed for what they sent or did not send, and datagrams that were
-    thrown away, since the start.
+class RefusalCount(Event, tag="refused", frozen=True):
+    """What this node has refused since its agent started: ``count`` times ``what`` from ``source``.
+
+    ``what``: a connection, a datagram of the exchange, a routing message, a probe. See ``model.refusals``.
     """
 
+    what: str
+    source: str
     reason: str
     count: int
 
@@ -266,7 +269,7 @@ KINDS: tuple[type[Event], ...] = (
     LinkCost,
     QueueSample,
     LinkLost,
-    LinksRejected,
+    RefusalCount,
     SpillSample,
     RoutingOverhead,
     FacesTrue,

@@ -97,6 +97,7 @@ RAW = _columns(
     width=COUNT,
     height=COUNT,
     quality=COUNT,
+    what=TEXT,
     count=COUNT,
 )
 

@@ -397,7 +397,7 @@ def test_a_malformed_peer_disturbs_nobody_else(tmp_path: Path) -> None:
         await asyncio.sleep(10)
         await testbed.stop()
         assert testbed.agents["n2"].rejected == {"frame": 20}
-        counts = [(r["reason"], r["count"]) for r in testbed.records("links_rejected", node="n2")]
+        counts = [(r["reason"], r["count"]) for r in testbed.records("refused", node="n2")]
         assert counts[-1] == ("frame", 20) and counts == sorted(set(counts))
         assert testbed.taus("tuple_delivered") == list(range(1, 101))
 

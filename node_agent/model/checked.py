@@ -1,0 +1,84 @@
+"""Decodes what another machine, another process or a file says, within bounds.
+
+Every parser of foreign bytes in Rove goes through here or names its own bounds. A value that is too large,
+too deep, malformed or out of range raises ``Refused``, never anything else. Where bytes carry a tag, check
+it first: this module is for what comes after.
+
+>>> reports = Checked(Report, most_bytes=64_000)
+>>> reports.decode(line)
+"""
+
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+T = TypeVar("T")
+
+MOST_DEPTH = 32
+"""Nesting of lists and maps in values without a type of their own. Rove itself writes nothing below 10."""
+MOST_ITEMS = 1_000_000
+"""Values within one such value, in all."""
+
+Long = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""An integer that a Parquet or Spark column of 64 bits can hold."""
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+class Refused(ValueError):
+    """The bytes cannot be believed. ``reason`` is one word to count by: size, depth, or malformed."""
+
+    def __init__(self, reason: Literal["size", "depth", "malformed"], message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class Checked(Generic[T]):
+    """Decodes values of one type, as JSON or msgpack."""
+
+    def __init__(
+        self,
+        kind: type[T] | Any,
+        most_bytes: int,
+        format: Literal["json", "msgpack"] = "json",
+        most_depth: int = MOST_DEPTH,
+    ) -> None:
+        module: Any = msgspec.json if format == "json" else msgspec.msgpack
+        self._decode = module.Decoder(kind).decode
+        self._format = format
+        self._most_bytes = most_bytes
+        self._most_depth = most_depth
+
+    def decode(self, data: bytes) -> T:
+        """Raises Refused."""
+        if len(data) > self._most_bytes:
+            raise Refused("size", f"{len(data)} bytes are more than {self._most_bytes}")
+        try:
+            value: T = self._decode(data)
+        except RecursionError as error:
+            raise Refused("depth", "it is nested too deeply") from error
+        except (msgspec.DecodeError, ValueError, OverflowError) as error:
+            raise Refused("malformed", f"it is not the {self._format} expected: {error}") from error
+        check_depth(value, self._most_depth)
+        return value
+
+
+def check_depth(value: object, most_depth: int = MOST_DEPTH, most_items: int = MOST_ITEMS) -> None:
+    """Raises Refused where lists and maps within ``value`` are nested deeper, or hold more, than that."""
+    if not isinstance(value, (dict, list, tuple)):
+        return  # a struct: its type bounds its depth
+    level: list[object] = [value]
+    seen = 0
+    for _ in range(most_depth):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)  # type: ignore[attr-defined]
+            if isinstance(inner, (dict, list, tuple))
+        ]
+        seen += len(level)
+        if not level:
+            return
+        if seen > most_items:
+            raise Refused("size", f"it holds more than {most_items} lists and maps")
+    raise Refused("depth", f"it is nested more than {most_depth} deep")
