@@ -16,7 +16,7 @@ from msgspec import Meta
 T = TypeVar("T")
 
 MOST_DEPTH = 32
-"""Nesting of lists and maps in values without a type of their own. Rove itself writes nothing below 10."""
+"""Nesting of lists and maps in values without a type of their own. Rove itself stays below 10."""
 MOST_ITEMS = 1_000_000
 """Values within one such value, in all."""
 
