@@ -1,0 +1,27 @@
+"""The keys of a run: every two nodes share one that no third node knows.
+
+The orchestrator draws one secret a run and derives from it a key for every pair of nodes; a node is given its
+own pairs only. So a node that is taken over can speak for itself, but not as another node, and what it
+recorded in one run is worth nothing in the next.
+"""
+
+import hmac
+from collections.abc import Iterable
+
+KEY_SIZE = 32
+
+
+def derive(key: bytes, purpose: bytes, about: bytes = b"") -> bytes:
+    """A key for one purpose. ``purpose`` has no zero byte."""
+    return hmac.digest(key, b"rove " + purpose + b"\0" + about, "sha256")
+
+
+def keys_of(secret: bytes, run: str, node: str, nodes: Iterable[str]) -> dict[str, bytes]:
+    """What ``node`` is given: the key that it shares with each of ``nodes``, by name."""
+    return {other: _pair_key(secret, run, node, other) for other in nodes}
+
+
+def _pair_key(secret: bytes, run: str, one: str, other: str) -> bytes:
+    first, second = sorted((one, other))
+    parts = (part.encode() for part in (run, first, second))
+    return derive(secret, b"pair", b"".join(len(part).to_bytes(4, "big") + part for part in parts))
