@@ -42,7 +42,7 @@ class Greetings:
         if choice < 0.3:
             return changed_bytes(self._sound, rng)
         if choice < 0.4:
-            return frame(encoded(deep(rng.choice((10, 100, 900)), "msgpack", rng), "msgpack"), Seal(NONCE))
+            return frame(encoded(deep(rng.choice((10, 100, 900, 1000, 1018)), "msgpack", rng), "msgpack"), Seal(NONCE))
         if choice < 0.45:
             return rng.randbytes(rng.choice((0, 1, 3, 4, 20, 42, 100, 2000)))
         body = changed_message((hello_body(PAIR, NONCE),), "msgpack", rng)
