@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from node_agent.model.plan import DeploymentPlan
 from node_agent.model.telemetry import Envelope, RouteDecision
-from node_agent.telemetry.segment_log import segment_names
+from node_agent.telemetry.segment_files import segment_names
 from orchestrator.clocks.correction import ahead_ns, clocks_in
 from orchestrator.errors import BadInput
 from orchestrator.lifecycle.files import read_json
