@@ -68,6 +68,9 @@ class MemoryStream:
     async def write(self, data: Buffer) -> None:
         self.put(data)
 
+    def read_ahead(self) -> None:
+        pass
+
     def close(self) -> None:
         self._end("closed")
 

@@ -9,19 +9,26 @@ import msgspec
 
 from node_agent.ports import Stream
 from node_agent.transport.authentication import (
+    ID_SIZE,
+    NONCE_SIZE,
     TAG_SIZE,
     Credentials,
     Seal,
     Stamp,
+    Way,
     hello_seal,
     session_seals,
 )
-from node_agent.transport.framing import MAX_GREETING, PRELUDE_SIZE, decode_greeting
+from node_agent.transport.framing import PRELUDE_SIZE, FrameError
+from node_agent.transport.greeting import PROOF_SIZE, hello_frame, read_hello, read_welcome
+from node_agent.transport.keys import keys_of
 from node_agent.transport.messages import PROTOCOL_VERSION, Hello, Pair, Welcome
+from node_agent.transport.notices import VERSION
 
 RUN = "siege"
 SECRET = bytes(range(32))
-_START = PRELUDE_SIZE + TAG_SIZE
+EPOCH = b"epoch of"
+"""Of whoever speaks here."""
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -36,13 +43,13 @@ class Session(NamedTuple):
     receiving: Seal
 
 
-def key_settings(node: str, nodes: tuple[str, ...]) -> dict[str, Any]:
+def key_settings(node: str, nodes: tuple[str, ...], secret: bytes = SECRET) -> dict[str, Any]:
     """The arguments of an AgentConfig that hold the keys of ``node``."""
-    return {"key": SECRET}
+    return {"keys": keys_of(secret, RUN, node, nodes)}
 
 
-def credentials(node: str, nodes: tuple[str, ...]) -> Credentials:
-    return Credentials(RUN, SECRET)
+def way(node: str, to: str, nodes: tuple[str, ...]) -> Way:
+    return Credentials(RUN, node, keys_of(SECRET, RUN, node, nodes)).to(to, "connection")
 
 
 class Speaker:
@@ -50,53 +57,66 @@ class Speaker:
 
     def __init__(self, node: str, nodes: tuple[str, ...], run: str = RUN, secret: bytes = SECRET) -> None:
         self.node = node
-        self._run = run
-        self._key = secret
+        self._own = Credentials(run, node, keys_of(secret, run, node, nodes))
 
-    def hello(self, to: str, pair: Pair, nonce: bytes) -> tuple[bytes, Hello]:
-        """The frame, and what is remembered of it."""
-        hello = Hello(PROTOCOL_VERSION, self._run, *pair, nonce)
-        return self.hello_of(to, _encode(hello), nonce), hello
+    def hello(self, to: str, pair: Pair, nonce: bytes) -> bytes:
+        return hello_frame(self._own.to(to, "connection"), Hello(PROTOCOL_VERSION, *pair), nonce)
 
     def hello_of(self, to: str, body: bytes, nonce: bytes) -> bytes:
         """Any body under a genuine tag."""
-        return frame(body, hello_seal(self._key))
+        key = self._own.to(to, "connection")
+        return greeting(key.id, body, nonce, hello_seal(key))
 
     async def open(self, stream: Stream, to: str, pair: Pair, nonce: bytes) -> Session:
         """Greet as the opener. Raises Refused, or what the stream raises."""
-        data, hello = self.hello(to, pair, nonce)
-        stream.put(data)
-        start = await stream.read_exactly(_START)
-        body = await stream.read_exactly(int.from_bytes(start[:PRELUDE_SIZE], "big"))
-        welcome = decode_greeting(body)
-        if not isinstance(welcome, Welcome):
-            raise Refused("it is no welcome")
-        session = Session(*session_seals(self._key, hello, welcome.nonce))
-        if not session.receiving.genuine(start[:PRELUDE_SIZE], body, start[PRELUDE_SIZE:]):
-            raise Refused("the welcome is not for us")
-        return session
+        hello = self.hello(to, pair, nonce)
+        stream.put(hello)
+        try:
+            welcomed = await read_welcome(stream, self._own.to(to, "connection"), hello)
+        except FrameError as error:
+            raise Refused(str(error)) from error
+        return Session(welcomed.sending, welcomed.receiving)
 
-    async def accept(self, stream: Stream, by: str, nonce: bytes, body: bytes | None = None) -> Session:
-        """Greet as the acceptor, with a welcome of any ``body``."""
-        start = await stream.read_exactly(_START)
-        heard = await stream.read_exactly(int.from_bytes(start[:PRELUDE_SIZE], "big"))
-        hello = decode_greeting(heard)
-        assert isinstance(hello, Hello)
-        opener, acceptor = session_seals(self._key, hello, nonce)
-        stream.put(frame(_encode(Welcome(nonce, 32, 65536)) if body is None else body, acceptor))
+    async def accept(self, stream: Stream, nonce: bytes, body: bytes | None = None) -> Session:
+        """Greet as the acceptor, with a welcome of any ``body``. Raises Refused, or what the stream raises."""
+        try:
+            introduced = await read_hello(stream, self._own.incoming("connection"))
+        except FrameError as error:
+            raise Refused(str(error)) from error
+        opener, acceptor = session_seals(introduced.way, introduced.frame, nonce)
+        said = _encode(Welcome(32, 65536)) if body is None else body
+        stream.put(greeting(introduced.way.id, said, nonce, acceptor))
         return Session(acceptor, opener)
 
     def datagram(self, to: str, data: bytes) -> bytes:
-        return Stamp(Credentials(self._run, self._key)).tag(data) + data
+        key = self._own.to(to, "datagram")
+        return key.id + Stamp(key).tag(data) + data
+
+    def epoch_in(self, datagram: bytes) -> bytes:
+        """That of the node that sent it to us; empty if it is no such datagram."""
+        if datagram[:ID_SIZE] not in self._own.incoming("datagram"):
+            return b""
+        packet = msgspec.msgpack.decode(datagram[ID_SIZE + TAG_SIZE :])
+        return bytes(packet[1])
 
 
-def welcome_body(nonce: bytes) -> Any:
+def welcome_body() -> Any:
     """As a list, to be changed."""
-    return ["welcome", nonce, 32, 65536]
+    return ["welcome", 32, 65536]
 
 
-def hello_body(pair: Pair, nonce: bytes) -> Any:
-    return ["hello", PROTOCOL_VERSION, RUN, *pair, nonce]
+def hello_body(pair: Pair) -> Any:
+    return ["hello", PROTOCOL_VERSION, *pair]
+
+
+def notice_packet(to_epoch: bytes, notices: list[Any]) -> Any:
+    return [VERSION, EPOCH, to_epoch, notices]
+
+
+def greeting(key_id: bytes, body: bytes, nonce: bytes, seal: Seal) -> bytes:
+    """Length, the key's name, nonce, tag, body; of any length and for any key."""
+    head = (len(body) & 0xFFFF).to_bytes(2, "big") + key_id + nonce
+    return head + seal.tag(head, body) + body
 
 
 def frame(head: bytes, seal: Seal) -> bytes:
@@ -104,10 +124,4 @@ def frame(head: bytes, seal: Seal) -> bytes:
     return prelude + seal.tag(prelude, head) + head
 
 
-async def read_frame(stream: Stream) -> bytes:
-    """The header of the next frame; its tag is not looked at."""
-    start = await stream.read_exactly(_START)
-    return await stream.read_exactly(int.from_bytes(start[:PRELUDE_SIZE], "big"))
-
-
-__all__ = ["MAX_GREETING", "RUN", "SECRET", "Refused", "Session", "Speaker"]
+__all__ = ["ID_SIZE", "NONCE_SIZE", "PROOF_SIZE", "RUN", "SECRET", "Refused", "Session", "Speaker"]

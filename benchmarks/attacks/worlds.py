@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.attacks.memory_port import MemoryPort, MemoryStream
-from benchmarks.attacks.speaking import RUN, Session, Speaker, credentials, key_settings
+from benchmarks.attacks.speaking import RUN, Refused, Session, Speaker, key_settings, way
 from node_agent.agent import Agent
 from node_agent.agent_config import AgentConfig, Switching
 from node_agent.delivery.limits import DeliveryLimits
@@ -21,6 +21,7 @@ from node_agent.linkstate.told import ToldLinkState
 from node_agent.model.cost_graph import CostGraph
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query
+from node_agent.model.refusals import Refusals
 from node_agent.model.telemetry import Event
 from node_agent.model.units import CountWindow, Each, SameTau, TimeWindow, UnitRule
 from node_agent.ports import Address, PortError
@@ -37,6 +38,8 @@ PAIR = Pair("a/0", "op/0")
 """A connection that mallory may open."""
 SIBLING = Pair("op/1", "op/0")
 OUT = Pair("op/0", "sink/0")
+VICTIM_EPOCH = (1).to_bytes(8, "big")
+"""The first bytes that its port draws."""
 FASTER = 50.0
 """Pauses of the agent are that much shorter than in a run."""
 
@@ -151,11 +154,11 @@ class World:
     async def _attend(self, stream: MemoryStream) -> None:
         """Welcome whoever of the victim connects, read what it sends, and let it be."""
         try:
-            session = await self._mallory.accept(stream, VICTIM, self.nonce())
+            session = await self._mallory.accept(stream, self.nonce())
             self.session = stream, session
             while True:
                 await stream.read_exactly(1)
-        except PortError:
+        except (PortError, Refused):
             if self.session is not None and self.session[0] is stream:
                 self.session = None
 
@@ -176,9 +179,10 @@ def victim_link(port: MemoryPort, on_failure: Callable[[BaseException], None]) -
     return OutgoingLink(
         port,
         Address(HOSTS[MALLORY], PORT),
-        credentials(VICTIM, NODES),
+        way(VICTIM, MALLORY, NODES),
         OUT,
         LinkLimits(),
         Digests(),
+        Refusals(),
         on_failure,
     )

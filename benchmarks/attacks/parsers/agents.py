@@ -6,17 +6,27 @@ do other things with them.
 
 import asyncio
 import random
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.attacks.mutation import changed_message, encoded
-from benchmarks.attacks.speaking import Refused, Session, Speaker, frame
-from benchmarks.attacks.worlds import HOSTS, MALLORY, NODES, PAIR, PORT, SIBLING, VICTIM, victim_agent
+from benchmarks.attacks.speaking import Refused, Session, Speaker, frame, notice_packet
+from benchmarks.attacks.worlds import (
+    HOSTS,
+    MALLORY,
+    NODES,
+    PAIR,
+    PORT,
+    SIBLING,
+    VICTIM,
+    VICTIM_EPOCH,
+    victim_agent,
+)
 from node_agent.ports import Address, PortError, Stream
-from node_agent.transport.messages import Alive, Pair
+from node_agent.transport.messages import Pair
 
 _ROUNDS = 15
 BIG = 2**62
+STREAMS = ("a/0", "b/0", "op")
 
 
 def item(origin: str, tau: int, payload: bytes = b"x" * 20, last: bool = False) -> list[Any]:
@@ -42,11 +52,50 @@ FRAMES: tuple[Any, ...] = (
     ["settled", {}, [item("b/0", 2, b"", True)]],
 )
 NOTICES: tuple[Any, ...] = (
-    [1, [["op/0", ["cost_update", "sink/0", 1, 1, 3.5, 2, None, None]]]],
-    [1, [["op/0", ["cost_report", "a/0", 1, 2, 1.0, "op/0"]]]],
-    [1, [["op/0", ["cost_update", "sink/0", 2**40, 2**62, 0.0, 0, 1.0, "op/1"]]]],
-    [1, [["op/0", ["cost_report", "b/0", 1, 2, 1.0, "op/1"]], ["op/1", ["cost_report", "a/0", 1, 1, None, None]]]],
+    notice_packet(VICTIM_EPOCH, [["op/0", ["cost_update", "sink/0", 1, 1, 3.5, 2, None, None]]]),
+    notice_packet(VICTIM_EPOCH, [["op/0", ["cost_report", "a/0", 1, 2, 1.0, "op/0"]]]),
+    notice_packet(VICTIM_EPOCH, [["op/0", ["cost_update", "sink/0", 2**40, 2**50, 0.0, 0, 1.0, "op/1"]]]),
+    notice_packet(VICTIM_EPOCH, [["op/0", ["cost_report", "b/0", 1, 2, 1.0, "op/1"]]] * 2),
+    notice_packet(b"other ep", []),
 )
+
+
+def _position(rng: random.Random) -> int:
+    return BIG if rng.random() < 0.02 else rng.randrange(1, 60)
+
+
+def _ranges(rng: random.Random) -> dict[str, Any]:
+    """Of any stream; they may overlap and be out of order."""
+    made = {}
+    for stream in rng.sample(STREAMS, k=rng.choice((0, 1, 1, 2))):
+        starts = [_position(rng) for _ in range(rng.choice((1, 1, 2, 5)))]
+        made[stream] = [[start, start + rng.choice((0, 0, 1, 5, 40))] for start in starts]
+    return made
+
+
+def _item(origin: str, rng: random.Random) -> list[Any]:
+    tau = _position(rng)
+    prev = tau - 1 if rng.random() < 0.8 else rng.randrange(tau)
+    payloads = [rng.randbytes(rng.choice((0, 8, 500)))] * rng.choice((0, 1, 1, 1, 2))
+    last = rng.random() < 0.03
+    return [origin, tau, prev, tau * 1000, prev * 1000, [] if last else payloads, last]
+
+
+def plausible(over: Pair | str, rng: random.Random) -> Any:
+    """A frame of the right types that this pair may send, with positions of its own choosing."""
+    if over == "sink":
+        return rng.choice((["acknowledgement", _ranges(rng), _ranges(rng)], ["ask"], ["alive", rng.randrange(4)]))
+    floors = {stream: _position(rng) for stream in rng.sample(STREAMS, k=rng.choice((0, 0, 1, 2)))}
+    if rng.random() < 0.2:
+        ends = [_item("a/0", rng)[:5] + [[], True] for _ in range(rng.choice((0, 1, 2)))]
+        return ["settled", floors, ends]
+    origin = rng.choice(("a/0", "a/0", "b/0")) if over == SIBLING else "a/0"
+    first = rng.randrange(1, 40)
+    items = [item(origin, first + n) for n in range(rng.randrange(1, 12))]
+    if rng.random() < 0.5:
+        items = [_item(origin, rng) for _ in range(rng.randrange(1, 8))]
+    passed_on = [origin, [[1, rng.randrange(1, 9)]] * rng.choice((0, 1, 2))] if over == SIBLING else None
+    return ["data", items, [], floors, passed_on]
 
 
 class Act(NamedTuple):
@@ -67,8 +116,8 @@ class Frames:
         over = rng.choice((PAIR, PAIR, SIBLING, "sink", "datagram"))
         if over == "datagram":
             return Act(over, (changed_message(NOTICES, "msgpack", rng),))
-        sound = tuple(encoded(each, "msgpack") for each in rng.choices(FRAMES, k=rng.randint(0, 2)))
-        return Act(over, (*sound, changed_message(FRAMES, "msgpack", rng)))
+        sound = tuple(encoded(plausible(over, rng), "msgpack") for _ in range(rng.randint(0, 3)))
+        return Act(over, (*sound, changed_message(FRAMES, "msgpack", rng)) if rng.random() < 0.4 else sound)
 
     def feed(self, act: Act) -> None:
         self._runner.run(self._do(act))
@@ -113,5 +162,3 @@ class Frames:
 def frames(variant: str) -> Any:
     return lambda directory: Frames(variant)
 
-
-__all__ = ["Alive", "Path", "frames"]

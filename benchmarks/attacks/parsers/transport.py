@@ -3,19 +3,11 @@
 import asyncio
 import random
 from pathlib import Path
-from typing import NamedTuple
 
 from benchmarks.attacks.memory_port import MemoryPort, MemoryStream
 from benchmarks.attacks.mutation import changed_bytes, changed_message, deep, encoded
-from benchmarks.attacks.speaking import (
-    Speaker,
-    credentials,
-    frame,
-    hello_body,
-    key_settings,
-    welcome_body,
-)
-from benchmarks.attacks.worlds import MALLORY, NODES, PAIR, VICTIM, victim_agent
+from benchmarks.attacks.speaking import ID_SIZE, Refused, Speaker, greeting, hello_body, welcome_body
+from benchmarks.attacks.worlds import MALLORY, NODES, PAIR, VICTIM, victim_agent, victim_link
 from node_agent.ports import Address, PortError
 from node_agent.transport.authentication import Seal
 from node_agent.transport.framing import FrameError
@@ -35,17 +27,18 @@ class Greetings:
             Speaker(MALLORY, NODES, run="another run"),
             Speaker(MALLORY, NODES, secret=bytes(32)),
         )
-        self._sound = tuple(each.hello(VICTIM, PAIR, NONCE)[0] for each in self._speakers)
+        self._sound = tuple(each.hello(VICTIM, PAIR, NONCE) for each in self._speakers)
 
     def draw(self, rng: random.Random) -> bytes:
         choice = rng.random()
         if choice < 0.3:
             return changed_bytes(self._sound, rng)
         if choice < 0.4:
-            return frame(encoded(deep(rng.choice((10, 100, 900, 1000, 1018)), "msgpack", rng), "msgpack"), Seal(NONCE))
+            body = encoded(["hello", 4, "", "", deep(rng.choice((10, 100, 900, 1000)), "msgpack", rng)], "msgpack")
+            return greeting(rng.choice((bytes(ID_SIZE), self._sound[0][2 : 2 + ID_SIZE])), body, NONCE, Seal(NONCE))
         if choice < 0.45:
             return rng.randbytes(rng.choice((0, 1, 3, 4, 20, 42, 100, 2000)))
-        body = changed_message((hello_body(PAIR, NONCE),), "msgpack", rng)
+        body = changed_message((hello_body(PAIR),), "msgpack", rng)
         return rng.choice(self._speakers).hello_of(VICTIM, body, NONCE)
 
     def feed(self, message: bytes) -> None:
@@ -76,8 +69,8 @@ class Welcomes:
     def draw(self, rng: random.Random) -> "tuple[bool, bytes]":
         """Whether it is put under a genuine tag, and the body."""
         if rng.random() < 0.3:
-            return False, rng.choice((rng.randbytes(rng.choice((3, 40, 1100))), frame(b"\x91" * 900, Seal(NONCE))))
-        return True, changed_message((welcome_body(NONCE),), "msgpack", rng)
+            return False, rng.choice((rng.randbytes(rng.choice((3, 40, 1100))), greeting(bytes(ID_SIZE), b"\x91" * 900, NONCE, Seal(NONCE))))
+        return True, changed_message((welcome_body(),), "msgpack", rng)
 
     def feed(self, message: "tuple[bool, bytes]") -> None:
         self._runner.run(self._answer(*message))
@@ -90,18 +83,16 @@ class Welcomes:
             async def say() -> None:
                 try:
                     if genuine:
-                        await self._mallory.accept(stream, VICTIM, NONCE, body)
+                        await self._mallory.accept(stream, NONCE, body)
                     else:
                         stream.put(body)
                     for _ in range(_ROUNDS):
                         await asyncio.sleep(0)
                     stream.close()
-                except PortError:
+                except (PortError, Refused):
                     pass
 
             answers.append(asyncio.create_task(say()))
-
-        from benchmarks.attacks.worlds import victim_link
 
         link = victim_link(MemoryPort("127.0.0.1", answer), failures.append)
         try:
