@@ -229,7 +229,7 @@ class DeliveryRuntime:
 
     async def _emit(self) -> None:
         await self._opened.wait()
-        intake = Intake(cast(Source, self._made), self._context, self._capture)
+        intake = Intake(cast(Source, self._made), self._context, self._capture, self._give_up)
         more = True
         while more:
             more = await intake.take(self._core.room if self._may_emit() else 1)
@@ -251,9 +251,14 @@ class DeliveryRuntime:
 
     def _emit_captured(self, captured: list[Captured]) -> None:
         first = self._core.position + 1
-        effects = self._core.emit([((payload,), born_ns) for payload, born_ns in captured], self._now())
-        self._account.captured(first, [len(payload) for payload, _ in captured])
+        effects = self._core.emit(captured, self._now())
+        self._account.captured(first, [sum(map(len, payloads)) for payloads, _ in captured])
         self._do(effects)
+
+    def _give_up(self, reason: GivenUp) -> None:
+        """The last tuple that was captured has lost its payload."""
+        tau = self._core.position + len(self._in_hand)
+        self._account.dropped(StreamTuple(self._id, tau, tau - 1, 0, 0), f"dead_letter:{reason}")
 
     async def _operate(self) -> None:
         each = {upstream: self._one_by_one(upstream) for upstream in self._core.place.upstreams}
