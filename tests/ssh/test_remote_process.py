@@ -117,7 +117,8 @@ def test_an_agent_is_controlled_over_ssh(make: Make, tmp_path: Path) -> None:
         ),
     )
     plan = DeploymentPlan(query, (Replica("camera", 0, "n01"), Replica("screen", 0, "n01")))
-    agent = AgentConfig("run", "n01", plan, {"n01": Address("127.0.0.1", 0)}, bytes(32), sample_period=0.1)
+    here, keys = {"n01": Address("127.0.0.1", 0)}, {"n01": bytes(32)}
+    agent = AgentConfig("run", "n01", plan, here, keys, sample_period=0.1)
     config = tmp_path / "agent.json"
     config.write_bytes(msgspec.json.encode(ProcessConfig(agent, "127.0.0.1", f"{HOME}/segments")))
 

@@ -148,9 +148,11 @@ def test_a_killed_set_up_can_be_undone_with_its_own_code(tmp_path: Path) -> None
 def test_the_secret_is_in_no_file_but_the_agents(tmp_path: Path) -> None:
     order, files = order_of(tmp_path, "olsr")
     agent = msgspec.json.decode(files.pop("agent.json"))
-    secret = agent["agent"]["key"]
-    assert secret and secret not in msgspec.json.encode(order).decode()
-    assert all(secret.encode() not in content for content in files.values())
+    keys = agent["agent"]["keys"].values()
+    assert keys
+    for key in keys:
+        assert key and key not in msgspec.json.encode(order).decode()
+        assert all(key.encode() not in content for content in files.values())
 
 
 def test_commands_enter_a_node_that_its_host_only_carries(tmp_path: Path) -> None:

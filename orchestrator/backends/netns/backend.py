@@ -13,7 +13,7 @@ from node_agent import process as agent_process
 from node_agent.control import Costs, OpenSources, Start
 from node_agent.model.cost_graph import CostGraph
 from node_agent.process import ProcessConfig
-from node_agent.transport.authentication import KEY_SIZE
+from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_channel import news
 from orchestrator.backends.agent_settings import process_config
 from orchestrator.backends.base import NodeOutcome, Outcomes, Progress, Status, with_failures
@@ -58,7 +58,7 @@ class NetnsBackend:
         self._crashed: dict[str, None] = {}
         self._faults = Infliction(experiment, self, RunDirectory(self._directory).events)
         self._costs: bytes | None = None
-        self._key = secrets.token_bytes(KEY_SIZE)
+        self._secret = secrets.token_bytes(KEY_SIZE)
 
     def now_ns(self) -> int:
         return time.time_ns()
@@ -179,7 +179,7 @@ class NetnsBackend:
             node,
             self._plan,
             {peer: str(host) for peer, host in self._emulation.hosts.items()},
-            self._key,
+            self._secret,
             self._network.service,
             self._directory / "nodes" / node,
         )

@@ -10,7 +10,7 @@ from typing import Any
 from node_agent.control import AskStatus, Report
 from node_agent.keeping.commands import AskClock
 from node_agent.model.plan import DeploymentPlan
-from node_agent.transport.authentication import KEY_SIZE
+from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_channel import AgentLost
 from orchestrator.backends.base import NodeOutcome, Outcomes, Progress, Status, with_failures
 from orchestrator.backends.readiness import unready, unready_within
@@ -58,7 +58,7 @@ class RemoteBackend:
         self._journal = journal
         self._infrastructure = infrastructure
         self._plan = plan
-        self._key = secrets.token_bytes(KEY_SIZE)
+        self._secret = secrets.token_bytes(KEY_SIZE)
         self._keepers: dict[str, NodeKeeper] = {}
         self._absent: dict[str, NodeOutcome] = {}
         self._entries: dict[str, int] = {}
@@ -96,7 +96,7 @@ class RemoteBackend:
             self._run_id,
             self._plan,
             {**self._planned_addresses(), **addresses},
-            self._key,
+            self._secret,
             service_of(self._experiment.routing),
         )
 

@@ -31,13 +31,13 @@ _FULL_PATH = f"PATH=/usr/local/bin:/usr/bin:/bin:{SYSTEM_PATH}"
 
 @dataclass(frozen=True)
 class WholeRun:
-    """What is the same for all nodes of a run. ``key`` is the run's secret."""
+    """What is the same for all nodes of a run. ``secret``: its nodes' keys come from it."""
 
     experiment: Experiment
     run_id: str
     plan: DeploymentPlan
     addresses: Mapping[str, str]
-    key: bytes
+    secret: bytes
     service: RoutingService | None
 
 
@@ -51,7 +51,7 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
         site.node,
         shipment.plan,
         run.addresses,
-        run.key,
+        run.secret,
         run.service,
         place / RECORD,
     )
