@@ -74,7 +74,7 @@ def test_our_daemons_read_what_they_are_told(place: Place) -> None:
 @pytest.mark.parametrize("protocol", ["olsr", "aodv"])
 def test_our_daemons_get_the_groups_key_if_they_are_to_authenticate(protocol: str, place: Place) -> None:
     (told,) = service(protocol, authentication=True).files(place).values()
-    kind = OlsrProcess if protocol == "olsr" else AodvProcess
+    kind: type[OlsrProcess | AodvProcess] = OlsrProcess if protocol == "olsr" else AodvProcess
     config = msgspec.json.decode(told, type=kind)
     assert config.manet.key == KEY
     assert str(KEY) not in f"{place!r}{config!r}"

@@ -98,7 +98,7 @@ def _routing_place(run: WholeRun, site: Site, place: PurePosixPath) -> Place:
         place,
         routing_seed(run.experiment.seed, site.node),
         tuple(IPv4Address(address) for address in run.addresses.values()),
-        derive(run.key, b"routing"),
+        derive(run.secret, b"routing"),
     )
 
 
