@@ -16,7 +16,7 @@ from orchestrator.backends.base import NodeOutcome, Outcomes, Progress, Status, 
 from orchestrator.backends.readiness import unready, unready_within
 from orchestrator.backends.real_time import pass_until
 from orchestrator.backends.remote import ledger
-from orchestrator.backends.remote.collection import collect, remove_place
+from orchestrator.backends.remote.collection import collect, note_refused, remove_place
 from orchestrator.backends.remote.infrastructure import Infrastructure
 from orchestrator.backends.remote.keeper import RENEWALS, NodeKeeper
 from orchestrator.backends.remote.orders import WholeRun, keeper_order
@@ -245,7 +245,8 @@ class RemoteBackend:
             await site.connection.run(["true"], timeout=STATUS_S)  # one that hangs is not waited for
             await keeper.end_from_outside("end of run")
             self._note_ends()
-        await collect(site.connection, place, into / "nodes" / site.node)
+        found = await collect(site.connection, place, into / "nodes" / site.node)
+        note_refused(self._directory, site.node, found.refused)
         self._collected[site.node] = None
         self._journal.done(self._entries[site.node], collected=True)
 
@@ -293,8 +294,7 @@ class RemoteBackend:
         ]
 
     def _outcomes(self) -> list[NodeOutcome]:
-        kept = {node: keeper.outcome() for node, keeper in self._keepers.items()}
-        return [*({**kept, **self._absent}).values()]
+        return [*({n: k.outcome() for n, k in self._keepers.items()} | self._absent).values()]
 
 
 def _source_nodes(plan: DeploymentPlan) -> list[str]:

@@ -11,6 +11,7 @@ from orchestrator.backends.remote.collection import (
     collect,
     collected_before,
     has_place,
+    note_refused,
     remove_place,
 )
 from orchestrator.backends.remote.ledger import Kept, nodes_of
@@ -61,6 +62,7 @@ def fetch(
                 await end_keeper(node, connection, "rove collect")
                 journal.done(node.id, ended=True)
             found = await collect(connection, node.place, into, lambda *done: tell(node.node, *done))
+            note_refused(directory, node.node, found.refused)
             journal.done(node.id, collected=True)
             await remove_place(connection, node.place)
             journal.done(node.id, removed=True)
