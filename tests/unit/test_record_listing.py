@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from node_agent.model.refusals import Refusal
-from orchestrator.backends.remote import collection, listing
+from orchestrator.backends.remote import listing
 from orchestrator.backends.remote.collection import Collected, collect, note_refused
 from orchestrator.backends.remote.listing import LIST, Listed, batches, read_listing
 from orchestrator.lifecycle import run_directory
@@ -222,8 +223,8 @@ def test_no_room_here_is_said_with_the_place_before_anything_is_fetched(
 ) -> None:
     place, into = tmp_path / "place", tmp_path / "here"
     put(place, "record/a")
-    usage = collection.shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(collection.shutil, "disk_usage", lambda path: usage._replace(free=9))
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=9))
     with pytest.raises(DiskFull, match=rf"no room on this machine in {into} for 10 bytes: make room there"):
         collected(Here(), place, into)
 

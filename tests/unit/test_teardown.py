@@ -247,12 +247,11 @@ def test_what_cannot_be_removed_keeps_nothing_else_from_being_removed(
         journal.intend("kite")
     dead_run.journal.write_text(dead_run.journal.read_text().rsplit("\n", 2)[0] + "\n")  # not closed
     monkeypatch.setitem(remains.KINDS, "kite", remains.Kind(cannot_look, refuse))
-    remove = teardown.remove_path
 
     def busy(path: Path) -> None:
         if path == stays:
             raise OSError(errno.EBUSY, "Device or resource busy")
-        remove(path)
+        run_directory.remove_path(path)
 
     monkeypatch.setattr(teardown, "remove_path", busy)
     ours = spawn(**mark(dead_run))
