@@ -35,9 +35,9 @@ def test_a_hosts_words_in_an_error_are_one_line_of_text() -> None:
     assert error.reason in str(error)
 
 
-def printed(what: object, **options: bool) -> str:
+def printed(what: object, markup: bool = True) -> str:
     console = PlainConsole(file=io.StringIO(), force_terminal=True, color_system="truecolor", width=200)
-    console.print(what, **options)
+    console.print(what, markup=markup, highlight=False)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -47,9 +47,9 @@ def test_whatever_is_printed_colours_are_ours_alone() -> None:
     table = Table(box=None)
     table.add_column("what")
     table.add_row(EVIL)
-    for text in (printed(EVIL, markup=False, highlight=False), printed(table)):
+    for text in (printed(EVIL, markup=False), printed(table)):
         assert "\x1b]" not in text and "\x1b[2J" not in text and "\x9b" not in text and "\u202e" not in text
-    assert "[red]x[/red]" in printed(EVIL, markup=False, highlight=False)
+    assert "[red]x[/red]" in printed(EVIL, markup=False)
 
 
 def test_progress_still_moves_the_cursor() -> None:
