@@ -11,7 +11,7 @@ import pytest
 
 from node_agent.model.refusals import Refusal
 from orchestrator.backends.remote import listing
-from orchestrator.backends.remote.collection import Collected, collect, note_refused
+from orchestrator.backends.remote.collection import Collected, collect, note_refused, refused_before
 from orchestrator.backends.remote.listing import LIST, Listed, batches, read_listing
 from orchestrator.lifecycle import run_directory
 from orchestrator.lifecycle.files import parse_lines
@@ -232,8 +232,10 @@ def test_no_room_here_is_said_with_the_place_before_anything_is_fetched(
 def test_what_was_refused_is_in_the_events(tmp_path: Path) -> None:
     run = run_directory.create(tmp_path, "lab", "r1")
     note_refused(run, "n1", ())
-    assert not run.events.exists()
+    assert not run.events.exists() and refused_before(run) == []
     note_refused(run, "n1", (Refusal("file", "n1", "name", 2),))
     (event,) = parse_lines(run.events.read_bytes())
     assert (event["kind"], event["node"]) == ("refused", "n1")
     assert event["refused"] == [{"what": "file", "source": "n1", "reason": "name", "count": 2}]
+    note_refused(run, "n2", (Refusal("file", "n2", "size", 1),))
+    assert [each.source for each in refused_before(run)] == ["n1", "n2"]

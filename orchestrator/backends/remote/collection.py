@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec import to_builtins
+from msgspec import convert, to_builtins
 
 from node_agent.model.refusals import Refusal
 from orchestrator.backends.remote.listing import LIST, Listed, Listing, batches, read_listing
 from orchestrator.foreign_names import printable
 from orchestrator.lifecycle.events import EventLog
-from orchestrator.lifecycle.files import sync_directory, write_atomic
+from orchestrator.lifecycle.files import parse_lines, sync_directory, write_atomic
 from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.errors import CommandFailed, DiskFull, TransferBroken, Unreachable
@@ -86,6 +86,16 @@ def note_refused(run: RunDirectory, node: str, refused: Sequence[Refusal]) -> No
     """In the run's events: the verdict names it."""
     if refused:
         EventLog(run.events).add("refused", node=node, refused=to_builtins(refused))
+
+
+def refused_before(run: RunDirectory) -> list[Refusal]:
+    """What was refused in all collections of the run so far, by its events."""
+    try:
+        events = parse_lines(run.events.read_bytes())
+    except FileNotFoundError:
+        return []
+    noted = [event.get("refused") for event in events if event.get("kind") == "refused"]
+    return [refusal for each in noted for refusal in convert(each, list[Refusal])]
 
 
 def collected_before(into: Path) -> Collected:
