@@ -1,6 +1,8 @@
 """Programs that live on a node for long: their streams here, an agent's control, the end of either side."""
 
 import asyncio
+import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -145,18 +147,32 @@ def test_an_agent_is_controlled_over_ssh(make: Make, tmp_path: Path) -> None:
     assert kinds[0] == "agent_start" and kinds[-1] == "agent_stop", (tmp_path / "stderr").read_text()
 
 
-def test_a_killed_program_is_told_apart_from_a_lost_connection(six: list[SshServer], tmp_path: Path) -> None:
+EXEC = """ForceCommand eval "exec $SSH_ORIGINAL_COMMAND\""""
+"""The user's shell becomes the program, as bash does; dash waits for it, and tells its status."""
+
+
+@pytest.mark.parametrize("settings", [(), (EXEC,)], ids=["below a shell", "in place of the shell"])
+def test_a_killed_program_is_told_apart_from_a_lost_connection(
+    make: Make, tmp_path: Path, settings: tuple[str, ...]
+) -> None:
+    server = make(settings=settings)
+
     async def act(connection: Connection) -> None:
-        for script in ("echo $$; exec sleep 60", "sleep 60 & echo $!; wait $!"):
-            process = await connection.start(["sh", "-c", script], stderr=tmp_path / "stderr")
-            number = (await process.reader.readline()).decode().strip()
-            await connection.output(["kill", "-9", number])
-            status = await asyncio.wait_for(process.wait(), 10)
-            assert status is not None and how_it_ended(status).startswith("was killed by ")
-            await process.close()
+        process = await connection.start(["sleep", "60"], stderr=tmp_path / "stderr")
+        await until(lambda: sleepers(server))
+        for pid in sleepers(server):
+            os.kill(pid, signal.SIGKILL)
+        status = await asyncio.wait_for(process.wait(), 10)
+        assert status is not None and how_it_ended(status).startswith("was killed by ")
+        await process.close()
         assert (await connection.run(["true"])).status == 0
 
-    on(six[0], tmp_path, act)
+    on(server, tmp_path, act)
+
+
+def sleepers(server: SshServer) -> list[int]:
+    lines = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in server.processes()}
+    return [pid for pid, line in lines.items() if line.split(b"\0")[:2] == [b"sleep", b"60"]]
 
 
 def test_how_it_ended_is_said_in_words() -> None:
