@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from rich.markup import escape
 from rich.table import Table
 
 from orchestrator.analytics.cells import REPLICAS, cells
@@ -43,7 +44,7 @@ def results_table(rows: Sequence[Cell]) -> Table:
     for row in rows:
         gain = row.get("versus", {}).get("ratios", {}).get("throughput_fps")
         table.add_row(
-            *(str(row["factors"].get(name, _NO_VALUE)) for name in factors),
+            *(escape(str(row["factors"].get(name, _NO_VALUE))) for name in factors),
             _runs(row),
             *(_spread(row["metrics"].get(c.metric), c.factor, c.digits) for c in columns),
             *([_spread(gain, 1, 2)] if base else []),
@@ -114,4 +115,4 @@ def verdict_text(verdict: str | None) -> str:
     if verdict is None:
         return _NO_VALUE
     style = VERDICT_STYLES.get(verdict)
-    return f"[{style}]{verdict}[/]" if style else verdict
+    return f"[{style}]{verdict}[/]" if style else escape(str(verdict))

@@ -5,7 +5,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
+from orchestrator.backends.remains import noted
 from orchestrator.backends.remote.ledger import waiting
 from orchestrator.cli.output import JsonFlag, console, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
@@ -28,7 +30,8 @@ def status(
     """List the runs, newest first, or show one in detail.
 
     A run is alive (its orchestrator holds it), finished, or dead (the orchestrator was killed:
-    [bold]rove down[/] cleans up).
+    [bold]rove down[/] cleans up). Below the list: what runs still have on other machines by their journals,
+    such as keepers, CORE's sessions, and records that wait to be collected. No machine is asked.
 
     [bold]Examples[/]
 
@@ -50,6 +53,9 @@ def status(
         )
     else:
         console.print(_table(rows))
+        for row in rows:
+            for text in _elsewhere(row):
+                console.print(f"{row['run']}: {text}", markup=False, soft_wrap=True)
 
 
 def overview(directory: RunDirectory) -> dict[str, Any]:
@@ -60,6 +66,8 @@ def overview(directory: RunDirectory) -> dict[str, Any]:
         "state": state_of(directory),
         "phase": last_phase(directory),
         "verdict": verdict.get("verdict"),
+        "elsewhere": noted(directory.path),
+        "waiting": waiting(directory.path),
         "age_s": round(time.time() - directory.created(), 1),
         "directory": str(directory.path),
     }
@@ -83,19 +91,33 @@ def _show_one(directory: RunDirectory, as_json: bool) -> None:
         )
         return
     facts["age"] = _age(facts.pop("age_s"))
-    if waits and facts["state"] is not State.ALIVE:
-        facts["still on"] = f"{', '.join(waits)}: rove collect {directory.id} fetches it"
+    told = _elsewhere({**facts, "waiting": waits})
+    del facts["elsewhere"], facts["waiting"]
     if directory.report.exists():
         facts["report"] = str(directory.report)
     width = max(map(len, facts))
     for name, value in facts.items():
         console.print(f"{name:<{width}}  {'–' if value is None else value}", markup=False, soft_wrap=True)
+    for text in told:
+        console.print(f"  {text}", markup=False, soft_wrap=True)
     for reason in (verdict or {}).get("reasons", []):
         console.print(f"  {reason}", markup=False, soft_wrap=True)
     for phase in (verdict or {}).get("phases", []):
         console.print(f"  {phase['phase']:<9} {phase['seconds']:>9.2f} s  {phase['outcome']}", markup=False)
     if members:
         console.print(_table(members))
+
+
+def _elsewhere(row: dict[str, Any]) -> list[str]:
+    """What a run still has on other machines; one that is alive looks after it itself."""
+    if row["state"] is State.ALIVE:
+        return [f"runs elsewhere: {', '.join(row['elsewhere'])}"] if row["elsewhere"] else []
+    told = []
+    if row["elsewhere"]:
+        told.append(f"not seen to end: {', '.join(row['elsewhere'])}: rove down {row['run']} ends it")
+    if row["waiting"]:
+        told.append(f"still on {', '.join(row['waiting'])}: rove collect {row['run']} fetches it")
+    return told
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
@@ -105,14 +127,12 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         table.add_column(heading)
     table.add_column("age", justify="right")
     for row in rows:
-        style = _STATE_STYLES[row["state"]]
-        verdict = verdict_text(row["verdict"])
         table.add_row(
-            row["run"],
-            row["experiment"],
-            f"[{style}]{row['state']}[/]",
-            row["phase"] or "–",
-            verdict,
+            Text(row["run"]),  # names and words that are not ours may look like markup
+            Text(row["experiment"]),
+            Text(row["state"], _STATE_STYLES[row["state"]]),
+            Text(str(row["phase"] or "–")),
+            verdict_text(row["verdict"]),
             _age(row["age_s"]),
         )
     return table
