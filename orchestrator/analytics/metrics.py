@@ -3,9 +3,12 @@
 The *measured window* is from ``measure_from_ns`` (after warm-up) to ``measure_until_ns``.
 
 - ``emitted``, ``delivered``, ``duplicates``, ``fates``, latency, loss: of the tuples born in the window,
-  whenever they arrived. ``delivered`` counts a tuple once; ``duplicates`` are its further arrivals at a sink.
+  whenever they arrived. A tuple owes a delivery to every sink that its stream leads to: ``emitted`` counts
+  tuples, all others count deliveries, which with one sink is the same. ``delivered`` counts a tuple once a
+  sink; ``duplicates`` are its further arrivals there.
 - ``lost``: neither delivered nor ``in_flight_at_end`` nor ``filtered`` or ``absorbed`` by an operator (see
-  ``tables.tuples``); ``loss_ratio`` is lost / (emitted - in flight - filtered or absorbed).
+  ``tables.tuples``); ``loss_ratio`` is lost / (owed - in flight - filtered or absorbed).
+- ``sinks``: only of queries with several: ``owed`` and the figures above and below for each of them.
 - ``throughput_fps``, ``throughput_kbps``: tuples and payload (10³ bit) per second that arrived at sinks after
   the first arrival in the window, up to the last one in it, over the time between the two; 0 with fewer
   than two arrivals. ``goodput_fps``: arrivals in the window over its whole length, outages included.
@@ -37,12 +40,12 @@ from orchestrator.analytics import faces
 from orchestrator.analytics.gather import Rows, gather
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.store import TableStore
-from orchestrator.analytics.tables import IN_FLIGHT, SET_ASIDE
+from orchestrator.analytics.tables import IN_FLIGHT, NEVER_EMITTED, SET_ASIDE, SUM
 
 # The distribution of latency is kept at every half percent; the percentiles reported are among them.
 QUANTILES = 200
 
-LOG_FIGURES = ("boots", "incomplete_boots", "records", "missing", "duplicates", "corrupt_lines")
+LOG_FIGURES = ("boots", "incomplete_boots", "records", "missing", "duplicates", "corrupt_lines", "refused")
 
 Row = dict[str, Any]
 Figures = dict[str, Any]
@@ -54,10 +57,20 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
     runs = store.read(spark, "runs", names)
     windows = F.broadcast(runs.select("run", "measure_from_ns", "measure_until_ns"))
     tuples = store.read(spark, "tuples", names)
+    several = [run for run in inputs if len(run.plan.query.sinks()) > 1]
+    of_several = tuples.where(F.col("run").isin([run.run for run in several]))
     switches = store.read(spark, "switches", names)
     hops = store.read(spark, "hops", names)
+    by_sink = {
+        "born at": _born_in_window(of_several, "sink"),
+        "arrived at": _arrived_in_window(of_several, windows, "sink"),
+        "fates at": _fates(of_several, "sink"),
+        "distinct": _distinct(of_several),
+    }
     rows = gather(
         {
+            **(by_sink if several else {}),
+            "unfounded": _unfounded(tuples),
             "born": _born_in_window(tuples),
             "arrived": _arrived_in_window(tuples, windows),
             "fates": _fates(tuples),
@@ -70,17 +83,19 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
             "faces": faces.counted(store.read(spark, "faces", names)),
         }
     )
-    fates = _fates_by_run(rows.pop("fates"))
+    sinks = _by_sink({name: rows.pop(name) for name in by_sink if several}, several)
+    fates = _counted_fates(rows.pop("fates"), "run")
     overhead = _overhead_by_run(rows.pop("overhead"))
     passed_over = _passed_over_by_run(rows.pop("passed_over"))
     seen = faces.by_run(rows.pop("faces"))
     of = {name: {row["run"]: row for row in found} for name, found in rows.items()}
     born, arrived, switched = of["born"], of["arrived"], of["switched"]
     unrouted, connected, logs = of["unrouted"], of["connected"], of["logs"]
+    unfounded = of["unfounded"]
     return {
         run.run: {
             "metrics": {
-                **_tuple_figures(born.get(run.run), fates.get(run.run, {})),
+                **_tuple_figures(born.get(run.run), fates.get((run.run,), {})),
                 **_arrival_figures(arrived.get(run.run), _window_ns(run)),
                 **_latency_figures(born.get(run.run)),
                 "switches": switched[run.run]["switches"] if run.run in switched else 0,
@@ -88,25 +103,29 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
                 "source_sink_connected_ratio": _ratio_of_window(connected.get(run.run), run),
                 **_overhead_figures(overhead.get(run.run)),
                 **(faces.figures(run, seen.get(run.run, [])) if faces.has_faces(run) else {}),
+                **sinks.get(run.run, {}),
             },
             "operator_faults": passed_over.get(run.run, {}),
-            "telemetry": {name: logs[run.run][name] if run.run in logs else 0 for name in LOG_FIGURES},
+            "telemetry": {
+                **{name: logs[run.run][name] if run.run in logs else 0 for name in LOG_FIGURES},
+                NEVER_EMITTED: unfounded[run.run]["tuples"] if run.run in unfounded else 0,
+            },
             "latency_quantiles_s": _quantiles_s(born.get(run.run)),
         }
         for run in inputs
     }
 
 
-def _born_in_window(tuples: DataFrame) -> DataFrame:
+def _born_in_window(tuples: DataFrame, *by: str) -> DataFrame:
     shares = F.array(*(F.lit(step / QUANTILES) for step in range(QUANTILES + 1)))
     return (
         tuples.where("in_window")
-        .groupBy("run")
+        .groupBy("run", *by)
         .agg(
-            F.count("*").alias("emitted"),
+            F.count("*").alias("owed"),
             F.count(F.when(F.col("delivered"), True)).alias("delivered"),
             F.sum("duplicates").alias("duplicates"),
-            F.sum("latency_ns").alias("latency_sum_ns"),
+            F.sum(F.col("latency_ns").cast(SUM)).alias("latency_sum_ns"),
             F.percentile("latency_ns", shares).alias("latency_quantiles_ns"),
         )
     )
@@ -116,29 +135,65 @@ def _inside(t_ns: str) -> str:
     return f"{t_ns} >= measure_from_ns and {t_ns} < measure_until_ns"
 
 
-def _arrived_in_window(tuples: DataFrame, windows: DataFrame) -> DataFrame:
+def _distinct(tuples: DataFrame) -> DataFrame:
+    """With several sinks there is a row of a tuple for each."""
+    distinct = F.count_distinct("origin", "tau")
+    return tuples.where("in_window").groupBy("run").agg(distinct.alias("emitted"))
+
+
+def _unfounded(tuples: DataFrame) -> DataFrame:
+    found = tuples.where(F.col("fate") == NEVER_EMITTED)
+    return found.groupBy("run").agg(F.count("*").alias("tuples"))
+
+
+def _arrived_in_window(tuples: DataFrame, windows: DataFrame, *by: str) -> DataFrame:
     return (
         tuples.join(windows, "run")
         .where(_inside("delivered_ns"))
-        .groupBy("run")
+        .groupBy("run", *by)
         .agg(
             F.count("*").alias("arrivals"),
-            F.sum("delivered_size").alias("bytes"),
+            F.sum(F.col("delivered_size").cast(SUM)).alias("bytes"),
             F.min(F.struct("delivered_ns", "origin", "tau", "delivered_size")).alias("first"),
             F.max("delivered_ns").alias("last_ns"),
         )
     )
 
 
-def _fates(tuples: DataFrame) -> DataFrame:
-    return tuples.where("in_window").groupBy("run", "fate").agg(F.count("*").alias("tuples"))
+def _fates(tuples: DataFrame, *by: str) -> DataFrame:
+    return tuples.where("in_window").groupBy("run", *by, "fate").agg(F.count("*").alias("tuples"))
 
 
-def _fates_by_run(counted: Rows) -> dict[str, dict[str, int]]:
-    fates: dict[str, dict[str, int]] = {}
+def _counted_fates(counted: Rows, *by: str) -> dict[tuple[str, ...], dict[str, int]]:
+    fates: dict[tuple[str, ...], dict[str, int]] = {}
     for row in sorted(counted, key=lambda row: (row["run"], row["fate"])):
-        fates.setdefault(row["run"], {})[row["fate"]] = row["tuples"]
+        fates.setdefault(tuple(row[name] for name in by), {})[row["fate"]] = row["tuples"]
     return fates
+
+
+def _by_sink(rows: dict[str, Rows], runs: Sequence[RunInput]) -> dict[str, Figures]:
+    """By run: ``emitted``, which counts tuples and not what they owe, and the figures of every sink."""
+    if not runs:
+        return {}
+    born, arrived = (
+        {(row["run"], row["sink"]): row for row in rows[name]} for name in ("born at", "arrived at")
+    )
+    fates = _counted_fates(rows["fates at"], "run", "sink")
+    distinct = {row["run"]: row["emitted"] for row in rows["distinct"]}
+    found: dict[str, Figures] = {}
+    for run in runs:
+        sinks = {}
+        for sink in run.plan.query.sinks():
+            key = run.run, sink
+            figures = _tuple_figures(born.get(key), fates.get(key, {}))
+            sinks[sink] = {
+                "owed": figures.pop("emitted"),
+                **figures,
+                **_arrival_figures(arrived.get(key), _window_ns(run)),
+                **_latency_figures(born.get(key)),
+            }
+        found[run.run] = {"emitted": distinct.get(run.run, 0), "sinks": sinks}
+    return found
 
 
 def _carriers(tuples: DataFrame, hops: DataFrame, windows: DataFrame) -> DataFrame:
@@ -214,7 +269,7 @@ def _overhead(samples: DataFrame, windows: DataFrame) -> DataFrame:
         )
         .where("t_ns > begin_ns and t_ns <= end_ns")
         .groupBy("run", "node", "message", ((F.col("end_ns") - F.col("begin_ns")) / 1e9).alias("seconds"))
-        .agg(F.sum("sent").alias("sent"), F.sum("forwarded").alias("forwarded"))
+        .agg(*(F.sum(F.col(name).cast("double")).alias(name) for name in ("sent", "forwarded")))
     )
     nodes = spans.groupBy("run").agg(F.count_distinct("node").alias("nodes"))
 
@@ -252,7 +307,7 @@ def _passed_over(faults: DataFrame) -> DataFrame:
     kind = F.substring_index("reason", ":", 1).alias("kind")
     # Each replica counts on its own, from 1 again after a restart; the next record makes up for a lost one.
     counted = faults.groupBy("run", "replica", "node", "boot", kind).agg(F.max("count").alias("times"))
-    return counted.groupBy("run", "kind").agg(F.sum("times").alias("times"))
+    return counted.groupBy("run", "kind").agg(F.sum(F.col("times").cast(SUM)).alias("times"))
 
 
 def _passed_over_by_run(counted: Rows) -> dict[str, dict[str, int]]:
@@ -266,12 +321,12 @@ def _completeness(nodes: DataFrame) -> DataFrame:
     return nodes.groupBy("run").agg(
         F.count("*").alias("boots"),
         F.count(F.when(~F.col("complete"), True)).alias("incomplete_boots"),
-        *(F.sum(name).alias(name) for name in ("records", "missing", "duplicates", "corrupt_lines")),
+        *(F.sum(F.col(name).cast(SUM)).alias(name) for name in LOG_FIGURES[2:]),
     )
 
 
 def _tuple_figures(born: Row | None, fates: dict[str, int]) -> Figures:
-    emitted = born["emitted"] if born else 0
+    emitted = born["owed"] if born else 0
     delivered = born["delivered"] if born else 0
     in_flight = fates.get(IN_FLIGHT, 0)
     due = emitted - in_flight - sum(fates.get(name, 0) for name in SET_ASIDE)
@@ -319,10 +374,8 @@ def _quantiles_s(born: Row | None) -> list[float]:
     return [_rounded(value / 1e9) for value in born["latency_quantiles_ns"]]
 
 
-def _no_route_s(unrouted: Row | None, run: RunInput) -> float | None:
+def _no_route_s(unrouted: Row | None, run: RunInput) -> float:
     """An output that never reported a choice never had a route."""
-    if run.plan is None:
-        return None
     query = run.plan.query
     outputs = sum(len(run.plan.of(name)) * len(query.downstream(name)) for name in query.sources())
     reported = unrouted["outputs"] if unrouted else 0
