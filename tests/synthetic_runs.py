@@ -47,7 +47,7 @@ class RunWriter:
             OperatorSpec("detect", "synthetic_operator", ("source",)),
             OperatorSpec("sink", "collect", ("detect",)),
         )
-        self.sinks: tuple[Replica, ...] = (Replica("sink", 0, "n9"), Replica("sink", 1, "n9"))
+        self.sinks: tuple[Replica, ...] = (Replica("sink", 0, "n9"),)
         self._lines: dict[tuple[str, int], list[bytes]] = {}
         self._events: list[dict[str, Any]] = []
         self._facts: dict[str, Any] = {}
@@ -164,6 +164,7 @@ def known_run(root: Path, experiment: str = "known", run: str = "20260301-120000
     Latencies are 0.1, 0.2 … 1.0 s in turn; tuples have 1000 bytes at the source and 500 at the sink.
     """
     writer = RunWriter(root, experiment, run)
+    writer.sinks = (Replica("sink", 0, "n9"), Replica("sink", 1, "n9"))
     for node, replicas in (("n1", (SOURCE,)), ("n2", ("detect/0",)), ("n3", ("detect/1",)), ("n9", (SINK,))):
         writer.record(node, 0.0, AgentStart("0.1.0", "virtual", replicas))
     deliver(writer, tau=1, born_s=9.8, latency_s=0.4)  # in the warm-up, but it arrives in the window

@@ -40,15 +40,27 @@ from orchestrator.analytics import faces
 from orchestrator.analytics.gather import Rows, gather
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.store import TableStore
-from orchestrator.analytics.tables import IN_FLIGHT, NEVER_EMITTED, SET_ASIDE, SUM
-
-# The distribution of latency is kept at every half percent; the percentiles reported are among them.
-QUANTILES = 200
+from orchestrator.analytics.tables import NEVER_EMITTED, SUM
+from orchestrator.analytics.tuple_figures import (
+    Figures,
+    Row,
+    arrival_figures,
+    arrived_in_window,
+    born_in_window,
+    by_sink,
+    counted_fates,
+    distinct,
+    fates_of,
+    inside,
+    latency_figures,
+    quantiles_s,
+    rounded,
+    tuple_figures,
+    unfounded,
+    window_of,
+)
 
 LOG_FIGURES = ("boots", "incomplete_boots", "records", "missing", "duplicates", "corrupt_lines", "refused")
-
-Row = dict[str, Any]
-Figures = dict[str, Any]
 
 
 def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) -> dict[str, dict[str, Any]]:
@@ -61,19 +73,19 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
     of_several = tuples.where(F.col("run").isin([run.run for run in several]))
     switches = store.read(spark, "switches", names)
     hops = store.read(spark, "hops", names)
-    by_sink = {
-        "born at": _born_in_window(of_several, "sink"),
-        "arrived at": _arrived_in_window(of_several, windows, "sink"),
-        "fates at": _fates(of_several, "sink"),
-        "distinct": _distinct(of_several),
+    at_sinks = {
+        "born at": born_in_window(of_several, "sink"),
+        "arrived at": arrived_in_window(of_several, windows, "sink"),
+        "fates at": fates_of(of_several, "sink"),
+        "distinct": distinct(of_several),
     }
     rows = gather(
         {
-            **(by_sink if several else {}),
-            "unfounded": _unfounded(tuples),
-            "born": _born_in_window(tuples),
-            "arrived": _arrived_in_window(tuples, windows),
-            "fates": _fates(tuples),
+            **(at_sinks if several else {}),
+            "unfounded": unfounded(tuples),
+            "born": born_in_window(tuples),
+            "arrived": arrived_in_window(tuples, windows),
+            "fates": fates_of(tuples),
             "switched": _switched(switches, _carriers(tuples, hops, windows)),
             "unrouted": _without_route(switches, runs),
             "connected": _connected(store.read(spark, "connectivity", names), windows),
@@ -83,21 +95,20 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
             "faces": faces.counted(store.read(spark, "faces", names)),
         }
     )
-    sinks = _by_sink({name: rows.pop(name) for name in by_sink if several}, several)
-    fates = _counted_fates(rows.pop("fates"), "run")
+    sinks = by_sink({name: rows.pop(name) for name in at_sinks if several}, several)
+    fates = counted_fates(rows.pop("fates"), "run")
     overhead = _overhead_by_run(rows.pop("overhead"))
     passed_over = _passed_over_by_run(rows.pop("passed_over"))
     seen = faces.by_run(rows.pop("faces"))
     of = {name: {row["run"]: row for row in found} for name, found in rows.items()}
     born, arrived, switched = of["born"], of["arrived"], of["switched"]
     unrouted, connected, logs = of["unrouted"], of["connected"], of["logs"]
-    unfounded = of["unfounded"]
     return {
         run.run: {
             "metrics": {
-                **_tuple_figures(born.get(run.run), fates.get((run.run,), {})),
-                **_arrival_figures(arrived.get(run.run), _window_ns(run)),
-                **_latency_figures(born.get(run.run)),
+                **tuple_figures(born.get(run.run), fates.get((run.run,), {})),
+                **arrival_figures(arrived.get(run.run), window_of(run)),
+                **latency_figures(born.get(run.run)),
                 "switches": switched[run.run]["switches"] if run.run in switched else 0,
                 "no_route_s": _no_route_s(unrouted.get(run.run), run),
                 "source_sink_connected_ratio": _ratio_of_window(connected.get(run.run), run),
@@ -108,99 +119,19 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
             "operator_faults": passed_over.get(run.run, {}),
             "telemetry": {
                 **{name: logs[run.run][name] if run.run in logs else 0 for name in LOG_FIGURES},
-                NEVER_EMITTED: unfounded[run.run]["tuples"] if run.run in unfounded else 0,
+                NEVER_EMITTED: of["unfounded"].get(run.run, {"tuples": 0})["tuples"],
             },
-            "latency_quantiles_s": _quantiles_s(born.get(run.run)),
+            "latency_quantiles_s": quantiles_s(born.get(run.run)),
         }
         for run in inputs
     }
-
-
-def _born_in_window(tuples: DataFrame, *by: str) -> DataFrame:
-    shares = F.array(*(F.lit(step / QUANTILES) for step in range(QUANTILES + 1)))
-    return (
-        tuples.where("in_window")
-        .groupBy("run", *by)
-        .agg(
-            F.count("*").alias("owed"),
-            F.count(F.when(F.col("delivered"), True)).alias("delivered"),
-            F.sum("duplicates").alias("duplicates"),
-            F.sum(F.col("latency_ns").cast(SUM)).alias("latency_sum_ns"),
-            F.percentile("latency_ns", shares).alias("latency_quantiles_ns"),
-        )
-    )
-
-
-def _inside(t_ns: str) -> str:
-    return f"{t_ns} >= measure_from_ns and {t_ns} < measure_until_ns"
-
-
-def _distinct(tuples: DataFrame) -> DataFrame:
-    """With several sinks there is a row of a tuple for each."""
-    distinct = F.count_distinct("origin", "tau")
-    return tuples.where("in_window").groupBy("run").agg(distinct.alias("emitted"))
-
-
-def _unfounded(tuples: DataFrame) -> DataFrame:
-    found = tuples.where(F.col("fate") == NEVER_EMITTED)
-    return found.groupBy("run").agg(F.count("*").alias("tuples"))
-
-
-def _arrived_in_window(tuples: DataFrame, windows: DataFrame, *by: str) -> DataFrame:
-    return (
-        tuples.join(windows, "run")
-        .where(_inside("delivered_ns"))
-        .groupBy("run", *by)
-        .agg(
-            F.count("*").alias("arrivals"),
-            F.sum(F.col("delivered_size").cast(SUM)).alias("bytes"),
-            F.min(F.struct("delivered_ns", "origin", "tau", "delivered_size")).alias("first"),
-            F.max("delivered_ns").alias("last_ns"),
-        )
-    )
-
-
-def _fates(tuples: DataFrame, *by: str) -> DataFrame:
-    return tuples.where("in_window").groupBy("run", *by, "fate").agg(F.count("*").alias("tuples"))
-
-
-def _counted_fates(counted: Rows, *by: str) -> dict[tuple[str, ...], dict[str, int]]:
-    fates: dict[tuple[str, ...], dict[str, int]] = {}
-    for row in sorted(counted, key=lambda row: (row["run"], row["fate"])):
-        fates.setdefault(tuple(row[name] for name in by), {})[row["fate"]] = row["tuples"]
-    return fates
-
-
-def _by_sink(rows: dict[str, Rows], runs: Sequence[RunInput]) -> dict[str, Figures]:
-    """By run: ``emitted``, which counts tuples and not what they owe, and the figures of every sink."""
-    if not runs:
-        return {}
-    born, arrived = (
-        {(row["run"], row["sink"]): row for row in rows[name]} for name in ("born at", "arrived at")
-    )
-    fates = _counted_fates(rows["fates at"], "run", "sink")
-    distinct = {row["run"]: row["emitted"] for row in rows["distinct"]}
-    found: dict[str, Figures] = {}
-    for run in runs:
-        sinks = {}
-        for sink in run.plan.query.sinks():
-            key = run.run, sink
-            figures = _tuple_figures(born.get(key), fates.get(key, {}))
-            sinks[sink] = {
-                "owed": figures.pop("emitted"),
-                **figures,
-                **_arrival_figures(arrived.get(key), _window_ns(run)),
-                **_latency_figures(born.get(key)),
-            }
-        found[run.run] = {"emitted": distinct.get(run.run, 0), "sinks": sinks}
-    return found
 
 
 def _carriers(tuples: DataFrame, hops: DataFrame, windows: DataFrame) -> DataFrame:
     """The replicas that emitted or received a tuple in the window."""
     emitted = tuples.select("run", F.col("origin").alias("replica"), F.col("emitted_ns").alias("t_ns"))
     received = hops.select("run", F.col("receiver").alias("replica"), F.col("received_ns").alias("t_ns"))
-    moved = emitted.union(received).join(windows, "run").where(_inside("t_ns"))
+    moved = emitted.union(received).join(windows, "run").where(inside("t_ns"))
     return moved.select("run", "replica").distinct()
 
 
@@ -288,7 +219,7 @@ def _overhead(samples: DataFrame, windows: DataFrame) -> DataFrame:
 def _overhead_by_run(counted: Rows) -> dict[str, dict[str, dict[str, float]]]:
     overhead: dict[str, dict[str, dict[str, float]]] = {}
     for row in sorted(counted, key=lambda row: (row["run"], row["message"])):
-        rates = {f"{name}_bps": _rounded(row[name] / row["nodes"]) for name in ("sent", "forwarded")}
+        rates = {f"{name}_bps": rounded(row[name] / row["nodes"]) for name in ("sent", "forwarded")}
         overhead.setdefault(row["run"], {})[row["message"]] = rates
     return overhead
 
@@ -299,7 +230,7 @@ def _overhead_figures(overhead: dict[str, dict[str, float]] | None) -> Figures:
     if not any(message != AGENTS_OWN for message in overhead):  # of the daemon nothing is known
         return {"routing_overhead": overhead, "routing_overhead_bps": None}
     total = sum(rate for message in overhead.values() for rate in message.values())
-    return {"routing_overhead": overhead, "routing_overhead_bps": _rounded(total)}
+    return {"routing_overhead": overhead, "routing_overhead_bps": rounded(total)}
 
 
 def _passed_over(faults: DataFrame) -> DataFrame:
@@ -325,73 +256,15 @@ def _completeness(nodes: DataFrame) -> DataFrame:
     )
 
 
-def _tuple_figures(born: Row | None, fates: dict[str, int]) -> Figures:
-    emitted = born["owed"] if born else 0
-    delivered = born["delivered"] if born else 0
-    in_flight = fates.get(IN_FLIGHT, 0)
-    due = emitted - in_flight - sum(fates.get(name, 0) for name in SET_ASIDE)
-    lost = due - delivered
-    return {
-        "emitted": emitted,
-        "delivered": delivered,
-        "duplicates": born["duplicates"] if born else 0,
-        "in_flight_at_end": in_flight,
-        "lost": lost,
-        "loss_ratio": _rounded(lost / due) if due > 0 else None,
-        "fates": fates,
-    }
-
-
-def _arrival_figures(arrived: Row | None, window_ns: int) -> Figures:
-    arrivals = arrived["arrivals"] if arrived else 0
-    fps = kbps = 0.0
-    if arrived and (span_ns := arrived["last_ns"] - arrived["first"]["delivered_ns"]) > 0:
-        fps = (arrivals - 1) * 1e9 / span_ns
-        kbps = (arrived["bytes"] - arrived["first"]["delivered_size"]) * 8 * 1e6 / span_ns
-    return {
-        "throughput_fps": _rounded(fps),
-        "throughput_kbps": _rounded(kbps),
-        "goodput_fps": _rounded(arrivals * 1e9 / window_ns) if window_ns else 0.0,
-    }
-
-
-def _latency_figures(born: Row | None) -> Figures:
-    quantiles = _quantiles_s(born)
-    if born is None or not quantiles:
-        return {f"latency_{name}_s": None for name in ("mean", "p50", "p95", "p99", "max")}
-    return {
-        "latency_mean_s": _rounded(born["latency_sum_ns"] / born["delivered"] / 1e9),
-        "latency_p50_s": quantiles[QUANTILES * 50 // 100],
-        "latency_p95_s": quantiles[QUANTILES * 95 // 100],
-        "latency_p99_s": quantiles[QUANTILES * 99 // 100],
-        "latency_max_s": quantiles[QUANTILES],
-    }
-
-
-def _quantiles_s(born: Row | None) -> list[float]:
-    if born is None or not born["delivered"]:
-        return []
-    return [_rounded(value / 1e9) for value in born["latency_quantiles_ns"]]
-
-
 def _no_route_s(unrouted: Row | None, run: RunInput) -> float:
     """An output that never reported a choice never had a route."""
     query = run.plan.query
     outputs = sum(len(run.plan.of(name)) * len(query.downstream(name)) for name in query.sources())
     reported = unrouted["outputs"] if unrouted else 0
     known_ns = unrouted["no_route_ns"] if unrouted else 0
-    return _rounded((known_ns + max(outputs - reported, 0) * _window_ns(run)) / 1e9)
+    return rounded((known_ns + max(outputs - reported, 0) * window_of(run)) / 1e9)
 
 
 def _ratio_of_window(connected: Row | None, run: RunInput) -> float | None:
-    window_ns = _window_ns(run)
-    return _rounded(connected["connected_ns"] / window_ns) if connected and window_ns else None
-
-
-def _window_ns(run: RunInput) -> int:
-    begin, end = run.manifest.get("measure_from_ns"), run.manifest.get("measure_until_ns")
-    return max(end - begin, 0) if begin is not None and end is not None else 0
-
-
-def _rounded(value: float) -> float:
-    return round(value, 9)
+    window_ns = window_of(run)
+    return rounded(connected["connected_ns"] / window_ns) if connected and window_ns else None

@@ -112,8 +112,8 @@ def runs(described: DataFrame, nodes: DataFrame) -> DataFrame:
         F.max("last_ns").alias("ended_ns"),
         *(F.sum(name).alias(name) for name in counts),
     )
-    # A node that writes down any time must not move the beginning or the end of the run for the others: all of
-    # it lies within the run's length of the measured window.
+    # A node that writes down any time must not move the beginning or the end of the run for the others: the
+    # whole run lies within its own length of the measured window.
     length = F.when(F.col("clock") == "real", _since_1970("finished") - _since_1970("started"))
     first = F.greatest("first_ns", F.col("measure_from_ns") - length)
     ended = F.least("ended_ns", F.col("measure_until_ns") + length)
