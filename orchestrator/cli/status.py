@@ -4,6 +4,7 @@ import time
 from typing import Annotated, Any
 
 import typer
+from msgspec import to_builtins
 from rich.table import Table
 from rich.text import Text
 
@@ -12,9 +13,11 @@ from orchestrator.backends.remote.ledger import waiting
 from orchestrator.cli.output import JsonFlag, console, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
 from orchestrator.cli.results import verdict_text
-from orchestrator.lifecycle.files import read_json
+from orchestrator.lifecycle.files import read_json, read_object
+from orchestrator.lifecycle.refused import refused_text
 from orchestrator.lifecycle.run_directory import RunDirectory, all_runs, resolve
 from orchestrator.lifecycle.teardown import State, last_phase, state_of
+from orchestrator.lifecycle.verdict import Verdict, read_verdict
 
 _STATE_STYLES = {State.ALIVE: "cyan", State.FINISHED: "default", State.DEAD: "red"}
 
@@ -59,7 +62,7 @@ def status(
 
 
 def overview(directory: RunDirectory) -> dict[str, Any]:
-    verdict = read_json(directory.verdict) or {}
+    verdict = read_object(directory.verdict)
     return {
         "run": directory.id,
         "experiment": directory.experiment,
@@ -74,7 +77,7 @@ def overview(directory: RunDirectory) -> dict[str, Any]:
 
 
 def _show_one(directory: RunDirectory, as_json: bool) -> None:
-    verdict = read_json(directory.verdict)
+    verdict = read_verdict(directory)
     facts = overview(directory)
     places = [directory, *directory.members()] if directory.is_sweep else [directory]
     waits = list(dict.fromkeys(node for place in places for node in waiting(place.path)))
@@ -84,7 +87,7 @@ def _show_one(directory: RunDirectory, as_json: bool) -> None:
             {
                 **facts,
                 "waiting": waits,
-                "judgement": verdict,
+                "judgement": None if verdict is None else verdict.document(),
                 "summary": read_json(directory.summary),
                 "members": members,
             }
@@ -100,10 +103,8 @@ def _show_one(directory: RunDirectory, as_json: bool) -> None:
         console.print(f"{name:<{width}}  {'–' if value is None else value}", markup=False, soft_wrap=True)
     for text in told:
         console.print(f"  {text}", markup=False, soft_wrap=True)
-    for reason in (verdict or {}).get("reasons", []):
-        console.print(f"  {reason}", markup=False, soft_wrap=True)
-    for phase in (verdict or {}).get("phases", []):
-        console.print(f"  {phase['phase']:<9} {phase['seconds']:>9.2f} s  {phase['outcome']}", markup=False)
+    if verdict is not None:
+        _show_verdict(verdict)
     if members:
         console.print(_table(members))
 
@@ -118,6 +119,15 @@ def _elsewhere(row: dict[str, Any]) -> list[str]:
     if row["waiting"]:
         told.append(f"still on {', '.join(row['waiting'])}: rove collect {row['run']} fetches it")
     return told
+
+
+def _show_verdict(verdict: Verdict) -> None:
+    if refused := refused_text([to_builtins(each) for each in verdict.refused]):
+        console.print(f"refused: {refused}", markup=False, soft_wrap=True)
+    for reason in verdict.reasons:
+        console.print(f"  {reason}", markup=False, soft_wrap=True)
+    for phase in verdict.phases:
+        console.print(f"  {phase.phase:<9} {phase.seconds:>9.2f} s  {phase.outcome}", markup=False)
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
