@@ -11,10 +11,18 @@ from msgspec import Struct
 
 from node_agent.control import Command, Report, Request
 from node_agent.keeping import PROTOCOL
-from node_agent.keeping.bridge import SOCKET, connect
+from node_agent.keeping.bridge import connect
 from node_agent.keeping.commands import End, Hello
 from node_agent.keeping.order import ORDER, BadOrder, read_order
-from node_agent.keeping.place import Ended, is_occupied, occupant, read_ended, wait_until_free, write_ended
+from node_agent.keeping.place import (
+    Ended,
+    is_occupied,
+    occupant,
+    read_ended,
+    remove_socket,
+    wait_until_free,
+    write_ended,
+)
 from node_agent.keeping.remains import end_remains
 from node_agent.keeping.undoing import undo_set_up
 
@@ -46,7 +54,7 @@ def end_place(place: Path, reason: str) -> EndResult:
         _end_keeper(place, reason)
     patience = 0.0 if was == "ended" else _BY_THEMSELVES_S
     killed, left = end_remains(run_of(place), place, patience)
-    (place / SOCKET).unlink(missing_ok=True)
+    remove_socket(place)
     ended = read_ended(place)
     trouble = _undo(place)
     if ended is None and was != "absent":

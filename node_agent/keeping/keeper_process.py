@@ -14,7 +14,7 @@ import msgspec
 from node_agent.keeping import PROTOCOL
 from node_agent.keeping.keeper import Keeper
 from node_agent.keeping.order import BadOrder, KeeperOrder, read_order
-from node_agent.keeping.place import RECORD, Occupied, make_room_for_end, occupied
+from node_agent.keeping.place import RECORD, Occupied, make_room_for_end, occupied, require_private
 from node_agent.keeping.programs import CannotStart
 
 EXIT_FAILED = 1
@@ -22,6 +22,7 @@ EXIT_FAILED = 1
 
 def run(place: Path) -> int:
     try:
+        require_private(place)
         os.chdir(place)
         (place / RECORD).mkdir(mode=0o700, exist_ok=True)
         order = read_order(place)

@@ -113,7 +113,8 @@ def flaw(record: Any) -> str:
     of_kind = _of_needed.get(record.kind)
     if of_kind is not None and None in of_kind(record):
         return "incomplete"
-    many = record.tuples or 1
-    if any(each and len(each) != many for each in (record.sizes, record.births)):
-        return "extent"
+    if record.sizes or record.births:
+        many = record.tuples or 1
+        if any(each and len(each) != many for each in (record.sizes, record.births)):
+            return "extent"
     return ""

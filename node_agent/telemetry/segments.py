@@ -20,7 +20,8 @@ _STOP = tag_of(AgentStop)
 
 
 class Completeness(msgspec.Struct, frozen=True):
-    """``records`` are distinct believable records; ``missing`` are gaps below a boot's highest ``seq``.
+    """``records`` are distinct believable records; ``missing`` are gaps below a boot's highest ``seq``, which
+    refused records fill.
 
     ``unclosed_boots`` did not end in order; of the ``vanished_boots`` among them nothing is left at all.
     ``refused`` records cannot be this node's. ``reasons`` counts why lines were corrupt or refused.
@@ -107,7 +108,7 @@ def inspect(
     return Completeness(
         records=sum(boot.records for boot in found),
         boots=boots,
-        missing=sum(boot.highest + 1 - boot.records for boot in found),
+        missing=sum(boot.missing() for boot in found),
         duplicates=sum(boot.duplicates for boot in found),
         torn=sum(boot.torn for boot in found),
         corrupt=sum(boot.corrupt for boot in found),
@@ -129,6 +130,7 @@ class _BootTally:
         self.refused = 0
         self.highest = -1
         self.last_kind = ""
+        self._refused_seqs: set[int] = set()
         self._seen_below = 0  # every seq below this has been seen
         self._seen_beyond: set[int] = set()
 
@@ -140,12 +142,20 @@ class _BootTally:
             self.corrupt += 1
         elif line.state == "refused":
             self.refused += 1
-        elif line.record.seq < self._seen_below or line.record.seq in self._seen_beyond:
+            self._refused_seqs.add(line.record.seq)
+        elif self._has_seen(line.record.seq):
             self.duplicates += 1
         else:
             self._see(line.record)
             return True
         return False
+
+    def missing(self) -> int:
+        refused = sum(not self._has_seen(seq) for seq in self._refused_seqs)
+        return max(self.highest, *self._refused_seqs, -1) + 1 - self.records - refused
+
+    def _has_seen(self, seq: int) -> bool:
+        return seq < self._seen_below or seq in self._seen_beyond
 
     def _see(self, record: Any) -> None:
         self.records += 1
@@ -189,5 +199,5 @@ def _classify(raw: bytes, name: SegmentName, writer: Writer | None, may_be_torn:
     if wrong := flaw(record):
         return _Line(name.boot, "corrupt", wrong)
     if writer is not None and (refusal := writer.refusal(record)):
-        return _Line(name.boot, "refused", refusal)
+        return _Line(name.boot, "refused", refusal, raw, record)
     return _Line(name.boot, "record", "", raw, record)

@@ -9,8 +9,10 @@ from orchestrator.backends.core.remains import find_sessions, remove_sessions
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.remote.ledger import KIND as REMOTE_KIND
-from orchestrator.backends.remote.ledger import waiting
+from orchestrator.backends.remote.ledger import kept, leases_over, waiting
+from orchestrator.lifecycle import journal as journals
 from orchestrator.lifecycle.journal import Journal
+from orchestrator.lifecycle.run_directory import RunDirectory
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,16 @@ def _kept_remote(run_id: str, directory: Path) -> list[str]:
     nodes = waiting(directory)
     what = "the record" if len(nodes) == 1 else "the records"
     return [f"{what} of {', '.join(nodes)}: rove collect {run_id} fetches it"] if nodes else []
+
+
+def noted(directory: Path) -> list[str]:
+    """What still runs on other machines, as far as the run's journal knows. Asks nobody."""
+    entries = journals.read(RunDirectory(directory).journal)
+    over = leases_over(directory)
+    told = [f"a keeper on {node.node}" for node in kept(entries) if not (node.ended or node.removed or over)]
+    sessions = {entry.get("id") for entry in entries if entry.get("kind") == CORE_SESSION}
+    gone = {entry.get("id") for entry in entries if entry.get("removed")}
+    return [*told, *(["a session on CORE's host"] if sessions - gone else [])]
 
 
 KINDS: dict[str, Kind] = {

@@ -10,31 +10,16 @@ from msgspec import Struct
 
 from node_agent.model.intervals import Intervals
 from node_agent.model.plan import DeploymentPlan
-from node_agent.model.refusals import Refusal
 from node_agent.model.telemetry import RefusalCount, TupleDelivered, TupleEmitted
 from node_agent.telemetry.belief import WORDS, writers
 from node_agent.telemetry.records import tag_of
 from node_agent.telemetry.segments import Completeness, inspect
 from orchestrator.lifecycle.files import read_lines
+from orchestrator.lifecycle.refused import MOST_REFUSED, ORCHESTRATOR, RECORD, RefusedBy
 from orchestrator.lifecycle.run_directory import RunDirectory
 
-ORCHESTRATOR = "orchestrator"
-RECORD = "record"
-MOST_REFUSED = 64
-"""Entries in a verdict; the others, of which there are fewer each, are added up."""
-OTHERS = "others"
 _EMITTED, _DELIVERED, _REFUSED = tag_of(TupleEmitted), tag_of(TupleDelivered), tag_of(RefusalCount)
 _STREAMS = (_EMITTED, _DELIVERED)
-
-
-class RefusedBy(Struct, frozen=True):
-    """``by``, a node or the orchestrator, refused ``what`` from ``source`` for ``reason``."""
-
-    by: str
-    what: str
-    source: str
-    reason: str
-    count: int
 
 
 class Examined(Struct, frozen=True):
@@ -69,19 +54,6 @@ def agent_starts(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
             case {"kind": "fault", "deed": "restart", "node": str(node)}:
                 starts[node] = starts.get(node, 1) + 1
     return starts
-
-
-def by_orchestrator(refusals: Iterable[Refusal]) -> list[RefusedBy]:
-    return [RefusedBy(ORCHESTRATOR, each.what, each.source, each.reason, each.count) for each in refusals]
-
-
-def most_frequent(refused: Iterable[RefusedBy]) -> tuple[RefusedBy, ...]:
-    """Most first, at most ``MOST_REFUSED``; what is beyond is told as one entry."""
-    ordered = sorted(refused, key=lambda one: (-one.count, one.by, one.what, one.source, one.reason))
-    if len(ordered) <= MOST_REFUSED:
-        return tuple(ordered)
-    shown, rest = ordered[: MOST_REFUSED - 1], ordered[MOST_REFUSED - 1 :]
-    return (*shown, RefusedBy(OTHERS, OTHERS, OTHERS, OTHERS, sum(one.count for one in rest)))
 
 
 class _Notes:

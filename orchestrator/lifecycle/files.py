@@ -19,11 +19,16 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o666) -> None:
     """``mode`` as far as the umask leaves it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)
-    with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        error.filename = error.filename or str(path)  # a full disk does not say where it is
+        raise
     sync_directory(path.parent)
 
 

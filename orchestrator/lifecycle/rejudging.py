@@ -7,18 +7,19 @@ see but that the node wrote down.
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import structs
 
 from node_agent.model.refusals import Refusal
 from orchestrator.backends.base import NodeOutcome, Status
 from orchestrator.lifecycle import manifest
 from orchestrator.lifecycle.events import EventLog
-from orchestrator.lifecycle.examination import by_orchestrator, examine
-from orchestrator.lifecycle.files import read_json, read_lines, read_object, write_json
+from orchestrator.lifecycle.examination import examine
+from orchestrator.lifecycle.files import read_lines, read_object, write_json
 from orchestrator.lifecycle.phases import Ending, Phase, PhaseResult, judge
+from orchestrator.lifecycle.refused import by_orchestrator
 from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.lifecycle.verdict import ORCHESTRATOR_DIED, Verdict, judge_run
+from orchestrator.lifecycle.verdict import read_verdict as read_verdict
 from orchestrator.planning import faults as fault_plan
 from orchestrator.spec.experiment import Experiment
 
@@ -61,14 +62,6 @@ def judge_anew(
     write_json(directory.verdict, verdict.document())
     EventLog(directory.events).add("verdict", verdict=verdict.verdict, reasons=verdict.reasons)
     return verdict
-
-
-def read_verdict(directory: RunDirectory) -> Verdict | None:
-    """None where there is none, or none that this version understands."""
-    try:
-        return msgspec.convert(read_json(directory.verdict), Verdict)
-    except msgspec.ValidationError:
-        return None
 
 
 def mended(

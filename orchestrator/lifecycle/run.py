@@ -17,7 +17,7 @@ from orchestrator.errors import RoveError
 from orchestrator.faces.galleries import Pinned, pinned
 from orchestrator.lifecycle import manifest, processes
 from orchestrator.lifecycle.events import EventLog
-from orchestrator.lifecycle.examination import Examined, by_orchestrator, examine
+from orchestrator.lifecycle.examination import Examined, examine
 from orchestrator.lifecycle.files import write_json
 from orchestrator.lifecycle.interruption import Interruption
 from orchestrator.lifecycle.journal import Journal
@@ -32,6 +32,7 @@ from orchestrator.lifecycle.phases import (
     is_wanted,
     judge,
 )
+from orchestrator.lifecycle.refused import by_orchestrator
 from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.lifecycle.verdict import Verdict, judge_run
 from orchestrator.planning import faults as fault_plan

@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from node_agent.telemetry.belief import WORDS
 from node_agent.telemetry.segments import Completeness
 from orchestrator.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK
-from orchestrator.lifecycle.examination import RefusedBy, most_frequent
+from orchestrator.lifecycle.files import read_json
 from orchestrator.lifecycle.phases import Ending, Phase, PhaseResult
+from orchestrator.lifecycle.refused import RefusedBy, most_frequent
+from orchestrator.lifecycle.run_directory import RunDirectory
 
 INTERRUPTED = "interrupted by user"
 ORCHESTRATOR_DIED = "orchestrator died"
@@ -52,6 +54,14 @@ class Verdict(Struct, frozen=True):
         if not self.members:
             del document["members"]
         return document
+
+
+def read_verdict(directory: RunDirectory) -> Verdict | None:
+    """None where there is none, or none that this version understands."""
+    try:
+        return convert(read_json(directory.verdict), Verdict)
+    except ValidationError:
+        return None
 
 
 def worst(judgements: Sequence[Judgement]) -> Judgement:

@@ -15,7 +15,7 @@ from orchestrator.backends.core.session import PixelPath, Session
 from orchestrator.errors import RoveError
 from orchestrator.spec.core import Core
 from orchestrator.ssh.connection import Connection
-from orchestrator.ssh.process import RemoteProcess
+from orchestrator.ssh.process import RemoteProcess, how_it_ended
 
 PROTOCOL = 1
 DRIVER = Path(__file__).with_name("driver.py")
@@ -181,7 +181,7 @@ class CoreDriver:
                 f"{self._python} on CORE's host does not know CORE ({words}): "
                 "write where its Python is, python: in the topology's section core"
             )
-        return f"CORE's driver ended with status {status}: {words}"
+        return f"CORE's driver {how_it_ended(status)}" + (f": {words}" if words else "")
 
 
 async def put(connection: Connection) -> str:

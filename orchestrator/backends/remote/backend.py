@@ -10,16 +10,18 @@ from typing import Any
 from node_agent.control import AskStatus, Report
 from node_agent.keeping.commands import AskClock
 from node_agent.model.plan import DeploymentPlan
+from node_agent.model.refusals import Refusal
 from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_channel import AgentLost
-from orchestrator.backends.base import NodeOutcome, Outcomes, Progress, Status, with_failures
+from orchestrator.backends.base import NodeOutcome, Outcomes, Progress, with_failures
 from orchestrator.backends.readiness import unready, unready_within
 from orchestrator.backends.real_time import pass_until
 from orchestrator.backends.remote import ledger
-from orchestrator.backends.remote.collection import collect, remove_place
+from orchestrator.backends.remote.collection import collect, note_refused, remove_place
 from orchestrator.backends.remote.infrastructure import Infrastructure
 from orchestrator.backends.remote.keeper import RENEWALS, NodeKeeper
 from orchestrator.backends.remote.orders import WholeRun, keeper_order
+from orchestrator.backends.remote.outcomes import failures
 from orchestrator.backends.remote.site import Site
 from orchestrator.clocks.book import ClockBook
 from orchestrator.clocks.watch import ClockWatch
@@ -63,6 +65,7 @@ class RemoteBackend:
         self._absent: dict[str, NodeOutcome] = {}
         self._entries: dict[str, int] = {}
         self._collected: dict[str, None] = {}
+        self._refused: list[Refusal] = []
         self._crashed: dict[str, None] = {}
         self._flowed = False
         self._shut = dict.fromkeys(_source_nodes(plan), NOT_OPENED)
@@ -82,14 +85,16 @@ class RemoteBackend:
     def facts(self) -> Mapping[str, Any]:
         return {**self._infrastructure.facts(), "clocks": self._book.document()}
 
+    def refusals(self) -> Sequence[Refusal]:
+        """What nodes have listed as their records and is none of it."""
+        return self._refused
+
     async def up(self, progress: Progress) -> Outcomes:
         limit = self._experiment.timeouts.up
         deadline = asyncio.get_running_loop().time() + max(limit - MARGIN_S, limit * STARTING)
         found = await self._infrastructure.open(progress)
         sites = {node: site for node, site in found.items() if isinstance(site, Site)}
-        for node, error in found.items():
-            if isinstance(error, RoveError):
-                self._absent[node] = _outcome(node, error)
+        self._absent |= failures(found)
         addresses = {node: site.address for node, site in sites.items()}
         order = WholeRun(
             self._experiment,
@@ -107,10 +112,7 @@ class RemoteBackend:
             except TimeoutError:
                 raise SshError(site.node, f"not started when timeouts.up, {limit:g} s, was over") from None
 
-        started = await on_all(sites, one)
-        for node, ending in started.items():
-            if isinstance(ending, RoveError):
-                self._absent[node] = _outcome(node, ending)
+        self._absent |= failures(await on_all(sites, one))
         await self._clocks.before()
         return self._outcomes()
 
@@ -230,11 +232,9 @@ class RemoteBackend:
 
         troubles = await on_all(self._keepers, one)
         outcomes = {outcome.node: outcome for outcome in self._outcomes()}
-        for node, error in troubles.items():
-            if isinstance(error, RoveError):
-                found = _outcome(node, error)
-                reason = f"{found.reason}; its record stays there: rove collect {self._run_id} fetches it"
-                outcomes[node] = NodeOutcome(node, found.status, reason)
+        for node, found in failures(troubles).items():
+            reason = f"{found.reason}; its record stays there: rove collect {self._run_id} fetches it"
+            outcomes[node] = NodeOutcome(node, found.status, reason)
         return list(outcomes.values())
 
     async def _collect(self, keeper: NodeKeeper, into: Path) -> None:
@@ -245,7 +245,9 @@ class RemoteBackend:
             await site.connection.run(["true"], timeout=STATUS_S)  # one that hangs is not waited for
             await keeper.end_from_outside("end of run")
             self._note_ends()
-        await collect(site.connection, place, into / "nodes" / site.node)
+        found = await collect(site.connection, place, into / "nodes" / site.node)
+        note_refused(self._directory, site.node, found.refused)
+        self._refused += found.refused
         self._collected[site.node] = None
         self._journal.done(self._entries[site.node], collected=True)
 
@@ -293,16 +295,9 @@ class RemoteBackend:
         ]
 
     def _outcomes(self) -> list[NodeOutcome]:
-        kept = {node: keeper.outcome() for node, keeper in self._keepers.items()}
-        return [*({**kept, **self._absent}).values()]
+        return [*({n: k.outcome() for n, k in self._keepers.items()} | self._absent).values()]
 
 
 def _source_nodes(plan: DeploymentPlan) -> list[str]:
     sources = plan.query.sources()
     return list(dict.fromkeys(replica.node for replica in plan.replicas if replica.operator in sources))
-
-
-def _outcome(node: str, error: RoveError) -> NodeOutcome:
-    status = Status.UNREACHABLE if isinstance(error, Unreachable) else Status.FAILED
-    text = error.reason if isinstance(error, SshError) and error.host == node else str(error)
-    return NodeOutcome(node, status, text.removeprefix(f"{node}: "))
