@@ -33,7 +33,9 @@ class Canary:
         """Raises Outside, and makes all as it was."""
         after = self._state()
         if after != self._before:
-            changed = sorted(name for name in {*after, *self._before} if after.get(name) != self._before.get(name))
+            changed = sorted(
+                name for name in {*after, *self._before} if after.get(name) != self._before.get(name)
+            )
             self._before = after
             raise Outside(f"changed: {', '.join(changed[:5])}")
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class MemoryStream:
-    """One end of a connection; ``other`` is the other one. What is put at one arrives at the other at once."""
+    """One end of a connection; ``other`` is the other one. What is put at one is at the other at once."""
 
     def __init__(self, peer: Address) -> None:
         self.peer = peer

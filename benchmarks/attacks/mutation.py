@@ -54,7 +54,7 @@ _JSON_RAW = (
     b'"\\ud800"',
     b'"\\u0000"',
     b'"\xff\xfe"',
-    b"{\"a\":1,\"a\":2}",
+    b'{"a":1,"a":2}',
 )
 _MSGPACK_RAW = (
     b"\xcf" + b"\xff" * 8,
@@ -142,7 +142,9 @@ def _changed_text(text: Any, rng: random.Random) -> Any:
     at = rng.randrange(len(text) + 1)
     if isinstance(text, bytes):
         return text[:at] + rng.choice((b"", b"\0", b"\xff", text)) + text[at + rng.randint(0, 2) :]
-    return text[:at] + rng.choice(("", "\0", "\n", "/", "/../", " ", text, "é")) + text[at + rng.randint(0, 2) :]
+    return (
+        text[:at] + rng.choice(("", "\0", "\n", "/", "/../", " ", text, "é")) + text[at + rng.randint(0, 2) :]
+    )
 
 
 def _changed_map(value: dict[Any, Any], format: Format, rng: random.Random) -> dict[Any, Any]:

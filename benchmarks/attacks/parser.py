@@ -203,7 +203,7 @@ def _place_of(error: BaseException) -> str:
         if f"{os.sep}benchmarks{os.sep}" not in name and any(
             f"{os.sep}{room}{os.sep}" in name for room in ("node_agent", "orchestrator")
         ):
-            place = f" at {os.sep.join(name.split(os.sep)[-2:])}:{trace.tb_lineno}"
+            place = f" at {'/'.join(Path(name).parts[-2:])}:{trace.tb_lineno}"
         trace = trace.tb_next
     return place
 

@@ -3,6 +3,7 @@
 The only file of the siege that knows how keys and tags are made.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -78,7 +79,7 @@ class Speaker:
         return Session(welcomed.sending, welcomed.receiving)
 
     async def accept(self, stream: Stream, nonce: bytes, body: bytes | None = None) -> Session:
-        """Greet as the acceptor, with a welcome of any ``body``. Raises Refused, or what the stream raises."""
+        """Greet as the acceptor, with a welcome of any ``body``. Raises like ``open``."""
         try:
             introduced = await read_hello(stream, self._own.incoming("connection"))
         except FrameError as error:
@@ -91,6 +92,10 @@ class Speaker:
     def datagram(self, to: str, data: bytes) -> bytes:
         key = self._own.to(to, "datagram")
         return key.id + Stamp(key).tag(data) + data
+
+    def keys_by(self, hosts: Mapping[str, str]) -> dict[str, bytes]:
+        """Those of this node, by the others' addresses."""
+        return {hosts[node]: key for node, key in self._own.keys.items() if node in hosts}
 
     def epoch_in(self, datagram: bytes) -> bytes:
         """That of the node that sent it to us; empty if it is no such datagram."""

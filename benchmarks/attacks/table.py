@@ -19,6 +19,7 @@ STRANGER, NODE, LIAR = "stranger", "malicious node", "liar"
 
 PARSERS: tuple[Parser, ...] = (
     Parser("olsr", STRANGER, 250, routing.OlsrPackets, renew=5000),
+    Parser("olsr_sealed", STRANGER, 60, routing.SealedPackets, renew=5000),
     Parser("aodv", STRANGER, 150, routing.AodvPackets, renew=5000),
     Parser("probe", STRANGER, 200, routing.Probes, renew=5000),
     Parser("info_request", STRANGER, 50, routing.InfoRequests),

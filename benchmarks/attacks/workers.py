@@ -35,7 +35,12 @@ def turns(parsers: Sequence[Parser], messages: int, first: int, jobs: int) -> li
 
 
 def fire_at_all(
-    parsers: Sequence[Parser], seed: int, messages: int, seconds: float, first: int = 0, jobs: int | None = None
+    parsers: Sequence[Parser],
+    seed: int,
+    messages: int,
+    seconds: float,
+    first: int = 0,
+    jobs: int | None = None,
 ) -> list[Fired]:
     """What came of it, by parser."""
     jobs = jobs or os.cpu_count() or 1
@@ -52,7 +57,7 @@ def fire_at_all(
             if limit <= 0:
                 continue
             reader, writer = context.Pipe(duplex=False)
-            process = context.Process(target=_take_turn, args=(turn, seed, limit, writer))
+            process: BaseProcess = context.Process(target=_take_turn, args=(turn, seed, limit, writer))
             process.start()
             writer.close()
             running[reader] = process, turn, time.monotonic() + limit + GRACE_S
@@ -73,7 +78,8 @@ def _take_turn(turn: Turn, seed: int, limit: float, writer: Connection) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)  # image libraries complain there, a line a picture
-    os.fsync = lambda descriptor: None  # what survives a power cut is not tried here, and it costs most
+    # What survives a power cut is not tried here, and it would cost most of the time.
+    setattr(os, "fsync", lambda fd: None)  # noqa: B010
     writer.send_bytes(msgspec.json.encode(fire(turn.parser, seed, turn.numbers, limit)))
     writer.close()
 

@@ -5,6 +5,7 @@ a second replica of the operator, and the sink; ``honest`` has the other source.
 """
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
@@ -56,7 +57,8 @@ VARIANTS = tuple(_TAKES)
 
 
 def plan_of(variant: str) -> DeploymentPlan:
-    reliability: Any = next(level for level in ("best_effort", "exactly_once", "at_least_once") if variant.startswith(level))
+    levels = ("best_effort", "exactly_once", "at_least_once")
+    reliability: Any = next(level for level in levels if variant.startswith(level))
     takes = _TAKES[variant]
     after = ("a",) if isinstance(takes, CountWindow) else ("a", "b")
     operators = (
@@ -65,9 +67,9 @@ def plan_of(variant: str) -> DeploymentPlan:
         OperatorSpec("op", "union", after, takes=takes),
         OperatorSpec("sink", "sink", ("op",) if len(after) == 2 else ("op", "b")),
     )
-    placed = (("a", 0, MALLORY), ("b", 0, HONEST), ("op", 0, VICTIM), ("op", 1, MALLORY), ("sink", 0, MALLORY))
-    query = Query("siege", operators, reliability)
-    return DeploymentPlan(query, tuple(Replica(*each) for each in placed))
+    placed = {"a/0": MALLORY, "b/0": HONEST, "op/0": VICTIM, "op/1": MALLORY, "sink/0": MALLORY}
+    replicas = (Replica(name[:-2], int(name[-1]), node) for name, node in placed.items())
+    return DeploymentPlan(Query("siege", operators, reliability), tuple(replicas))
 
 
 class NoLog:
@@ -121,8 +123,9 @@ class World:
             delivery=DeliveryLimits(items=256, bytes=1 << 20, in_flight=64),
             **key_settings(VICTIM, NODES),
         )
-        self._log: Any = NoLog()
-        self.agent = Agent(config, self.port, told, self._log)
+        self._log = NoLog()
+        log: Any = self._log
+        self.agent = Agent(config, self.port, told, log)
 
     async def start(self) -> None:
         await self.agent.start()
@@ -146,7 +149,7 @@ class World:
         await self.agent.stop("the siege is over")
         for task in list(self._tasks):
             task.cancel()
-        self._log.directory.rmdir()
+        shutil.rmtree(self._log.directory, ignore_errors=True)
 
     def _answer(self, to: Address, stream: MemoryStream) -> None:
         self._keep(self._attend(stream))

@@ -1,7 +1,6 @@
-"""Routing daemons as processes in namespaces of their own, over the emulated radio, and mallory among them."""
+"""Routing daemons as processes in namespaces, over the emulated radio, and mallory among them."""
 
 import asyncio
-import os
 import resource
 import socket
 import struct
@@ -38,7 +37,9 @@ Route = tuple[str, str, str]
 class Air:
     """A network of daemons. Its asyncio loop runs only inside ``wait``."""
 
-    def __init__(self, runner: asyncio.Runner, radio: RadioProcess, net: Network, daemons: dict[str, Child]) -> None:
+    def __init__(
+        self, runner: asyncio.Runner, radio: RadioProcess, net: Network, daemons: dict[str, Child]
+    ) -> None:
         self._runner, self._radio, self._net = runner, radio, net
         self.daemons = daemons
         self.address = {node: net.address(node) for node in (*HONEST, MALLORY)}
@@ -59,7 +60,11 @@ class Air:
         return self._net.mark.directory / f"{node}.stderr"
 
     def ended(self) -> list[str]:
-        return [node for node, daemon in self.daemons.items() if not Path(f"/proc/{daemon.pid}/net/route").exists()]
+        return [
+            node
+            for node, daemon in self.daemons.items()
+            if not Path(f"/proc/{daemon.pid}/net/route").exists()
+        ]
 
     def routes(self, node: str) -> set[Route]:
         lines = Path(f"/proc/{self.daemons[node].pid}/net/route").read_text().splitlines()[1:]
@@ -72,7 +77,9 @@ class Air:
     def complete(self) -> bool:
         """Has every honest node a route to every other, over nobody but whom it may go over?"""
         return all(
-            any(_dotted(to) == self.address[other] and mask == "FFFFFFFF" for to, mask, _ in self.routes(node))
+            any(
+                _dotted(to) == self.address[other] and mask == "FFFFFFFF" for to, mask, _ in self.routes(node)
+            )
             for node in HONEST
             for other in HONEST
             if other != node
@@ -83,7 +90,7 @@ class Air:
         return max(pages) * resource.getpagesize() / 1e6
 
     def descriptors(self) -> int:
-        return max(len(os.listdir(f"/proc/{daemon.pid}/fd")) for daemon in self.daemons.values())
+        return max(len(list(Path(f"/proc/{daemon.pid}/fd").iterdir())) for daemon in self.daemons.values())
 
     def radio_socket(self, port: int) -> socket.socket:
         """Of mallory, on the air."""
@@ -151,7 +158,12 @@ def spoofed(source: str, port: int, data: bytes, to: str = EVERYBODY) -> bytes:
     """An IPv4 packet with a UDP datagram, from whoever we say; without a UDP checksum."""
     udp = struct.pack("!HHHH", port, port, 8 + len(data), 0)
     addresses = socket.inet_aton(source) + socket.inet_aton(to)
-    return struct.pack("!BBHHHBBH", 0x45, 0, 28 + len(data), 0, 0, 1, socket.IPPROTO_UDP, 0) + addresses + udp + data
+    return (
+        struct.pack("!BBHHHBBH", 0x45, 0, 28 + len(data), 0, 0, 1, socket.IPPROTO_UDP, 0)
+        + addresses
+        + udp
+        + data
+    )
 
 
 def _within(route: Route, network: IPv4Network) -> bool:

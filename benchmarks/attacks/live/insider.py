@@ -7,11 +7,22 @@ from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from benchmarks.attacks.live.network import HONEST, MALLORY, PORT, PROBE_PORT, SINK, SOURCE, LiveNetwork
-from benchmarks.attacks.mutation import changed_message, encoded
+from benchmarks.attacks.live.network import (
+    AGENTS,
+    HONEST,
+    MALLORY,
+    PORT,
+    PROBE_PORT,
+    SINK,
+    SOURCE,
+    LiveNetwork,
+)
+from benchmarks.attacks.mutation import changed_message, encoded, plain
 from benchmarks.attacks.parser import Forged
 from benchmarks.attacks.speaking import NONCE_SIZE, Refused, Session, frame, notice_packet
 from node_agent.linkstate.probe.core import ProbeConfig, ProbeCore
+from node_agent.linkstate.probe.messages import Estimate, Known, Probe, Reply
+from node_agent.linkstate.probe.tags import Tags
 from node_agent.os_port import OsPort
 from node_agent.ports import Address, PortError, Stream
 from node_agent.transport.messages import Pair
@@ -114,7 +125,9 @@ async def forged_tuples(net: LiveNetwork, rng: random.Random) -> int:
                 async with session(net, to, pair, rng) as (stream, made):
                     for origin in ("camera/0", "op/0", "nobody/1"):
                         items = [item(10**7 + n, b"0 forged", origin) for n in range(3)]
-                        stream.put(frame(encoded(["data", items, [], {}, passed_on], "msgpack"), made.sending))
+                        stream.put(
+                            frame(encoded(["data", items, [], {}, passed_on], "msgpack"), made.sending)
+                        )
                         count += 1
                         await asyncio.sleep(MOMENT_S)
     return count
@@ -172,7 +185,16 @@ async def notices_about_others(net: LiveNetwork, rng: random.Random) -> int:
             for number in range(300):
                 sender = rng.choice(("op/0", "side/1", "spy/0", "screen/0", "camera/0"))
                 cost = rng.choice((0.0, -1.0, 1e300, float("nan"), float("inf"), 3.0))
-                update = ["cost_update", sender, BIG, rng.choice((number, 2**53, BIG, 2**63)), cost, 0, None, "side/1"]
+                update = [
+                    "cost_update",
+                    sender,
+                    BIG,
+                    rng.choice((number, 2**53, BIG, 2**63)),
+                    cost,
+                    0,
+                    None,
+                    "side/1",
+                ]
                 report = ["cost_report", sender, 1, number, cost, "side/1"]
                 to = rng.choice(("camera/0", "op/0", "side/0", "screen/0"))
                 packet = notice_packet(epoch, [[to, rng.choice((update, report))]] * rng.choice((1, 1, 20)))
@@ -220,8 +242,10 @@ async def _garbage(stream: Stream, made: Session, rng: random.Random) -> int:
     return count
 
 
-def as_receiver(answer: Answer, seconds: float = 4.0) -> Callable[[LiveNetwork, random.Random], Awaitable[int]]:
-    """Mallory claims to be near, so that the source sends to its replica; what comes is treated with ``answer``."""
+def as_receiver(
+    answer: Answer, seconds: float = 4.0
+) -> Callable[[LiveNetwork, random.Random], Awaitable[int]]:
+    """Mallory claims to be near, so that the source sends to its replica; ``answer`` treats what comes."""
 
     async def attack(net: LiveNetwork, rng: random.Random) -> int:
         port = OsPort(net.hosts[MALLORY])
@@ -233,7 +257,8 @@ def as_receiver(answer: Answer, seconds: float = 4.0) -> Callable[[LiveNetwork, 
                 made = await net.mallory.accept(stream, rng.randbytes(NONCE_SIZE))
                 count += 1 + await answer(stream, made, rng)
 
-        core = ProbeCore(ProbeConfig(), net.hosts[MALLORY], [], 1, 0)
+        keys = net.mallory.keys_by(net.hosts)
+        core = ProbeCore(ProbeConfig(), net.hosts[MALLORY], [], rng.getrandbits(32), 0, keys)
         loop = asyncio.get_running_loop()
         udp = await port.datagrams(
             PROBE_PORT,
@@ -248,6 +273,27 @@ def as_receiver(answer: Answer, seconds: float = 4.0) -> Callable[[LiveNetwork, 
         return count
 
     return attack
+
+
+async def lying_probes(net: LiveNetwork, rng: random.Random) -> int:
+    """Under mallory's own tags: anything, and that all others can hardly be reached."""
+    tags = Tags(net.hosts[MALLORY], net.mallory.keys_by(net.hosts))
+    far = {host: Estimate(0.001, 0.001, 1e9, 0.0) for host in net.hosts.values()}
+    known = tuple(Known(host, 0, far) for host in net.hosts.values())
+    count = 0
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.bind((net.hosts[MALLORY], PROBE_PORT))
+        for number in range(1, 600):
+            for node in AGENTS:
+                sound = [
+                    plain(Probe(rng.getrandbits(32), number, 0, number % 3, bytes(900))),
+                    plain(Reply(rng.getrandbits(32), 1, number, 0, 0, number, number, 10, 10, None, known)),
+                ]
+                data = changed_message(sound, "msgpack", rng) if number % 2 else encoded(sound[0], "msgpack")
+                udp.sendto(tags.add(data[:60_000], net.hosts[node]), (net.hosts[node], PROBE_PORT))
+                count += 1
+            await asyncio.sleep(MOMENT_S)
+    return count
 
 
 def _reply(core: ProbeCore, udp: Any, data: bytes, sender: Address, now_ns: int) -> None:

@@ -1,13 +1,14 @@
 """A live network under siege: agents as processes on addresses of the loopback device, with a query flowing.
 
 The stream that is watched goes from ``camera`` through ``op`` to ``screen``, on honest nodes. ``mallory`` has
-what gives it keys and a say: ``spy``, another source of ``op``, and one of two replicas of ``side``, a branch of
-its own. Who runs an operator of a stream can falsify that stream: no promise is made there, none is checked.
-No agent runs on ``mallory``: the siege speaks for it. Costs are measured by probers, and routers exchange what
-they know, so that all ports of an agent are open.
+what gives it keys and a say: ``spy``, another source of ``op``, and one of two replicas of ``side``, a branch
+of its own. Who runs an operator of a stream can falsify that stream: no promise is made there, and none is
+checked. No agent runs on ``mallory``: the siege speaks for it. Costs are measured by probers, and routers
+exchange what they know, so that all ports of an agent are open.
 """
 
 import asyncio
+import contextlib
 import os
 import resource
 import sys
@@ -65,17 +66,21 @@ class Delivered(Struct, frozen=True):
 def hosts() -> dict[str, str]:
     """Of this process alone: several sieges may go on at once."""
     number = os.getpid()
-    return {node: f"127.{80 + number % 100}.{number // 100 % 250}.{index}" for index, node in enumerate(NODES, 11)}
+    return {
+        node: f"127.{80 + number % 100}.{number // 100 % 250}.{index}" for index, node in enumerate(NODES, 11)
+    }
 
 
 class LiveNetwork:
-    """``directory`` is what agents may write to."""
+    """``root`` is what agents may write to."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._starts = 0
+        self.directory = root
         self.hosts = hosts()
         self.mallory = Speaker(MALLORY, NODES)
-        self.ledger = directory / "ledger"
+        self.ledger = root / "ledger"
         self._agents: dict[str, Process] = {}
         self._channels: dict[str, AgentChannel] = {}
 
@@ -104,6 +109,10 @@ class LiveNetwork:
         return self.hosts[node], PORT
 
     async def start(self) -> None:
+        self._starts += 1
+        self.directory = self._root / str(self._starts) / RUN
+        self.directory.mkdir(parents=True)
+        self.ledger = self.directory / "ledger"
         self.ledger.touch()
         for node in AGENTS:
             config = ProcessConfig(
@@ -147,11 +156,8 @@ class LiveNetwork:
         return self._channels[node].failure or (self.directory / f"{node}.log").read_text()[-300:]
 
     async def restart(self) -> None:
-        """After an agent has ended: the whole network anew, in a directory of its own."""
+        """After an agent has ended, or the query has: the whole network anew, in a directory of its own."""
         await self.stop()
-        self.directory = self.directory.with_name(f"{self.directory.name}+")
-        self.directory.mkdir()
-        self.ledger = self.directory / "ledger"
         await self.start()
 
     async def flows(self, within: float = FLOWS_WITHIN_S) -> bool:
@@ -184,7 +190,7 @@ class LiveNetwork:
     def usage(self) -> Usage:
         pids = [agent.pid for agent in self._agents.values() if agent.returncode is None]
         pages = [int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids]
-        open_files = [len(os.listdir(f"/proc/{pid}/fd")) for pid in pids]
+        open_files = [len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in pids]
         logs = [(self.directory / f"{node}.log").stat().st_size for node in AGENTS]
         resident = max(pages, default=0) * resource.getpagesize() / 1e6
         return Usage(resident, max(open_files, default=0), max(logs))
@@ -193,10 +199,8 @@ class LiveNetwork:
         """May be repeated."""
         for node, channel in self._channels.items():
             if self._agents[node].returncode is None:
-                try:
+                with contextlib.suppress(AgentLost):
                     await channel.ask(Stop("the siege is over"), ANSWER_S)
-                except AgentLost:
-                    pass
             await channel.close()
         for agent in self._agents.values():
             if agent.returncode is None:
@@ -208,4 +212,3 @@ class LiveNetwork:
             await agent.wait()
         self._channels.clear()
         self._agents.clear()
-

@@ -46,7 +46,7 @@ class Ledger:
     """Writes down what it is given, a line each."""
 
     def __init__(self, params: LedgerParams, context: Context) -> None:
-        self._file = Path(params.file).open("ab", buffering=0)
+        self._file = Path(params.file).open("ab", buffering=0)  # noqa: SIM115
 
     async def process(self, unit: Unit) -> Sequence[bytes]:
         for payload in unit.payloads():

@@ -3,21 +3,22 @@
 import asyncio
 import inspect
 import random
-import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 from benchmarks.attacks.canary import Canary
 from benchmarks.attacks.live import insider, stranger
-from benchmarks.attacks.live.network import LiveNetwork, Usage
+from benchmarks.attacks.live.network import AGENTS, MALLORY, LiveNetwork, Usage
 from benchmarks.attacks.live.recording import Recorder
 from benchmarks.attacks.parser import Forged, Outside
+from orchestrator.lifecycle.examination import examine
+from orchestrator.lifecycle.run_directory import RunDirectory
 
 ATTACK_S = 60.0
 SETTLE_S = 3.0
@@ -26,7 +27,9 @@ MOST_LOG_BYTES = 64 * 1024
 MOST_MEGABYTES, MOST_DESCRIPTORS = 32.0, 16
 """What an agent may grow by over the whole siege, once it is warm."""
 
-Run = Callable[[LiveNetwork, random.Random], int | Awaitable[int]]
+Run = Callable[[LiveNetwork, random.Random], Any]
+"""Says how many messages it sent; a coroutine does so when it has ended."""
+Tell = Callable[[str], None]
 
 
 class Attack(NamedTuple):
@@ -43,11 +46,11 @@ class Besieged(Struct):
     agents_ended: int = 0
     stalled: int = 0
     lost: int = 0
+    outgrown: int = 0
     forged_accepted: int = 0
     files_outside: int = 0
     rss_growth_mb: float = 0.0
     descriptors_growth: int = 0
-    log_bytes: int = 0
     trouble: list[str] = []
 
 
@@ -69,29 +72,32 @@ ATTACKS: tuple[Attack, ...] = (
     Attack("no_credit", NODE, insider.no_credit),
     Attack("never_reads", NODE, insider.never_reads),
     Attack("notices_about_others", NODE, insider.notices_about_others),
+    Attack("lying_probes", NODE, insider.lying_probes),
     Attack("swallows_all", NODE, insider.as_receiver(insider.swallow)),
     Attack("acknowledges_all", NODE, insider.as_receiver(insider.acknowledge_all)),
     Attack("answers_garbage", NODE, insider.as_receiver(insider.garbage)),
 )
+REPLAYS = {"replay": stranger.replay, "replay_to_others": stranger.replay_to_others}
+"""Of what was recorded of this very run, which needs root."""
 
 
-def besiege(seed: int, seconds: float, only: str = "") -> Besieged:
+def besiege(seed: int, seconds: float, only: str, tell: Tell) -> Besieged:
     """At most about so many seconds; attacks that there is no time for are not counted."""
+    known = {*(attack.name for attack in ATTACKS), *REPLAYS}
+    if only and only not in known:
+        return Besieged()
     with TemporaryDirectory(prefix="rove-siege-") as directory:
-        return asyncio.run(_besiege(Path(directory), seed, seconds, only))
+        return asyncio.run(_besiege(Path(directory), seed, seconds, only, tell))
 
 
-async def _besiege(directory: Path, seed: int, seconds: float, only: str) -> Besieged:
+async def _besiege(directory: Path, seed: int, seconds: float, only: str, tell: Tell) -> Besieged:
     canary = Canary(directory / "around")
     net = LiveNetwork(canary.inside)
     found = Besieged()
     recorder = _recorder(net)
     attacks = list(ATTACKS)
     if recorder is not None:
-        attacks += [
-            Attack("replay", STRANGER, stranger.replay(recorder)),
-            Attack("replay_to_others", STRANGER, stranger.replay_to_others(recorder)),
-        ]
+        attacks += [Attack(name, STRANGER, make(recorder)) for name, make in REPLAYS.items()]
     end = time.monotonic() + seconds
     try:
         await net.start()
@@ -102,18 +108,20 @@ async def _besiege(directory: Path, seed: int, seconds: float, only: str) -> Bes
         for attack in attacks:
             if (only and attack.name != only) or time.monotonic() > end:
                 continue
-            await _attack(attack, net, seed, found)
-            if net.ended():
+            if not await _attack(attack, net, seed, found, tell):
+                _measure(net, warm, found)
                 await net.restart()
                 await net.flows()
                 warm = net.usage()
         await asyncio.sleep(SETTLE_S)
         _measure(net, warm, found)
-        _check_truth(net, found)
     finally:
         await net.stop()
         if recorder is not None:
             recorder.close()
+    _check_truth(net, found)
+    if not only:
+        _check_record(net, found)
     try:
         canary.check()
     except Outside as error:
@@ -128,18 +136,15 @@ def _recorder(net: LiveNetwork) -> Recorder | None:
     return None
 
 
-async def _attack(attack: Attack, net: LiveNetwork, seed: int, found: Besieged) -> None:
+async def _attack(attack: Attack, net: LiveNetwork, seed: int, found: Besieged, tell: Tell) -> bool:
+    """Whether the network is well after it."""
     rng = random.Random(f"{seed} {attack.name}")
     before = net.delivered()
     began = time.monotonic()
     try:
         async with asyncio.timeout(ATTACK_S):
-            if inspect.iscoroutinefunction(attack.run):
-                found.messages += await attack.run(net, rng)
-            else:
-                sent = await asyncio.to_thread(attack.run, net, rng)
-                assert isinstance(sent, int)
-                found.messages += sent
+            sent = attack.run(net, rng) if inspect.iscoroutinefunction(attack.run) else None
+            found.messages += await (sent if sent is not None else asyncio.to_thread(attack.run, net, rng))
     except Forged as error:
         found.forged_accepted += 1
         found.trouble.append(f"{attack.name}: {error}")
@@ -147,30 +152,30 @@ async def _attack(attack: Attack, net: LiveNetwork, seed: int, found: Besieged) 
         found.trouble.append(f"{attack.name}: the attack itself failed: {error!r}")
     found.attacks += 1
     took = time.monotonic() - began
-    if not await net.flows() and not net.ended():
+    flows = await net.flows()
+    ended = net.ended()
+    if not flows and not ended:
         found.stalled += 1
         found.trouble.append(f"{attack.name}: the query does not flow any more: {net.delivered()}")
-    for node in net.ended():
+    for node in ended:
         found.agents_ended += 1
         found.trouble.append(f"{attack.name}: the agent of {node} ended: {net.last_words(node)}")
     usage = net.usage()
-    print(
-        f"{attack.name:<24}{took:6.1f} s  delivered {net.delivered().count - before.count:>5}  "
-        f"{usage.resident_mb:6.1f} MB  {usage.descriptors:>4} descriptors  log {usage.log_bytes} B",
-        file=sys.stderr,
-        flush=True,
+    tell(
+        f"{attack.name:<28}{took:6.1f} s  delivered {net.delivered().count - before.count:>5}  "
+        f"{usage.resident_mb:6.1f} MB  {usage.descriptors:>4} descriptors  log {usage.log_bytes} B"
     )
+    return flows and not ended
 
 
 def _measure(net: LiveNetwork, warm: Usage, found: Besieged) -> None:
     now = net.usage()
-    found.rss_growth_mb = round(now.resident_mb - warm.resident_mb, 1)
-    found.descriptors_growth = now.descriptors - warm.descriptors
-    found.log_bytes = now.log_bytes
-    if found.rss_growth_mb > MOST_MEGABYTES or found.descriptors_growth > MOST_DESCRIPTORS:
+    grown, more = now.resident_mb - warm.resident_mb, now.descriptors - warm.descriptors
+    found.rss_growth_mb = max(found.rss_growth_mb, round(grown, 1))
+    found.descriptors_growth = max(found.descriptors_growth, more)
+    if grown > MOST_MEGABYTES or more > MOST_DESCRIPTORS or now.log_bytes > MOST_LOG_BYTES:
+        found.outgrown += 1
         found.trouble.append(f"growth: from {warm} to {now}")
-    if found.log_bytes > MOST_LOG_BYTES:
-        found.trouble.append(f"growth: an agent wrote {found.log_bytes} bytes to its log")
 
 
 def _check_truth(net: LiveNetwork, found: Besieged) -> None:
@@ -182,3 +187,16 @@ def _check_truth(net: LiveNetwork, found: Besieged) -> None:
         found.lost += delivered.missing
         found.trouble.append(f"{delivered.missing} of {delivered.highest} tuples did not reach the sink")
 
+
+def _check_record(net: LiveNetwork, found: Besieged) -> None:
+    """Honest nodes' records are whole, and say who was refused."""
+    examined = examine(RunDirectory(net.directory), AGENTS, net.plan())
+    for node, found_there in examined.completeness.items():
+        if not found_there.complete:
+            found.lost += 1
+            found.trouble.append(f"the record of {node} is not whole: {found_there}")
+    sources = {refused.source for refused in examined.refused}
+    strangers = sources - {MALLORY, *AGENTS}
+    if MALLORY not in sources or not strangers:
+        found.forged_accepted += 1
+        found.trouble.append(f"the record does not say who was refused: {sorted(sources)}")

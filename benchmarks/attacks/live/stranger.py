@@ -1,4 +1,4 @@
-"""A stranger on the medium: it has no key, but may send what it likes, from any address, and repeat all it heard."""
+"""A stranger without a key: it sends what it likes, from any address, and repeats all it heard."""
 
 import random
 import socket
@@ -9,7 +9,17 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import msgspec
 
-from benchmarks.attacks.live.network import AGENTS, HONEST, MALLORY, NODES, PORT, PROBE_PORT, SINK, SOURCE, LiveNetwork
+from benchmarks.attacks.live.network import (
+    AGENTS,
+    HONEST,
+    MALLORY,
+    NODES,
+    PORT,
+    PROBE_PORT,
+    SINK,
+    SOURCE,
+    LiveNetwork,
+)
 from benchmarks.attacks.live.recording import Recorder
 from benchmarks.attacks.mutation import changed_bytes, changed_message, deep, encoded, plain
 from benchmarks.attacks.speaking import ID_SIZE, Speaker, greeting
@@ -165,7 +175,11 @@ def fuzzed_datagrams(net: LiveNetwork, rng: random.Random) -> int:
     speaker = Speaker(MALLORY, NODES, secret=bytes(32))
     count = 0
     for node in AGENTS:
-        sound = [speaker.datagram(node, b"\x94\x02\xc4\x08epoch of\xc4\x08epoch of\x90"), rng.randbytes(40), b""]
+        sound = [
+            speaker.datagram(node, b"\x94\x02\xc4\x08epoch of\xc4\x08epoch of\x90"),
+            rng.randbytes(40),
+            b"",
+        ]
         for source in ("", *net.hosts.values()):
             made = (changed_bytes(sound, rng) for _ in range(300))
             count += send_datagrams(net.address(node), made, source)
@@ -190,7 +204,9 @@ def spoofed_probes(net: LiveNetwork, rng: random.Random) -> int:
 def spoofed_replies(net: LiveNetwork, rng: random.Random) -> int:
     """Replies in the names of agents, with news from the far future."""
     known = tuple(Known(host, 2**62, {}) for host in net.hosts.values())
-    perfect = tuple(Known(host, 2**62, {net.hosts[SINK]: Estimate(1.0, 1.0, 0.0, 1e9)}) for host in net.hosts.values())
+    perfect = tuple(
+        Known(host, 2**62, {net.hosts[SINK]: Estimate(1.0, 1.0, 0.0, 1e9)}) for host in net.hosts.values()
+    )
     sessions = [rng.getrandbits(31) for _ in range(50)]
     made = [
         msgspec.msgpack.encode(Reply(session, 1, number, 0, 0, number, number, 10, 10, None, told))
@@ -230,7 +246,11 @@ def replay_to_others(recorder: Recorder) -> Callable[[LiveNetwork, random.Random
         count = 0
         flows = [bytes(data) for flow, data in recorder.flows.items() if flow.port == PORT and data]
         for number in range(min(300, 10 * len(flows))):
-            say(net.address(AGENTS[number % 3]), changed_bytes([data[:4000] for data in flows], rng), rng.choice(list(net.hosts.values())))
+            say(
+                net.address(AGENTS[number % 3]),
+                changed_bytes([data[:4000] for data in flows], rng),
+                rng.choice(list(net.hosts.values())),
+            )
             count += 1
         for datagram in list(recorder.datagrams)[:600]:
             to = net.hosts[rng.choice(AGENTS)]

@@ -1,7 +1,7 @@
 """What a malicious node says under its own keys to a whole agent: every message type, with anything in it.
 
-One target for each promise of a query and each rule of its operator's windows: they parse the same frames, and
-do other things with them.
+One target for each promise of a query and each rule of its operator's windows: they parse the same frames,
+and do other things with them.
 """
 
 import asyncio
@@ -84,10 +84,12 @@ def _item(origin: str, rng: random.Random) -> list[Any]:
 def plausible(over: Pair | str, rng: random.Random) -> Any:
     """A frame of the right types that this pair may send, with positions of its own choosing."""
     if over == "sink":
-        return rng.choice((["acknowledgement", _ranges(rng), _ranges(rng)], ["ask"], ["alive", rng.randrange(4)]))
+        return rng.choice(
+            (["acknowledgement", _ranges(rng), _ranges(rng)], ["ask"], ["alive", rng.randrange(4)])
+        )
     floors = {stream: _position(rng) for stream in rng.sample(STREAMS, k=rng.choice((0, 0, 1, 2)))}
     if rng.random() < 0.2:
-        ends = [_item("a/0", rng)[:5] + [[], True] for _ in range(rng.choice((0, 1, 2)))]
+        ends = [[*_item("a/0", rng)[:5], [], True] for _ in range(rng.choice((0, 1, 2)))]
         return ["settled", floors, ends]
     origin = rng.choice(("a/0", "a/0", "b/0")) if over == SIBLING else "a/0"
     first = rng.randrange(1, 40)
@@ -161,4 +163,3 @@ class Frames:
 
 def frames(variant: str) -> Any:
     return lambda directory: Frames(variant)
-

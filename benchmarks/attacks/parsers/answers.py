@@ -1,6 +1,7 @@
 """What a node, its keeper or CORE's host answers to questions of the orchestrator."""
 
 import asyncio
+import contextlib
 import json
 import random
 from collections.abc import Awaitable, Callable, Sequence
@@ -82,13 +83,15 @@ class Answers:
         data = changed_message(self._sound, "json", rng)
         if rng.random() < 0.1:
             data = changed_bytes((json.dumps(rng.choice(self._sound)).encode(),), rng)
-        return data if rng.random() < 0.5 else data + rng.choice((b"\n", b"\n\x1b[2Jmore\n", b"\0", b"\n" + data))
+        return (
+            data
+            if rng.random() < 0.5
+            else data + rng.choice((b"\n", b"\n\x1b[2Jmore\n", b"\0", b"\n" + data))
+        )
 
     def feed(self, message: bytes) -> None:
-        try:
+        with contextlib.suppress(RoveError):
             self._runner.run(self._bounded(message))
-        except RoveError:
-            pass
 
     async def _bounded(self, message: bytes) -> None:
         await self._ask(message)
@@ -106,7 +109,7 @@ def facts(directory: Path) -> Answers:
 
 
 def store(directory: Path) -> Answers:
-    about = read_facts("n1", facts_on_node.facts())
+    about = read_facts("n1", json.dumps(facts_on_node.facts()).encode())
     layer = Layer("numpy", "1", "ab" * 32, 1000, 2000)
     bundle = Bundle((layer,), (), ("node_agent",))
     sound = (
@@ -119,16 +122,9 @@ def store(directory: Path) -> Answers:
 
     async def ask(answer: bytes) -> None:
         connection: Any = Answering(answer)
-        await deploy(_Hashable(connection), about, bundle)
+        await deploy(connection, about, bundle)
 
     return Answers(sound, ask)
-
-
-class _Hashable(Answering):
-    """Deployments are remembered by connection."""
-
-    def __init__(self, other: Answering) -> None:
-        self._done = other._done
 
 
 def reports(directory: Path) -> Answers:
@@ -173,10 +169,8 @@ def keeper(directory: Path) -> Answers:
                 remains.end_keeper(KEPT, connection, "siege"),
                 remains._is_kept(KEPT, connection),
             ):
-                try:
+                with contextlib.suppress(RoveError):
                     await question
-                except RoveError:
-                    pass
 
     return Answers(sound, ask)
 
@@ -209,10 +203,11 @@ def core(directory: Path) -> Answers:
         connection: Any = Answering(answer)
         process: Any = Driving(answer)
         driver = CoreDriver(process, "python3", directory / "core.log")
-        for question in (driver.status(), marked(connection, Core.model_construct(python="p", daemon="d"), "r")):
-            try:
+        for question in (
+            driver.status(),
+            marked(connection, Core.model_construct(python="p", daemon="d"), "r"),
+        ):
+            with contextlib.suppress(RoveError):
                 await question
-            except RoveError:
-                pass
 
     return Answers(sound, ask)

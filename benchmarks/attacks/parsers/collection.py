@@ -1,10 +1,11 @@
 """A node that lies about its record: the listing, the archives and the files that `collect` fetches from it.
 
-The commands of ``collect`` run for real, on a directory of this machine that stands for the node's place; what
-they answer is then changed. So this holds for whatever commands collection uses.
+The commands of ``collect`` run for real, on a directory of this machine that stands for the node's place;
+what they answer is then changed. So this holds for whatever commands collection uses.
 """
 
 import asyncio
+import contextlib
 import io
 import random
 import shutil
@@ -63,7 +64,9 @@ class LyingNode:
         else:
             key = tuple(argv), input
             if key not in self._cache:
-                made = subprocess.run(list(argv), input=input, capture_output=True, timeout=20, check=False)
+                made = subprocess.run(  # noqa: ASYNC221
+                    list(argv), input=input, capture_output=True, timeout=20, check=False
+                )
                 self._cache[key] = Completed(made.returncode, made.stdout, made.stderr)
             done = self._cache[key]
         stdout = done.stdout
@@ -137,10 +140,8 @@ class Collections:
     def feed(self, lie: Lie) -> None:
         into = self._canary.inside
         node: Any = LyingNode(self._place, lie, self._cache)
-        try:
+        with contextlib.suppress(RoveError):
             self._runner.run(collect(node, str(self._place), into))
-        except RoveError:
-            pass
         self._canary.check()
         shutil.rmtree(into)
         into.mkdir()

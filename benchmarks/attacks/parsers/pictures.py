@@ -1,5 +1,6 @@
 """Payloads of video queries as another node may make them, and galleries: pictures, faces, heat maps."""
 
+import contextlib
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,9 @@ from node_agent.vision.pixels import BadImage, decode_image, encode_jpeg, encode
 
 
 class Payloads:
-    def __init__(self, sound: list[Any], read: Callable[[bytes], object], errors: tuple[type[Exception], ...]) -> None:
+    def __init__(
+        self, sound: list[Any], read: Callable[[bytes], object], errors: tuple[type[Exception], ...]
+    ) -> None:
         self._sound = sound
         self._read = read
         self._errors = errors
@@ -28,10 +31,8 @@ class Payloads:
         return changed_message(self._sound, "msgpack", rng)
 
     def feed(self, message: bytes) -> None:
-        try:
+        with contextlib.suppress(*self._errors):
             self._read(message)
-        except self._errors:
-            pass
 
     def close(self) -> None:
         pass
@@ -42,10 +43,8 @@ def frames(directory: Path) -> Payloads:
     sound = [plain(Frame(1, 640, 480, b"jpeg", (face,), "v")), plain(HeatMap(2, 2, (1, 2, 3, 4), 1))]
 
     def read(payload: bytes) -> None:
-        try:
+        with contextlib.suppress(BadFrame):
             heat_of(decode_frame(payload), 8, 6)
-        except BadFrame:
-            pass
         added([decode_heat(payload)], 2, 2)
 
     return Payloads(sound, read, (BadFrame,))

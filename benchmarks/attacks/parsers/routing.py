@@ -1,18 +1,21 @@
 """Packets of OLSR, AODV and the prober, from neighbours that lie, and requests to the query servers."""
 
+import hashlib
 import random
-from collections.abc import Callable
 from pathlib import Path
-from types import MappingProxyType
 
-from benchmarks.attacks.mutation import changed_bytes, changed_message, encoded, plain
+from benchmarks.attacks.mutation import changed_bytes, changed_message, plain
+from benchmarks.attacks.parser import Forged
 from benchmarks.olsr_captures import payloads
 from node_agent.aodv import wire as aodv_wire
 from node_agent.aodv.config import AodvConfig
 from node_agent.aodv.core import Aodv
 from node_agent.linkstate.probe.core import ProbeConfig, ProbeCore
-from node_agent.linkstate.probe.messages import Estimate, Known, Probe, Reply
-from node_agent.olsr import wire
+from node_agent.linkstate.probe.messages import Estimate, Known, Probe, Reply, encode
+from node_agent.linkstate.probe.tags import Tags
+from node_agent.manet import manet_of
+from node_agent.model.refusals import Refusals
+from node_agent.olsr import sealed, wire
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.daemon import Interface, Olsr
 from node_agent.olsr.info.jsoninfo import JSONINFO
@@ -21,9 +24,11 @@ from node_agent.olsr.info.request import answer, parse
 from node_agent.olsr.info.snapshot import Snapshot
 from node_agent.olsr.info.txtinfo import TXTINFO
 from node_agent.olsr.wire import HELLO, HNA, LQ_HELLO, LQ_TC, MID, TC, Message
+from node_agent.routing_seal import Seal, Unsealed
 
 OWN = wire.number("10.77.0.1")
 NETWORK = wire.number("10.77.0.0")
+MANET = manet_of(("10.77.0.0/16",))
 SECOND = 1_000_000_000
 _SYMMETRIC = 2 | 1 << 2
 _GOOD = b"\xff\xff\x00\x00"
@@ -76,8 +81,8 @@ class OlsrPackets:
     """Two symmetric neighbours and strangers speak to one daemon; its clock goes on."""
 
     def __init__(self, directory: Path) -> None:
-        self._daemon = Olsr(OlsrConfig(), [Interface("wlan0", OWN)], random.Random(1), 0)
-        self._now = 0
+        self.daemon = Olsr(OlsrConfig(), [Interface("wlan0", OWN)], random.Random(1), 0, MANET)
+        self.now = 0
         self._seqno = 0
         self._captured = payloads("etx_ff") + payloads("rfc")
         self._meet()
@@ -87,7 +92,7 @@ class OlsrPackets:
             for _ in range(3):
                 self._seqno += 1
                 packet = wire.encode_packet(self._seqno & 0xFFFF, [hello_of(neighbour, [OWN])])
-                self._daemon.receive(packet, 0, neighbour, self._now)
+                self.daemon.receive(packet, 0, neighbour, self.now)
 
     def draw(self, rng: random.Random) -> tuple[bytes, int]:
         sender = rng.choice((NETWORK + 2, NETWORK + 2, NETWORK + 3, any_address(rng)))
@@ -104,14 +109,17 @@ class OlsrPackets:
         return data, sender
 
     def feed(self, message: tuple[bytes, int]) -> None:
-        self._daemon.receive(message[0], 0, message[1], self._now)
-        self._now += SECOND // 50
-        if self._now % SECOND == 0:
+        self.daemon.receive(message[0], 0, message[1], self.now)
+        self.now += SECOND // 50
+        if self.now % SECOND == 0:
             self._meet()
-            self._daemon.wake(self._now)
-            routes = self._daemon.look(self._now)
-            routes.hosts()
-            routes.nets()
+            self.daemon.wake(self.now)
+            routes = self.daemon.look(self.now)
+            outside = [to for to in routes.hosts() if not MANET.belongs(to)]
+            if outside or routes.nets():
+                raise Forged(
+                    f"routes to {[wire.dotted(to) for to in outside[:5]]} and {list(routes.nets())[:5]}"
+                )
 
     def close(self) -> None:
         pass
@@ -125,11 +133,9 @@ class InfoRequests:
         rng = random.Random(2)
         for _ in range(200):
             olsr.feed(olsr.draw(rng))
-        view = olsr._daemon.view(olsr._now)
-        nothing: MappingProxyType[str, object] = MappingProxyType({})
-        self._snapshot = Snapshot(view, OlsrConfig(), {}, {}, "siege", 1, 1)
-        del nothing
-        paths = ("", "/", "/all", "/topology/neighbors", "/http/links", "/plain/routes", "/version", "/nonsense")
+        view = olsr.daemon.view(olsr.now)
+        self._snapshot = Snapshot(view, OlsrConfig(), {}, {}, tuple(Refusals()), "siege", 1, 1)
+        paths = ("", "/", "/all", "/topology/neighbors", "/http/links", "/plain/routes", "/version", "/no")
         self._sound = tuple(f"GET {path} HTTP/1.0\r\n\r\n".encode() for path in paths)
 
     def draw(self, rng: random.Random) -> tuple[int, bytes]:
@@ -143,6 +149,43 @@ class InfoRequests:
         pass
 
 
+class SealedPackets:
+    """Packets that were sealed once: changed, repeated, from other addresses, and out of another run."""
+
+    def __init__(self, directory: Path) -> None:
+        self._clock = 1_700_000_000 * SECOND
+        self._receiver = Seal(b"key of the group", "olsr", lambda: self._clock)
+        self._taken: set[bytes] = set()
+
+    def draw(self, rng: random.Random) -> tuple[bytes, int]:
+        sender = NETWORK + rng.randrange(1, 6)
+        packet = wire.encode_packet(rng.getrandbits(16), [lie(rng, sender)])
+        key = rng.choice((b"key of the group", b"key of the group", b"key of another"))
+        seal = Seal(
+            key, rng.choice(("olsr", "olsr", "aodv")), lambda: self._clock + rng.choice((0, -60, 5)) * SECOND
+        )
+        data = sealed.close(seal, packet, sender)
+        if rng.random() < 0.5:
+            data = changed_bytes((data,), rng)
+        return data, sender if rng.random() < 0.8 else NETWORK + rng.randrange(1, 6)
+
+    def feed(self, message: tuple[bytes, int]) -> None:
+        data, sender = message
+        self._clock += SECOND // 50
+        for _ in range(2):
+            try:
+                sealed.open_packet(self._receiver, data, sender)
+            except Unsealed:
+                continue
+            seen = hashlib.sha256(data).digest()
+            if seen in self._taken:
+                raise Forged("a packet was taken twice")
+            self._taken.add(seen)
+
+    def close(self) -> None:
+        pass
+
+
 class AodvPackets:
     def __init__(self, directory: Path) -> None:
         config = AodvConfig(detection="hello")
@@ -150,15 +193,21 @@ class AodvPackets:
         self._now = 0
 
     def draw(self, rng: random.Random) -> tuple[bytes, int, int]:
-        number = lambda: rng.choice((0, 1, 2**31, 2**32 - 1, rng.getrandbits(32)))  # noqa: E731
-        address: Callable[[], int] = lambda: any_address(rng) & 0xFFFFFFFF  # noqa: E731
+        def number() -> int:
+            return rng.choice((0, 1, 2**31, 2**32 - 1, rng.getrandbits(32)))
+
+        def address() -> int:
+            return any_address(rng) & 0xFFFFFFFF
+
         hops = rng.randrange(256)
+        asked = rng.choice((OWN, address()))
+        broken = tuple(aodv_wire.Broken(address(), number()) for _ in range(rng.choice((1, 3, 255))))
         sound: tuple[aodv_wire.Message, ...] = (
             aodv_wire.Request(number(), hops, address(), rng.choice((None, number())), address(), number()),
             aodv_wire.Request(number(), hops, OWN, None, address(), number(), True, True),
-            aodv_wire.Reply(hops, address(), number(), rng.choice((OWN, address())), number(), rng.random() < 0.5),
+            aodv_wire.Reply(hops, address(), number(), asked, number(), rng.random() < 0.5),
             aodv_wire.Reply(hops, NETWORK + 2, number(), NETWORK + 2, number()),
-            aodv_wire.Error(tuple(aodv_wire.Broken(address(), number()) for _ in range(rng.choice((1, 3, 255))))),
+            aodv_wire.Error(broken),
             aodv_wire.Acknowledgement(),
         )
         data = aodv_wire.encode(rng.choice(sound))
@@ -181,27 +230,35 @@ class AodvPackets:
 
 
 class Probes:
-    """Probes and replies, under the address of any sender."""
+    """Probes and replies: of strangers under any address, and of two nodes that lie under their own keys.
+
+    However much of it there was, a third node that begins to probe must be answered.
+    """
 
     def __init__(self, directory: Path) -> None:
-        targets = ["10.77.0.2", "10.77.0.3"]
-        self._core = ProbeCore(ProbeConfig(), "10.77.0.1", targets, 7, 0)
+        self._own = "10.77.0.1"
+        self._keys = {f"10.77.0.{number}": bytes([number]) * 32 for number in (2, 3, 4)}
+        self._core = ProbeCore(ProbeConfig(), self._own, ["10.77.0.2", "10.77.0.3"], 7, 0, self._keys)
         self._now = SECOND
+        self._probes = 0
         known = (Known("10.77.0.3", 5, {"10.77.0.2": Estimate(0.9, 0.8, 0.01, 1e6)}),)
         self._sound = tuple(
             plain(each)
             for each in (
                 Probe(9, 1, 100, 0, b"x" * 40),
-                Probe(9, 2, 100, 1, bytes(960)),
-                Probe(9, 3, 100, 2, bytes(960)),
+                Probe(9, 2, 100, 1, bytes(940)),
+                Probe(9, 3, 100, 2, bytes(940)),
                 Reply(7, 3, 1, 100, 0, 1, 1, 1, 1, None),
                 Reply(7, 3, 2, 100, 2, 2, 2, 10, 9, 1000, known),
             )
         )
 
     def draw(self, rng: random.Random) -> tuple[bytes, str]:
-        sender = rng.choice(("10.77.0.2", "10.77.0.3", f"10.77.{rng.randrange(256)}.{rng.randrange(256)}"))
-        return changed_message(self._sound, "msgpack", rng), sender
+        data = changed_message(self._sound, "msgpack", rng)
+        sender = rng.choice(("10.77.0.2", "10.77.0.2", "10.77.0.3", f"10.77.{rng.randrange(256)}.9"))
+        if sender in self._keys and rng.random() < 0.8:
+            return Tags(sender, {self._own: self._keys[sender]}).add(data, self._own), sender
+        return data, sender
 
     def feed(self, message: tuple[bytes, str]) -> None:
         self._core.receive(*message, self._now)
@@ -209,9 +266,11 @@ class Probes:
         self._core.wake(self._now)
         if self._now % SECOND == 0:
             self._core.reading(self._now)
+            self._probes += 1
+            honest = Tags("10.77.0.4", {self._own: self._keys["10.77.0.4"]})
+            probe = honest.add(encode(Probe(5, self._probes, self._now, 0, b"x" * 60)), self._own)
+            if self._core.receive(probe, "10.77.0.4", self._now) is None:
+                raise Forged("an honest node is not answered any more")
 
     def close(self) -> None:
         pass
-
-
-__all__ = ["AodvPackets", "InfoRequests", "OlsrPackets", "Probes", "encoded"]

@@ -17,7 +17,12 @@ from benchmarks.attacks.sound import copy_of_sound_run
 from orchestrator.errors import RoveError
 
 SWEEP = {"members": ["sound-1", "../../x", "sound-1.01"], "experiment": "sound"}
-NETWORK = {"run": "sound-1", "directory": "/", "owner": 1, "nodes": [{"node": "a", "address": "x", "control": "y"}]}
+NETWORK = {
+    "run": "sound-1",
+    "directory": "/",
+    "owner": 1,
+    "nodes": [{"node": "a", "address": "x", "control": "y"}],
+}
 ENDED = {"reason": "done", "t_ns": 1, "in_order": True}
 SUMMARY = {"metrics": {"throughput_fps": 1.0}, "run": "sound-1"}
 EXTRA = {
@@ -70,9 +75,7 @@ class RunFiles:
             if name.startswith("nodes/"):
                 (self._run.path / name).write_bytes(msgspec.json.encode(value))
         self._originals = {
-            name: (self._run.path / name).read_bytes()
-            for name in FILES
-            if (self._run.path / name).is_file()
+            name: (self._run.path / name).read_bytes() for name in FILES if (self._run.path / name).is_file()
         }
         self._root = str(directory / "runs")
 
@@ -126,4 +129,3 @@ class RunFiles:
 
     def close(self) -> None:
         pass
-

@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -82,8 +83,27 @@ def claim(records: list[Record], node: str, rng: random.Random) -> tuple[list[Re
         emitted = {"kind": "tuple_emitted", "replica": "camera/0", "origin": "camera/0", "tau": 1, "size": 1}
         forged, why = {**envelope, **emitted}, "it tells of another node's source"
     else:
-        forged, why = {**envelope, **delivered, "replica": "nobody/7"}, "it tells of a replica that there is not"
+        forged, why = (
+            {**envelope, **delivered, "replica": "nobody/7"},
+            "it tells of a replica that there is not",
+        )
     return [*records[:at], forged, *records[at:]], why
+
+
+def place_special(segments: Path, special: str, other: Path) -> None:
+    """Something that is no file where the next segment would be; ``other``: another node's segments."""
+    second = segments / "b0001-s000002.jsonl"
+    match special:
+        case "symlink":
+            second.symlink_to(other / NAME)
+        case "outside":
+            second.symlink_to("/dev/zero")
+        case "loop":
+            second.symlink_to(second)
+        case "directory":
+            second.mkdir()
+        case "fifo":
+            os.mkfifo(second)
 
 
 class Segments:
@@ -131,29 +151,13 @@ class Segments:
         shutil.rmtree(segments)
         segments.mkdir()
         for name, content in forgery.files:
-            try:
+            with suppress(OSError, ValueError):  # this machine's file system may not take such a name either
                 (segments / name).write_bytes(content)
-            except (OSError, ValueError):
-                pass  # this machine's file system does not take such a name either
-        self._place_special(segments, forgery.special)
+        place_special(segments, forgery.special, self._run.segments("a"))
         try:
             self._judge(forgery)
         finally:
             self._restore(segments, forgery.node)
-
-    def _place_special(self, segments: Path, special: str) -> None:
-        second = segments / "b0001-s000002.jsonl"
-        match special:
-            case "symlink":
-                second.symlink_to(self._run.segments("a") / NAME)
-            case "outside":
-                second.symlink_to("/dev/zero")
-            case "loop":
-                second.symlink_to(second)
-            case "directory":
-                second.mkdir()
-            case "fifo":
-                os.mkfifo(second)
 
     def _judge(self, forgery: Forgery) -> None:
         verdict = judge_anew(self._run, self._experiment, ())
@@ -169,10 +173,8 @@ class Segments:
         return tuple_by_tuple(read_records(self._run.segments(node)))
 
     def _read(self, what: Callable[[], object]) -> None:
-        try:
+        with suppress(RoveError):
             what()
-        except RoveError:
-            pass
 
     def _restore(self, segments: Path, node: str) -> None:
         shutil.rmtree(segments)

@@ -1,5 +1,6 @@
 """Experiment and topology files, traces and loss tables of somebody who means harm."""
 
+import contextlib
 import random
 import shutil
 from collections.abc import Callable
@@ -86,10 +87,8 @@ class Specs:
     def feed(self, message: bytes) -> None:
         file = self._folder / "hostile.yaml"
         file.write_bytes(message)
-        try:
+        with contextlib.suppress(RoveError):
             load_any(file)
-        except RoveError:
-            pass
 
     def close(self) -> None:
         pass
@@ -126,7 +125,9 @@ class Tables:
         if rng.random() < 0.7:
             words = content.split(b" ")
             at = rng.randrange(len(words))
-            number = rng.choice((b"nan", b"inf", b"-1", b"1e400", b"9" * 500, b"0x1", b"", b"1e308", b"-1e-400"))
+            number = rng.choice(
+                (b"nan", b"inf", b"-1", b"1e400", b"9" * 500, b"0x1", b"", b"1e308", b"-1e-400")
+            )
             words[at] = rng.choice((number, rng.choice(TRICKY_TEXTS[:-2]).encode(errors="replace")))
             content = b" ".join(words)
         return Table(name, content if rng.random() < 0.3 else changed_bytes((content,), rng))
@@ -137,7 +138,9 @@ class Tables:
         nodes = ("a", "b", "c")
         readers: dict[str, Callable[[], object]] = {
             "t.movements": lambda: read_trace(file, "bonnmotion", nodes, (1000.0, 1000.0)),
-            "t.params": lambda: read_trace(self._directory / "t.movements", "bonnmotion", nodes, (1000.0, 1000.0)),
+            "t.params": lambda: read_trace(
+                self._directory / "t.movements", "bonnmotion", nodes, (1000.0, 1000.0)
+            ),
             "t.ns2": lambda: read_trace(file, "ns2", nodes[:2], (1000.0, 1000.0)),
             "l.csv": lambda: read_losses(file, nodes, timed=False),
             "lt.csv": lambda: read_losses(file, nodes, timed=True),

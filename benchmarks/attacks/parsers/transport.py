@@ -34,8 +34,12 @@ class Greetings:
         if choice < 0.3:
             return changed_bytes(self._sound, rng)
         if choice < 0.4:
-            body = encoded(["hello", 4, "", "", deep(rng.choice((10, 100, 900, 1000)), "msgpack", rng)], "msgpack")
-            return greeting(rng.choice((bytes(ID_SIZE), self._sound[0][2 : 2 + ID_SIZE])), body, NONCE, Seal(NONCE))
+            body = encoded(
+                ["hello", 4, "", "", deep(rng.choice((10, 100, 900, 1000)), "msgpack", rng)], "msgpack"
+            )
+            return greeting(
+                rng.choice((bytes(ID_SIZE), self._sound[0][2 : 2 + ID_SIZE])), body, NONCE, Seal(NONCE)
+            )
         if choice < 0.45:
             return rng.randbytes(rng.choice((0, 1, 3, 4, 20, 42, 100, 2000)))
         body = changed_message((hello_body(PAIR),), "msgpack", rng)
@@ -69,7 +73,12 @@ class Welcomes:
     def draw(self, rng: random.Random) -> "tuple[bool, bytes]":
         """Whether it is put under a genuine tag, and the body."""
         if rng.random() < 0.3:
-            return False, rng.choice((rng.randbytes(rng.choice((3, 40, 1100))), greeting(bytes(ID_SIZE), b"\x91" * 900, NONCE, Seal(NONCE))))
+            return False, rng.choice(
+                (
+                    rng.randbytes(rng.choice((3, 40, 1100))),
+                    greeting(bytes(ID_SIZE), b"\x91" * 900, NONCE, Seal(NONCE)),
+                )
+            )
         return True, changed_message((welcome_body(),), "msgpack", rng)
 
     def feed(self, message: "tuple[bool, bytes]") -> None:
