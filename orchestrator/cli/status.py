@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from orchestrator.backends.core.remains import sessions_left
 from orchestrator.backends.remote.ledger import waiting
 from orchestrator.cli.output import JsonFlag, console, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
@@ -70,12 +71,14 @@ def _show_one(directory: RunDirectory, as_json: bool) -> None:
     facts = overview(directory)
     places = [directory, *directory.members()] if directory.is_sweep else [directory]
     waits = list(dict.fromkeys(node for place in places for node in waiting(place.path)))
+    sessions = [session for place in places for session in sessions_left(place.path)]
     members = [overview(member) for member in directory.members()] if directory.is_sweep else []
     if as_json:
         print_json(
             {
                 **facts,
                 "waiting": waits,
+                "core_sessions": sessions,
                 "judgement": verdict,
                 "summary": read_json(directory.summary),
                 "members": members,
@@ -85,6 +88,9 @@ def _show_one(directory: RunDirectory, as_json: bool) -> None:
     facts["age"] = _age(facts.pop("age_s"))
     if waits and facts["state"] is not State.ALIVE:
         facts["still on"] = f"{', '.join(waits)}: rove collect {directory.id} fetches it"
+    if sessions:
+        hint = "" if facts["state"] is State.ALIVE else f": rove down {directory.id} removes it"
+        facts["CORE session"] = f"{', '.join(sessions)}{hint}"
     if directory.report.exists():
         facts["report"] = str(directory.report)
     width = max(map(len, facts))
