@@ -1,6 +1,5 @@
 """``end``: whatever state a run is in on a node, afterwards nothing of it runs there any more."""
 
-import os
 import signal
 import time
 from contextlib import suppress
@@ -17,6 +16,7 @@ from node_agent.keeping.order import ORDER, BadOrder, read_order
 from node_agent.keeping.place import Ended, is_occupied, occupant, read_ended, wait_until_free, write_ended
 from node_agent.keeping.remains import end_remains
 from node_agent.keeping.undoing import undo_set_up
+from node_agent.marked import identify, send
 
 LONGEST_END_S = 90.0
 """More than all that a keeper may take for the parts of it."""
@@ -68,9 +68,10 @@ def _end_keeper(place: Path, reason: str) -> None:
     if _asked(place, reason) and wait_until_free(place, _EXIT_S):
         return
     for number, seconds in ((signal.SIGTERM, LONGEST_END_S), (signal.SIGKILL, _EXIT_S)):
-        if keeper := occupant(place):
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(keeper, number)
+        # Who holds the place is asked once more when its identity is known: numbers are used again.
+        keeper = identify(occupant(place) or 0)
+        if keeper is not None and occupant(place) == keeper.pid:
+            send(keeper, number)
         if wait_until_free(place, seconds):
             return
 
