@@ -9,11 +9,14 @@ import pytest
 from node_agent.host_probe import STEP_NS, ClockGuard, Clocks, HostProbe, Meter, share_of_waiting
 from node_agent.model.checked import Refused
 from node_agent.model.host_load import FILE, LATE_MS, LoadSample, late_bin, read_sample
+from orchestrator.backends.netns.backend import NetnsBackend
 from orchestrator.clocks.book import NodeClock, When
 from orchestrator.clocks.correction import pieces_of
 from orchestrator.clocks.offsets import Offset
 from orchestrator.host_load.files import Window, after, of_host, of_nodes
 from orchestrator.host_load.judgement import LIMITS, Load, doubts, step_doubts, steps, summed_up
+from orchestrator.lifecycle.journal import Journal
+from tests.unit.specs import experiment
 
 SECOND = 10**9
 NOON_NS = 1_790_000_000 * SECOND
@@ -205,6 +208,18 @@ def test_a_clock_set_during_a_run_is_a_doubt_with_its_size_and_time(tmp_path: Pa
     then = time.strftime("%H:%M:%S", time.gmtime(samples[7].t_ns // SECOND))
     assert measured.doubts == (f"the clock of this machine was set forward by 3.200 s at {then} UTC",)
     assert measured.document()["clock_steps"][0]["size_ns"] == 3_200_000_000
+
+
+def test_a_clock_set_during_a_run_in_namespaces_makes_it_invalid(tmp_path: Path) -> None:
+    """With the samples of a probe whose clock somebody sets: nobody sets the clock of this machine for it."""
+    meant = experiment(backend="netns", routing={"protocol": "ground_truth"})
+    with Journal.create(tmp_path / "journal.jsonl") as journal:
+        backend = NetnsBackend(meant, "run", tmp_path, journal)
+        assert list(backend.doubts()) == []
+        backend._window = window(0, 8)
+        written(tmp_path / FILE, [sample(second, step_ns=-SECOND * (second == 4)) for second in range(10)])
+        (doubt,) = backend.doubts()
+    assert doubt.startswith("the clock of this machine was set back by 1.000 s at ")
 
 
 def test_a_clock_that_was_set_back_hides_nothing(tmp_path: Path) -> None:
