@@ -1,8 +1,8 @@
-"""Drives CORE on its own host: this one file is uploaded and run there by the Python that CORE is in.
+"""Drives CORE on its own host: uploaded with ``leftovers.py`` and run there by the Python that CORE is in.
 
 One JSON object a line: requests on stdin, answers on stdout. It owns one session. That ends when it is told
-so, when its stdin is closed, or when it is ended itself. With ``--find`` or ``--remove RUN`` it looks
-for what a run left.
+so, when its stdin is closed, or when it is ended itself. With ``--find`` or ``--remove MARK`` it asks the
+daemon for what a run left.
 
 Only the standard library and ``core.api.grpc`` (with the grpc that this brings) are there for certain, and a
 Python that may be 3.10.
@@ -32,8 +32,9 @@ from core.api.grpc.wrappers import (  # type: ignore[import-not-found,unused-ign
     SessionLocation,
     SessionState,
 )
+from leftovers import note  # type: ignore[import-not-found,unused-ignore]
 
-PROTOCOL = 1
+PROTOCOL = 2
 MARK = "rove.run"
 COMMAND_S = 10.0
 END_S = 60.0
@@ -51,9 +52,10 @@ class Refused(Exception):
 class CoreSession:
     """The session of one run, and what was started in it."""
 
-    def __init__(self, client: Any, marked: Json) -> None:
+    def __init__(self, client: Any, marked: Json, ledger: str) -> None:
+        """``ledger``: the file in which it is noted for who has to remove what it leaves."""
         self.client = client
-        self.run: str = marked["run"]
+        self.mark: str = marked["mark"]
         self.nodes: list[Json] = marked["nodes"]
         self.ids = {node["name"]: node["id"] for node in self.nodes}
         self.places = {node["name"]: (node["x"], node["y"]) for node in self.nodes}
@@ -63,10 +65,14 @@ class CoreSession:
         self.directory = ""
         # Metadata is sent with a start only. One that merely defines the session puts the mark on it before
         # there is anything to clean up.
-        self.session = client.create_session()
+        try:
+            self.session = client.create_session()
+        except grpc.RpcError as error:
+            raise Refused(no_session(rpc_text(error))) from None
         self.id: int = self.session.id
         try:
-            self.session.metadata = {MARK: self.run}
+            self._note(ledger)
+            self.session.metadata = {MARK: self.mark}
             self._location(marked["location"])
             client.start_session(self.session, definition=True)
             self._describe(marked["air_id"])
@@ -76,6 +82,13 @@ class CoreSession:
         except BaseException:
             self.delete()
             raise
+
+    def _note(self, ledger: str) -> None:
+        self.directory = str(self.client.get_session(self.id).dir)
+        try:
+            note(Path(ledger), self.mark, self.id, self.directory)
+        except OSError as error:
+            raise Refused(f"the session cannot be noted in {ledger} on CORE's host: {error}") from None
 
     def _location(self, location: Json) -> None:
         self.session.location = SessionLocation(
@@ -127,7 +140,6 @@ class CoreSession:
             raise Refused(f"CORE's session did not start: its state is {state}")
 
     def _look(self) -> None:
-        self.directory = str(self.client.get_session(self.id).dir)
         first = self.nodes[0]["name"]
         vcmd = found("vcmd")
         channel = ["-c", f"{self.directory}/{first}", "--", "true"]
@@ -251,6 +263,8 @@ class Motion(threading.Thread):
         self.begun_ns = time.time_ns()
         self.failure = ""
         self.rounds = 0
+        self.late_rounds = 0
+        """Those that began more than a period late."""
         self.late_s = 0.0
         """The longest between the moments at which two rounds began, beyond the period."""
         self._ended = threading.Event()
@@ -265,6 +279,7 @@ class Motion(threading.Thread):
             while not self._ended.wait(max(due - time.monotonic(), 0.0)):
                 now = time.monotonic()
                 self.late_s = max(self.late_s, now - due)
+                self.late_rounds += now - due > self.period
                 due = max(due + self.period, now)
                 elapsed = now - begun
                 for node, path in self.paths.items():
@@ -328,7 +343,7 @@ class Driver:
     def create(self, request: Json) -> Json:
         if self.session is not None:
             raise Refused("there is a session already")
-        session = self.session = CoreSession(self.client, request["session"])
+        session = self.session = CoreSession(self.client, request["session"], request["ledger"])
         enter = {node["name"]: session.enter_as_user(node["name"]) for node in session.nodes}
         return {"session": session.id, "directory": session.directory, "enter": enter}
 
@@ -345,10 +360,11 @@ class Driver:
 
     def status(self, request: Json) -> Json:
         session = self._own()
-        told: Json = {"state": session.state(), "failure": "", "rounds": 0, "late_s": 0.0}
+        told: Json = {"state": session.state(), "failure": "", "rounds": 0, "late_rounds": 0, "late_s": 0.0}
         if session.motion is not None:
             motion = session.motion
             told.update(failure=motion.failure, rounds=motion.rounds, late_s=motion.late_s)
+            told["late_rounds"] = motion.late_rounds
         return told
 
     def execute(self, request: Json) -> Json:
@@ -377,15 +393,24 @@ def delete(client: Any, session_id: int) -> bool:
     return True
 
 
-def marked(client: Any, run: str) -> list[int]:
-    """The sessions that carry this run's mark, and no others."""
+def no_session(told: str) -> str:
+    if "File exists" not in told:
+        return f"CORE could not create a session: {told}"
+    return (
+        f"CORE could not create a session ({told}): core-daemon has forgotten a session that left its "
+        "directory. If it was Rove's, rove down removes it; else see docs/core.md"
+    )
+
+
+def marked(client: Any, mark: str) -> list[int]:
+    """The sessions that carry this mark, and no others."""
     found = []
     for one in client.get_sessions():
         try:
             metadata = client.get_session(one.id).metadata
         except grpc.RpcError:
             continue  # deleted meanwhile
-        if metadata.get(MARK) == run:
+        if metadata.get(MARK) == mark:
             found.append(one.id)
     return found
 
@@ -463,8 +488,8 @@ def _end(number: int, frame: object) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--daemon", required=True, metavar="HOST:PORT")
-    parser.add_argument("--find", metavar="RUN")
-    parser.add_argument("--remove", metavar="RUN")
+    parser.add_argument("--find", metavar="MARK")
+    parser.add_argument("--remove", metavar="MARK")
     arguments = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, _end)

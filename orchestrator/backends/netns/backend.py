@@ -25,6 +25,8 @@ from orchestrator.backends.readiness import unready, unready_within
 from orchestrator.backends.real_time import pass_until
 from orchestrator.faces.galleries import pinned
 from orchestrator.faces.installed import uses_models
+from orchestrator.host_load.files import Measured, Window, after, limits_of, of_host
+from orchestrator.host_load.local import HostWatch
 from orchestrator.lifecycle.faults import Infliction
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.run_directory import RunDirectory
@@ -34,6 +36,7 @@ from orchestrator.spec.experiment import Experiment
 PRELOAD = "node_agent.vision.preload:preload"
 SETTLING_S = 60.0
 """Nodes keep moving for so long beyond the measurement: convergence takes its time, too."""
+HOST = "this machine"
 
 
 class NetnsBackend:
@@ -59,18 +62,26 @@ class NetnsBackend:
         self._faults = Infliction(experiment, self, RunDirectory(self._directory).events)
         self._costs: bytes | None = None
         self._secret = secrets.token_bytes(KEY_SIZE)
+        self._watch: HostWatch | None = None
+        self._window: Window | None = None
 
     def now_ns(self) -> int:
         return time.time_ns()
 
     def doubts(self) -> Sequence[str]:
-        return self._emulation.doubts
+        return (*self._emulation.doubts, *(doubt for load in self._load() for doubt in load.doubts))
 
     def facts(self) -> Mapping[str, Any]:
-        return {}
+        return {"host_load": {load.who: load.document() for load in self._load()}}
+
+    def _load(self) -> list[Measured]:
+        if self._window is None:
+            return []  # nothing has flowed
+        return [of_host(self._directory, HOST, self._window, limits_of(self._experiment))]
 
     async def up(self, progress: Progress) -> Outcomes:
         await self._network.up([agent_process.__name__, *self._models()])
+        self._watch = HostWatch.start(self._directory, self._mark.environment, self._network.server.group)
         nodes = self._experiment.topology.node_names
         await asyncio.gather(*map(self._start_agent, nodes))
         return self._outcomes()
@@ -99,9 +110,11 @@ class NetnsBackend:
 
     async def advance(self, seconds: float, progress: Progress) -> Outcomes:
         end = time.monotonic() + seconds
+        begun_ns = self.now_ns()
         await asyncio.gather(*(agent.ask(OpenSources()) for agent in self._agents.values()))
         self._faults.begin()
         await pass_until(end, seconds, progress, self._check)
+        self._window = after(self._window, begun_ns, self.now_ns())
         self._faults.check()
         progress(1.0)
         return self._outcomes()
@@ -141,6 +154,8 @@ class NetnsBackend:
         try:
             await self._faults.end()
             await asyncio.gather(*(agent.close() for agent in self._agents.values()))
+            if self._watch is not None:
+                await self._watch.close()
         finally:
             await self._network.down()
 

@@ -24,8 +24,10 @@ from orchestrator.backends.remote.orders import WholeRun, keeper_order
 from orchestrator.backends.remote.outcomes import failures
 from orchestrator.backends.remote.site import Site
 from orchestrator.clocks.book import ClockBook
+from orchestrator.clocks.correction import pieces_of
 from orchestrator.clocks.watch import ClockWatch
 from orchestrator.errors import RoveError
+from orchestrator.host_load.files import Measured, Window, after, limits_of, of_host, of_nodes
 from orchestrator.lifecycle.faults import Infliction
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.run_directory import RunDirectory
@@ -52,8 +54,12 @@ class RemoteBackend:
         journal: Journal,
         plan: DeploymentPlan,
         infrastructure: Infrastructure,
+        host: str = "",
     ) -> None:
-        """``plan``: with the galleries of the run (``orchestrator.faces.galleries.pinned``)."""
+        """``plan``: with the galleries of the run (``orchestrator.faces.galleries.pinned``).
+
+        ``host``: what to call the one machine that all nodes are on; the infrastructure measures its load.
+        """
         self._experiment = experiment
         self._run_id = run_id
         self._directory = RunDirectory(directory)
@@ -73,6 +79,8 @@ class RemoteBackend:
         self._book = ClockBook()
         self._asks: dict[str, Callable[[], Awaitable[Report]]] = {}
         self._clocks = ClockWatch(self._book, self._asks)
+        self._host = host
+        self._window: Window | None = None
 
     def now_ns(self) -> int:
         return time.time_ns()
@@ -80,10 +88,23 @@ class RemoteBackend:
     def doubts(self) -> Sequence[str]:
         took_part = [node for node in self._keepers if node not in self._absent]
         clocks = self._book.doubts(self._experiment.clocks.uncertainty, took_part)
-        return (*self._infrastructure.doubts(), *clocks)
+        loads = [doubt for load in self._loads() for doubt in load.doubts]
+        return (*self._infrastructure.doubts(), *clocks, *loads)
 
     def facts(self) -> Mapping[str, Any]:
-        return {**self._infrastructure.facts(), "clocks": self._book.document()}
+        loads = {load.who: load.document() for load in self._loads()}
+        return {**self._infrastructure.facts(), "clocks": self._book.document(), "host_load": loads}
+
+    def _loads(self) -> list[Measured]:
+        """Of the machine that all nodes are on, or of those nodes that are machines of their own."""
+        directory, window, limits = self._directory.path, self._window, limits_of(self._experiment)
+        if window is None:
+            return []  # nothing has flowed
+        clocks = {node: pieces_of(self._book.of(node)) for node in self._book.nodes}
+        if self._host:
+            clock = next((clock for clock in clocks.values() if clock), ())
+            return [of_host(directory, self._host, window, limits, clock)]
+        return of_nodes(directory, sorted(self._collected), window, limits, clocks)
 
     def refusals(self) -> Sequence[Refusal]:
         """What nodes have listed as their records and is none of it."""
@@ -157,13 +178,14 @@ class RemoteBackend:
             return None
 
     async def advance(self, seconds: float, progress: Progress) -> Outcomes:
-        end = time.monotonic() + seconds
+        end, begun_ns = time.monotonic() + seconds, self.now_ns()
         self._flowed = True
         # Nobody waits for a node that is lost at the moment: time, and what is to happen in it, goes on.
         opening = asyncio.create_task(self._open_sources(), name="open sources")
         try:
             return await self._pass(seconds, end, progress, opening)
         finally:
+            self._window = after(self._window, begun_ns, self.now_ns())
             opening.cancel()
             await asyncio.wait([opening])
 
