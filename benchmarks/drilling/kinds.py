@@ -1,0 +1,46 @@
+"""The table of all kinds of drill: who plays it, and how many there are by default."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from benchmarks.drilling import (
+    clock_steps,
+    full_disks,
+    helpers,
+    kills,
+    lost_disks,
+    power_loss,
+    reused_pids,
+    together,
+)
+from benchmarks.drilling.drill import Drill
+
+
+class Kind(NamedTuple):
+    """``real_nodes``: it needs the laboratory of SSH servers."""
+
+    play: Callable[[Drill], None]
+    drills: int
+    real_nodes: bool = False
+
+
+KINDS: dict[str, Kind] = {
+    "kill": Kind(kills.kill, 26),
+    "kill_any_time": Kind(kills.kill_any_time, 12),
+    "interrupt": Kind(kills.interrupt, 26),
+    "interrupt_any_time": Kind(kills.interrupt_any_time, 8),
+    "interrupt_twice": Kind(kills.interrupt_twice, 16),
+    "interrupt_twice_any_time": Kind(kills.interrupt_twice_any_time, 6),
+    "kill_sim": Kind(kills.kill_sim, 10),
+    "interrupt_sim": Kind(kills.interrupt_sim, 10),
+    "kill_helper": Kind(helpers.kill_helper, 20),
+    "together": Kind(together.together, 9),
+    "full_disk": Kind(full_disks.full_disk, 13),
+    "no_more_files": Kind(full_disks.no_more_files, 8),
+    "clock_step": Kind(clock_steps.clock_step, 6),
+    "reused_pid": Kind(reused_pids.reused_pid, 8),
+    "power_loss": Kind(power_loss.power_loss, 28),
+    "lost_segments": Kind(lost_disks.lost_segments, 6),
+    "lost_and_restarted": Kind(lost_disks.lost_and_restarted, 1),
+    "lost_run_directory": Kind(lost_disks.lost_run_directory, 3),
+}
