@@ -71,7 +71,11 @@ def main() -> int:
 
     def follow(played: Played) -> None:
         if arguments.verbose:
-            print(f"{played.order.name} {played.seconds:.1f} s {'; '.join(played.notes)}", file=sys.stderr, flush=True)
+            print(
+                f"{played.order.name} {played.seconds:.1f} s {'; '.join(played.notes)}",
+                file=sys.stderr,
+                flush=True,
+            )
         tell(played)
 
     began = time.monotonic()

@@ -17,7 +17,7 @@ from orchestrator.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, EXI
 from orchestrator.lifecycle.run_directory import RunDirectory
 
 Contents = dict[str, bytes]
-_EXIT_CODES = {"valid": EXIT_OK, "invalid": EXIT_INVALID, "failed": EXIT_FAILED}
+EXIT_CODES = {"valid": EXIT_OK, "invalid": EXIT_INVALID, "failed": EXIT_FAILED}
 _STOP = "agent_stop"
 
 
@@ -68,7 +68,7 @@ def check_verdict(drill: Drill, run: RunDirectory, code: int, judged_before: boo
     wrong = drill.found.wrong_verdicts
     verdict = verdict_of(run)
     judgement = verdict.get("verdict")
-    if judgement not in _EXIT_CODES:
+    if judgement not in EXIT_CODES:
         wrong.append(f"no verdict, exit code {code}: {drill.told.strip()[-200:]}")
         return
     if (judgement == "valid") == bool(verdict.get("reasons")):
@@ -79,7 +79,7 @@ def check_verdict(drill: Drill, run: RunDirectory, code: int, judged_before: boo
     elif code < 0:
         if judgement == "valid" and not judged_before:
             wrong.append("valid, though its orchestrator was killed")
-    elif code != _EXIT_CODES[judgement]:
+    elif code != EXIT_CODES[judgement]:
         wrong.append(f"exit code {code}, but {judgement}: {verdict['reasons']}")
     if judgement == "valid":
         wrong.extend(f"valid, but {flaw}" for flaw in flaws(drill, run))
@@ -87,7 +87,9 @@ def check_verdict(drill: Drill, run: RunDirectory, code: int, judged_before: boo
 
 def came_through(run: RunDirectory) -> bool:
     """Did every phase end well?"""
-    ended = {event["phase"]: event.get("outcome") for event in events(run) if event.get("state") == "finished"}
+    ended = {
+        event["phase"]: event.get("outcome") for event in events(run) if event.get("state") == "finished"
+    }
     return all(ended.get(phase) == "ok" for phase in PHASES)
 
 

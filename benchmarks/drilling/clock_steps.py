@@ -27,6 +27,10 @@ def clock_step(drill: Drill) -> None:
     unfinished.rename(trigger)
     code = drill.wait(process)
     verdict = verdict_of(drill.run)
-    if verdict.get("verdict") == "valid" or not any("clock" in reason for reason in verdict.get("reasons", [])):
-        drill.found.wrong_verdicts.append(f"the step is not told: {verdict.get('verdict')} {verdict.get('reasons')}")
+    if verdict.get("verdict") == "valid" or not any(
+        "clock" in reason for reason in verdict.get("reasons", [])
+    ):
+        drill.found.wrong_verdicts.append(
+            f"the step is not told: {verdict.get('verdict')} {verdict.get('reasons')}"
+        )
     settle(drill, drill.run, code)

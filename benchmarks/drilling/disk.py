@@ -66,7 +66,9 @@ class Disk:
             else:
                 place.write_bytes(self._content(what, now / name, torn))
 
-    def _mixed(self, entries: dict[str, list[object]], now: Path, torn: random.Random) -> dict[str, list[object]]:
+    def _mixed(
+        self, entries: dict[str, list[object]], now: Path, torn: random.Random
+    ) -> dict[str, list[object]]:
         """Some of the names that were made, replaced or removed since."""
         current: dict[str, list[object]] = {}
         for entry in sorted(now.iterdir()) if now.is_dir() else []:

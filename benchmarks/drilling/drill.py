@@ -143,7 +143,9 @@ class Drill:
         self._started.append(process)
         return process
 
-    def start_run(self, file: Path, *options: str, env: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
+    def start_run(
+        self, file: Path, *options: str, env: Mapping[str, str] | None = None
+    ) -> "subprocess.Popen[str]":
         return self.start("run", file, "--run-id", RUN_ID, "--no-analyze", *options, env=env)
 
     def wait(self, process: "subprocess.Popen[str]") -> int:
@@ -153,7 +155,9 @@ class Drill:
         except subprocess.TimeoutExpired as error:
             raise Overdue(f"{process.args} had not ended after {self.seconds:g} s") from error
 
-    def rove(self, *arguments: str | Path, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+    def rove(
+        self, *arguments: str | Path, env: Mapping[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
         """A verb from beginning to end; whatever happens, it must not show a traceback."""
         command = [sys.executable, "-m", "orchestrator.cli.main", *map(str, arguments)]
         try:
@@ -167,9 +171,13 @@ class Drill:
                 timeout=self.left_s,
             )
         except subprocess.TimeoutExpired as error:
-            raise Overdue(f"rove {' '.join(map(str, arguments))} had not ended after {self.seconds:g} s") from error
+            raise Overdue(
+                f"rove {' '.join(map(str, arguments))} had not ended after {self.seconds:g} s"
+            ) from error
         if "Traceback" in done.stderr:
-            self.found.wrong_verdicts.append(f"rove {arguments[0]} broke: {done.stderr.strip().splitlines()[-1]}")
+            self.found.wrong_verdicts.append(
+                f"rove {arguments[0]} broke: {done.stderr.strip().splitlines()[-1]}"
+            )
         return done
 
     def until(self, condition: Callable[[], bool], process: "subprocess.Popen[str] | None" = None) -> bool:
@@ -201,7 +209,15 @@ class Drill:
 def small_disk(drill: Drill, size: int, files: int = 10_000) -> Iterator[Path]:
     """The runs directory is a disk of so many bytes and files, until the drill is over."""
     drill.runs.mkdir(exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size},nr_inodes={files},mode=755", "rove-drill", str(drill.runs)]
+    mount = [
+        "mount",
+        "-t",
+        "tmpfs",
+        "-o",
+        f"size={size},nr_inodes={files},mode=755",
+        "rove-drill",
+        str(drill.runs),
+    ]
     subprocess.run(mount, check=True, timeout=20)
     unmount = ["umount", "--lazy", str(drill.runs)]
     drill.ends.callback(subprocess.run, unmount, check=False, timeout=20)

@@ -28,7 +28,9 @@ def _writes(log: str) -> Callable[[int], bool]:
 
 _FORK_SERVER = "orchestrator.backends.netns.forkserver"
 VICTIMS: dict[str, Callable[[int], bool]] = {
-    "fork server": lambda pid: _called(_FORK_SERVER)(pid) and not _writes("agent.log")(pid) and not _writes("routing.log")(pid),
+    "fork server": lambda pid: (
+        _called(_FORK_SERVER)(pid) and not _writes("agent.log")(pid) and not _writes("routing.log")(pid)
+    ),
     "radio": _called("orchestrator.radio.realtime"),
     "agent": _writes("agent.log"),
     "routing daemon": _writes("routing.log"),
@@ -58,7 +60,9 @@ def kill_helper(drill: Drill) -> None:
     settle(drill, drill.run, code)
 
 
-def strike(drill: Drill, run: RunDirectory, is_victim: Callable[[int], bool], number: signal.Signals) -> list[int]:
+def strike(
+    drill: Drill, run: RunDirectory, is_victim: Callable[[int], bool], number: signal.Signals
+) -> list[int]:
     """One of those that there are."""
     found = []
     for process in processes.marked(run.id, run.path):

@@ -51,7 +51,9 @@ def come(drill: Drill, run: RunDirectory, moment: Moment, process: "subprocess.P
 
 def entered(run: RunDirectory) -> list[str]:
     """The phases that began so far."""
-    return [event["phase"] for event in events(run) if event["kind"] == "phase" and event["state"] == "started"]
+    return [
+        event["phase"] for event in events(run) if event["kind"] == "phase" and event["state"] == "started"
+    ]
 
 
 def events(run: RunDirectory) -> list[dict]:
@@ -72,7 +74,9 @@ def _seen(run: RunDirectory, moment: Moment) -> Callable[[], bool]:
         if size != known:
             known = size
             entries = parse_lines(file.read_bytes())
-            seen = len(entries) >= moment.entry if moment.entry else any(_is(moment, each) for each in entries)
+            seen = (
+                len(entries) >= moment.entry if moment.entry else any(_is(moment, each) for each in entries)
+            )
         return seen
 
     return look

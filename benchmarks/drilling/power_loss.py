@@ -41,7 +41,12 @@ def check_aftermath(drill: Drill, run: RunDirectory) -> None:
     """The verbs work on what is left; what is valid is whole."""
     verbs: list[tuple[str, ...]] = [("status", "--json"), ("down", "--json"), ("status", "--json")]
     if run.journal.exists():
-        verbs += [("status", run.id), ("events", run.id), ("down", run.id), ("collect", run.id, "--no-analyze")]
+        verbs += [
+            ("status", run.id),
+            ("events", run.id),
+            ("down", run.id),
+            ("collect", run.id, "--no-analyze"),
+        ]
         if drill.number % 10 == 9:
             verbs.append(("analyze", run.id))
     for verb in verbs:

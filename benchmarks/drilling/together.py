@@ -48,7 +48,9 @@ def _two_sweeps(drill: Drill) -> None:
     runs = all_runs(drill.runs)
     members = [run for run in runs if not run.is_sweep]
     if codes != [0, 0] or len(runs) != 6 or len(members) != 4:
-        drill.found.wrong_verdicts.append(f"two sweeps: exit codes {codes}, {len(runs)} runs: {drill.told[-300:]}")
+        drill.found.wrong_verdicts.append(
+            f"two sweeps: exit codes {codes}, {len(runs)} runs: {drill.told[-300:]}"
+        )
     for run in members:
         _check(drill, run)
 
@@ -80,7 +82,9 @@ def _verbs_beside_it(drill: Drill) -> None:
     for verb in (("status",), ("down",), ("status", RUN_ID), ("down",), ("events", RUN_ID)):
         done = drill.rove(*verb)
         if done.returncode != 0:
-            drill.found.wrong_verdicts.append(f"rove {' '.join(verb)}: {done.returncode}: {done.stderr[-200:]}")
+            drill.found.wrong_verdicts.append(
+                f"rove {' '.join(verb)}: {done.returncode}: {done.stderr[-200:]}"
+            )
     busy = drill.rove("collect", RUN_ID, "--no-analyze")
     if busy.returncode != EXIT_BAD_INPUT and process.poll() is None:
         drill.found.wrong_verdicts.append(f"rove collect of a living run: {busy.returncode}")

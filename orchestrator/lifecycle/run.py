@@ -16,6 +16,7 @@ from orchestrator.backends.base import Backend, NodeOutcome, Outcomes, Status
 from orchestrator.errors import RoveError
 from orchestrator.faces.galleries import Pinned, pinned
 from orchestrator.lifecycle import manifest, processes
+from orchestrator.lifecycle.durable import sync_tree
 from orchestrator.lifecycle.events import EventLog
 from orchestrator.lifecycle.files import write_json
 from orchestrator.lifecycle.interruption import Interruption
@@ -227,8 +228,10 @@ class Run:
 
     async def _judge(self, history: list[PhaseResult]) -> Verdict:
         self._observe(Phase.VERDICT, 0.0)
+        # On disk before the verdict is: a power cut must not leave a verdict without its records.
+        await asyncio.to_thread(sync_tree, self._directory.path)
         completeness, sums = await asyncio.to_thread(self._examine)
-        doubts = self._backend.doubts() if self._backend is not None else ()
+        doubts = (*self._own_doubts(), *(self._backend.doubts() if self._backend is not None else ()))
         crashes = fault_plan.crashes(self._experiment) if self._manifest else {}
         verdict = judge_run(history, completeness, doubts, crashes)
         finished = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -240,6 +243,10 @@ class Run:
         self._events.add("verdict", verdict=verdict.verdict, reasons=verdict.reasons)
         self._observe(Phase.VERDICT, 1.0)
         return verdict
+
+    def _own_doubts(self) -> list[str]:
+        in_place = self._journal.is_at(self._directory.journal)
+        return [] if in_place else ["the run's directory was removed or replaced while it ran"]
 
     def _examine(self) -> tuple[dict[str, Completeness], dict[str, str]]:
         nodes = self._experiment.topology.node_names

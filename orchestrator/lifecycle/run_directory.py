@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from orchestrator.errors import BadInput
+from orchestrator.lifecycle.durable import make_directory
 from orchestrator.lifecycle.files import read_json, sync_directory
 from orchestrator.lifecycle.journal import unborn
 
@@ -152,7 +153,7 @@ def _create(root: Path, experiment: str, run_id: str) -> RunDirectory:
     if taken is not None:
         raise BadInput(f"run {run_id} already exists ({taken}): choose another --run-id or leave it out")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
         path.mkdir()
     except OSError as error:
         raise BadInput(f"cannot create {path}: {error.strerror}: choose another --runs-dir") from error
