@@ -2,8 +2,8 @@
 
 Each drill does one thing to a real `rove` and then looks: was anything lost that had been recorded, is
 anything left in the kernel, on disk or on nodes, and do verdict and exit code tell the truth? Most run in
-namespaces of this machine, some in virtual time, some on real OpenSSH servers. A drill that finds something is
-printed with the command that plays it again.
+namespaces of this machine, some in virtual time, some on real OpenSSH servers. A drill that finds something
+is printed with the command that plays it again.
 """
 
 import argparse

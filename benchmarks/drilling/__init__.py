@@ -1,1 +1,4 @@
-"""Fault drills: what is done to a run (one module a kind of trouble), what is checked afterwards, and the table of all."""
+"""Fault drills: what is done to a run (a module for each kind of trouble), and what is checked afterwards.
+
+``kinds`` is the table of all of them; ``campaign`` plays them.
+"""

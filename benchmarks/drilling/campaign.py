@@ -6,13 +6,15 @@ import shutil
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.drilling.drill import Drill, Findings
 from benchmarks.drilling.kinds import KINDS
+
+if TYPE_CHECKING:
+    from tests.ssh.lab import Lab
 
 LAB_NODES = ("n01", "n02", "n03")
 
@@ -30,7 +32,8 @@ class Order(NamedTuple):
 
     @property
     def again(self) -> str:
-        return f"python -m benchmarks.drills --only {self.kind} --first {self.number} --drills 1 --seed {self.seed}"
+        chosen = f"--only {self.kind} --first {self.number} --drills 1 --seed {self.seed}"
+        return f"python -m benchmarks.drills {chosen}"
 
 
 class Played(NamedTuple):
@@ -58,11 +61,11 @@ def scaled(drills: int | None, kinds: Sequence[str]) -> dict[str, int]:
     return counts
 
 
-def play(order: Order, root: Path, drill_of: Callable[[Path, random.Random], Drill]) -> Played:
+def play(order: Order, root: Path, lab: "Lab | None" = None) -> Played:
     """Its folder stays if something was found."""
     began = time.monotonic()
     folder = root / order.name
-    drill = drill_of(folder, random.Random(f"{order.seed} {order.name}"))
+    drill = Drill(order.name, order.number, random.Random(f"{order.seed} {order.name}"), folder, lab)
     try:
         KINDS[order.kind].play(drill)
     except Exception:
@@ -92,7 +95,7 @@ def campaign(
 
     def work_here() -> None:
         for order in _taken(here):
-            done(play(order, root, lambda folder, dice, o=order: Drill(o.name, o.number, dice, folder)))
+            done(play(order, root))
 
     def work_there(number: int) -> None:
         # Imported here: only who has real nodes needs it.
@@ -102,11 +105,9 @@ def campaign(
             return
         folder = root / f"lab{number}"
         folder.mkdir()
-        with ExitStack() as stack:
-            lab = stack.enter_context(laboratory(folder, LAB_NODES))
+        with laboratory(folder, LAB_NODES) as lab:
             for order in _taken(there):
-                drill_of = lambda folder, dice, o=order: Drill(o.name, o.number, dice, folder, lab)  # noqa: E731
-                done(play(order, root, drill_of))
+                done(play(order, root, lab))
                 lab.tidy()
 
     workers = [threading.Thread(target=work_here) for _ in range(at_once)]
@@ -118,7 +119,7 @@ def campaign(
     return played
 
 
-def _taken(orders: "queue.SimpleQueue[Order]"):
+def _taken(orders: "queue.SimpleQueue[Order]") -> Iterator[Order]:
     while True:
         try:
             yield orders.get_nowait()

@@ -9,11 +9,14 @@ import os
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 from benchmarks.drilling.drill import Drill
 
 HOOKS = Path(__file__).parent / "hooks"
 _MOST_ZEROS = 4096
+Entries = dict[str, list[Any]]
+"""By name: file, directory or link; and its number, or where it leads."""
 
 
 def hooked(drill: Drill, **variables: str) -> dict[str, str]:
@@ -66,14 +69,12 @@ class Disk:
             else:
                 place.write_bytes(self._content(what, now / name, torn))
 
-    def _mixed(
-        self, entries: dict[str, list[object]], now: Path, torn: random.Random
-    ) -> dict[str, list[object]]:
+    def _mixed(self, entries: Entries, now: Path, torn: random.Random) -> Entries:
         """Some of the names that were made, replaced or removed since."""
-        current: dict[str, list[object]] = {}
+        current: Entries = {}
         for entry in sorted(now.iterdir()) if now.is_dir() else []:
             kind = "link" if entry.is_symlink() else "directory" if entry.is_dir() else "file"
-            current[entry.name] = [kind, os.readlink(entry) if kind == "link" else entry.stat().st_ino]
+            current[entry.name] = [kind, str(entry.readlink()) if kind == "link" else entry.stat().st_ino]
         mixed = {}
         for name in sorted({*entries, *current}):
             choice = (entries if torn.random() < 0.5 else current).get(name)

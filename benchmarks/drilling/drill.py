@@ -4,7 +4,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,6 +15,7 @@ import yaml
 
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.marks import Mark
+from orchestrator.cli.output import rove_command
 from orchestrator.lifecycle import processes, run_directory
 from orchestrator.lifecycle.run_directory import RunDirectory
 
@@ -131,7 +131,7 @@ class Drill:
         """`rove` with these arguments; ended when the drill is over."""
         with (self.folder / "out.txt").open("ab") as out, (self.folder / "err.txt").open("ab") as err:
             process = subprocess.Popen(
-                [sys.executable, "-m", "orchestrator.cli.main", *map(str, arguments)],
+                rove_command(*map(str, arguments)),
                 env=self.environment(env),
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
@@ -143,23 +143,21 @@ class Drill:
         self._started.append(process)
         return process
 
-    def start_run(
-        self, file: Path, *options: str, env: Mapping[str, str] | None = None
-    ) -> "subprocess.Popen[str]":
-        return self.start("run", file, "--run-id", RUN_ID, "--no-analyze", *options, env=env)
+    def start_run(self, file: Path, env: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
+        return self.start("run", file, "--run-id", RUN_ID, "--no-analyze", env=env)
 
     def wait(self, process: "subprocess.Popen[str]") -> int:
         """Its exit code; minus the signal that ended it."""
         try:
             return process.wait(self.left_s)
         except subprocess.TimeoutExpired as error:
-            raise Overdue(f"{process.args} had not ended after {self.seconds:g} s") from error
+            raise Overdue(f"{process.args!r} had not ended after {self.seconds:g} s") from error
 
     def rove(
         self, *arguments: str | Path, env: Mapping[str, str] | None = None
     ) -> "subprocess.CompletedProcess[str]":
         """A verb from beginning to end; whatever happens, it must not show a traceback."""
-        command = [sys.executable, "-m", "orchestrator.cli.main", *map(str, arguments)]
+        command = rove_command(*map(str, arguments))
         try:
             done = subprocess.run(
                 command,
@@ -171,9 +169,7 @@ class Drill:
                 timeout=self.left_s,
             )
         except subprocess.TimeoutExpired as error:
-            raise Overdue(
-                f"rove {' '.join(map(str, arguments))} had not ended after {self.seconds:g} s"
-            ) from error
+            raise Overdue(f"rove {arguments!r} had not ended after {self.seconds:g} s") from error
         if "Traceback" in done.stderr:
             self.found.wrong_verdicts.append(
                 f"rove {arguments[0]} broke: {done.stderr.strip().splitlines()[-1]}"

@@ -1,4 +1,4 @@
-"""No room for the run's directory, from some phase on: a true verdict or one clear error, and nothing left."""
+"""No room in the runs directory, from some phase on: a true verdict or one clear error, and nothing left."""
 
 import subprocess
 from pathlib import Path

@@ -26,14 +26,13 @@ def _writes(log: str) -> Callable[[int], bool]:
     return lambda pid: Path(f"/proc/{pid}/fd/2").readlink().name == log
 
 
+_IS_AGENT, _IS_DAEMON = _writes("agent.log"), _writes("routing.log")
 _FORK_SERVER = "orchestrator.backends.netns.forkserver"
 VICTIMS: dict[str, Callable[[int], bool]] = {
-    "fork server": lambda pid: (
-        _called(_FORK_SERVER)(pid) and not _writes("agent.log")(pid) and not _writes("routing.log")(pid)
-    ),
+    "fork server": lambda pid: _called(_FORK_SERVER)(pid) and not (_IS_AGENT(pid) or _IS_DAEMON(pid)),
     "radio": _called("orchestrator.radio.realtime"),
-    "agent": _writes("agent.log"),
-    "routing daemon": _writes("routing.log"),
+    "agent": _IS_AGENT,
+    "routing daemon": _IS_DAEMON,
 }
 
 

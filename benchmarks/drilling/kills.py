@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from typing import Any
 
 from benchmarks.drilling.drill import Drill
 from benchmarks.drilling.moments import BOUNDARIES, ENTRIES, VERDICT, Moment, at_random, come
@@ -15,7 +16,7 @@ MOMENTS = (*BOUNDARIES, *ENTRIES, VERDICT)
 Strike = Callable[[Drill, "subprocess.Popen[str]"], None]
 
 
-def kill(drill: Drill, **changes: object) -> None:
+def kill(drill: Drill, **changes: Any) -> None:
     _struck(drill, _chosen(drill), _kill, **changes)
 
 
@@ -23,7 +24,7 @@ def kill_any_time(drill: Drill) -> None:
     _struck(drill, at_random(drill), _kill)
 
 
-def interrupt(drill: Drill, **changes: object) -> None:
+def interrupt(drill: Drill, **changes: Any) -> None:
     _struck(drill, _chosen(drill), _interrupt, **changes)
 
 
@@ -31,7 +32,7 @@ def interrupt_any_time(drill: Drill) -> None:
     _struck(drill, at_random(drill), _interrupt)
 
 
-def interrupt_twice(drill: Drill, **changes: object) -> None:
+def interrupt_twice(drill: Drill, **changes: Any) -> None:
     _struck(drill, _chosen(drill), _interrupt_twice, **changes)
 
 
@@ -52,7 +53,7 @@ def _chosen(drill: Drill) -> Moment:
     return MOMENTS[drill.number % len(MOMENTS)]
 
 
-def _struck(drill: Drill, moment: Moment, strike: Strike, **changes: object) -> None:
+def _struck(drill: Drill, moment: Moment, strike: Strike, **changes: Any) -> None:
     process = drill.start_run(drill.experiment(**changes))
     drill.note(f"{strike.__name__.strip('_')} at {moment}")
     if come(drill, drill.run, moment, process):

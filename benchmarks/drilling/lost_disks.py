@@ -26,7 +26,7 @@ def lost_segments(drill: Drill) -> None:
 
 
 def lost_and_restarted(drill: Drill) -> None:
-    """An agent crashes as a fault says, its segments vanish, and it comes back: the first boot must be missed."""
+    """An agent crashes by a fault, its segments vanish, and it comes back: its first boot must be missed."""
     node = "b"
     drill.note(f"{node} crashes, loses its segments and comes back")
     fault = {"at": "500 ms", "for": "1500 ms", "crash": {"operator": "work", "replica": 0}}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks.drilling.drill import Drill
+from orchestrator.lifecycle.events import Event
 from orchestrator.lifecycle.files import parse_lines
 from orchestrator.lifecycle.phases import Phase
 from orchestrator.lifecycle.run_directory import RunDirectory
@@ -49,14 +50,7 @@ def come(drill: Drill, run: RunDirectory, moment: Moment, process: "subprocess.P
     return drill.until(_seen(run, moment), process)
 
 
-def entered(run: RunDirectory) -> list[str]:
-    """The phases that began so far."""
-    return [
-        event["phase"] for event in events(run) if event["kind"] == "phase" and event["state"] == "started"
-    ]
-
-
-def events(run: RunDirectory) -> list[dict]:
+def events(run: RunDirectory) -> list[Event]:
     return list(parse_lines(run.events.read_bytes())) if run.events.exists() else []
 
 
@@ -82,7 +76,7 @@ def _seen(run: RunDirectory, moment: Moment) -> Callable[[], bool]:
     return look
 
 
-def _is(moment: Moment, event: dict) -> bool:
+def _is(moment: Moment, event: Event) -> bool:
     if moment.phase == VERDICT.phase:
-        return event["kind"] == "verdict"
+        return bool(event["kind"] == "verdict")
     return event["kind"] == "phase" and (event["phase"], event["state"]) == (moment.phase, moment.state)

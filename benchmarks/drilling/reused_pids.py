@@ -58,7 +58,7 @@ def _named_with_another_start(drill: Drill) -> "subprocess.Popen[bytes]":
 
 
 def _named_exactly(drill: Drill) -> "subprocess.Popen[bytes]":
-    """After a reboot pid and start may both be the same: then only the lock tells that it is not the owner."""
+    """After a reboot pid and start may both be the same: only the lock tells that it is not the owner."""
     stranger = _stranger()
     identity = identify(stranger.pid)
     assert identity is not None

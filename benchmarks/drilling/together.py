@@ -3,6 +3,7 @@
 import json
 import signal
 from collections.abc import Callable
+from typing import Any
 
 from benchmarks.drilling.checks import check_left, check_verdict, own_reasons
 from benchmarks.drilling.drill import RUN_ID, Drill
@@ -21,7 +22,7 @@ def together(drill: Drill) -> None:
     variant(drill)
 
 
-def _many_at_the_same_second(drill: Drill, count: int = 5, **changes: object) -> None:
+def _many_at_the_same_second(drill: Drill, count: int = 5, **changes: Any) -> None:
     file = drill.experiment(**(changes or SIM))
     started = [drill.start("run", file, "--no-analyze") for _ in range(count)]
     codes = sorted(drill.wait(process) for process in started)
