@@ -8,10 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.drilling.checks import own_reasons, verdict_of
-from benchmarks.drilling.disk import Disk, hooked
+from benchmarks.drilling.disk import hooked
 from benchmarks.drilling.drill import Drill, small_disk
 from benchmarks.drilling.full_disks import FILLER, check_told, fill
 from benchmarks.drilling.moments import Moment, come
+from benchmarks.drilling.power_loss import cut_power, forgetful_disk
 from benchmarks.drilling.settling import follow_up, settle
 from orchestrator.lifecycle.run_directory import RunDirectory
 from tests.ssh.lab import LabNode
@@ -94,19 +95,13 @@ def power_loss_here(drill: Drill) -> None:
     phase, state = STAGES[drill.number % len(STAGES)]
     torn = drill.dice if drill.number % 2 else None
     drill.note(f"power lost here at {phase} {state}, {'torn' if torn else 'strictly'}")
-    base = drill.folder / "disk"
-    base.mkdir()
-    disk = Disk(drill.folder / "shadow", base)
-    drill.runs = base / "runs"
+    disk = forgetful_disk(drill)
     process = drill.start_run(drill.experiment(), env=hooked(drill, **disk.variable))
     if come(drill, drill.run, Moment(phase, state), process):
         time.sleep(drill.dice.uniform(0.0, 0.03))
         process.send_signal(signal.SIGKILL)
     code = drill.wait(process)
-    acknowledged = code == 0
-    disk.cut_power(torn)
-    if acknowledged and verdict_of(drill.run).get("verdict") != "valid":
-        drill.found.lost.append("it had said valid, and does not any more")
+    cut_power(drill, disk, code, torn)
     settle(drill, drill.run, code)
 
 
