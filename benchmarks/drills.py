@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks import harness
 from benchmarks.drilling.campaign import Played, campaign, orders, scaled
+from benchmarks.drilling.drill import DEADLINE_S
 from benchmarks.drilling.kinds import KINDS
 from tests.ssh.sshd import lacking
 
@@ -56,6 +57,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of each kind's first drill")
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="drills side by side")
     parser.add_argument("--labs", type=int, default=LABS, help="laboratories of three SSH servers each")
+    parser.add_argument("--deadline", type=float, default=DEADLINE_S, help="of each drill, in seconds")
     parser.add_argument("--keep", type=Path, help="work here; what a drill with findings left stays here")
     parser.add_argument("--verbose", action="store_true", help="name every drill as it ends")
     arguments = parser.parse_args()
@@ -83,7 +85,7 @@ def main() -> int:
         root = (arguments.keep or Path(directory)).resolve()
         root.mkdir(parents=True, exist_ok=True)
         ordered = orders(scaled(arguments.drills, kinds), arguments.seed, arguments.first)
-        played = campaign(ordered, root, arguments.at_once, arguments.labs, follow)
+        played = campaign(ordered, root, arguments.at_once, arguments.labs, arguments.deadline, follow)
     found = figures(played, time.monotonic() - began)
     harness.tell("Fault drills over whole runs", found, arguments.json)
     return 1 if any(found[fault] for fault in FAULTS) else 0

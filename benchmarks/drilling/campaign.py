@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.drilling.drill import Drill, Findings
+from benchmarks.drilling.drill import DEADLINE_S, Drill, Findings
 from benchmarks.drilling.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -61,11 +61,13 @@ def scaled(drills: int | None, kinds: Sequence[str]) -> dict[str, int]:
     return counts
 
 
-def play(order: Order, root: Path, lab: "Lab | None" = None) -> Played:
+def play(order: Order, root: Path, lab: "Lab | None" = None, deadline_s: float = DEADLINE_S) -> Played:
     """Its folder stays if something was found."""
     began = time.monotonic()
     folder = root / order.name
-    drill = Drill(order.name, order.number, random.Random(f"{order.seed} {order.name}"), folder, lab)
+    drill = Drill(
+        order.name, order.number, random.Random(f"{order.seed} {order.name}"), folder, lab, deadline_s
+    )
     try:
         KINDS[order.kind].play(drill)
     except Exception:
@@ -78,7 +80,12 @@ def play(order: Order, root: Path, lab: "Lab | None" = None) -> Played:
 
 
 def campaign(
-    ordered: Sequence[Order], root: Path, at_once: int, labs: int, tell: Callable[[Played], None]
+    ordered: Sequence[Order],
+    root: Path,
+    at_once: int,
+    labs: int,
+    deadline_s: float,
+    tell: Callable[[Played], None],
 ) -> list[Played]:
     """``at_once``: drills side by side on this machine; ``labs``: how many laboratories besides."""
     here: queue.SimpleQueue[Order] = queue.SimpleQueue()
@@ -95,7 +102,7 @@ def campaign(
 
     def work_here() -> None:
         for order in _taken(here):
-            done(play(order, root))
+            done(play(order, root, None, deadline_s))
 
     def work_there(number: int) -> None:
         # Imported here: only who has real nodes needs it.
@@ -107,7 +114,7 @@ def campaign(
         folder.mkdir()
         with laboratory(folder, LAB_NODES) as lab:
             for order in _taken(there):
-                done(play(order, root, lab))
+                done(play(order, root, lab, deadline_s))
                 lab.tidy()
 
     workers = [threading.Thread(target=work_here) for _ in range(at_once)]

@@ -56,11 +56,22 @@ def check_kept(drill: Drill, before: Contents, after: Contents, where: str) -> N
 
 def check_left(drill: Drill, run: RunDirectory) -> None:
     """Nothing of the run in the kernel, in /tmp, half-written in its directory, or on a node."""
-    left = [str(entry) for entry in network.leftovers(Mark(run.id, run.path))]
+    mark = Mark(run.id, run.path)
+    left = [str(entry) for entry in network.leftovers(mark)]
+    left += [
+        f"link {path.parent.name}" for path in Path("/sys/class/net").glob("*/ifalias") if _is_of(mark, path)
+    ]
     left += [str(path) for path in run.temporary_paths()]
     left += [str(path) for pattern in (".*.tmp", ".*.part") for path in run.path.rglob(pattern)]
     left += [str(path) for path in drill.temporary.iterdir()]
     drill.found.leftovers.extend(dict.fromkeys(left))
+
+
+def _is_of(mark: Mark, alias: Path) -> bool:
+    try:
+        return mark.digest in alias.read_text()
+    except OSError:  # gone meanwhile, or another run's
+        return False
 
 
 def check_verdict(drill: Drill, run: RunDirectory, code: int, judged_before: bool = False) -> None:

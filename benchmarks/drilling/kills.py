@@ -7,9 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.drilling.checks import check_left, flaws, verdict_of
 from benchmarks.drilling.drill import Drill
 from benchmarks.drilling.moments import BOUNDARIES, ENTRIES, VERDICT, Moment, at_random, come
-from benchmarks.drilling.settling import settle
+from benchmarks.drilling.settling import follow_up, settle
+from orchestrator.errors import EXIT_OK
+from orchestrator.lifecycle.run_directory import all_runs
 
 SIM = {"backend": "sim"}
 MOMENTS = (*BOUNDARIES, *ENTRIES, VERDICT)
@@ -46,6 +49,32 @@ def kill_sim(drill: Drill) -> None:
 
 def interrupt_sim(drill: Drill) -> None:
     interrupt(drill, **SIM) if drill.number % 2 else interrupt_twice(drill, **SIM)
+
+
+def kill_sweep(drill: Drill) -> None:
+    """Two runs side by side in virtual time, and who leads them dies: all three are judged and tidied."""
+    moment = at_random(drill, 4.0)
+    drill.note(f"a sweep is killed at {moment}")
+    process = drill.start_run(drill.experiment(**SIM, sweep={"seed": [1, 2]}))
+    if come(drill, drill.run, moment, process):
+        _kill(drill, process)
+    code = drill.wait(process)
+    judged = {run.id: bool(verdict_of(run)) for run in all_runs(drill.runs)}
+    down = drill.rove("down", "--json")
+    if down.returncode != EXIT_OK:
+        drill.found.leftovers.append(
+            f"rove down: {down.returncode}: {down.stdout[-300:]}{down.stderr[-300:]}"
+        )
+    for run in all_runs(drill.runs):
+        check_left(drill, run)
+        whole = verdict_of(run).get("verdict") == "valid" and code < 0
+        if not verdict_of(run) or (whole and not judged[run.id]):
+            drill.found.wrong_verdicts.append(
+                f"{run.id}: {verdict_of(run) or 'no verdict'}, exit code {code}"
+            )
+        elif whole and not run.is_sweep:
+            drill.found.wrong_verdicts.extend(f"{run.id}: valid, but {flaw}" for flaw in flaws(drill, run))
+    follow_up(drill)
 
 
 def _chosen(drill: Drill) -> Moment:

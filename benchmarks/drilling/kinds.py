@@ -34,6 +34,7 @@ KINDS: dict[str, Kind] = {
     "interrupt_twice_any_time": Kind(kills.interrupt_twice_any_time, 6),
     "kill_sim": Kind(kills.kill_sim, 10),
     "interrupt_sim": Kind(kills.interrupt_sim, 10),
+    "kill_sweep": Kind(kills.kill_sweep, 4),
     "kill_helper": Kind(helpers.kill_helper, 20),
     "together": Kind(together.together, 9),
     "full_disk": Kind(full_disks.full_disk, 13),
