@@ -12,6 +12,7 @@ import msgspec
 from node_agent import process as agent_process
 from node_agent.control import Costs, OpenSources, Start
 from node_agent.model.cost_graph import CostGraph
+from node_agent.model.refusals import Refusal
 from node_agent.process import ProcessConfig
 from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_channel import news
@@ -70,6 +71,9 @@ class NetnsBackend:
 
     def doubts(self) -> Sequence[str]:
         return (*self._emulation.doubts, *(doubt for load in self._load() for doubt in load.doubts))
+
+    def refusals(self) -> Sequence[Refusal]:
+        return ()
 
     def facts(self) -> Mapping[str, Any]:
         return {"host_load": {load.who: load.document() for load in self._load()}}
