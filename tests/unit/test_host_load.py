@@ -216,7 +216,7 @@ def test_a_clock_set_during_a_run_in_namespaces_makes_it_invalid(tmp_path: Path)
     with Journal.create(tmp_path / "journal.jsonl") as journal:
         backend = NetnsBackend(meant, "run", tmp_path, journal)
         assert list(backend.doubts()) == []
-        backend._window = window(0, 8)
+        backend._load.flowed(NOON_NS, NOON_NS + 8 * SECOND)
         written(tmp_path / FILE, [sample(second, step_ns=-SECOND * (second == 4)) for second in range(10)])
         (doubt,) = backend.doubts()
     assert doubt.startswith("the clock of this machine was set back by 1.000 s at ")

@@ -1,4 +1,4 @@
-"""Drives CORE on its own host: uploaded with ``leftovers.py`` and run there by the Python that CORE is in.
+"""Drives CORE on its own host: uploaded with the modules that it imports, and run by CORE's Python.
 
 One JSON object a line: requests on stdin, answers on stdout. It owns one session. That ends when it is told
 so, when its stdin is closed, or when it is ended itself. With ``--find`` or ``--remove MARK`` it asks the
@@ -18,7 +18,6 @@ import subprocess
 import sys
 import threading
 import time
-from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,13 +32,12 @@ from core.api.grpc.wrappers import (  # type: ignore[import-not-found,unused-ign
     SessionState,
 )
 from leftovers import note  # type: ignore[import-not-found,unused-ignore]
+from motion import Motion  # type: ignore[import-not-found,unused-ignore]
 
 PROTOCOL = 2
 MARK = "rove.run"
 COMMAND_S = 10.0
 END_S = 60.0
-LEAST_MOVE = 0.01
-"""Pixels: less is not worth a call."""
 SEARCHED = ("/usr/local/bin", "/usr/bin", "/usr/sbin", "/opt/core/bin", "/sbin", "/bin")
 NEM_PORT = 47000
 Json = dict[str, Any]
@@ -252,63 +250,6 @@ class CoreSession:
         delete(self.client, self.id)
 
 
-class Motion(threading.Thread):
-    """Moves the nodes along their ways, on this host's clock. A round that takes long delays the next."""
-
-    def __init__(self, session: CoreSession, paths: dict[str, list[list[float]]], period: float) -> None:
-        super().__init__(name="motion", daemon=True)
-        self.session = session
-        self.paths = paths
-        self.period = period
-        self.begun_ns = time.time_ns()
-        self.failure = ""
-        self.rounds = 0
-        self.late_rounds = 0
-        """Those that began more than a period late."""
-        self.late_s = 0.0
-        """The longest between the moments at which two rounds began, beyond the period."""
-        self._ended = threading.Event()
-
-    def run(self) -> None:
-        times = {node: [point[0] for point in path] for node, path in self.paths.items()}
-        last = max(path[-1][0] for path in self.paths.values())
-        placed: dict[str, tuple[float, float]] = dict(self.session.places)
-        begun = time.monotonic()
-        due = begun
-        try:
-            while not self._ended.wait(max(due - time.monotonic(), 0.0)):
-                now = time.monotonic()
-                self.late_s = max(self.late_s, now - due)
-                self.late_rounds += now - due > self.period
-                due = max(due + self.period, now)
-                elapsed = now - begun
-                for node, path in self.paths.items():
-                    x, y = position(path, times[node], elapsed)
-                    if max(abs(x - placed[node][0]), abs(y - placed[node][1])) >= LEAST_MOVE:
-                        self.session.place(node, x, y)
-                        placed[node] = x, y
-                self.rounds += 1
-                if elapsed > last:
-                    return
-        except grpc.RpcError as error:
-            self.failure = f"nodes move no more: {rpc_text(error)}"
-
-    def stop(self) -> None:
-        self._ended.set()
-        self.join(COMMAND_S)
-
-
-def position(path: list[list[float]], times: list[float], t: float) -> tuple[float, float]:
-    """Straight between the points of a way; at its first before it, at its last after it."""
-    after = bisect_right(times, t)
-    if after == 0 or after == len(path):
-        _, x, y = path[0 if after == 0 else -1]
-        return x, y
-    (t0, x0, y0), (t1, x1, y1) = path[after - 1], path[after]
-    share = (t - t0) / (t1 - t0)
-    return x0 + (x1 - x0) * share, y0 + (y1 - y0) * share
-
-
 class Driver:
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -354,7 +295,9 @@ class Driver:
         session = self._own()
         if session.motion is not None:
             raise Refused("nodes are moving already")
-        session.motion = Motion(session, request["paths"], request["period"])
+        session.motion = Motion(
+            session.place, session.places, request["paths"], request["period"], rpc_failure
+        )
         session.motion.start()
         return {"begun_ns": session.motion.begun_ns}
 
@@ -439,6 +382,11 @@ def rpc_text(error: Any) -> str:
     details = str(error.details() if callable(getattr(error, "details", None)) else error)
     lines = [line.strip() for line in details.splitlines() if line.strip()]
     return " ".join(lines)[:500] or type(error).__name__
+
+
+def rpc_failure(error: Exception) -> str:
+    """Why the daemon could not be told; empty if that is not what the error says."""
+    return rpc_text(error) if isinstance(error, grpc.RpcError) else ""
 
 
 def say(message: Json) -> None:

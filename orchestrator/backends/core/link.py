@@ -22,6 +22,7 @@ PROTOCOL = 2
 DRIVER = Path(__file__).with_name("driver.py")
 """Never imported here: what it imports is on CORE's host."""
 LEFTOVERS = Path(__file__).with_name("leftovers.py")
+UPLOADED = (LEFTOVERS, Path(__file__).with_name("motion.py"), DRIVER)
 _ANSWER_S = 20.0
 _START_S = 30.0
 _START_A_NODE_S = 2.0
@@ -203,12 +204,11 @@ class Programs(NamedTuple):
 
 async def put(connection: Connection) -> Programs:
     """Our programs on the host, in a folder by their contents: another version is another folder."""
-    digest = await asyncio.to_thread(
-        lambda: hashlib.sha256(DRIVER.read_bytes() + LEFTOVERS.read_bytes()).hexdigest()
-    )
+    contents = [await asyncio.to_thread(local.read_bytes) for local in UPLOADED]
+    digest = hashlib.sha256(b"".join(contents)).hexdigest()
     folder = f"{FOLDER}/{digest[:12]}"
     await connection.output(["sh", "-c", f"umask 077 && mkdir -p {folder}"])
-    for local in (LEFTOVERS, DRIVER):
+    for local in UPLOADED:
         await connection.upload(local, f"{folder}/{local.name}")
     return Programs(f"{folder}/{DRIVER.name}", f"{folder}/{LEFTOVERS.name}")
 

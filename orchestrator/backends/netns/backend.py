@@ -26,8 +26,8 @@ from orchestrator.backends.readiness import unready, unready_within
 from orchestrator.backends.real_time import pass_until
 from orchestrator.faces.galleries import pinned
 from orchestrator.faces.installed import uses_models
-from orchestrator.host_load.files import Measured, Window, after, limits_of, of_host
 from orchestrator.host_load.local import HostWatch
+from orchestrator.host_load.run_load import RunLoad
 from orchestrator.lifecycle.faults import Infliction
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.run_directory import RunDirectory
@@ -64,24 +64,19 @@ class NetnsBackend:
         self._costs: bytes | None = None
         self._secret = secrets.token_bytes(KEY_SIZE)
         self._watch: HostWatch | None = None
-        self._window: Window | None = None
+        self._load = RunLoad(self._directory, experiment, HOST)
 
     def now_ns(self) -> int:
         return time.time_ns()
 
     def doubts(self) -> Sequence[str]:
-        return (*self._emulation.doubts, *(doubt for load in self._load() for doubt in load.doubts))
+        return (*self._emulation.doubts, *self._load.doubts())
 
     def refusals(self) -> Sequence[Refusal]:
         return ()
 
     def facts(self) -> Mapping[str, Any]:
-        return {"host_load": {load.who: load.document() for load in self._load()}}
-
-    def _load(self) -> list[Measured]:
-        if self._window is None:
-            return []  # nothing has flowed
-        return [of_host(self._directory, HOST, self._window, limits_of(self._experiment))]
+        return self._load.facts()
 
     async def up(self, progress: Progress) -> Outcomes:
         await self._network.up([agent_process.__name__, *self._models()])
@@ -118,7 +113,7 @@ class NetnsBackend:
         await asyncio.gather(*(agent.ask(OpenSources()) for agent in self._agents.values()))
         self._faults.begin()
         await pass_until(end, seconds, progress, self._check)
-        self._window = after(self._window, begun_ns, self.now_ns())
+        self._load.flowed(begun_ns, self.now_ns())
         self._faults.check()
         progress(1.0)
         return self._outcomes()

@@ -24,10 +24,9 @@ from orchestrator.backends.remote.orders import WholeRun, keeper_order
 from orchestrator.backends.remote.outcomes import failures
 from orchestrator.backends.remote.site import Site
 from orchestrator.clocks.book import ClockBook
-from orchestrator.clocks.correction import pieces_of
 from orchestrator.clocks.watch import ClockWatch
 from orchestrator.errors import RoveError
-from orchestrator.host_load.files import Measured, Window, after, limits_of, of_host, of_nodes
+from orchestrator.host_load.run_load import RunLoad
 from orchestrator.lifecycle.faults import Infliction
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.run_directory import RunDirectory
@@ -79,8 +78,7 @@ class RemoteBackend:
         self._book = ClockBook()
         self._asks: dict[str, Callable[[], Awaitable[Report]]] = {}
         self._clocks = ClockWatch(self._book, self._asks)
-        self._host = host
-        self._window: Window | None = None
+        self._load = RunLoad(self._directory.path, experiment, host)
 
     def now_ns(self) -> int:
         return time.time_ns()
@@ -88,23 +86,12 @@ class RemoteBackend:
     def doubts(self) -> Sequence[str]:
         took_part = [node for node in self._keepers if node not in self._absent]
         clocks = self._book.doubts(self._experiment.clocks.uncertainty, took_part)
-        loads = [doubt for load in self._loads() for doubt in load.doubts]
+        loads = self._load.doubts(self._collected, self._book)
         return (*self._infrastructure.doubts(), *clocks, *loads)
 
     def facts(self) -> Mapping[str, Any]:
-        loads = {load.who: load.document() for load in self._loads()}
-        return {**self._infrastructure.facts(), "clocks": self._book.document(), "host_load": loads}
-
-    def _loads(self) -> list[Measured]:
-        """Of the machine that all nodes are on, or of those nodes that are machines of their own."""
-        directory, window, limits = self._directory.path, self._window, limits_of(self._experiment)
-        if window is None:
-            return []  # nothing has flowed
-        clocks = {node: pieces_of(self._book.of(node)) for node in self._book.nodes}
-        if self._host:
-            clock = next((clock for clock in clocks.values() if clock), ())
-            return [of_host(directory, self._host, window, limits, clock)]
-        return of_nodes(directory, sorted(self._collected), window, limits, clocks)
+        loads = self._load.facts(self._collected, self._book)
+        return {**self._infrastructure.facts(), "clocks": self._book.document(), **loads}
 
     def refusals(self) -> Sequence[Refusal]:
         """What nodes have listed as their records and is none of it."""
@@ -185,7 +172,7 @@ class RemoteBackend:
         try:
             return await self._pass(seconds, end, progress, opening)
         finally:
-            self._window = after(self._window, begun_ns, self.now_ns())
+            self._load.flowed(begun_ns, self.now_ns())
             opening.cancel()
             await asyncio.wait([opening])
 
