@@ -121,8 +121,14 @@ def campaign(
     workers += [threading.Thread(target=work_there, args=(number,)) for number in range(labs)]
     for worker in workers:
         worker.start()
-    for worker in workers:
-        worker.join()
+    try:
+        for worker in workers:
+            worker.join()
+    except KeyboardInterrupt:  # those that have begun end in order
+        for waiting in (here, there):
+            list(_taken(waiting))
+        for worker in workers:
+            worker.join()
     return played
 
 
