@@ -1,9 +1,16 @@
 """What belongs to a session of CORE, by its looks alone."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from orchestrator.backends.core.leftovers import interfaces_of, is_program_of, short_id
 from orchestrator.backends.core.marks import Mark, new_mark
+from orchestrator.backends.core.remains import sessions_left
+from orchestrator.lifecycle import run_directory
+from orchestrator.lifecycle.journal import Journal
+from tests.unit.rove_process import rove
 
 DIRECTORY = "/tmp/pycore.1"
 
@@ -55,3 +62,25 @@ def test_runs_of_the_same_name_have_marks_of_their_own() -> None:
     assert one.text != other.text
     assert one.ledger != other.ledger
     assert Mark("20260101-000000-abcd").text == "20260101-000000-abcd", "as versions before had it"
+
+
+def test_status_names_a_session_that_is_up_or_left(tmp_path: Path) -> None:
+    run = run_directory.create(tmp_path, "field", "r1")
+    with Journal.create(run.journal) as journal:
+        number = journal.intend("core-session", host="me@emulator.lab", token="0123456789abcdef")
+        assert sessions_left(run.path) == ["that had just been begun on me@emulator.lab"]
+        journal.done(number, session=3, directory="/tmp/pycore.3")
+        assert sessions_left(run.path) == ["3 on me@emulator.lab"]
+        told = rove(tmp_path, "status", "r1").stdout
+        assert "CORE session" in told and "3 on me@emulator.lab" in told and "rove down" not in told
+        journal.abandon()
+        assert "3 on me@emulator.lab: rove down r1 removes it" in rove(tmp_path, "status", "r1").stdout
+
+
+def test_a_session_that_was_removed_is_not_named(tmp_path: Path) -> None:
+    run = run_directory.create(tmp_path, "field", "r1")
+    with Journal.create(run.journal) as journal:
+        number = journal.intend("core-session", host="me@emulator.lab", token="0123456789abcdef")
+        journal.done(number, removed=True)
+    assert sessions_left(run.path) == []
+    assert json.loads(rove(tmp_path, "status", "r1", "--json").stdout)["core_sessions"] == []
