@@ -5,7 +5,6 @@ unexpectedly inside stops the agent and is kept as ``failure``.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Coroutine, Sequence
 from functools import partial
 from pathlib import Path
@@ -29,6 +28,7 @@ from node_agent.exchanging import Exchanges
 from node_agent.linkstate.base import LinkState, LinkStateUnavailable
 from node_agent.model.plan import Replica
 from node_agent.model.query import OperatorSpec
+from node_agent.model.refusals import Refusals
 from node_agent.model.telemetry import (
     AgentStart,
     AgentStop,
@@ -45,6 +45,7 @@ from node_agent.router import Router
 from node_agent.routing.exchange import is_needed
 from node_agent.telemetry.segment_log import LogError, SegmentLog
 from node_agent.transport.authentication import Credentials, Digests
+from node_agent.transport.framing import Impossible
 from node_agent.transport.link import (
     Link,
     LocalLink,
@@ -79,9 +80,10 @@ class Agent:
         log: SegmentLog,
         overhead: OverheadSource | None = None,
         directory: Path | None = None,
+        refusals: Refusals | None = None,
     ) -> None:
         """``overhead``: where the node's routing daemon says what it has sent. ``directory``: the node's own,
-        for files of its operators. Raises BadConfig."""
+        for files of its operators. ``refusals``: what ``link_state`` refused. Raises BadConfig."""
         check(config)
         self.config = config
         self.failure: AgentFailed | None = None
@@ -91,7 +93,9 @@ class Agent:
         self._spill = SpillFile(log.directory, config.delivery.spill_bytes)
         self._sampled: dict[str, Event] = {}
         self._core = asyncio.Semaphore(config.cores)
-        self._credentials = Credentials(config.run, config.key)
+        self.refusals = refusals or Refusals()
+        """What this agent refused, and from whom."""
+        self._credentials = Credentials(config.run, config.node, config.keys)
         self._digests = Digests()
         self._replicas: dict[str, Runtime] = {
             replica.id: self._build_usable(replica) for replica in config.plan.on(config.node)
@@ -105,11 +109,11 @@ class Agent:
         self._server = LinkServer(
             port,
             self._credentials,
-            config.node,
             config.plan,
             [address.host for address in config.addresses.values()],
             config.links,
             self._digests,
+            self.refusals,
             self._take,
             partial(self._fail, "incoming link"),
             self._hear,
@@ -126,12 +130,6 @@ class Agent:
     async def reaches(self) -> tuple[str, ...]:
         """The other nodes that the network layer knows a way to."""
         return await self._router.reaches()
-
-    @property
-    def rejected(self) -> dict[str, int]:
-        """Incoming connections that were closed for what they sent, and such datagrams, by reason."""
-        datagrams = self._notices.rejected if self._notices is not None else {}
-        return dict(self._server.rejected + Counter(datagrams))
 
     async def start(self) -> None:
         """Listen, run the replicas and the router; sources stay shut. If it fails, the agent is stopped."""
@@ -187,13 +185,15 @@ class Agent:
             self._log.append(LinkLost(pair.sender, pair.receiver, reason))
             on_lost(pair, items, reason)
 
+        node = self.config.plan.replica(pair.receiver).node
         return OutgoingLink(
             self._port,
-            self.config.addresses[self.config.plan.replica(pair.receiver).node],
-            self._credentials,
+            self.config.addresses[node],
+            self._credentials.to(node, "connection"),
             pair,
             self.config.links,
             self._digests,
+            self.refusals,
             partial(self._fail, f"link to {pair.receiver}"),
             on_message,
             lost,
@@ -264,7 +264,15 @@ class Agent:
         config = self.config
         if not is_needed(config.plan.query, config.switching.rule.policy, config.switching.mode):
             return None
-        return Notices(self._port, self._credentials, config.addresses, lambda n: self._router.hear(n))
+        node_of = {replica.id: replica.node for replica in config.plan.replicas}
+        return Notices(
+            self._port,
+            self._credentials,
+            config.addresses,
+            node_of,
+            self.refusals,
+            lambda notice: self._router.hear(notice),
+        )
 
     def _queue(self, replica: str) -> int:
         return self._replicas[replica].queued() + self._server.waiting(replica)
@@ -277,7 +285,10 @@ class Agent:
 
     async def _take(self, pair: Pair, batch: Batch) -> None:
         via = pair.sender if pair.sender != batch.sender else ""
-        await self._replicas[pair.receiver].take(batch, via)
+        runtime = self._replicas[pair.receiver]
+        if runtime.overrun(batch):
+            raise Impossible(f"{pair.sender} sends more than it may have")
+        await runtime.take(batch, via)
 
     def _hear(self, pair: Pair, message: Message) -> None:
         self._replicas[pair.receiver].hear(pair.sender, message)
@@ -295,8 +306,10 @@ class Agent:
         """What seldom changes is recorded when it has."""
         spill = self._spill
         samples: dict[str, Event] = {
-            f"rejected {reason}": RefusalCount("connection", "unknown", reason, count)
-            for reason, count in self.rejected.items()
+            f"refused {each.what} {each.source} {each.reason}": RefusalCount(
+                each.what, each.source, each.reason, each.count
+            )
+            for each in self.refusals
         }
         if spill.size or spill.refused or "spill" in self._sampled:
             samples["spill"] = SpillSample(spill.size, spill.refused, spill.refusal)

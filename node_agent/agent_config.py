@@ -30,7 +30,8 @@ class Switching(Struct, frozen=True):
 class AgentConfig(Struct, frozen=True):
     """All that an agent is told. ``addresses`` says where each node's agent listens for tuples.
 
-    ``key`` is the run's: whoever has it is taken for an agent of the run. Never to be printed.
+    ``keys`` are those that this node shares with each node, itself included (``transport.keys``): who has
+    one is taken for that node. Never to be printed.
     ``limits`` are those of best effort, ``delivery`` those of queries that promise more.
     ``node_costs`` are added to every link that leads to the node, in units of the metric. ``cores``: on how
     many operators can compute at once.
@@ -40,7 +41,7 @@ class AgentConfig(Struct, frozen=True):
     node: str
     plan: DeploymentPlan
     addresses: dict[str, Address]
-    key: bytes
+    keys: dict[str, bytes]
     switching: Switching = Switching()
     sample_period: float = 1.0
     overhead_period: float = 5.0
@@ -74,8 +75,6 @@ def check(config: AgentConfig) -> None:
         problems.append("a node has at least one core")
     if not all(0 <= cost < float("inf") for cost in config.node_costs.values()):
         problems.append("node costs cannot be negative or infinite")
-    if len(config.key) < MIN_KEY:
-        problems.append(f"the key has {len(config.key)} bytes, and needs {MIN_KEY}")
     if problems:
         raise BadConfig(f"agent {config.node} cannot run: {'; '.join(problems)}")
 
@@ -84,6 +83,9 @@ def _plan_problems(config: AgentConfig) -> Iterator[str]:
     for node in dict.fromkeys((config.node, *(r.node for r in config.plan.replicas))):
         if node not in config.addresses:
             yield f"node {node} has no address"
+        key = config.keys.get(node, b"")
+        if len(key) < MIN_KEY:
+            yield f"the key shared with node {node} has {len(key)} bytes, and needs {MIN_KEY}"
     for operator in dict.fromkeys(r.operator for r in config.plan.on(config.node)):
         spec = config.plan.query.operator(operator)
         kind = OPERATORS.get(spec.kind)

@@ -4,11 +4,16 @@ import asyncio
 import socket
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 
 from node_agent.ports import Address, Buffer, ConnectionLost, EndOfStream, Stream
 
 READ_AHEAD = 256 * 1024
+FIRST_READ_AHEAD = 4 * 1024
+"""Until the peer has proved who it is: whoever connects costs no more than that."""
 LEAST_ROOM = 64 * 1024
+NOWHERE = Address("unknown", 0)
+"""The peer of a connection that was reset before anybody looked at it."""
 LINGER_S = 2.0
 IDLE_S = 6
 PROBE_S = 2
@@ -41,9 +46,9 @@ class Arrived:
 
     def free(self, most: int) -> memoryview:
         """Where to write what arrives next. ``most``: about how much shall wait here."""
-        room = len(self._buffer) - self._end
-        if room < LEAST_ROOM or room + self.count < most:
-            self._tidy(most + LEAST_ROOM)
+        room, least = len(self._buffer) - self._end, min(most, LEAST_ROOM)
+        if room < least or room + self.count < most:
+            self._tidy(most + least, least)
         return memoryview(self._buffer)[self._end :]
 
     def grow(self, count: int) -> None:
@@ -61,11 +66,11 @@ class Arrived:
     def clear(self) -> None:
         self._begin = self._end = 0
 
-    def _tidy(self, capacity: int) -> None:
+    def _tidy(self, capacity: int, least: int) -> None:
         """Bring what waits to the front of a buffer that is as large as it must be, and not much larger."""
         waiting = memoryview(self._buffer)[self._begin : self._end]
         if not capacity <= len(self._buffer) <= 2 * capacity:
-            self._buffer = bytearray(max(capacity, len(waiting) + LEAST_ROOM))
+            self._buffer = bytearray(max(capacity, len(waiting) + least))
         memoryview(self._buffer)[: len(waiting)] = waiting
         self._begin, self._end = 0, len(waiting)
 
@@ -74,8 +79,9 @@ class OsStream(asyncio.BufferedProtocol):
     def __init__(self, on_open: Callable[[Stream], None] | None = None) -> None:
         self._on_open = on_open
         self._transport: asyncio.Transport
-        self._peer: Address
+        self._peer = NOWHERE
         self._arrived = Arrived()
+        self._read_ahead = FIRST_READ_AHEAD
         self._received = 0
         self._wanted = 0
         self._eof = False
@@ -107,9 +113,14 @@ class OsStream(asyncio.BufferedProtocol):
                 self._reader = None
                 self._wanted = 0
         data = self._arrived.take(count)
-        if self._arrived.count < READ_AHEAD:
+        if self._arrived.count < self._read_ahead:
             self._resume_reading()
         return data
+
+    def read_ahead(self) -> None:
+        self._read_ahead = READ_AHEAD
+        if not self._closing and self._lost is None:
+            self._resume_reading()
 
     @property
     def received(self) -> int:
@@ -146,11 +157,14 @@ class OsStream(asyncio.BufferedProtocol):
         self._closing = True
         self._arrived.clear()
         self._resume_reading()
-        if self._eof:
-            self._leave_to_kernel()
-        else:
-            self._transport.write_eof()
-            self._linger = asyncio.get_running_loop().call_later(LINGER_S, self._leave_to_kernel)
+        try:
+            if self._eof:
+                self._leave_to_kernel()
+            else:
+                self._transport.write_eof()
+                self._linger = asyncio.get_running_loop().call_later(LINGER_S, self._leave_to_kernel)
+        except OSError:  # the peer has reset it, which we are not told yet
+            self._transport.abort()
         self._wake_all()
 
     def abort(self) -> None:
@@ -162,8 +176,18 @@ class OsStream(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._transport = transport
-        host, port = transport.get_extra_info("peername")[:2]
-        self._peer = Address(host, port)
+        try:
+            self._set_up(transport)
+        except OSError as error:  # the peer has reset it already
+            self._lost = str(error)
+            transport.abort()
+        if self._on_open is not None:
+            self._on_open(self)
+
+    def _set_up(self, transport: asyncio.Transport) -> None:
+        """Raises OSError."""
+        if (name := transport.get_extra_info("peername")) is not None:  # to uvloop, who is gone has none
+            self._peer = Address(*name[:2])
         connection = transport.get_extra_info("socket")
         # A stream that ends other than in order is reset, also where this process is killed: the kernel would
         # say good-bye as for an orderly close, and go on trying to long after.
@@ -171,11 +195,9 @@ class OsStream(asyncio.BufferedProtocol):
         for level, name, value in _OPTIONS:
             if (option := getattr(socket, name, None)) is not None:  # some exist on Linux only
                 connection.setsockopt(level, option, value)
-        if self._on_open is not None:
-            self._on_open(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._arrived.free(max(self._wanted, READ_AHEAD))
+        return self._arrived.free(max(self._wanted, self._read_ahead))
 
     def buffer_updated(self, nbytes: int) -> None:
         self._received += nbytes
@@ -183,7 +205,7 @@ class OsStream(asyncio.BufferedProtocol):
             return
         self._arrived.grow(nbytes)
         readable = self._arrived.count
-        if readable >= max(self._wanted, READ_AHEAD) and not self._reading_paused:
+        if readable >= max(self._wanted, self._read_ahead) and not self._reading_paused:
             self._reading_paused = True
             self._transport.pause_reading()
         if readable >= self._wanted:
@@ -212,7 +234,8 @@ class OsStream(asyncio.BufferedProtocol):
     def _leave_to_kernel(self) -> None:
         """What was written may still arrive, for as long as the kernel tries."""
         connection = self._transport.get_extra_info("socket")
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _KEEP_TRYING)
+        with suppress(OSError):  # the peer has reset it
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _KEEP_TRYING)
         self._transport.close()
 
     def _resume_reading(self) -> None:

@@ -51,6 +51,10 @@ class Stream(Protocol):
         """Raises EndOfStream if the peer closed, ConnectionLost if the path died first."""
         ...
 
+    def read_ahead(self) -> None:
+        """Let more arrive from now on than was asked for. Until then little does: the peer may be anybody."""
+        ...
+
     @property
     def received(self) -> int:
         """Bytes that have arrived so far, read or not: while it grows, the peer lives."""

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Set
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +22,7 @@ from node_agent.controlled_agent import ControlledAgent
 from node_agent.linkstate.base import LinkState
 from node_agent.linkstate.registry import Downstream, LinkStateConfig, open_link_state, problems
 from node_agent.linkstate.told import ToldLinkState
+from node_agent.model.refusals import Refusals
 from node_agent.os_port import OsPort
 from node_agent.overhead import AskedOverhead, OverheadConfig
 from node_agent.ports import PortError
@@ -30,6 +32,8 @@ from node_agent.telemetry.segment_log import LogError, SegmentLog
 EXIT_FAILED = 1
 EXIT_BAD_CONFIG = 2
 _LAST_WORDS_S = 2.0
+MOST_COMPLAINTS = 20
+"""Errors that nobody handled and that are told in full: who can cause them could else fill the disk."""
 
 
 class ProcessConfig(Struct, frozen=True):
@@ -61,12 +65,32 @@ def run(config: str) -> int:
         return EXIT_BAD_CONFIG
 
 
+def complain_within_bounds(most: int = MOST_COMPLAINTS) -> Callable[[Any, dict[str, Any]], None]:
+    """A handler for a loop: what the loop would do of its own, but not for ever."""
+    told = 0
+
+    def complain(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        nonlocal told
+        told += 1
+        if told <= most:
+            loop.default_exception_handler(context)
+        elif told == most + 1:
+            print(f"{most} errors that nobody handled: further ones are not shown", file=sys.stderr)
+
+    return complain
+
+
 async def _live(config: ProcessConfig) -> int:
+    asyncio.get_running_loop().set_exception_handler(complain_within_bounds())
     port = OsPort(config.host, config.seed)
     check(config.agent)
     names = {address.host: node for node, address in config.agent.addresses.items()}
-    async with open_link_state(config.link_state, port, names, downstream_of(config.agent)) as link_state:
-        return await _live_with(config, port, link_state)
+    refusals = Refusals()
+    opened = open_link_state(
+        config.link_state, port, names, downstream_of(config.agent), config.agent.keys, refusals
+    )
+    async with opened as link_state:
+        return await _live_with(config, port, link_state, refusals)
 
 
 def downstream_of(config: AgentConfig) -> Downstream:
@@ -85,11 +109,11 @@ def downstream_of(config: AgentConfig) -> Downstream:
     return Downstream(hosts(direct), hosts(below))
 
 
-async def _live_with(config: ProcessConfig, port: OsPort, link_state: LinkState) -> int:
+async def _live_with(config: ProcessConfig, port: OsPort, link_state: LinkState, refusals: Refusals) -> int:
     log = SegmentLog(Path(config.segments), config.agent.run, config.agent.node, port.now_ns)
     overhead = AskedOverhead(config.overhead) if config.overhead is not None else None
     directory = Path(config.directory) if config.directory is not None else None
-    agent = Agent(config.agent, port, link_state, log, overhead, directory)
+    agent = Agent(config.agent, port, link_state, log, overhead, directory, refusals)
     told = link_state if isinstance(link_state, ToldLinkState) else None
     controlled = ControlledAgent(agent, port, told)
     signalled = asyncio.Event()

@@ -30,6 +30,7 @@ from node_agent.model.query import OperatorSpec, Query, Reliability
 from node_agent.ports import Address
 from node_agent.process import ProcessConfig
 from node_agent.telemetry.segments import inspect
+from node_agent.transport.keys import keys_of
 from orchestrator.backends.agent_channel import AgentChannel
 
 ENDS = Path(__file__).with_name("flood.py")
@@ -124,7 +125,7 @@ def _configured(directory: Path, plan: DeploymentPlan, size: int) -> list[Path]:
             name,
             plan,
             addresses,
-            bytes(32),
+            keys_of(bytes(32), "flow", name, NAMES),
             limits=Limits(input_queue=queue, output_buffer=queue, sources_wait=True),
             delivery=DeliveryLimits(in_flight=queue),
             links=LIMITS,

@@ -16,10 +16,12 @@ import uvloop
 
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query
+from node_agent.model.refusals import Refusals
 from node_agent.model.tuples import StreamTuple
 from node_agent.os_port import OsPort
 from node_agent.ports import Address
 from node_agent.transport.authentication import Credentials, Digests
+from node_agent.transport.keys import keys_of
 from node_agent.transport.limits import LinkLimits
 from node_agent.transport.link import OutgoingLink
 from node_agent.transport.messages import Batch, Pair
@@ -30,7 +32,6 @@ GATHERED = 256 * 1024
 OPERATORS = 3
 NAMES = ("source", *(f"op{i}" for i in range(1, OPERATORS + 1)), "sink")
 LAST = len(NAMES) - 1
-RUN = Credentials("benchmark", bytes(32))
 LIMITS = LinkLimits(window_items=4096, window_bytes=4 * 1024 * 1024, batch_items=1024, batch_bytes=512 * 1024)
 PLAN = DeploymentPlan(
     Query("chain", tuple(OperatorSpec(n, "work", NAMES[max(0, i - 1) : i]) for i, n in enumerate(NAMES))),
@@ -90,9 +91,10 @@ def fail(error: BaseException) -> None:
 async def over_links(task: Task, progress: Progress) -> None:
     port, digests = OsPort(HOST), Digests()
     own, to = NAMES[task.place], NAMES[min(task.place + 1, LAST)]
-    link = OutgoingLink(
-        port, Address(HOST, task.next), RUN, Pair(f"{own}/0", f"{to}/0"), LIMITS, digests, fail
-    )
+    credentials = Credentials("benchmark", own, keys_of(bytes(32), "benchmark", own, NAMES))
+    way, refusals = credentials.to(to, "connection"), Refusals()
+    pair = Pair(f"{own}/0", f"{to}/0")
+    link = OutgoingLink(port, Address(HOST, task.next), way, pair, LIMITS, digests, refusals, fail)
 
     async def pass_on(pair: Pair, batch: Batch) -> None:
         items = batch.items
@@ -100,7 +102,7 @@ async def over_links(task: Task, progress: Progress) -> None:
             items = items[await link.send(items) :]
         progress.passed(sum(item.size for item in batch.items))
 
-    server = LinkServer(port, RUN, own, PLAN, [HOST], LIMITS, digests, pass_on, fail)
+    server = LinkServer(port, credentials, PLAN, [HOST], LIMITS, digests, refusals, pass_on, fail)
     if task.place > 0:
         print((await server.open(0)).port, flush=True)
     else:

@@ -22,6 +22,7 @@ from node_agent.model.telemetry import Event
 from node_agent.ports import Address
 from node_agent.telemetry.segment_log import SegmentLog
 from node_agent.telemetry.segments import read_records, tuple_by_tuple
+from node_agent.transport.keys import keys_of
 from node_agent.virtual.host import VirtualHost
 from node_agent.virtual.loop import VirtualLoop
 from node_agent.virtual.port import VirtualPort
@@ -118,7 +119,7 @@ class World:
             node,
             schedule.plan,
             {other: Address(other, DATA_PORT) for other in schedule.nodes},
-            KEY,
+            keys_of(KEY, "campaign", node, schedule.nodes),
             Switching(Rule(schedule.policy), schedule.period, schedule.mode),
             delivery=schedule.limits,
         )

@@ -1,7 +1,7 @@
 """What routers of neighbouring replicas tell each other: small control messages along the links of G_QDP.
 
 ``number`` grows with every message of a sender, so that what overtakes on the way is told from what is late.
-A restarted sender begins anew: ``boot`` counts its starts.
+A restarted sender begins anew: ``boot`` counts its starts, as the receiver knows them.
 """
 
 from msgspec import Struct

@@ -9,7 +9,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-Whole = Annotated[int, Meta(ge=0)]
+Whole = Annotated[int, Meta(ge=0, le=2**62)]
+"""Bounded: what is made of a few of them still has 64 bits."""
 
 
 # It cannot be part of a cycle, and there are many: spare them the garbage collector.

@@ -1,33 +1,68 @@
-"""Who belongs to a run: frames carry a tag that only holders of the run's key can make.
+"""Who belongs to a run, and which node speaks: frames carry a tag that only the two nodes of a pair can make.
 
-A hello proves the key but not that it is fresh; from both nonces then come the keys of this one connection,
-one for each direction. The number of the frame is part of its tag: what was heard on the air can neither be
-changed nor said again, left out or in another order, on this connection or another. Large payloads are
-covered by their digests in the header.
+Every two nodes share a key (``keys``). From it comes one key for each direction and purpose, with an id that
+names it on the wire: a receiver finds the key by the id and checks the tag before it parses anything. A hello
+proves the key but not that it is fresh; from both nonces then come the keys of this one connection. The
+number of the frame is part of its tag: what was heard on the air can neither be changed nor said again, left
+out or in another order, on this connection or another. Large payloads are covered by their digests in the
+header.
 """
 
 import hmac
+from collections.abc import Mapping
 from hashlib import sha256
+from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
-from node_agent.transport.messages import Hello
+from node_agent.transport.keys import derive
 
 TAG_SIZE = 16
 NONCE_SIZE = 16
-KEY_SIZE = 32
+ID_SIZE = 8
 MIN_KEY = 16
 
+Purpose = Literal["connection", "datagram"]
 
-class Credentials(Struct, frozen=True):
-    """Of a run. ``key`` is never to be printed."""
 
-    run: str
+class Way(Struct, frozen=True):
+    """From one node to another, for one purpose; ``node`` is the other one. ``key`` is never to be printed.
+
+    ``id`` names the key to who holds it, and tells nothing to others.
+    """
+
+    node: str
+    id: bytes
     key: bytes
 
     def __repr__(self) -> str:
-        return f"Credentials(run={self.run!r})"
+        return f"Way(node={self.node!r}, id={self.id.hex()})"
+
+
+class Credentials(Struct, frozen=True):
+    """Of one node in a run. ``keys``: what it shares with each node, see ``keys``; never to be printed."""
+
+    run: str
+    node: str
+    keys: Mapping[str, bytes]
+
+    def __repr__(self) -> str:
+        return f"Credentials(run={self.run!r}, node={self.node!r})"
+
+    def to(self, node: str, purpose: Purpose) -> Way:
+        """For what this node says to ``node``."""
+        return self._way(purpose, node, self.node, node)
+
+    def incoming(self, purpose: Purpose) -> dict[bytes, Way]:
+        """For what other nodes say to this one, by the ids of the keys."""
+        ways = (self._way(purpose, node, node, self.node) for node in self.keys)
+        return {way.id: way for way in ways}
+
+    def _way(self, purpose: Purpose, other: str, sender: str, receiver: str) -> Way:
+        names = (name.encode() for name in (self.run, sender, receiver))
+        about = b"".join(len(name).to_bytes(4, "big") + name for name in names)
+        key = derive(self.keys[other], purpose.encode(), about)
+        return Way(other, derive(key, b"id")[:ID_SIZE], key)
 
 
 class Seal:
@@ -49,11 +84,10 @@ class Seal:
 
 
 class Stamp:
-    """Tags datagrams of a run. They may be lost and overtake: whether one is news is told by what it says."""
+    """Tags datagrams. They may be lost and overtake: whether one is news is told by what it says."""
 
-    def __init__(self, credentials: Credentials) -> None:
-        key = _derive(credentials.key, b"datagram", credentials.run.encode())
-        self._mac = hmac.new(key, digestmod="sha256")
+    def __init__(self, way: Way) -> None:
+        self._mac = hmac.new(way.key, digestmod="sha256")
 
     def tag(self, data: bytes) -> bytes:
         mac = self._mac.copy()
@@ -86,15 +120,14 @@ class Digests:
         return digest
 
 
-def hello_seal(key: bytes) -> Seal:
-    return Seal(_derive(key, b"hello", b""))
+def hello_seal(way: Way) -> Seal:
+    return Seal(derive(way.key, b"hello"))
 
 
-def session_seals(key: bytes, hello: Hello, nonce: bytes) -> tuple[Seal, Seal]:
-    """For what the opener sends, and for what the acceptor does, whose nonce is ``nonce``."""
-    about = msgspec.msgpack.encode((hello, nonce))
-    return Seal(_derive(key, b"opener", about)), Seal(_derive(key, b"acceptor", about))
+def session_seals(way: Way, hello: bytes, nonce: bytes) -> tuple[Seal, Seal]:
+    """For what the opener sends, and for what the acceptor does, whose nonce is ``nonce``.
 
-
-def _derive(key: bytes, purpose: bytes, about: bytes) -> bytes:
-    return hmac.digest(key, b"rove link " + purpose + b"\0" + about, "sha256")
+    ``hello``: the frame as it was sent, with the opener's nonce.
+    """
+    about = nonce + hello
+    return Seal(derive(way.key, b"opener", about)), Seal(derive(way.key, b"acceptor", about))

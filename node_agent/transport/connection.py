@@ -7,12 +7,11 @@ from node_agent.model.tuples import StreamTuple
 from node_agent.ports import ConnectionLost, EndOfStream, Stream
 from node_agent.transport.authentication import TAG_SIZE, Digests, Seal
 from node_agent.transport.framing import (
-    MAX_GREETING,
     MAX_HEADER,
     MAX_PAYLOAD,
     PRELUDE_SIZE,
+    Forged,
     FrameError,
-    decode_greeting,
     decode_header,
     decode_prelude,
     encode,
@@ -20,7 +19,7 @@ from node_agent.transport.framing import (
     pack,
     unpack,
 )
-from node_agent.transport.messages import Alive, Data, Greeting, Header, PassedOn
+from node_agent.transport.messages import Alive, Data, Header, PassedOn
 
 _START = PRELUDE_SIZE + TAG_SIZE
 MAX_UNSENT = MAX_PAYLOAD + 2 * MAX_HEADER
@@ -29,37 +28,16 @@ TICKS = 4
 """An end makes itself heard so many times in the time after which it is taken for dead."""
 
 
-class Forged(FrameError):
-    """The tag is not one that this frame could have."""
-
-
-def put_greeting(stream: Stream, greeting: Greeting, seal: Seal) -> None:
-    stream.put(sealed(greeting, seal))
-
-
-def sealed(header: Greeting | Header, seal: Seal) -> bytes:
+def sealed(header: Header, seal: Seal) -> bytes:
     prelude, head = encode(header)
     return b"".join((prelude, seal.tag(prelude, head), head))
-
-
-async def read_greeting(stream: Stream, seal_of: Callable[[Greeting], Seal]) -> Greeting:
-    """``seal_of`` finds the seal to check it by, for which it may have to be read."""
-    start = await stream.read_exactly(_START)
-    prelude, tag = start[:PRELUDE_SIZE], start[PRELUDE_SIZE:]
-    header = await stream.read_exactly(decode_prelude(prelude, MAX_GREETING))
-    greeting = decode_greeting(header)
-    if not seal_of(greeting).genuine(prelude, header, tag):
-        raise Forged("the peer does not hold the run's key")
-    return greeting
 
 
 def why_lost(connection: "Connection", error: Exception) -> str:
     """Why a connection is gone, by what reading it ended with: a word for the record."""
     match error:
-        case Forged():
-            return "forged"
         case FrameError():
-            return "frame"
+            return error.reason
         case EndOfStream():
             return "closed"
     return "silent" if connection.silent else "broken"

@@ -1,22 +1,23 @@
 """The wire format between replicas: a length, a tag, a msgpack header, and raw payloads if it announces any.
 
 Pure: values in, bytes out, and back. A reader knows how much to wait for, refuses what is too large before it
-allocates anything, and knows the header to be genuine before it reads on.
+allocates anything, and knows the header to be genuine before it decodes it. What fits into a frame is asked
+here (``unfit``, ``fitting``) before anything is to be sent.
 """
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
-from typing import TypeVar
 
 import msgspec
 
+from node_agent.model.checked import Checked, Refused
 from node_agent.model.tuples import StreamTuple
-from node_agent.transport.messages import Data, Greeting, Header, Outside, PassedOn
+from node_agent.transport.messages import Data, Header, Outside, PassedOn
 
-MAX_GREETING = 1024
 MAX_HEADER = 1024 * 1024
 MAX_PAYLOAD = 16 * 1024 * 1024
+MAX_PAYLOADS = 8192
+"""Payloads of all items of a frame: each may need a place in the header of its own."""
 INLINE = 4096
 """Items up to this size are copied into the header: cheaper than to handle their payloads one by one."""
 ITEM_OVERHEAD = 64
@@ -26,22 +27,41 @@ _PRELUDE = struct.Struct("!I")
 PRELUDE_SIZE = _PRELUDE.size
 
 _encode = msgspec.msgpack.Encoder().encode
-_greetings: msgspec.msgpack.Decoder[Greeting] = msgspec.msgpack.Decoder(Greeting)
-_headers: msgspec.msgpack.Decoder[Header] = msgspec.msgpack.Decoder(Header)
-
-T = TypeVar("T")
+_headers: Checked[Header] = Checked(Header, MAX_HEADER, "msgpack")
 
 
 class FrameError(Exception):
-    """The peer sent, or was to be sent, something that is not a frame of this protocol."""
+    """The peer sent, or was to be sent, something that is not a frame of this protocol.
+
+    ``reason`` is the word that it is counted by.
+    """
+
+    reason = "frame"
 
 
-def encode(header: Greeting | Header) -> tuple[bytes, bytes]:
+class Stranger(FrameError):
+    """The peer names no key of this run."""
+
+    reason = "stranger"
+
+
+class Forged(FrameError):
+    """The tag is not one that this frame could have."""
+
+    reason = "forged"
+
+
+class Impossible(FrameError):
+    """A node of the run says what it cannot know, or what cannot be."""
+
+    reason = "impossible"
+
+
+def encode(header: Header) -> tuple[bytes, bytes]:
     """Prelude and header."""
     head = _encode(header)
-    limit = MAX_GREETING if isinstance(header, Greeting) else MAX_HEADER
-    if len(head) > limit:
-        raise FrameError(f"a header of {len(head)} bytes exceeds the limit of {limit}")
+    if len(head) > MAX_HEADER:
+        raise FrameError(f"a header of {len(head)} bytes exceeds the limit of {MAX_HEADER}")
     return _PRELUDE.pack(len(head)), head
 
 
@@ -53,29 +73,39 @@ def decode_prelude(prelude: bytes, limit: int = MAX_HEADER) -> int:
     return int(size)
 
 
-def decode_greeting(header: bytes) -> Greeting:
-    return _decode(_greetings, header)
-
-
 def decode_header(header: bytes) -> Header:
-    return _decode(_headers, header)
-
-
-def _decode(decoder: "msgspec.msgpack.Decoder[T]", header: bytes) -> T:
+    """Raises FrameError, whatever the bytes are."""
     try:
-        return decoder.decode(header)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return _headers.decode(header)
+    except Refused as error:
         raise FrameError(f"the peer sent a malformed header: {error}") from error
 
 
-def fitting(sizes: Sequence[int], most_items: int, most_bytes: int) -> int:
-    """How many of the first items make a frame within these bounds; at least one."""
-    total = 0
-    for count, size in enumerate(islice(sizes, most_items)):
+def unfit(payloads: Sequence[object]) -> str | None:
+    """Why no frame can carry an item with these payloads, as an operator made them; None if one can."""
+    if len(payloads) == 1 and type(payloads[0]) is bytes and len(payloads[0]) <= MAX_PAYLOAD:
+        return None  # by far the most are like that
+    if len(payloads) > MAX_PAYLOADS:
+        return f"{len(payloads)} payloads are more than a frame carries, {MAX_PAYLOADS}"
+    size = 0
+    for payload in payloads:
+        if not isinstance(payload, bytes):
+            return f"a payload is of type {type(payload).__name__}, not bytes"
+        size += len(payload)
+    if size > MAX_PAYLOAD:
+        return f"payloads of {size} bytes are more than a frame carries, {MAX_PAYLOAD}"
+    return None
+
+
+def fitting(items: Sequence[StreamTuple], sizes: Sequence[int], most_bytes: int) -> int:
+    """How many of the first items make a frame within these bounds; at least one. ``sizes``: of the items."""
+    total = payloads = 0
+    for count, size in enumerate(sizes):
         total += size + ITEM_OVERHEAD
-        if total > most_bytes:
+        payloads += len(items[count].payloads)
+        if total > most_bytes or payloads > MAX_PAYLOADS:
             return max(count, 1)
-    return max(min(len(sizes), most_items), 1)
+    return max(len(sizes), 1)
 
 
 def pack(
@@ -115,14 +145,19 @@ def unpack(data: Data, payloads: Sequence[bytes]) -> Sequence[StreamTuple]:
     """``payloads``: read as ``outside_sizes`` says, and of the digests announced."""
     if not data.outside:
         return data.items
-    items = list(data.items)
+    of_item: dict[int, list[bytes]] = {}
     for (index, _, _), payload in zip(data.outside, payloads, strict=True):
+        of_item.setdefault(index, []).append(payload)
+    items = list(data.items)
+    for index, theirs in of_item.items():
         item = items[index]
-        items[index] = msgspec.structs.replace(item, payloads=(*item.payloads, payload))
+        items[index] = msgspec.structs.replace(item, payloads=(*item.payloads, *theirs))
     return items
 
 
 def _refuse_too_much(outside: Sequence[Outside]) -> None:
+    if len(outside) > MAX_PAYLOADS:
+        raise FrameError(f"{len(outside)} payloads exceed the limit of {MAX_PAYLOADS}")
     total = sum(each.size for each in outside)
     if total > MAX_PAYLOAD:
         raise FrameError(f"payloads of {total} bytes exceed the limit of {MAX_PAYLOAD}")

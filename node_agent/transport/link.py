@@ -10,35 +10,35 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NoReturn, Protocol
 
+from node_agent.model.refusals import Refusals
 from node_agent.model.tuples import StreamTuple, sizes_of
 from node_agent.ports import Address, ConnectionLost, Port, PortError, Stream, TimedOut
-from node_agent.transport.authentication import (
-    NONCE_SIZE,
-    Credentials,
-    Digests,
-    Seal,
-    hello_seal,
-    session_seals,
-)
-from node_agent.transport.connection import Connection, put_greeting, read_greeting, why_lost
+from node_agent.transport.authentication import NONCE_SIZE, Digests, Way
+from node_agent.transport.claims import check_answer
+from node_agent.transport.connection import Connection, why_lost
 from node_agent.transport.credit import Allowance
 from node_agent.transport.framing import FrameError, fitting
+from node_agent.transport.greeting import hello_frame, read_welcome
 from node_agent.transport.limits import LinkLimits
 from node_agent.transport.messages import (
     PROTOCOL_VERSION,
     Alive,
     Data,
-    Greeting,
     Hello,
     Message,
     Pair,
     PassedOn,
-    Welcome,
 )
 
 CONNECT_TIMEOUT = 5.0
 BACKOFF_FIRST = 0.1
 BACKOFF_LAST = 3.0
+LASTS = 1.0
+"""Seconds: after a connection that lived shorter the back-off goes on, as if it had failed."""
+MOST_ITEMS, MOST_BYTES = 65_536, 64 * 1024 * 1024
+"""What a link has under way at most, however much the receiver allows: all of it is remembered here."""
+REFUSED = "connection"
+"""Under which name both sides count what they refuse."""
 
 OnMessage = Callable[[Pair, Message], None]
 OnLost = Callable[[Pair, Sequence[StreamTuple], str], None]
@@ -83,18 +83,20 @@ class Link(Protocol):
 class OutgoingLink:
     """Once it has been used, it mends itself: it goes on seeking the other end until there is a connection.
 
-    ``on_message`` hears what the receiver says, ``on_silent`` that it does not answer any more, and
-    ``on_failure`` of errors that are not the peer's doing.
+    ``way`` leads to the receiver's node. ``on_message`` hears what the receiver says, ``on_silent`` that it
+    does not answer any more, and ``on_failure`` of errors that are not the peer's doing; those that are, are
+    counted in ``refusals``.
     """
 
     def __init__(
         self,
         port: Port,
         to: Address,
-        credentials: Credentials,
+        way: Way,
         pair: Pair,
         limits: LinkLimits,
         digests: Digests,
+        refusals: Refusals,
         on_failure: OnFailure,
         on_message: OnMessage = ignore_message,
         on_lost: OnLost = ignore_loss,
@@ -102,10 +104,11 @@ class OutgoingLink:
     ) -> None:
         self._port = port
         self._to = to
-        self._credentials = credentials
+        self._way = way
         self._pair = pair
         self._limits = limits
         self._digests = digests
+        self._refusals = refusals
         self._on_failure = on_failure
         self._on_message = on_message
         self._on_lost = on_lost
@@ -187,42 +190,34 @@ class OutgoingLink:
         except BaseException:
             stream.abort()
             raise
-        self._failures = 0
-        self._retry_at = 0.0
         self._answers = True
         self._session = session
         self._reader = asyncio.create_task(self._read(session), name=f"link to {self._pair.receiver}")
         return session
 
     async def _greet(self, stream: Stream) -> "_Session":
-        receiver, key = self._pair.receiver, self._credentials.key
-        nonce = self._port.fresh_bytes(NONCE_SIZE)
-        hello = Hello(PROTOCOL_VERSION, self._credentials.run, *self._pair, nonce)
-        seals: tuple[Seal, Seal] | None = None
-
-        def seal_of(greeting: Greeting) -> Seal:
-            nonlocal seals
-            if not isinstance(greeting, Welcome):
-                raise FrameError("it is no welcome")
-            seals = session_seals(key, hello, greeting.nonce)
-            return seals[1]
-
+        receiver = self._pair.receiver
+        hello = hello_frame(
+            self._way, Hello(PROTOCOL_VERSION, *self._pair), self._port.fresh_bytes(NONCE_SIZE)
+        )
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT):
-                put_greeting(stream, hello, hello_seal(key))
-                welcome = await read_greeting(stream, seal_of)
+                stream.put(hello)
+                welcome, sending, receiving = await read_welcome(stream, self._way, hello)
         except TimeoutError:
             raise TimedOut(f"{receiver} did not answer the hello") from None
         except FrameError as error:
+            self._refusals.add(REFUSED, self._to.host, error.reason)
             raise ConnectionLost(f"{receiver} answered the hello: {error}") from error
-        assert isinstance(welcome, Welcome) and seals is not None
-        connection = Connection(stream, *seals, self._digests)
+        stream.read_ahead()
+        connection = Connection(stream, sending, receiving, self._digests)
         connection.post(Alive())  # shows the receiver that the hello was not somebody's recording
         connection.watch(Alive, self._limits.dead_after)
-        return _Session(connection, Allowance(welcome.items, welcome.bytes), welcome.items, self._limits)
+        items, size = min(welcome.items, MOST_ITEMS), min(welcome.bytes, MOST_BYTES)
+        return _Session(connection, Allowance(items, size), items, self._limits)
 
     def _back_off(self) -> None:
-        """Set the earliest time of the next attempt; undone if this one succeeds."""
+        """Set the earliest time of the next attempt; undone if this one makes a connection that lasts."""
         pause = min(BACKOFF_FIRST * 2**self._failures, BACKOFF_LAST) * self._port.random.uniform(0.5, 1.0)
         self._failures += 1
         self._retry_at = asyncio.get_running_loop().time() + pause
@@ -232,6 +227,8 @@ class OutgoingLink:
             try:
                 await self._listen(session)
             except (PortError, FrameError) as error:
+                if isinstance(error, FrameError):
+                    self._refusals.add(REFUSED, self._way.node, error.reason)
                 self._lost(session, why_lost(session.connection, error))
         except Exception as error:
             self._on_failure(error)
@@ -245,10 +242,15 @@ class OutgoingLink:
             elif isinstance(header, Data):
                 raise FrameError("the receiver of a link sent data over it")
             else:
+                check_answer(header)
                 self._on_message(self._pair, header)
 
     def _lost(self, session: "_Session", reason: str) -> None:
         session.end()
+        # A peer that lets us in and hangs up at once, again and again, must not keep us busy with it.
+        if asyncio.get_running_loop().time() - session.began >= LASTS:
+            self._failures = 0
+            self._retry_at = 0.0
         if self._session is session:
             self._session = None
             self._on_lost(self._pair, session.allowance.under_way(), reason)
@@ -281,6 +283,7 @@ class _Session:
         # While one batch is being taken, others should be on their way.
         self._most = max(1, min(limits.batch_items, window // 4))
         self._most_bytes = limits.batch_bytes
+        self.began = asyncio.get_running_loop().time()
         self._changed = asyncio.Event()
         self._over = False
 
@@ -300,7 +303,7 @@ class _Session:
         most = min(self._most, self.allowance.left)
         batch = items[:most]
         sizes = sizes_of(batch)
-        count = fitting(sizes, most, min(self._most_bytes, self.allowance.bytes_left))
+        count = fitting(batch, sizes, min(self._most_bytes, self.allowance.bytes_left))
         batch, sizes = batch[:count], sizes[:count]
         self.connection.post_items(batch, sizes, floors, passed_on)
         self.allowance.sent(batch, sizes)

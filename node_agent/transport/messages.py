@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from node_agent.model.tuples import StreamTuple, Whole
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 
 
 class Pair(NamedTuple):
@@ -22,13 +22,11 @@ class Pair(NamedTuple):
 
 
 class Hello(Struct, frozen=True, array_like=True, tag="hello"):
-    """First frame of a connection, from the upstream replica ``sender`` to ``receiver``."""
+    """First frame of a connection, from the replica ``sender`` to ``receiver``; the run is in its key."""
 
     version: int
-    run: str
     sender: str
     receiver: str
-    nonce: bytes
 
     @property
     def pair(self) -> Pair:
@@ -38,7 +36,6 @@ class Hello(Struct, frozen=True, array_like=True, tag="hello"):
 class Welcome(Struct, frozen=True, array_like=True, tag="welcome"):
     """The answer to a hello that was accepted: how much may be sent that is not known to be taken."""
 
-    nonce: bytes
     items: Whole
     bytes: Whole
 
@@ -101,7 +98,6 @@ class Settled(Struct, frozen=True, array_like=True, tag="settled"):
 
 
 Message = Acknowledgement | Ask | Settled
-Greeting = Hello | Welcome
 Header = Alive | Data | Message
 
 

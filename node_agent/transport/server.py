@@ -1,31 +1,30 @@
 """The accepting side of the connections between replicas.
 
-A connection begins with greetings that prove the run's key and name two neighbouring replicas of the plan,
-else it is closed and counted. Then it is read all the time; what waits for the replica is bounded by the
-credit that its sender was given, and credit comes back as the replica takes it.
+A connection begins with greetings that prove which node speaks, and name a replica of that node and one of
+this that are neighbours in the plan; else it is closed and counted. Then it is read all the time; what waits
+for the replica is bounded by the credit that its sender was given, and credit comes back as the replica takes
+it.
 """
 
 import asyncio
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from functools import partial
+from typing import NamedTuple
 
 from node_agent.model.plan import DeploymentPlan
+from node_agent.model.refusals import Refusals
 from node_agent.model.tuples import sizes_of
 from node_agent.ports import Address, ConnectionLost, Listener, Port, PortError, Stream
-from node_agent.transport.authentication import (
-    NONCE_SIZE,
-    Credentials,
-    Digests,
-    hello_seal,
-    session_seals,
-)
-from node_agent.transport.connection import Connection, Forged, put_greeting, read_greeting
+from node_agent.transport.authentication import NONCE_SIZE, Credentials, Digests, session_seals
+from node_agent.transport.claims import Claims
+from node_agent.transport.connection import Connection
 from node_agent.transport.credit import Grant
-from node_agent.transport.framing import MAX_GREETING, FrameError
+from node_agent.transport.framing import FrameError
+from node_agent.transport.greeting import MAX_GREETING, read_hello, welcome_frame
 from node_agent.transport.limits import LinkLimits
-from node_agent.transport.link import OnFailure, OnMessage, ignore_message
+from node_agent.transport.link import REFUSED, OnFailure, OnMessage, ignore_message
 from node_agent.transport.messages import (
     PROTOCOL_VERSION,
     Alive,
@@ -43,63 +42,72 @@ SUPERSEDED_GRACE = 10.0
 """How long what a connection has brought may wait after its sender has opened another one in its place."""
 HALF_OPEN_PER_PEER = 8
 HALF_OPEN_STRANGERS = 16
+HALF_OPEN_IN_ALL = 128
 
 OnBatch = Callable[[Pair, Batch], Awaitable[None]]
 
 
-def refusal(hello: Hello, run: str, node: str, plan: DeploymentPlan) -> str | None:
-    """Why a connection that begins with ``hello`` is not welcome on ``node``; None if it is.
+def refusal(hello: Hello, peer: str, node: str, plan: DeploymentPlan) -> str | None:
+    """Why a connection that node ``peer`` begins with ``hello`` is not welcome on ``node``; None if it is.
 
-    Besides the replicas upstream, those of the same operator may have something to pass on.
+    Besides the replicas upstream, those of the same operator may have something to pass on. A node speaks
+    for its own replicas only.
     """
     if hello.version != PROTOCOL_VERSION:
         return "version"
-    if hello.run != run:
-        return "run"
     receiver = next((r for r in plan.on(node) if r.id == hello.receiver), None)
     if receiver is None:
         return "receiver"
     operators = (*plan.query.upstream(receiver.operator), receiver.operator)
-    senders = (r.id for name in operators for r in plan.of(name) if r != receiver)
+    senders = (r.id for name in operators for r in plan.of(name) if r != receiver and r.node == peer)
     return None if hello.sender in senders else "sender"
 
 
+class _HalfOpen(NamedTuple):
+    """``source``: the host, if it is a peer's; strangers share what little there is for them."""
+
+    source: str | None
+    stream: Stream
+
+
 class LinkServer:
-    """``on_batch`` takes what arrives; ``on_failure`` hears of errors that are not the peer's doing.
+    """``on_batch`` takes what arrives, or raises Impossible; ``on_failure`` hears of errors that are not the
+    peer's doing.
 
     ``peers``: the hosts that connections of the run come from. Others share what little there is for
     strangers, so that they cannot keep the peers out. ``digests``: to be shared with the node's links.
+    ``refusals`` counts the connections that were closed for what they sent or did not send.
     """
 
     def __init__(
         self,
         port: Port,
         credentials: Credentials,
-        node: str,
         plan: DeploymentPlan,
         peers: Collection[str],
         limits: LinkLimits,
         digests: Digests,
+        refusals: Refusals,
         on_batch: OnBatch,
         on_failure: OnFailure,
         on_message: OnMessage = ignore_message,
     ) -> None:
         self._port = port
-        self._credentials = credentials
-        self._node = node
+        self._node = credentials.node
+        self._ways = credentials.incoming("connection")
         self._plan = plan
         self._peers = frozenset(peers)
         self._limits = limits
         self._digests = digests
+        self._refusals = refusals
         self._on_batch = on_batch
         self._on_failure = on_failure
         self._on_message = on_message
         self._listener: Listener | None = None
         self._connections: dict[asyncio.Task[None], None] = {}
-        self._half_open: dict[asyncio.Task[None], str | None] = {}
+        self._half_open: dict[asyncio.Task[None], _HalfOpen] = {}
         self._sessions: dict[Pair, _Session] = {}
-        self.rejected: Counter[str] = Counter()
-        """Connections that were closed for what they sent or did not send, by reason."""
+        self._superseded: dict[Pair, _Session] = {}
 
     async def open(self, port: int) -> Address:
         """Where it listens: says which port was chosen if 0 was asked for."""
@@ -136,19 +144,26 @@ class LinkServer:
         connection = asyncio.create_task(self._serve(stream), name="incoming link")
         self._connections[connection] = None
         connection.add_done_callback(lambda done: self._connections.pop(done, None))
-        self._enter(connection, stream.peer.host)
+        self._enter(connection, stream)
         await asyncio.wait([connection])
 
-    def _enter(self, connection: "asyncio.Task[None]", host: str) -> None:
+    def _enter(self, connection: "asyncio.Task[None]", stream: Stream) -> None:
         """The newest are the likeliest to complete: where there are too many, the oldest makes room."""
+        host = stream.peer.host
         source = host if host in self._peers else None
-        same = [task for task, other in self._half_open.items() if other == source]
+        same = [task for task, other in self._half_open.items() if other.source == source]
         if len(same) >= (HALF_OPEN_STRANGERS if source is None else HALF_OPEN_PER_PEER):
-            same[0].cancel()
-            del self._half_open[same[0]]
-            self.rejected["crowded"] += 1
-        self._half_open[connection] = source
+            self._evict(same[0])
+        elif len(self._half_open) >= HALF_OPEN_IN_ALL:
+            self._evict(next(iter(self._half_open)))
+        self._half_open[connection] = _HalfOpen(source, stream)
         connection.add_done_callback(lambda done: self._half_open.pop(done, None))
+
+    def _evict(self, task: "asyncio.Task[None]") -> None:
+        stream = self._half_open.pop(task).stream
+        task.cancel()
+        stream.abort()  # a task that is cancelled before its first step runs no clean-up
+        self._refuse(stream.peer.host, "crowded")
 
     async def _serve(self, stream: Stream) -> None:
         task = asyncio.current_task()
@@ -159,8 +174,6 @@ class LinkServer:
             self._half_open.pop(task, None)
             if session is not None:
                 await self._attend(session)
-        except (FrameError, PortError) as error:
-            self._count(error)
         except Exception as error:
             self._on_failure(error)
         finally:
@@ -168,49 +181,68 @@ class LinkServer:
                 stream.abort()  # nothing is owed to a stranger, not even a file descriptor for a while
 
     async def _greet(self, stream: Stream, task: "asyncio.Task[None]") -> "_Session | None":
-        key = self._credentials.key
+        source = stream.peer.host
         try:
             async with asyncio.timeout(HELLO_TIMEOUT):
-                hello = await read_greeting(stream, lambda greeting: hello_seal(key))
-                if not isinstance(hello, Hello):
-                    raise FrameError("the peer did not begin with a hello")
-                reason = refusal(hello, self._credentials.run, self._node, self._plan)
+                way, hello, frame = await read_hello(stream, self._ways)
+                source = way.node
+                reason = refusal(hello, way.node, self._node, self._plan)
                 if reason is not None:
-                    self.rejected[reason] += 1
+                    self._refuse(source, reason)
                     return None
                 nonce = self._port.fresh_bytes(NONCE_SIZE)
-                receiving, sending = session_seals(key, hello, nonce)
+                receiving, sending = session_seals(way, frame, nonce)
                 window = self._limits.window_items, self._limits.window_bytes
-                put_greeting(stream, Welcome(nonce, *window), sending)
+                stream.put(welcome_frame(way, Welcome(*window), nonce, sending))
                 connection = Connection(stream, sending, receiving, self._digests)
                 if not isinstance(await connection.read(MAX_GREETING), Alive):
                     raise FrameError("the peer did not confirm its hello")
         except TimeoutError:
-            self.rejected["timeout"] += 1
-            return None
-        return _Session(hello.pair, connection, Grant(*window), task)
+            self._refuse(source, "timeout")
+        except FrameError as error:
+            self._refuse(source, error.reason)
+        except PortError:
+            # The way to a peer may have broken. A stranger who leaves without a word is worth counting.
+            if stream.peer.host not in self._peers:
+                self._refuse(source, "left")
+        else:
+            stream.read_ahead()
+            claims = Claims(self._plan, hello.pair)
+            return _Session(hello.pair, way.node, connection, claims, Grant(*window), task)
+        return None
 
     async def _attend(self, session: "_Session") -> None:
         """Read until the connection ends, and have everything taken that it brought."""
         pair, connection = session.pair, session.connection
-        if (superseded := self._sessions.get(pair)) is not None:
-            asyncio.get_running_loop().call_later(SUPERSEDED_GRACE, superseded.task.cancel)
+        self._supersede(pair)
         self._sessions[pair] = session
         taker = asyncio.create_task(session.pass_on(self._on_batch), name=f"tuples of {pair.sender}")
-        taker.add_done_callback(partial(self._taker_ended, connection))
+        taker.add_done_callback(partial(self._taker_ended, session))
         connection.watch(session.alive, self._limits.dead_after)
         try:
             await self._read(session)
         except (FrameError, PortError) as error:
-            self._count(error)
+            # A lost connection is nobody's fault: the sender's side of the link notices and reconnects.
+            if isinstance(error, FrameError):
+                self._refuse(session.node, error.reason)
             connection.close()
             session.finish()
             await asyncio.wait([taker])
         finally:
             connection.close()
             taker.cancel()
-            if self._sessions.get(pair) is session:
-                del self._sessions[pair]
+            for sessions in (self._sessions, self._superseded):
+                if sessions.get(pair) is session:
+                    del sessions[pair]
+
+    def _supersede(self, pair: Pair) -> None:
+        """One connection may still wait for the replica to take what it brought, not any number of them."""
+        if (superseded := self._sessions.get(pair)) is None:
+            return
+        if (before := self._superseded.get(pair)) is not None:
+            before.task.cancel()
+        self._superseded[pair] = superseded
+        asyncio.get_running_loop().call_later(SUPERSEDED_GRACE, superseded.task.cancel)
 
     async def _read(self, session: "_Session") -> None:
         while True:
@@ -218,25 +250,38 @@ class LinkServer:
             if isinstance(header, Data):
                 session.came(header)
             elif not isinstance(header, Alive):
+                session.claims.check_message(header)
                 self._on_message(session.pair, header)
 
-    def _count(self, error: FrameError | PortError) -> None:
-        """A lost connection is nobody's fault: the sender's side of the link notices and reconnects."""
-        if isinstance(error, FrameError):
-            self.rejected["forged" if isinstance(error, Forged) else "frame"] += 1
+    def _refuse(self, source: str, reason: str) -> None:
+        self._refusals.add(REFUSED, source, reason)
 
-    def _taker_ended(self, connection: Connection, taker: "asyncio.Task[None]") -> None:
-        if not taker.cancelled() and (error := taker.exception()) is not None:
-            connection.abort()
+    def _taker_ended(self, session: "_Session", taker: "asyncio.Task[None]") -> None:
+        if taker.cancelled() or (error := taker.exception()) is None:
+            return
+        session.connection.abort()
+        if isinstance(error, FrameError):
+            self._refuse(session.node, error.reason)
+        else:
             self._on_failure(error)
 
 
 class _Session:
-    """A connection, and what it has brought that waits to be taken."""
+    """A connection from ``node``, and what it has brought that waits to be taken."""
 
-    def __init__(self, pair: Pair, connection: Connection, grant: Grant, task: "asyncio.Task[None]") -> None:
+    def __init__(
+        self,
+        pair: Pair,
+        node: str,
+        connection: Connection,
+        claims: Claims,
+        grant: Grant,
+        task: "asyncio.Task[None]",
+    ) -> None:
         self.pair = pair
+        self.node = node
         self.connection = connection
+        self.claims = claims
         self.task = task
         self._grant = grant
         self._inbox: deque[tuple[Batch, list[int]]] = deque()
@@ -244,6 +289,7 @@ class _Session:
         self._finished = False
 
     def came(self, data: Data) -> None:
+        self.claims.check_data(data)
         sizes = sizes_of(data.items)
         self._grant.came(sizes)
         sender, made = data.passed_on or PassedOn(self.pair.sender)

@@ -33,6 +33,9 @@ class VirtualStream:
             raise Unreachable(f"nobody listens at {self.peer.host}:{self.peer.port}")
         self._raise_if_over()
 
+    def read_ahead(self) -> None:
+        """What arrives takes the room that it needs, up to the modelled receive buffer."""
+
     def when_open(self, callback: Callable[[], None]) -> None:
         self._on_open = callback
 

@@ -173,7 +173,7 @@ def load_gallery(path: Path) -> Gallery:
 
 
 def save_gallery(gallery: Gallery, path: Path) -> None:
-    """Whole or not at all; raises BadGallery."""
+    """Whole or not at all, and only the user's to read: it holds biometric data. Raises BadGallery."""
     data = gallery.encode()
     if len(data) > MAX_BYTES:
         raise BadGallery(f"gallery {path} would be larger than {MAX_BYTES >> 20} MB")
@@ -183,7 +183,7 @@ def save_gallery(gallery: Gallery, path: Path) -> None:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-                os.fchmod(file.fileno(), 0o644)
+                os.fchmod(file.fileno(), 0o600)
                 Path(file.name).replace(path)
             except BaseException:
                 Path(file.name).unlink(missing_ok=True)

@@ -10,6 +10,7 @@ from node_agent.model.plan import DeploymentPlan
 from node_agent.ports import Address
 from node_agent.process import ProcessConfig
 from node_agent.routing.exchange import Mode
+from node_agent.transport.keys import keys_of
 from orchestrator.services.base import RoutingService
 from orchestrator.spec.experiment import Experiment
 
@@ -22,18 +23,21 @@ def process_config(
     node: str,
     plan: DeploymentPlan,
     hosts: Mapping[str, str],
-    key: bytes,
+    secret: bytes,
     service: RoutingService | None,
     directory: PurePath,
 ) -> ProcessConfig:
-    """``hosts``: each node's address; ``directory``: where, on the node, what it leaves is kept."""
+    """``hosts``: each node's address; ``directory``: where, on the node, what it leaves is kept.
+
+    ``secret`` is the run's: a node is given no more than the keys that it shares with others.
+    """
     return ProcessConfig(
         agent=AgentConfig(
             run=run_id,
             node=node,
             plan=plan,
             addresses={peer: Address(host, DATA_PORT) for peer, host in hosts.items()},
-            key=key,
+            keys=keys_of(secret, run_id, node, hosts),
             switching=Switching(
                 experiment.rule(), experiment.switching.period, Mode(experiment.switching.mode)
             ),

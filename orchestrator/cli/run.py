@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec import to_builtins
 from rich.markup import escape
 
 from orchestrator.cli.output import JsonFlag, console, errors, print_json, rove_command
 from orchestrator.cli.progress import RunProgress, step
 from orchestrator.cli.references import DEFAULT_ROOT, ExperimentFile, RunsDir
-from orchestrator.cli.results import cells_of, notes, results_table, verdict_text
+from orchestrator.cli.results import cells_of, notes, show_results, verdict_text
 from orchestrator.errors import EXIT_INTERRUPTED, BadInput, RoveError
 from orchestrator.lifecycle.phases import Urgency
+from orchestrator.lifecycle.refused import refused_text
 
 if TYPE_CHECKING:
     from orchestrator.lifecycle.evaluation import Evaluated
@@ -200,6 +202,7 @@ def _document(
         "directory": str(invocation.directory.path),
         "verdict": (evaluated or finished).verdict.verdict,
         "reasons": list((evaluated or finished).verdict.reasons),
+        "refused": [to_builtins(each) for run in runs for each in run.verdict.refused],
         "runs": [
             {
                 "run": run.directory.id,
@@ -218,7 +221,7 @@ def _document(
 def _show(document: dict[str, Any], summary: dict[str, Any] | None) -> None:
     """``summary`` is that of the whole, if it was analysed. Of the runs of a sweep only the bad are named."""
     if summary is not None:
-        console.print(results_table(cells_of(summary)))
+        show_results(cells_of(summary))
         for note in notes(summary):
             console.print(note, markup=False, soft_wrap=True)
     said = document["reasons"]
@@ -231,6 +234,8 @@ def _show(document: dict[str, Any], summary: dict[str, Any] | None) -> None:
                 _show_reasons(run["reasons"])
     console.print(f"verdict  {verdict_text(document['verdict'])}")
     _show_reasons(said)
+    if refused := refused_text(document["refused"]):
+        console.print(f"refused  {refused}", markup=False, soft_wrap=True)
     where = document["report"] or document["directory"]
     console.print(f"{'report ' if document['report'] else 'data   '}  {where}", markup=False, soft_wrap=True)
 

@@ -4,20 +4,24 @@ Only what an arrived record can mend is mended: a collection that lacked it, and
 see but that the node wrote down.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import structs
 
-from node_agent.telemetry.segments import inspect
+from node_agent.model.refusals import Refusal
 from orchestrator.backends.base import NodeOutcome, Status
+from orchestrator.clocks.correction import clocks_in
+from orchestrator.host_load import files as host_load
 from orchestrator.lifecycle import manifest
 from orchestrator.lifecycle.events import EventLog
-from orchestrator.lifecycle.files import parse_lines, read_json, write_json
+from orchestrator.lifecycle.examination import examine
+from orchestrator.lifecycle.files import read_lines, read_object, write_json
 from orchestrator.lifecycle.phases import Ending, Phase, PhaseResult, judge
+from orchestrator.lifecycle.refused import by_orchestrator
 from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.lifecycle.verdict import ORCHESTRATOR_DIED, Verdict, judge_run
+from orchestrator.lifecycle.verdict import read_verdict as read_verdict
 from orchestrator.planning import faults as fault_plan
 from orchestrator.spec.experiment import Experiment
 
@@ -26,20 +30,37 @@ ENDED = "ended.json"
 Event = dict[str, Any]
 
 
-def judge_anew(directory: RunDirectory, experiment: Experiment, missing: Collection[str]) -> Verdict:
-    """Writes manifest and verdict; ``missing``: nodes whose records are still not here, or lost."""
+def judge_anew(
+    directory: RunDirectory,
+    experiment: Experiment,
+    missing: Collection[str],
+    refused: Iterable[Refusal] = (),
+) -> Verdict:
+    """Writes manifest and verdict; ``missing``: nodes whose records are still not here, or lost.
+
+    ``refused``: what collection did not take from nodes.
+    """
     nodes = experiment.topology.node_names
-    completeness = {node: inspect(directory.segments(node)) for node in nodes}
-    known = read_json(directory.manifest) or {}
+    known = read_object(directory.manifest)
+    examined = examine(directory, nodes, manifest.plan_in(known))
     before = read_verdict(directory)
     if before is not None and any(reason.startswith(ORCHESTRATOR_DIED) for reason in before.reasons):
-        verdict = structs.replace(before, completeness=completeness)
+        verdict = structs.replace(before, completeness=examined.completeness)
     else:
-        events = parse_lines(directory.events.read_bytes())
+        events = read_lines(directory.events)
         in_order = [node for node in nodes if _ended_in_order(directory, node)]
         history = mended(events, missing, in_order, experiment.quorum)
-        doubts = known.get("doubts", ())
-        verdict = judge_run(history, completeness, doubts, fault_plan.crashes(experiment))
+        doubts = list(
+            dict.fromkeys([*known.get("doubts", ()), *_load_doubts(directory, experiment, known, missing)])
+        )
+        verdict = judge_run(
+            history,
+            examined.completeness,
+            doubts,
+            fault_plan.crashes(experiment),
+            [*examined.refused, *by_orchestrator(refused)],
+            examined.never_emitted,
+        )
     if known:
         write_json(directory.manifest, {**known, "files": manifest.checksums(directory.path)})
     write_json(directory.verdict, verdict.document())
@@ -47,9 +68,19 @@ def judge_anew(directory: RunDirectory, experiment: Experiment, missing: Collect
     return verdict
 
 
-def read_verdict(directory: RunDirectory) -> Verdict | None:
-    document = read_json(directory.verdict)
-    return None if document is None else msgspec.convert(document, Verdict)
+def _load_doubts(
+    directory: RunDirectory, experiment: Experiment, known: Mapping[str, Any], missing: Collection[str]
+) -> list[str]:
+    """Of nodes that are machines of their own: how busy they were is in their records."""
+    begin, end = known.get("measure_from_ns"), known.get("measure_until_ns")
+    if experiment.backend != "ssh" or not isinstance(begin, int) or not isinstance(end, int):
+        return []
+    nodes = [node for node in experiment.topology.node_names if node not in missing]
+    window = host_load.after(None, begin, end)
+    loads = host_load.of_nodes(
+        directory.path, nodes, window, host_load.limits_of(experiment), clocks_in(known)
+    )
+    return [doubt for load in loads for doubt in load.doubts]
 
 
 def mended(
@@ -98,5 +129,4 @@ def _outcomes(event: Event) -> list[NodeOutcome]:
 
 
 def _ended_in_order(directory: RunDirectory, node: str) -> bool:
-    ended = read_json(directory.nodes / node / ENDED)
-    return isinstance(ended, dict) and ended.get("in_order") is True
+    return read_object(directory.nodes / node / ENDED).get("in_order") is True

@@ -125,11 +125,16 @@ class RunDirectory:
     def remove_temporary(self) -> list[Path]:
         found = self.temporary_paths()
         for path in found:
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
+            remove_path(path)
         return found
+
+
+def remove_path(path: Path) -> None:
+    """A file, a link, or a directory with all that is in it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def new_run_id(now: datetime) -> str:

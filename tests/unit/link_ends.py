@@ -8,22 +8,16 @@ import pytest
 
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query
+from node_agent.model.refusals import Refusals
 from node_agent.model.tuples import StreamTuple
 from node_agent.ports import Address, ConnectionLost, EndOfStream, Port, Stream
-from node_agent.transport.authentication import Credentials, Digests, Seal, hello_seal, session_seals
-from node_agent.transport.connection import Connection, put_greeting, read_greeting
+from node_agent.transport.authentication import Credentials, Digests, Way
+from node_agent.transport.connection import Connection
+from node_agent.transport.greeting import hello_frame, read_welcome
+from node_agent.transport.keys import keys_of
 from node_agent.transport.limits import LinkLimits
 from node_agent.transport.link import OutgoingLink
-from node_agent.transport.messages import (
-    PROTOCOL_VERSION,
-    Alive,
-    Batch,
-    Greeting,
-    Hello,
-    Message,
-    Pair,
-    Welcome,
-)
+from node_agent.transport.messages import PROTOCOL_VERSION, Alive, Batch, Hello, Message, Pair
 from node_agent.transport.server import LinkServer
 from node_agent.virtual.loop import VirtualLoop
 from tests.unit.networks import DATA_PORT, RadioNetwork
@@ -45,12 +39,22 @@ PLAN = DeploymentPlan(
     ),
 )
 PAIR = Pair("camera/0", "detect/0")
-KEY = bytes(range(32))
-OURS = Credentials("run", KEY)
-HELLO = Hello(PROTOCOL_VERSION, "run", *PAIR, bytes(16))
+SECRET = bytes(range(32))
+HELLO = Hello(PROTOCOL_VERSION, *PAIR)
+NONCE = bytes(16)
+POISON = 666
+"""The position of an item that the receiver cannot take."""
 AT = Address("down", DATA_PORT)
 DEFAULTS = LinkLimits()
 NODES = ("up", "down", "stranger")
+MEMBERS = NODES[:2]
+
+
+def credentials_of(node: str, run: str = "run", secret: bytes = SECRET) -> Credentials:
+    return Credentials(run, node, keys_of(secret, run, node, MEMBERS))
+
+
+WAY = credentials_of("up").to("down", "connection")
 
 
 def run(scenario: Coroutine[Any, Any, None]) -> None:
@@ -65,23 +69,38 @@ def item(tau: int, size: int = 100) -> StreamTuple:
 class Receiver:
     """A server on node "down"; takes batches while ``open`` is set."""
 
-    def __init__(self, port: Port, limits: LinkLimits = DEFAULTS, peers: Sequence[str] = NODES[:2]) -> None:
+    def __init__(self, port: Port, limits: LinkLimits = DEFAULTS, peers: Sequence[str] = MEMBERS) -> None:
         self.taken: list[int] = []
         self.batches: list[Batch] = []
         self.messages: list[Message] = []
         self.failures: list[BaseException] = []
+        self.refusals = Refusals()
         self.open = asyncio.Event()
         self.open.set()
         self.server = LinkServer(
-            port, OURS, "down", PLAN, peers, limits, Digests(), self._take, self.failures.append, self._hear
+            port,
+            credentials_of("down"),
+            PLAN,
+            peers,
+            limits,
+            Digests(),
+            self.refusals,
+            self._take,
+            self.failures.append,
+            self._hear,
         )
 
+    @property
+    def refused(self) -> dict[tuple[str, str], int]:
+        """By source and reason."""
+        return {(each.source, each.reason): each.count for each in self.refusals}
+
     async def _take(self, pair: Pair, batch: Batch) -> None:
-        assert pair == PAIR
+        assert pair.receiver == PAIR.receiver
         await self.open.wait()
         self.batches.append(batch)
         for each in batch.items:
-            if each.origin == "poison":
+            if each.tau == POISON:
                 raise RuntimeError("a bug in the agent")
             self.taken.append(each.tau)
 
@@ -94,20 +113,27 @@ class Sender:
     """A link from node "up"."""
 
     def __init__(
-        self, port: Port, to: Address = AT, limits: LinkLimits = DEFAULTS, credentials: Credentials = OURS
+        self,
+        port: Port,
+        to: Address = AT,
+        limits: LinkLimits = DEFAULTS,
+        way: Way = WAY,
+        pair: Pair = PAIR,
     ) -> None:
         self.messages: list[Message] = []
         self.lost: list[int] = []
         self.reasons: list[str] = []
         self.failures: list[BaseException] = []
+        self.refusals = Refusals()
         self.silences = 0
         self.link = OutgoingLink(
             port,
             to,
-            credentials,
-            PAIR,
+            way,
+            pair,
             limits,
             Digests(),
+            self.refusals,
             self.failures.append,
             self._hear,
             self._lost,
@@ -165,20 +191,14 @@ class Eavesdropped:
 
 
 async def greeted(
-    network: RadioNetwork, hello: Hello = HELLO, key: bytes = KEY
+    network: RadioNetwork, hello: Hello = HELLO, way: Way = WAY
 ) -> tuple[Connection, Eavesdropped]:
     """A connection that has been welcomed, in the hands of the test."""
     stream = Eavesdropped(await raw(network))
-    put_greeting(stream, hello, hello_seal(key))  # type: ignore[arg-type]
-    seals: list[Seal] = []
-
-    def seal_of(greeting: Greeting) -> Seal:
-        assert isinstance(greeting, Welcome)
-        seals.extend(session_seals(key, hello, greeting.nonce))
-        return seals[1]
-
-    await read_greeting(stream, seal_of)  # type: ignore[arg-type]
-    connection = Connection(stream, seals[0], seals[1], Digests())  # type: ignore[arg-type]
+    frame = hello_frame(way, hello, NONCE)
+    stream.put(frame)
+    _, sending, receiving = await read_welcome(stream, way, frame)  # type: ignore[arg-type]
+    connection = Connection(stream, sending, receiving, Digests())  # type: ignore[arg-type]
     connection.post(Alive())
     return connection, stream
 

@@ -20,9 +20,11 @@ from node_agent.dataflow.units import Unit
 from node_agent.model.decision import Rule
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query
+from node_agent.model.refusals import Refusal
 from node_agent.ports import Address, PortError, Stream
 from node_agent.telemetry.segment_log import LogError, SegmentLog
 from node_agent.telemetry.segments import inspect, read_records, tuple_by_tuple
+from node_agent.transport.keys import keys_of
 from node_agent.virtual.loop import VirtualLoop
 from tests.unit.networks import DATA_PORT, LoopbackNetwork, Network, RadioNetwork
 
@@ -67,7 +69,9 @@ class Testbed:
         for node in self.nodes:
             port = network.port(node)
             log = SegmentLog(directory / node, "run", node, port.now_ns)
-            settings = AgentConfig("run", node, deployment, addresses, KEY, **config)
+            settings = AgentConfig(
+                "run", node, deployment, addresses, keys_of(KEY, "run", node, self.nodes), **config
+            )
             self.agents[node] = Agent(settings, port, network, log)
 
     async def start(self) -> None:
@@ -396,9 +400,11 @@ def test_a_malformed_peer_disturbs_nobody_else(tmp_path: Path) -> None:
                 await stream.read_exactly(1)
         await asyncio.sleep(10)
         await testbed.stop()
-        assert testbed.agents["n2"].rejected == {"frame": 20}
-        counts = [(r["reason"], r["count"]) for r in testbed.records("refused", node="n2")]
-        assert counts[-1] == ("frame", 20) and counts == sorted(set(counts))
+        assert list(testbed.agents["n2"].refusals) == [Refusal("connection", "stranger", "stranger", 20)]
+        counts = [
+            (r["what"], r["source"], r["reason"], r["count"]) for r in testbed.records("refused", node="n2")
+        ]
+        assert counts[-1] == ("connection", "stranger", "stranger", 20) and counts == sorted(set(counts))
         assert testbed.taus("tuple_delivered") == list(range(1, 101))
 
     run(scenario)
@@ -506,7 +512,7 @@ def test_an_agent_that_cannot_listen_does_not_start(tmp_path: Path) -> None:
 
 def config(query: Query = CHAIN, **changes: Any) -> AgentConfig:
     addresses = {node: Address("127.0.0.1", 7400 + i) for i, node in enumerate(("n1", "n2", "n3", "n4"))}
-    whole = AgentConfig("run", "n2", plan(query, ALONE), addresses, KEY)
+    whole = AgentConfig("run", "n2", plan(query, ALONE), addresses, keys_of(KEY, "run", "n2", addresses))
     return msgspec.structs.replace(whole, **changes)
 
 

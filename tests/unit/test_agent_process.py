@@ -40,7 +40,7 @@ GRAPH = CostGraph({"n1": {}}, metric="hops", source="ground_truth", taken_ns=1)
 def config_file(directory: Path, **changes: Any) -> Path:
     with socket.create_server((HOST, 0)) as probe:
         port = probe.getsockname()[1]
-    agent = AgentConfig("run", "n1", PLAN, {"n1": Address(HOST, port)}, bytes(32), sample_period=0.1)
+    agent = AgentConfig("run", "n1", PLAN, {"n1": Address(HOST, port)}, {"n1": bytes(32)}, sample_period=0.1)
     config = ProcessConfig(agent, HOST, str(directory / "segments"))
     file = directory / "agent.json"
     file.write_bytes(msgspec.json.encode(msgspec.structs.replace(config, **changes)))

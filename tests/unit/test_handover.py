@@ -22,6 +22,7 @@ from tests.unit.networks import DATA_PORT, RadioNetwork
 
 NOWHERE = Address("stranger", DATA_PORT)
 """A node on which nobody listens."""
+SIBLINGS = Pair("detect/1", "detect/0")
 
 
 class Passing:
@@ -44,7 +45,7 @@ class Passing:
         await self.handover.close()
 
     def _open(self, pair: Pair, on_message: OnMessage, on_lost: OnLost) -> OutgoingLink:
-        return Sender(self._port, AT if pair.receiver == "detect/0" else NOWHERE).link
+        return Sender(self._port, AT if pair.receiver == "detect/0" else NOWHERE, pair=SIBLINGS).link
 
     def _take(self, sibling: str, items: Sequence[StreamTuple]) -> None:
         self.taken += [(sibling, each.tau) for each in items]
@@ -139,7 +140,7 @@ def test_what_a_sibling_passed_on_though_it_is_in_use_itself_goes_back_after_a_w
             assembler_for(spec, origins, Gaps()),
             Context("detect/1", port, asyncio.Lock()),
             [],
-            lambda pair, on_message, on_lost: Sender(port).link,
+            lambda pair, on_message, on_lost: Sender(port, pair=SIBLINGS).link,
             lambda event: None,
             Limits(),
         )

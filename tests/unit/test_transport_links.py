@@ -9,9 +9,9 @@ from node_agent.model.tuples import StreamTuple
 from node_agent.ports import PortError, Stream, TimedOut
 from node_agent.transport.limits import LinkLimits
 from node_agent.transport.link import BACKOFF_FIRST
-from node_agent.transport.messages import Acknowledgement, Alive, Ask, Batch, PassedOn, Settled
+from node_agent.transport.messages import Acknowledgement, Alive, Ask, Batch, Pair, PassedOn, Settled
 from node_agent.transport.server import SUPERSEDED_GRACE
-from tests.unit.link_ends import AT, NODES, PAIR, Receiver, Sender, ends, greeted, item, run
+from tests.unit.link_ends import AT, NODES, PAIR, POISON, Receiver, Sender, ends, greeted, item, run
 from tests.unit.networks import RadioNetwork
 
 
@@ -29,7 +29,7 @@ def test_tuples_arrive_once_and_in_order() -> None:
         await receiver.server.close()
         await receiver.server.close()
         assert not receiver.failures and not sender.failures
-        assert not receiver.server.rejected
+        assert not receiver.refused
 
     run(scenario())
 
@@ -91,6 +91,19 @@ def test_what_gathers_is_sent_in_one_frame_within_bounds() -> None:
     run(scenario())
 
 
+def test_a_sibling_passes_items_on_in_the_name_of_their_sender() -> None:
+    async def scenario() -> None:
+        network, receiver, _ = await ends()
+        sibling = Sender(network.port("up"), pair=Pair("detect/1", "detect/0"))
+        assert await sibling.link.send([item(1)], {"camera/0": 7}, PassedOn("camera/0", [(2, 4)])) == 1
+        await asyncio.sleep(1)
+        assert receiver.batches == [Batch("camera/0", [item(1)], {"camera/0": 7}, [(2, 4)])]
+        await sibling.link.close()
+        await receiver.server.close()
+
+    run(scenario())
+
+
 def test_both_ends_can_say_something_besides() -> None:
     async def scenario() -> None:
         _, receiver, sender = await ends()
@@ -101,14 +114,14 @@ def test_both_ends_can_say_something_besides() -> None:
         assert not receiver.server.tell(PAIR, ask)
         await sender.link.ready()
         assert sender.link.tell(settled)
-        assert await sender.link.send([item(1)], {"camera/0": 7}, PassedOn("camera/1", [(2, 4)])) == 1
+        assert await sender.link.send([item(1)], {"camera/0": 7}) == 1
         await asyncio.sleep(1)
         assert receiver.server.tell(PAIR, acknowledgement)
         assert receiver.server.tell(PAIR, ask)
         await asyncio.sleep(1)
         assert receiver.messages == [settled]
         assert sender.messages == [acknowledgement, ask]
-        assert receiver.batches == [Batch("camera/1", [item(1)], {"camera/0": 7}, [(2, 4)])]
+        assert receiver.batches == [Batch("camera/0", [item(1)], {"camera/0": 7})]
         await sender.link.close()
         await asyncio.sleep(1)
         assert not receiver.server.tell(PAIR, ask)
@@ -240,7 +253,7 @@ def test_what_a_superseded_connection_brought_does_not_wait_for_ever() -> None:
 def test_an_error_of_our_own_is_reported_not_swallowed() -> None:
     async def scenario() -> None:
         _, receiver, sender = await ends()
-        await sender.send(StreamTuple("poison", 1, 0, 1, 0))
+        await sender.send(StreamTuple("camera/0", POISON, 0, 1, 0))
         await asyncio.sleep(1)
         assert [str(failure) for failure in receiver.failures] == ["a bug in the agent"]
         assert sender.silences == 1

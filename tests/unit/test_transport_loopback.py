@@ -48,7 +48,7 @@ def test_tuples_of_all_sizes_arrive(runner: asyncio.Runner) -> None:
         assert [each for batch in receiver.batches for each in batch.items] == items
         await sender.link.close()
         await receiver.server.close()
-        assert not receiver.failures and not receiver.server.rejected
+        assert not receiver.failures and not receiver.refused
 
     runner.run(scenario())
 

@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import random
 from hashlib import sha256
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,25 +15,30 @@ from node_agent.agent_config import AgentConfig
 from node_agent.ports import Address, ConnectionLost, PortError, Stream
 from node_agent.transport.authentication import (
     TAG_SIZE,
-    Credentials,
     Digests,
     Seal,
+    Way,
     hello_seal,
     session_seals,
 )
-from node_agent.transport.connection import put_greeting, sealed
-from node_agent.transport.framing import PRELUDE_SIZE, decode_prelude
+from node_agent.transport.connection import sealed
+from node_agent.transport.framing import PRELUDE_SIZE, FrameError
+from node_agent.transport.greeting import MAX_GREETING, hello_frame, read_hello, welcome_frame
+from node_agent.transport.keys import keys_of
 from node_agent.transport.limits import LinkLimits
-from node_agent.transport.messages import PROTOCOL_VERSION, Alive, Data, Greeting, Hello, Welcome
+from node_agent.transport.messages import PROTOCOL_VERSION, Alive, Data, Hello, Welcome
 from node_agent.transport.server import HALF_OPEN_PER_PEER, HALF_OPEN_STRANGERS, HELLO_TIMEOUT
 from tests.unit.link_ends import (
     AT,
     HELLO,
-    KEY,
     NODES,
+    NONCE,
     PLAN,
+    SECRET,
+    WAY,
     Eavesdropped,
     Sender,
+    credentials_of,
     ends,
     expect_closed,
     greeted,
@@ -42,7 +48,6 @@ from tests.unit.link_ends import (
 )
 from tests.unit.networks import RadioNetwork
 
-NONCE = bytes(16)
 HEADERS = st.tuples(
     st.sampled_from(["data", "alive", "acknowledgement", "ask", "settled", "cost_report", "hello"]),
     st.recursive(
@@ -52,29 +57,22 @@ HEADERS = st.tuples(
 )
 
 
-async def read_hello(stream: Stream) -> Hello:
-    start = await stream.read_exactly(PRELUDE_SIZE + TAG_SIZE)
-    header = await stream.read_exactly(decode_prelude(start[:PRELUDE_SIZE]))
-    return msgspec.msgpack.decode(header, type=Hello)
-
-
 @pytest.mark.parametrize(
-    ("first", "reason"),
+    ("hello", "reason"),
     [
-        (Hello(PROTOCOL_VERSION + 1, "run", "camera/0", "detect/0", NONCE), "version"),
-        (Hello(PROTOCOL_VERSION, "another", "camera/0", "detect/0", NONCE), "run"),
-        (Hello(PROTOCOL_VERSION, "run", "camera/0", "detect/1", NONCE), "receiver"),
-        (Hello(PROTOCOL_VERSION, "run", "camera/0", "nonsense", NONCE), "receiver"),
-        (Hello(PROTOCOL_VERSION, "run", "screen/0", "detect/0", NONCE), "sender"),
-        (Hello(PROTOCOL_VERSION, "run", "detect/0", "detect/0", NONCE), "sender"),
-        (Welcome(NONCE, 1, 1), "frame"),
+        (Hello(PROTOCOL_VERSION + 1, "camera/0", "detect/0"), "version"),
+        (Hello(PROTOCOL_VERSION, "camera/0", "detect/1"), "receiver"),
+        (Hello(PROTOCOL_VERSION, "camera/0", "nonsense"), "receiver"),
+        (Hello(PROTOCOL_VERSION, "screen/0", "detect/0"), "sender"),
+        (Hello(PROTOCOL_VERSION, "detect/0", "detect/0"), "sender"),
+        (Welcome(1, 1), "frame"),
     ],
 )
-def test_an_unwelcome_peer_is_closed_and_counted(first: Greeting, reason: str) -> None:
+def test_an_unwelcome_peer_is_closed_and_counted(hello: Any, reason: str) -> None:
     async def scenario() -> None:
         network, receiver, _ = await ends()
-        await expect_closed(await raw(network, sealed(first, hello_seal(KEY))))
-        assert receiver.server.rejected == {reason: 1}
+        await expect_closed(await raw(network, hello_frame(WAY, hello, NONCE)))
+        assert receiver.refused == {("up", reason): 1}
         assert receiver.failures == []
         await receiver.server.close()
 
@@ -84,21 +82,52 @@ def test_an_unwelcome_peer_is_closed_and_counted(first: Greeting, reason: str) -
 def test_a_sibling_may_pass_something_on() -> None:
     async def scenario() -> None:
         network, receiver, _ = await ends()
-        await greeted(network, Hello(PROTOCOL_VERSION, "run", "detect/1", "detect/0", NONCE))
+        await greeted(network, Hello(PROTOCOL_VERSION, "detect/1", "detect/0"))
         await asyncio.sleep(1)
-        assert not receiver.server.rejected
+        assert not receiver.refused
         await receiver.server.close()
 
     run(scenario())
 
 
-def test_a_peer_with_another_key_is_not_let_in() -> None:
+def test_a_node_speaks_for_its_own_replicas_only() -> None:
+    """A member of the run that is taken over cannot send as a replica of another node."""
+
     async def scenario() -> None:
         network, receiver, _ = await ends()
-        stranger = Sender(network.port("up"), credentials=Credentials("run", bytes(32)))
+        own = credentials_of("down").to("down", "connection")
+        await expect_closed(await raw(network, hello_frame(own, HELLO, NONCE)))
+        assert receiver.refused == {("down", "sender"): 1}
+        assert receiver.taken == []
+        await receiver.server.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        credentials_of("up", secret=bytes(32)).to("down", "connection"),
+        credentials_of("up", run="another").to("down", "connection"),
+        credentials_of("down").to("up", "connection"),
+        credentials_of("up").to("up", "connection"),
+        credentials_of("up").to("down", "datagram"),
+    ],
+    ids=["secret", "run", "direction", "pair", "purpose"],
+)
+def test_a_peer_with_another_key_is_not_let_in(way: Way) -> None:
+    async def scenario() -> None:
+        network, receiver, _ = await ends()
+        stranger = Sender(network.port("up"), way=way)
         with pytest.raises(PortError):
             await stranger.send(item(1))
-        assert receiver.server.rejected == {"forged": 1}
+        assert receiver.refused == {("up", "stranger"): 1}
+        assert receiver.taken == []
+        # Who names the right key without having it gets no further.
+        pretender = Sender(network.port("up"), way=Way(way.node, WAY.id, way.key))
+        with pytest.raises(PortError):
+            await pretender.send(item(1))
+        assert receiver.refused == {("up", "stranger"): 1, ("up", "forged"): 1}
         assert receiver.taken == []
         await receiver.server.close()
 
@@ -111,15 +140,70 @@ def test_a_server_with_another_key_gets_nothing() -> None:
         got: list[bytes] = []
 
         async def pretend(stream: Stream) -> None:
-            seal = session_seals(bytes(32), await read_hello(stream), NONCE)[1]
-            put_greeting(stream, Welcome(NONCE, 1, 1), seal)
+            _, _, hello = await read_hello(stream, {WAY.id: WAY})
+            other = Way("down", WAY.id, bytes(32))
+            stream.put(welcome_frame(other, Welcome(1, 1), NONCE, session_seals(other, hello, NONCE)[1]))
             got.append(await stream.read_exactly(1))
 
         await network.port("down").listen(AT.port, pretend)
-        with pytest.raises(ConnectionLost, match="does not hold the run's key"):
-            await Sender(network.port("up")).send(item(1))
+        sender = Sender(network.port("up"))
+        with pytest.raises(ConnectionLost, match="does not hold the key"):
+            await sender.send(item(1))
         await asyncio.sleep(1)
         assert got == []
+        assert [(r.source, r.reason) for r in sender.refusals] == [("down", "forged")]
+
+    run(scenario())
+
+
+def nested(tag: str, depth: int = 990) -> bytes:
+    """A greeting or a header with more fields than it should have: the last is a list in a list …"""
+    deep = b"\x91" * depth + b"\xc0"
+    return b"\x99" + b"".join(map(msgspec.msgpack.encode, (tag, 4, *("x",) * 6))) + deep
+
+
+@pytest.mark.parametrize("tagged", [True, False])
+def test_nesting_ends_neither_side(tagged: bool) -> None:
+    """Neither of a stranger, whose bytes are not parsed, nor of a member of the run."""
+
+    async def scenario() -> None:
+        network, receiver, sender = await ends()
+        body = nested("hello")
+        head = len(body).to_bytes(2, "big") + WAY.id + NONCE
+        tag = hello_seal(WAY).tag(head, body) if tagged else bytes(TAG_SIZE)
+        await expect_closed(await raw(network, head + tag + body))
+        connection, stream = await greeted(network)
+        body = nested("alive", 5000)
+        prelude = len(body).to_bytes(4, "big")
+        frame_tag = connection._sending.tag(prelude, body) if tagged else bytes(TAG_SIZE)
+        await stream.write(prelude + frame_tag + body)
+        await expect_closed(stream)  # type: ignore[arg-type]
+        await sender.send(item(1))
+        await asyncio.sleep(1)
+        assert receiver.failures == [] and receiver.taken == [1]
+        assert sum(receiver.refused.values()) == 2
+        assert tagged or receiver.refused == {("up", "forged"): 2}
+        await sender.link.close()
+        await receiver.server.close()
+
+    run(scenario())
+
+
+def test_an_answer_is_not_parsed_before_its_tag_is_checked() -> None:
+    async def scenario() -> None:
+        network = RadioNetwork(NODES)
+
+        async def pretend(stream: Stream) -> None:
+            await read_hello(stream, {WAY.id: WAY})
+            body = nested("welcome")
+            stream.put(len(body).to_bytes(2, "big") + WAY.id + NONCE + bytes(TAG_SIZE) + body)
+            await stream.read_exactly(1)
+
+        await network.port("down").listen(AT.port, pretend)
+        sender = Sender(network.port("up"))
+        with pytest.raises(ConnectionLost, match="does not hold the key"):
+            await sender.send(item(1))
+        assert sender.failures == []
 
     run(scenario())
 
@@ -133,7 +217,7 @@ def test_a_recorded_connection_cannot_be_said_again() -> None:
         assert receiver.taken == [1]
         await expect_closed(await raw(network, *heard.frames, node="stranger"))
         assert receiver.taken == [1]
-        assert receiver.server.rejected == {"forged": 1}
+        assert receiver.refused == {("up", "forged"): 1}
         await receiver.server.close()
 
     run(scenario())
@@ -172,7 +256,7 @@ def test_frames_that_were_tampered_with_end_their_connection_only(how: str, size
         await asyncio.sleep(1)
         assert [tau for tau in receiver.taken if tau != 1] == [10, 11]
         assert receiver.taken.count(1) == (how == "replayed")
-        assert receiver.server.rejected == {"forged": 1}
+        assert receiver.refused == {("up", "forged"): 1}
         assert receiver.failures == []
         await sender.link.close()
         await receiver.server.close()
@@ -194,7 +278,7 @@ def test_noise_closes_only_its_own_connection(noise: bytes) -> None:
         await sender.send(item(2))
         await asyncio.sleep(1)
         assert receiver.taken == [1, 2]
-        assert sum(receiver.server.rejected.values()) == 2
+        assert sum(receiver.refused.values()) == 2
         await sender.link.close()
         await receiver.server.close()
 
@@ -232,7 +316,7 @@ def test_who_sends_more_than_allowed_is_cut_off(items: bool) -> None:
         if not items:
             connection.post_items([], [])
         await expect_closed(stream)  # type: ignore[arg-type]
-        assert receiver.server.rejected == {"frame": 1}
+        assert receiver.refused == {("up", "frame"): 1}
         await receiver.server.close()
 
     run(scenario())
@@ -244,8 +328,9 @@ def test_a_receiver_that_says_what_cannot_be_is_dropped(header: Alive | Data) ->
         network = RadioNetwork(NODES)
 
         async def odd(stream: Stream) -> None:
-            seal = session_seals(KEY, await read_hello(stream), NONCE)[1]
-            put_greeting(stream, Welcome(NONCE, 1, 1), seal)
+            _, _, hello = await read_hello(stream, {WAY.id: WAY})
+            seal = session_seals(WAY, hello, NONCE)[1]
+            stream.put(welcome_frame(WAY, Welcome(1, 1), NONCE, seal))
             stream.put(sealed(header, seal))
             await asyncio.sleep(100)
 
@@ -259,14 +344,14 @@ def test_a_receiver_that_says_what_cannot_be_is_dropped(header: Alive | Data) ->
     run(scenario())
 
 
-@pytest.mark.parametrize("said", [b"", sealed(HELLO, hello_seal(KEY))], ids=["nothing", "a recorded hello"])
+@pytest.mark.parametrize("said", [b"", hello_frame(WAY, HELLO, NONCE)], ids=["nothing", "a recorded hello"])
 def test_a_silent_peer_does_not_hold_a_connection(said: bytes) -> None:
     async def scenario() -> None:
         network, receiver, _ = await ends()
         stream = await raw(network, said)
         async with asyncio.timeout(HELLO_TIMEOUT + 1):
             await expect_closed(stream)
-        assert receiver.server.rejected == {"timeout": 1}
+        assert receiver.refused == {("up", "timeout"): 1}
         await receiver.server.close()
 
     run(scenario())
@@ -282,7 +367,10 @@ def test_a_flood_of_half_open_connections_keeps_no_peer_out() -> None:
         assert receiver.taken == [1]
         left = len(receiver.server._half_open)
         assert left < HALF_OPEN_STRANGERS + HALF_OPEN_PER_PEER
-        assert receiver.server.rejected["crowded"] == len(flood) + len(own) + 1 - left - 1
+        assert (
+            sum(n for (_, reason), n in receiver.refused.items() if reason == "crowded")
+            == len(flood) + len(own) + 1 - left - 1
+        )
         await asyncio.sleep(HELLO_TIMEOUT)
         assert not receiver.server._half_open
         await sender.link.close()
@@ -311,15 +399,28 @@ def test_digests_are_remembered_within_bounds() -> None:
     assert digests.of(payloads[3]) is digests.of(payloads[3])
 
 
-def test_keys_differ_by_direction_nonce_and_name() -> None:
+def test_keys_differ_by_direction_nonce_name_and_pair() -> None:
     rng = random.Random(1)
     nonces = [rng.randbytes(16) for _ in range(3)]
-    hellos = [Hello(1, "run", "a", "b", nonces[0]), Hello(1, "run", "a", "c", nonces[0])]
-    seals = [seal for hello in hellos for nonce in nonces for seal in session_seals(KEY, hello, nonce)]
-    assert len({seal.tag(b"same", b"header") for seal in (*seals, hello_seal(KEY))}) == 13
+    ways = [WAY, credentials_of("down").to("up", "connection"), credentials_of("up").to("up", "connection")]
+    seals = [
+        seal
+        for way in ways
+        for hello in (HELLO, Hello(PROTOCOL_VERSION, "a", "c"))
+        for nonce in nonces
+        for seal in session_seals(way, hello_frame(way, hello, nonces[0]), nonce)
+    ]
+    assert len({seal.tag(b"same", b"header") for seal in (*seals, *map(hello_seal, ways))}) == 39
+
+
+def test_a_greeting_that_is_too_long_is_not_sent() -> None:
+    with pytest.raises(FrameError, match="greeting"):
+        hello_frame(WAY, Hello(1, "x" * MAX_GREETING, "detect/0"), NONCE)
 
 
 def test_keys_are_not_printed() -> None:
-    config = AgentConfig("run", "up", PLAN, {"up": Address("up", 1)}, KEY)
-    for value in (config, Credentials("run", KEY)):
-        assert repr(KEY) not in repr(value) and KEY.hex() not in repr(value)
+    keys = keys_of(SECRET, "run", "up", ("up", "down"))
+    config = AgentConfig("run", "up", PLAN, {"up": Address("up", 1)}, keys)
+    for value in (config, credentials_of("up"), WAY):
+        for key in (*keys.values(), WAY.key):
+            assert repr(key) not in repr(value) and key.hex() not in repr(value)

@@ -218,7 +218,7 @@ def test_the_screen_leaves_pictures_in_the_directory_of_its_node(tmp_path: Path)
 
     async def scenario() -> None:
         network = RadioNetwork(("n1",))
-        config = AgentConfig("run", "n1", deployment, {"n1": network.address("n1")}, bytes(32))
+        config = AgentConfig("run", "n1", deployment, {"n1": network.address("n1")}, {"n1": bytes(32)})
         port = network.port("n1")
         log = SegmentLog(tmp_path / "segments", "run", "n1", port.now_ns)
         agent = Agent(config, port, network, log, directory=tmp_path)

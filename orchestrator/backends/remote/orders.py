@@ -13,6 +13,7 @@ from node_agent.keeping.order import KeeperOrder, Program, Undo
 from node_agent.model.plan import DeploymentPlan
 from node_agent.setup.journal import path_for
 from node_agent.setup.order import to_json
+from node_agent.transport.keys import derive
 from orchestrator.backends.agent_settings import process_config, routing_seed
 from orchestrator.backends.remote.site import RECORD, Site
 from orchestrator.deployment.place import shipped
@@ -30,13 +31,13 @@ _FULL_PATH = f"PATH=/usr/local/bin:/usr/bin:/bin:{SYSTEM_PATH}"
 
 @dataclass(frozen=True)
 class WholeRun:
-    """What is the same for all nodes of a run. ``key`` is the run's secret."""
+    """What is the same for all nodes of a run. ``secret``: its nodes' keys come from it."""
 
     experiment: Experiment
     run_id: str
     plan: DeploymentPlan
     addresses: Mapping[str, str]
-    key: bytes
+    secret: bytes
     service: RoutingService | None
 
 
@@ -50,7 +51,7 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
         site.node,
         shipment.plan,
         run.addresses,
-        run.key,
+        run.secret,
         run.service,
         place / RECORD,
     )
@@ -84,6 +85,8 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
         services=tuple(services),
         agent=Program("agent", tuple(agent), "agent.log"),
         undo=undo,
+        # What leads into a node leads from a host that others are on as well: that is probed once.
+        probes_host=not site.enter,
     )
     return order, files
 
@@ -96,6 +99,8 @@ def _routing_place(run: WholeRun, site: Site, place: PurePosixPath) -> Place:
         site.interface,
         place,
         routing_seed(run.experiment.seed, site.node),
+        tuple(IPv4Address(address) for address in run.addresses.values()),
+        derive(run.secret, b"routing"),
     )
 
 

@@ -15,7 +15,7 @@ from node_agent.ports import Address
 from node_agent.process import downstream_of
 from node_agent.routing.exchange import Mode
 from node_agent.telemetry.segment_log import SegmentLog
-from node_agent.transport.authentication import KEY_SIZE
+from node_agent.transport.keys import KEY_SIZE, keys_of
 from node_agent.virtual.host import VirtualHost
 from node_agent.virtual.loop import VirtualLoop
 from node_agent.virtual.port import VirtualPort
@@ -61,6 +61,7 @@ class Simulation:
         self._hosts = topology.addresses()
         self._routing = make_routing(experiment.routing, self._hosts, experiment.seed, self._loop.now_ns)
         self._recorder = TruthRecorder(directory / "radio")
+        self._secret = random.Random(f"key/{experiment.seed}").randbytes(KEY_SIZE)
         self._ticks = 0
         self._moving_since_ns: int | None = None
         self._links: Links = {}
@@ -174,7 +175,7 @@ class Simulation:
             node=node,
             plan=self._plan,
             addresses={peer: Address(peer_host, DATA_PORT) for peer, peer_host in self._hosts.items()},
-            key=random.Random(f"key/{experiment.seed}").randbytes(KEY_SIZE),
+            keys=keys_of(self._secret, self._run_id, node, self._hosts),
             switching=Switching(
                 experiment.rule(), experiment.switching.period, Mode(experiment.switching.mode)
             ),

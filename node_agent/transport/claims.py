@@ -1,0 +1,88 @@
+"""What a node of the run may say over a connection that it has proved to be its own. Pure.
+
+A replica upstream sends items of the streams that its operator makes or passes on; a sibling passes on what
+such a replica has sent. Both name positions in order. Whatever else is said closes the connection: it is no
+failure of who hears it.
+"""
+
+from collections.abc import Sequence
+
+from node_agent.model.plan import DeploymentPlan
+from node_agent.model.tuples import StreamTuple
+from node_agent.model.units import CountWindow
+from node_agent.transport.framing import Impossible
+from node_agent.transport.messages import Acknowledgement, Ask, Data, Message, Pair, PassedOn, Ranges, Settled
+
+MOST_RANGES = 8192
+"""Of positions in one message; who has more to tell tells it in several."""
+MOST_MADE = 1024
+
+
+class Claims:
+    """Over one connection, whose sender and receiver are ``pair``."""
+
+    def __init__(self, plan: DeploymentPlan, pair: Pair) -> None:
+        query = plan.query
+        own, self._operator = (plan.replica(replica).operator for replica in (pair.receiver, pair.sender))
+        origins = query.origins()
+        self._pair = pair
+        self._dense = isinstance(query.operator(own).takes, CountWindow)
+        self._passes_on = self._operator == own
+        self._streams = {name: frozenset(origins[name]) for name in query.upstream(own)}
+        self._senders = {replica.id: name for name in self._streams for replica in plan.of(name)}
+
+    def check_data(self, data: Data) -> None:
+        """Raises Impossible."""
+        self._check_items(data.items, self._upstream(data.passed_on))
+
+    def check_message(self, message: Message) -> None:
+        """From the sender, that is from upstream. Raises Impossible."""
+        if not isinstance(message, Settled) or self._passes_on:
+            raise Impossible(f"{self._pair.sender} said what is for others to say")
+        self._check_items(message.ends, self._operator)
+        if not all(end.last for end in message.ends):
+            raise Impossible(f"{self._pair.sender} told of an end that is none")
+
+    def _check_items(self, items: Sequence[StreamTuple], upstream: str) -> None:
+        streams, dense = self._streams[upstream], self._dense
+        for item in items:
+            step = item.tau - item.prev
+            in_order = step == 1 or (step > 1 and not dense)
+            if not in_order or item.origin not in streams or (item.last and item.payloads):
+                raise Impossible(f"{self._pair.sender} sent an item that it cannot have")
+
+    def _upstream(self, passed_on: PassedOn | None) -> str:
+        """The operator that items come from."""
+        if passed_on is None and not self._passes_on:
+            return self._operator
+        if passed_on is None or not self._passes_on:
+            raise Impossible(f"{self._pair.sender} sent what is not its own")
+        check_ranges(passed_on.made, MOST_MADE)
+        if (operator := self._senders.get(passed_on.sender)) is None:
+            raise Impossible(f"{self._pair.sender} passed on what nobody upstream can have sent")
+        return operator
+
+
+def check_answer(message: Message) -> None:
+    """From the receiver of a link, that is from downstream. Raises Impossible."""
+    match message:
+        case Acknowledgement(done, taken):
+            for ranges in (done, taken):
+                check_streams(ranges)
+        case Ask():
+            pass
+        case _:
+            raise Impossible("the receiver of a link said what is for its sender to say")
+
+
+def check_streams(streams: Ranges) -> None:
+    for ranges in streams.values():
+        check_ranges(ranges, MOST_RANGES)
+
+
+def check_ranges(ranges: Sequence[tuple[int, int]], most: int) -> None:
+    if len(ranges) > most:
+        raise Impossible(f"{len(ranges)} ranges are more than {most}")
+    for first, last in ranges:
+        if first > last:
+            raise Impossible(f"a range from {first} to {last}")
