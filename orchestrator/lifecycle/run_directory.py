@@ -16,6 +16,8 @@ from orchestrator.lifecycle.journal import unborn
 
 LATEST = "latest"
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_HALF_WRITTEN = re.compile(r"\..+\.\d+\.tmp")
+"""As ``write_atomic`` names them: whatever a node recorded under another name is kept."""
 _MEMBER = re.compile(r"(?P<sweep>.+)\.(?P<number>\d+)")
 
 
@@ -116,7 +118,9 @@ class RunDirectory:
 
     def temporary_paths(self) -> list[Path]:
         """The temporary directory and half-written files, if there are any."""
-        return [path for path in (self.temporary, *sorted(self.path.glob(".*.tmp"))) if os.path.lexists(path)]
+        own = (self.temporary, *sorted(self.path.glob(".*.tmp")))
+        collected = (path for path in self.nodes.rglob(".*.tmp") if _HALF_WRITTEN.fullmatch(path.name))
+        return [*(path for path in own if os.path.lexists(path)), *sorted(collected)]
 
     def remove_temporary(self) -> list[Path]:
         found = self.temporary_paths()
