@@ -131,6 +131,10 @@ class ReplicaRuntime:
                 self._handover.put(sibling, sender, theirs, made)
             self._account_for_inputs(self._assembler)
 
+    def overrun(self, batch: Batch) -> bool:
+        """Never: what comes waits for room."""
+        return False
+
     async def take(self, batch: Batch, via: str = "") -> None:
         """``via``: the sibling that has passed ``batch`` on, if it did not come straight from its sender."""
         if via:

@@ -35,6 +35,7 @@ from node_agent.delivery.effects import (
     Settle,
 )
 from node_agent.delivery.emission import Payloads
+from node_agent.delivery.limits import MOST_RANGES
 from node_agent.delivery.positions import Positions
 from node_agent.delivery.reports import Reports
 from node_agent.model.plan import DeploymentPlan, Replica
@@ -163,6 +164,10 @@ class DeliveryRuntime:
             self._elsewhere = sibling
             self._handed.clear()
         self._hand_over()
+
+    def overrun(self, batch: Batch) -> bool:
+        """Whether more has come from its sender than it can have if it keeps to its limits."""
+        return self._core.overrun(batch.sender, operator_of(batch.sender), batch.items)
 
     async def take(self, batch: Batch, via: str = "") -> None:
         """What is not of this replica's inputs is ignored. ``via``: the sibling that has passed it on."""
@@ -382,6 +387,8 @@ class DeliveryRuntime:
         if item.tau in handed:
             return False
         handed.add(item.tau)
+        if len(handed) > MOST_RANGES:
+            handed.fill()
         return True
 
     def _waiting_to_be_processed(self) -> int:
@@ -414,6 +421,8 @@ class DeliveryRuntime:
             absorbed = self._absorbed.setdefault(item.origin, Positions())
             if item.tau not in absorbed:
                 absorbed.add(item.prev + 1, item.tau)
+                if len(absorbed) > MOST_RANGES:
+                    absorbed.fill()
                 self._account.absorbed(item.origin, item.tau)
 
     # Aids.

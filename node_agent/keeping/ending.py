@@ -1,6 +1,5 @@
 """``end``: whatever state a run is in on a node, afterwards nothing of it runs there any more."""
 
-import os
 import signal
 import time
 from contextlib import suppress
@@ -25,6 +24,7 @@ from node_agent.keeping.place import (
 )
 from node_agent.keeping.remains import end_remains
 from node_agent.keeping.undoing import undo_set_up
+from node_agent.marked import identify, send
 
 LONGEST_END_S = 90.0
 """More than all that a keeper may take for the parts of it."""
@@ -76,9 +76,10 @@ def _end_keeper(place: Path, reason: str) -> None:
     if _asked(place, reason) and wait_until_free(place, _EXIT_S):
         return
     for number, seconds in ((signal.SIGTERM, LONGEST_END_S), (signal.SIGKILL, _EXIT_S)):
-        if keeper := occupant(place):
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(keeper, number)
+        # Who holds the place is asked once more when its identity is known: numbers are used again.
+        keeper = identify(occupant(place) or 0)
+        if keeper is not None and occupant(place) == keeper.pid:
+            send(keeper, number)
         if wait_until_free(place, seconds):
             return
 

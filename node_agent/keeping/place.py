@@ -6,7 +6,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -74,13 +74,19 @@ def is_occupied(place: Path) -> bool:
 
 
 def occupant(place: Path) -> int | None:
-    """The keeper's process: 0 if it has not said yet, None if there is none, whatever a file may say."""
+    """The keeper's process: 0 if it has not said yet, None if there is none, whatever the file may say.
+
+    What is written may be of a keeper before this one: it counts only for a process that has the file open.
+    """
     try:
         descriptor = os.open(place / _OCCUPIED_BY, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
         return None
     try:
-        return None if _locked(descriptor, fcntl.LOCK_SH, 0) else _written(descriptor)
+        if _locked(descriptor, fcntl.LOCK_SH, 0):
+            return None
+        pid = _written(descriptor)
+        return pid if pid and _has_open(pid, descriptor) else 0
     finally:
         os.close(descriptor)
 
@@ -140,6 +146,16 @@ def _locked(descriptor: int, kind: int, patience: float) -> bool:
             time.sleep(0.02)
         else:
             return True
+
+
+def _has_open(pid: int, descriptor: int) -> bool:
+    own = os.fstat(descriptor)
+    with suppress(OSError):  # it is gone, or another user's
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                if os.path.samestat(link.stat(), own):
+                    return True
+    return False
 
 
 def _written(descriptor: int) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.backends.core.remains import JOURNAL_KIND as CORE_SESSION
-from orchestrator.backends.core.remains import find_sessions, remove_sessions
+from orchestrator.backends.core.remains import find_sessions, remove_sessions, sessions_left
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.remote.ledger import KIND as REMOTE_KIND
@@ -59,9 +59,7 @@ def noted(directory: Path) -> list[str]:
     entries = journals.read(RunDirectory(directory).journal)
     over = leases_over(directory)
     told = [f"a keeper on {node.node}" for node in kept(entries) if not (node.ended or node.removed or over)]
-    sessions = {entry.get("id") for entry in entries if entry.get("kind") == CORE_SESSION}
-    gone = {entry.get("id") for entry in entries if entry.get("removed")}
-    return [*told, *(["a session on CORE's host"] if sessions - gone else [])]
+    return [*told, *(f"CORE session {session}" for session in sessions_left(directory))]
 
 
 KINDS: dict[str, Kind] = {

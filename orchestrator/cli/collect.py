@@ -111,6 +111,7 @@ def _counts(found: "Collected") -> dict[str, Any]:
 
 
 def _collected(run: RunDirectory) -> _Found:
+    from orchestrator.backends.remote.collection import refused_before
     from orchestrator.backends.remote.ledger import nodes_of, uncollected, waiting
     from orchestrator.backends.remote.recollection import fetch
     from orchestrator.lifecycle.rejudging import judge_anew
@@ -137,7 +138,7 @@ def _collected(run: RunDirectory) -> _Found:
             )
         finally:  # interrupted as well: what is here is not fetched, and so not judged, again
             if changed := died or waiting(run.path) != waited:
-                judge_anew(run, experiment, uncollected(run.path))
+                judge_anew(run, experiment, uncollected(run.path), refused_before(run))
     finally:
         journal.close(TORN_DOWN)
     return _Found(run, fetched, changed)

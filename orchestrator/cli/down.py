@@ -27,7 +27,8 @@ def down(
 
     Without RUN: everything that runs left which are not alive any more (rove was killed, the machine went
     down), and networks of [bold]rove up[/]. A run that is still alive is only touched if it is named or with
-    --all: it is asked to stop in order first.
+    --all: it is asked to stop in order first. What cannot be removed is listed at the end, after all else
+    was removed (exit code 1).
 
     [bold]Examples[/]
 

@@ -4,7 +4,6 @@ import asyncio
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,7 +70,7 @@ def run(
     from orchestrator.lifecycle.files import read_json
     from orchestrator.lifecycle.interruption import signals_as_keyboard_interrupt
     from orchestrator.lifecycle.invocation import Invocation
-    from orchestrator.lifecycle.run_directory import new_run_id
+    from orchestrator.lifecycle.run_directory import create, create_new
     from orchestrator.spec.sweep import cells as cells_of
 
     experiment, choice = with_backend(_load(file, seed))
@@ -86,15 +85,16 @@ def run(
         _require_java()
     with signals_as_keyboard_interrupt(), ExitStack() as held:
 
-        def create() -> Invocation:
-            chosen = run_id or new_run_id(datetime.now(UTC))
-            invocation = held.enter_context(Invocation.create(experiment, cells, runs_dir, chosen))
+        def create_invocation() -> Invocation:
+            name = experiment.name
+            directory = create(runs_dir, name, run_id) if run_id else create_new(runs_dir, name)
+            invocation = held.enter_context(Invocation(experiment, cells, directory))
             if choice is not None:
                 errors.print(str(choice), markup=False)
                 invocation.events.add("backend", backend=choice.backend, why=choice.why)
             return invocation
 
-        invocation, finished = asyncio.run(_run(create, experiment, cells, jobs))
+        invocation, finished = asyncio.run(_run(create_invocation, experiment, cells, jobs))
         evaluated = None
         interrupted = finished.interrupted
         if analyze and not interrupted:

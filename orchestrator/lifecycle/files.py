@@ -39,7 +39,12 @@ def write_json(path: Path, value: Any) -> None:
 def append_line(file: BinaryIO, value: Any) -> None:
     """In one unbuffered write, so that no reader sees half; a disk that takes only a part of it is full."""
     line = json.dumps(value, ensure_ascii=False).encode() + b"\n"
-    if file.write(line) != len(line):
+    try:
+        written = file.write(line)
+    except OSError as error:
+        error.filename = error.filename or file.name  # the system does not say which disk is full
+        raise
+    if written != len(line):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), file.name)
 
 

@@ -63,6 +63,13 @@ class Journal:
     def done(self, number: int, **facts: Any) -> None:
         self._append("done", id=number, **facts)
 
+    def is_at(self, path: Path) -> bool:
+        """Is it still the file of this name? Somebody may have removed or replaced the run's directory."""
+        try:
+            return os.path.samestat(os.fstat(self._file.fileno()), path.stat())
+        except FileNotFoundError:
+            return False
+
     def close(self, how: str = CLOSED, **facts: Any) -> None:
         if not self._file.closed:
             with self._file:

@@ -4,13 +4,15 @@ Only what an arrived record can mend is mended: a collection that lacked it, and
 see but that the node wrote down.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import structs
 
 from node_agent.model.refusals import Refusal
 from orchestrator.backends.base import NodeOutcome, Status
+from orchestrator.clocks.correction import clocks_in
+from orchestrator.host_load import files as host_load
 from orchestrator.lifecycle import manifest
 from orchestrator.lifecycle.events import EventLog
 from orchestrator.lifecycle.examination import examine
@@ -48,7 +50,9 @@ def judge_anew(
         events = read_lines(directory.events)
         in_order = [node for node in nodes if _ended_in_order(directory, node)]
         history = mended(events, missing, in_order, experiment.quorum)
-        doubts = known.get("doubts", ())
+        doubts = list(
+            dict.fromkeys([*known.get("doubts", ()), *_load_doubts(directory, experiment, known, missing)])
+        )
         verdict = judge_run(
             history,
             examined.completeness,
@@ -62,6 +66,21 @@ def judge_anew(
     write_json(directory.verdict, verdict.document())
     EventLog(directory.events).add("verdict", verdict=verdict.verdict, reasons=verdict.reasons)
     return verdict
+
+
+def _load_doubts(
+    directory: RunDirectory, experiment: Experiment, known: Mapping[str, Any], missing: Collection[str]
+) -> list[str]:
+    """Of nodes that are machines of their own: how busy they were is in their records."""
+    begin, end = known.get("measure_from_ns"), known.get("measure_until_ns")
+    if experiment.backend != "ssh" or not isinstance(begin, int) or not isinstance(end, int):
+        return []
+    nodes = [node for node in experiment.topology.node_names if node not in missing]
+    window = host_load.after(None, begin, end)
+    loads = host_load.of_nodes(
+        directory.path, nodes, window, host_load.limits_of(experiment), clocks_in(known)
+    )
+    return [doubt for load in loads for doubt in load.doubts]
 
 
 def mended(

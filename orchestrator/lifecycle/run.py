@@ -3,7 +3,7 @@
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from node_agent.model.refusals import Refusal
 from orchestrator.backends.base import Backend, NodeOutcome, Outcomes, Status
 from orchestrator.errors import RoveError
 from orchestrator.faces.galleries import Pinned, pinned
 from orchestrator.lifecycle import manifest, processes
+from orchestrator.lifecycle.durable import sync_tree
 from orchestrator.lifecycle.events import EventLog
 from orchestrator.lifecycle.examination import Examined, examine
 from orchestrator.lifecycle.files import write_json
@@ -229,14 +229,20 @@ class Run:
 
     async def _judge(self, history: list[PhaseResult]) -> Verdict:
         self._observe(Phase.VERDICT, 0.0)
+        # On disk before the verdict is: a power cut must not leave a verdict without its records.
+        await asyncio.to_thread(sync_tree, self._directory.path)
         examined, sums = await asyncio.to_thread(self._examine)
-        doubts = self._backend.doubts() if self._backend is not None else ()
+        backend = self._backend
+        doubts = (*self._own_doubts(), *(backend.doubts() if backend is not None else ()))
         crashes = fault_plan.crashes(self._experiment) if self._manifest else {}
-        refused = [*examined.refused, *by_orchestrator(self._refused_files())]
+        refused = [
+            *examined.refused,
+            *by_orchestrator(self._backend.refusals() if self._backend is not None else ()),
+        ]
         verdict = judge_run(history, examined.completeness, doubts, crashes, refused, examined.never_emitted)
         finished = datetime.now(UTC).isoformat(timespec="milliseconds")
         if self._manifest:
-            facts = self._backend.facts() if self._backend is not None else {}
+            facts = backend.facts() if backend is not None else {}
             known = {**self._manifest, **facts, "doubts": list(doubts), "finished": finished, "files": sums}
             write_json(self._directory.manifest, known)
         write_json(self._directory.verdict, verdict.document())
@@ -244,15 +250,14 @@ class Run:
         self._observe(Phase.VERDICT, 1.0)
         return verdict
 
+    def _own_doubts(self) -> list[str]:
+        in_place = self._journal.is_at(self._directory.journal)
+        return [] if in_place else ["the run's directory was removed or replaced while it ran"]
+
     def _examine(self) -> tuple[Examined, dict[str, str]]:
         nodes = self._experiment.topology.node_names
         examined = examine(self._directory, nodes, manifest.plan_in(self._manifest))
         return examined, manifest.checksums(self._directory.path)
-
-    def _refused_files(self) -> Iterable[Refusal]:
-        """What the backend did not take from nodes; one whose nodes are this machine takes all."""
-        refusals: Callable[[], Iterable[Refusal]] = getattr(self._backend, "refusals", tuple)
-        return refusals()
 
     def _first_manifest(self, planned: Pinned) -> dict[str, Any]:
         experiment = self._experiment

@@ -160,7 +160,7 @@ def test_a_killed_program_is_told_apart_from_a_lost_connection(
 
     async def act(connection: Connection) -> None:
         process = await connection.start(["sleep", "60"], stderr=tmp_path / "stderr")
-        await until(lambda: sleepers(server))
+        await until(lambda: bool(sleepers(server)))
         for pid in sleepers(server):
             os.kill(pid, signal.SIGKILL)
         status = await asyncio.wait_for(process.wait(), 10)

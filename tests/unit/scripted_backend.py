@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from node_agent.model.refusals import Refusal
 from node_agent.model.telemetry import AgentStart, AgentStop, SpillSample
 from node_agent.telemetry.segment_log import SegmentLog
 from orchestrator.backends.base import Backend, NodeOutcome, Outcomes, Progress, Status
@@ -58,6 +59,9 @@ class ScriptedBackend:
         return await self._play("collect")
 
     def doubts(self) -> Sequence[str]:
+        return ()
+
+    def refusals(self) -> Sequence[Refusal]:
         return ()
 
     def facts(self) -> Mapping[str, Any]:

@@ -30,10 +30,10 @@ def journal_of(run: RunDirectory) -> Journal:
 def test_a_dead_run_names_its_keepers_its_session_and_its_records(tmp_path: Path) -> None:
     run = run_directory.create(tmp_path, "lab", "r1")
     journal_of(run).abandon()
-    assert noted(run.path) == ["a keeper on n2", "a session on CORE's host"]
+    assert noted(run.path) == ["a keeper on n2", "CORE session that had just been begun on core@lab"]
     for words in (("status",), ("status", "r1")):
         shown = rove(tmp_path, *words).stdout
-        assert "not seen to end: a keeper on n2, a session on CORE's host: rove down r1 ends it" in shown
+        assert f"not seen to end: {', '.join(noted(run.path))}: rove down r1 ends it" in shown
         assert "still on n1, n2: rove collect r1 fetches it" in shown
     (row,) = json.loads(rove(tmp_path, "status", "--json").stdout)["runs"]
     assert row["elsewhere"] == noted(run.path) and row["waiting"] == ["n1", "n2"]
@@ -42,7 +42,10 @@ def test_a_dead_run_names_its_keepers_its_session_and_its_records(tmp_path: Path
 def test_a_living_run_says_where_it_runs_and_a_tidied_one_nothing(tmp_path: Path) -> None:
     run = run_directory.create(tmp_path, "lab", "r1")
     journal = journal_of(run)
-    assert "runs elsewhere: a keeper on n2, a session on CORE's host" in rove(tmp_path, "status").stdout
+    assert (
+        "runs elsewhere: a keeper on n2, CORE session that had just been begun on core@lab"
+        in rove(tmp_path, "status").stdout
+    )
     journal.done(1, removed=True)
     for number in (2, 3):
         journal.done(number, ended=True, collected=True, removed=True)

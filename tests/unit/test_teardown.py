@@ -67,6 +67,16 @@ def dead_run(tmp_path: Path) -> RunDirectory:
     return run
 
 
+def test_files_that_a_collection_left_half_written_go_and_records_stay(dead_run: RunDirectory) -> None:
+    half = dead_run.nodes / "n1" / ".keeper.log.4711.tmp"
+    half.write_text("ha")
+    odd = dead_run.nodes / "n1" / ".odd.tmp"
+    odd.write_text("a node may call its record so")
+    assert str(half) in tear_down(dead_run).paths
+    assert not half.exists() and odd.exists()
+    assert (dead_run.segments("n1") / "0001.jsonl").exists()
+
+
 def mark(run: RunDirectory) -> Mapping[str, str]:
     return processes.mark(run.id, run.path)
 

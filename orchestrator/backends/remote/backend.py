@@ -26,6 +26,7 @@ from orchestrator.backends.remote.site import Site
 from orchestrator.clocks.book import ClockBook
 from orchestrator.clocks.watch import ClockWatch
 from orchestrator.errors import RoveError
+from orchestrator.host_load.run_load import RunLoad
 from orchestrator.lifecycle.faults import Infliction
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.run_directory import RunDirectory
@@ -52,8 +53,12 @@ class RemoteBackend:
         journal: Journal,
         plan: DeploymentPlan,
         infrastructure: Infrastructure,
+        host: str = "",
     ) -> None:
-        """``plan``: with the galleries of the run (``orchestrator.faces.galleries.pinned``)."""
+        """``plan``: with the galleries of the run (``orchestrator.faces.galleries.pinned``).
+
+        ``host``: what to call the one machine that all nodes are on; the infrastructure measures its load.
+        """
         self._experiment = experiment
         self._run_id = run_id
         self._directory = RunDirectory(directory)
@@ -73,6 +78,7 @@ class RemoteBackend:
         self._book = ClockBook()
         self._asks: dict[str, Callable[[], Awaitable[Report]]] = {}
         self._clocks = ClockWatch(self._book, self._asks)
+        self._load = RunLoad(self._directory.path, experiment, host)
 
     def now_ns(self) -> int:
         return time.time_ns()
@@ -80,10 +86,12 @@ class RemoteBackend:
     def doubts(self) -> Sequence[str]:
         took_part = [node for node in self._keepers if node not in self._absent]
         clocks = self._book.doubts(self._experiment.clocks.uncertainty, took_part)
-        return (*self._infrastructure.doubts(), *clocks)
+        loads = self._load.doubts(self._collected, self._book)
+        return (*self._infrastructure.doubts(), *clocks, *loads)
 
     def facts(self) -> Mapping[str, Any]:
-        return {**self._infrastructure.facts(), "clocks": self._book.document()}
+        loads = self._load.facts(self._collected, self._book)
+        return {**self._infrastructure.facts(), "clocks": self._book.document(), **loads}
 
     def refusals(self) -> Sequence[Refusal]:
         """What nodes have listed as their records and is none of it."""
@@ -157,13 +165,14 @@ class RemoteBackend:
             return None
 
     async def advance(self, seconds: float, progress: Progress) -> Outcomes:
-        end = time.monotonic() + seconds
+        end, begun_ns = time.monotonic() + seconds, self.now_ns()
         self._flowed = True
         # Nobody waits for a node that is lost at the moment: time, and what is to happen in it, goes on.
         opening = asyncio.create_task(self._open_sources(), name="open sources")
         try:
             return await self._pass(seconds, end, progress, opening)
         finally:
+            self._load.flowed(begun_ns, self.now_ns())
             opening.cancel()
             await asyncio.wait([opening])
 

@@ -85,6 +85,8 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
         services=tuple(services),
         agent=Program("agent", tuple(agent), "agent.log"),
         undo=undo,
+        # What leads into a node leads from a host that others are on as well: that is probed once.
+        probes_host=not site.enter,
     )
     return order, files
 
