@@ -45,6 +45,7 @@ from node_agent.router import Router
 from node_agent.routing.exchange import is_needed
 from node_agent.telemetry.segment_log import LogError, SegmentLog
 from node_agent.transport.authentication import Credentials, Digests
+from node_agent.transport.framing import Impossible
 from node_agent.transport.link import (
     Link,
     LocalLink,
@@ -284,7 +285,10 @@ class Agent:
 
     async def _take(self, pair: Pair, batch: Batch) -> None:
         via = pair.sender if pair.sender != batch.sender else ""
-        await self._replicas[pair.receiver].take(batch, via)
+        runtime = self._replicas[pair.receiver]
+        if runtime.overrun(batch):
+            raise Impossible(f"{pair.sender} sends more than it may have")
+        await runtime.take(batch, via)
 
     def _hear(self, pair: Pair, message: Message) -> None:
         self._replicas[pair.receiver].hear(pair.sender, message)

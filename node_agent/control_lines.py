@@ -10,11 +10,12 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from node_agent.control import AnyCommand, Command, Report, Request, Stop
+from node_agent.model.checked import Checked, Refused
 
 LONGEST_LINE = 64 * 1024 * 1024
 """A cost graph of a thousand nodes is one line."""
 
-_decode = msgspec.json.Decoder(Request[AnyCommand]).decode
+_requests: Checked[Request[AnyCommand]] = Checked(Request[AnyCommand], LONGEST_LINE)
 
 
 def encode(message: Request[Command] | Report) -> bytes:
@@ -31,9 +32,10 @@ async def serve(
     try:
         while line := await reader.readline():
             try:
-                request = _decode(line)
-            except msgspec.DecodeError as error:
+                request = _requests.decode(line)
+            except Refused as error:
                 writer.write(encode(reject(f"not a request: {error}")))
+                await writer.drain()
                 continue
             report = await obey(request)
             if request.id:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Set
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -31,6 +32,8 @@ from node_agent.telemetry.segment_log import LogError, SegmentLog
 EXIT_FAILED = 1
 EXIT_BAD_CONFIG = 2
 _LAST_WORDS_S = 2.0
+MOST_COMPLAINTS = 20
+"""Errors that nobody handled and that are told in full: who can cause them could else fill the disk."""
 
 
 class ProcessConfig(Struct, frozen=True):
@@ -62,7 +65,23 @@ def run(config: str) -> int:
         return EXIT_BAD_CONFIG
 
 
+def complain_within_bounds(most: int = MOST_COMPLAINTS) -> Callable[[Any, dict[str, Any]], None]:
+    """A handler for a loop: what the loop would do of its own, but not for ever."""
+    told = 0
+
+    def complain(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        nonlocal told
+        told += 1
+        if told <= most:
+            loop.default_exception_handler(context)
+        elif told == most + 1:
+            print(f"{most} errors that nobody handled: further ones are not shown", file=sys.stderr)
+
+    return complain
+
+
 async def _live(config: ProcessConfig) -> int:
+    asyncio.get_running_loop().set_exception_handler(complain_within_bounds())
     port = OsPort(config.host, config.seed)
     check(config.agent)
     names = {address.host: node for node, address in config.agent.addresses.items()}

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Callable
 
 from node_agent.dataflow.gathering import Gathering
+from node_agent.dataflow.processing import CannotBeSent, GivenUp, sendable
 from node_agent.dataflow.registry import Context, Source
 
-Captured = tuple[bytes, int]
-"""A payload, and when it was captured in nanoseconds."""
+Captured = tuple[tuple[bytes, ...], int]
+"""A payload, none if it was given up, and when it was captured in nanoseconds."""
 
 
 MOST_BYTES = 256 * 1024
@@ -15,14 +16,26 @@ MOST_BYTES = 256 * 1024
 
 
 class Intake:
-    def __init__(self, source: Source, context: Context, hand_on: Callable[[list[Captured]], None]) -> None:
+    """``hand_on`` takes what was captured; ``give_up`` hears why the last of it is without its payload."""
+
+    def __init__(
+        self,
+        source: Source,
+        context: Context,
+        hand_on: Callable[[list[Captured]], None],
+        give_up: Callable[[GivenUp], None],
+    ) -> None:
         self._source = source
         self._context = context
+        self._give_up = give_up
         self._number = 1
         self._captured = Gathering[Captured](lambda captured, took: hand_on(captured))
 
     async def take(self, most: int) -> bool:
-        """Wait for the next tuples, at most ``most``, and hand them on; False: there are no more."""
+        """Wait for the next tuples, at most ``most``, and hand them on; False: there are no more.
+
+        Raises CannotBeSent for a payload that is too large, if the policy of the source is to stop then.
+        """
         captured, size = self._captured, 0
         captured.begin()
         for _ in range(most):
@@ -31,10 +44,23 @@ class Intake:
                 captured.flush()
                 return False
             self._number += 1
+            try:
+                payloads = sendable((payload,))
+            except CannotBeSent as error:
+                self._go_on_without(error)
+                continue
             size += len(payload)
-            if captured.add((payload, self._context.now_ns())) or size >= MOST_BYTES:
+            if captured.add((payloads, self._context.now_ns())) or size >= MOST_BYTES:
                 break
         captured.flush()
         if captured.alone:
             await asyncio.sleep(0)
         return True
+
+    def _go_on_without(self, error: CannotBeSent) -> None:
+        spec = self._context.spec
+        if spec is None or spec.on_error.then == "stop":
+            raise error
+        self._captured.add(((), self._context.now_ns()))
+        self._captured.flush()
+        self._give_up(GivenUp(error))

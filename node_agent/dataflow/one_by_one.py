@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from node_agent.dataflow.account import Account
 from node_agent.dataflow.each import unit_of
 from node_agent.dataflow.gathering import Gathering
-from node_agent.dataflow.processing import GivenUp, process_again
+from node_agent.dataflow.processing import GivenUp, process_again, sendable
 from node_agent.dataflow.registry import Context, Operator, Role
 from node_agent.dataflow.units import Unit
 from node_agent.model.query import OperatorSpec
@@ -45,11 +45,11 @@ class OneByOne:
                 unit = unit_of(upstream, item)
                 try:
                     made = tuple(await process(unit))
+                    if made != payloads:
+                        payloads = sendable(made)
                 except Exception as error:
                     await self._go_on_after(error, unit, item)
                     continue
-                if made != payloads:
-                    payloads = made
             if through.add((item, payloads)):
                 if through.alone:
                     await asyncio.sleep(0)

@@ -6,6 +6,7 @@ from node_agent.dataflow.registry import Operator
 from node_agent.dataflow.units import Unit
 from node_agent.model.query import OperatorSpec
 from node_agent.model.units import SameTau
+from node_agent.transport.framing import unfit
 
 RETRY_PAUSE = 0.1
 LONGEST_RETRY_PAUSE = 10.0
@@ -19,6 +20,17 @@ class GivenUp(Exception):
         super().__init__(f"{type(error).__name__}: {error}"[:_LONGEST_REASON])
 
 
+class CannotBeSent(Exception):
+    """What an operator returned, or a source captured, is more than a frame between replicas carries."""
+
+
+def sendable(payloads: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """The same. Raises CannotBeSent: here, and not where the link to the next replica would choke on it."""
+    if (why := unfit(payloads)) is not None:
+        raise CannotBeSent(why)
+    return payloads
+
+
 async def process(
     operator: Operator, unit: Unit, spec: OperatorSpec, sleep: Callable[[float], Awaitable[None]]
 ) -> tuple[bytes, ...]:
@@ -26,7 +38,7 @@ async def process(
     if not has_work(unit, spec):
         return ()
     try:
-        return tuple(await operator.process(unit))
+        return sendable(tuple(await operator.process(unit)))
     except Exception as error:
         return await process_again(operator, unit, spec, sleep, error)
 
@@ -44,7 +56,7 @@ async def process_again(
         await sleep(pause)
         pause = min(2 * pause, LONGEST_RETRY_PAUSE)
         try:
-            return tuple(await operator.process(unit))
+            return sendable(tuple(await operator.process(unit)))
         except Exception as again:
             error = again
     if spec.on_error.then == "stop":

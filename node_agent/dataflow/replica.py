@@ -131,6 +131,10 @@ class ReplicaRuntime:
                 self._handover.put(sibling, sender, theirs, made)
             self._account_for_inputs(self._assembler)
 
+    def overrun(self, batch: Batch) -> bool:
+        """Never: what comes waits for room."""
+        return False
+
     async def take(self, batch: Batch, via: str = "") -> None:
         """``via``: the sibling that has passed ``batch`` on, if it did not come straight from its sender."""
         if via:
@@ -181,7 +185,7 @@ class ReplicaRuntime:
 
     async def _emit(self) -> None:
         await self._opened.wait()
-        intake = Intake(cast(Source, self._made), self._context, self._capture)
+        intake = Intake(cast(Source, self._made), self._context, self._capture, self._give_up)
         while await intake.take(await self._room() if self._limits.sources_wait else MOST_CAPTURED):
             pass
         end = self._next_of_source((), self._context.now_ns(), last=True)
@@ -189,13 +193,17 @@ class ReplicaRuntime:
             await dispatcher.put(end)
 
     def _capture(self, captured: list[Captured]) -> None:
-        items = [self._next_of_source((payload,), born_ns) for payload, born_ns in captured]
+        items = [self._next_of_source(payloads, born_ns) for payloads, born_ns in captured]
         self._account.emitted(items)
         for dispatcher in self._dispatchers:
             if self._limits.sources_wait:
                 dispatcher.extend(items)
             else:
                 dispatcher.offer(items)
+
+    def _give_up(self, reason: GivenUp) -> None:
+        """The last tuple that was captured has lost its payload."""
+        self._account.dropped(StreamTuple(self._id, self._tau, self._tau - 1, 0, 0), f"dead_letter:{reason}")
 
     def _next_of_source(self, payloads: tuple[bytes, ...], born_ns: int, last: bool = False) -> StreamTuple:
         before, self._tau = self._tau, self._tau + 1

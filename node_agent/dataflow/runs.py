@@ -53,6 +53,13 @@ class InputStream:
         else:
             self._join(Run(item.prev + 1, item.tau, entry, item.born_ns))
 
+    def contradicts(self, item: StreamTuple) -> bool:
+        """Whether ``item`` is beyond the end of the stream, or a second end of it, or an end before something
+        that came: who sent one of the two was lying."""
+        if self.end is not None:
+            return item.tau > self.end.tau or (item.last and item.tau != self.end.tau)
+        return item.last and self.seen.last() > item.tau
+
     def settle(self, until: int) -> None:
         if until > self.settled_until:
             self.settled_until = until
@@ -89,6 +96,8 @@ class InputStream:
         self.used.discard(item.tau)
         self.seen.discard(item.prev + 1, item.tau)
         index = bisect_right(self._runs, float(item.tau), key=lambda run: run.first) - 1
+        if index < 0 or self._runs[index].last < item.tau:
+            return  # of what its neighbours say about the places between them, not all was true
         run = self._runs[index]
         before = Run(run.first, item.prev, run.entry_ns, item.prev_born_ns)
         after = Run(item.tau + 1, run.last, item.born_ns, run.front_ns)
@@ -120,11 +129,14 @@ class InputStream:
             return self._runs[-1] if self._runs else _NOTHING
         return self._runs[0] if self._runs and self._runs[0].first <= 1 else _NOTHING
 
-    def trim(self, most: int) -> None:
-        """Forget what was before the oldest gaps, where gaps are not filled any more."""
+    def trim(self, most: int, most_used: int) -> None:
+        """Forget what was before the oldest gaps, where gaps are not filled any more, and what was used of
+        items that never came."""
         del self._runs[: max(0, len(self._runs) - most)]
         if len(self.seen) > most:
             self.seen.fill()
+        if len(self.used) > most_used:
+            self.used.intersection_update(self.held)
 
     def _join(self, new: Run) -> None:
         """Put ``new`` where it belongs and let it grow together with its neighbours."""

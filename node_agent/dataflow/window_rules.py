@@ -177,7 +177,7 @@ class TauAssembler(WindowAssembler):
         here = [item.born_ns if item.tau == number else item.prev_born_ns for item in at]
         if prev >= number or None in found:
             # In best effort it may be late, and what would tell which one came before it be gone.
-            here = [item.born_ns for item in at if item.tau == number]
+            here = [item.born_ns for item in at if item.tau == number] or [0]
             prev, prev_born_ns = number - 1, max(here)
         return Unit(
             self._name, number, prev, max(here), prev_born_ns, {} if ended else by_input(items), last=ended

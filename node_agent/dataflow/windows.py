@@ -59,8 +59,10 @@ class WindowAssembler(ABC):
 
     def add(self, upstream: str, item: StreamTuple) -> list[Unit]:
         stream = self._streams[upstream, item.origin]
+        if stream.contradicts(item):
+            return []
         news_of_end = item.last and stream.end is None  # told again to who takes over, even if it is done
-        if item.tau in stream.seen and not news_of_end:
+        if item.tau in stream.held or (item.tau in stream.seen and not news_of_end):
             if item.tau not in stream.held:
                 self._released.append(Position(upstream, item.origin, item.tau))
                 if self._gaps is not None and not item.last:  # it comes too late: nobody has waited for it
@@ -78,9 +80,9 @@ class WindowAssembler(ABC):
         if self._gaps is not None:
             units += self._given_up(self._gaps)
             for numbers in (self._abandoned, self._made):
-                if len(numbers) > self._gaps.horizon:
+                while len(numbers) > self._gaps.horizon:
                     numbers.drop_lowest()
-            stream.trim(self._gaps.horizon)
+            stream.trim(self._gaps.horizon, self._gaps.held)
         self._release()
         return units
 

@@ -26,7 +26,7 @@ from node_agent.delivery.effects import (
 )
 from node_agent.delivery.emission import Emission, Payloads
 from node_agent.delivery.inbox import Inbox, stretches, tell
-from node_agent.delivery.limits import DeliveryLimits, Reliability
+from node_agent.delivery.limits import EMPTY_PER_ITEM, MOST_RANGES, DeliveryLimits, Reliability
 from node_agent.delivery.patience import Patience
 from node_agent.delivery.place import Place
 from node_agent.delivery.positions import Range
@@ -34,6 +34,9 @@ from node_agent.delivery.retention import Retention
 from node_agent.delivery.spill import Spill
 from node_agent.model.tuples import StreamTuple
 from node_agent.routing.route import Hop
+
+OVERRUN = 2
+"""How many times what an honest sender keeps may be held here: others may have sent part of it as well."""
 
 
 class DeliveryCore:
@@ -53,6 +56,7 @@ class DeliveryCore:
     ) -> None:
         self.place = place
         self._unacknowledged = limits.unacknowledged
+        self._most_held = OVERRUN * EMPTY_PER_ITEM * max(each.items for each in (limits, *buffers.values()))
         self._keeps = level is not Reliability.BEST_EFFORT
         self._forgetful = level is Reliability.AT_LEAST_ONCE and place.role == "sink"
         self._assembler = assembler
@@ -97,6 +101,18 @@ class DeliveryCore:
             else:
                 self._take(inbox, stretch, first, last, now)
         return self._outcome(now)
+
+    def overrun(self, sender: str, upstream: str, items: Sequence[StreamTuple]) -> bool:
+        """Whether ``sender`` has sent more than a replica that keeps to its limits can have to send."""
+        for origin in dict.fromkeys(item.origin for item in items):
+            inbox = self._inboxes.get((upstream, origin))
+            if inbox is None:
+                continue
+            held = len(inbox.backlog) if self._assembler is None else self._assembler.held(upstream, origin)
+            owed = inbox.owed.get(sender)
+            if held > self._most_held or (owed is not None and len(owed) > MOST_RANGES):
+                return True
+        return False
 
     def acknowledged(
         self, replica: str, downstream: str, done: Ranges, taken: Ranges, now: float

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from node_agent.delivery.limits import MOST_RANGES
 from node_agent.delivery.positions import Positions, Range
 from node_agent.model.tuples import StreamTuple
 
@@ -52,6 +53,8 @@ class Inbox:
     def finish(self, first: int, last: int) -> None:
         """``first`` … ``last`` is done. What has not been processed need not be."""
         self.done.add(first, last)
+        if len(self.done) > MOST_RANGES:
+            self.done.fill()
         self.held.discard(first, last)
         for positions in self.untaken.values():
             positions.discard(first, last)

@@ -8,6 +8,10 @@ EMPTY_PER_ITEM = 16
 """How many positions without payload, holes or spilled, there may be for every item that there may be."""
 
 
+MOST_RANGES = 262_144
+"""Of a set of positions that others tell us of: honest ones have as many as items are on their way."""
+
+
 class Reliability(StrEnum):
     BEST_EFFORT = "best_effort"
     AT_LEAST_ONCE = "at_least_once"

@@ -1,9 +1,11 @@
 """Acknowledgements that gather for a moment: what belongs together is told in one message, in few ranges."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from itertools import zip_longest
 
 from node_agent.delivery.effects import Acknowledge, Ranges
 from node_agent.delivery.positions import Positions, Range
+from node_agent.transport.claims import MOST_RANGES
 from node_agent.transport.messages import Acknowledgement
 
 _ByStream = dict[str, Positions]
@@ -20,10 +22,12 @@ class Reports:
         _add(done, report.done)
         _add(taken, report.taken)
 
-    def take(self) -> list[tuple[str, Acknowledgement]]:
-        """All there are, with whom to tell."""
+    def take(self) -> Iterator[tuple[str, Acknowledgement]]:
+        """All there are, with whom to tell: in as few messages as frames can carry."""
         reports, self._reports = self._reports, {}
-        return [(to, Acknowledgement(_told(done), _told(taken))) for to, (done, taken) in reports.items()]
+        for to, (done, taken) in reports.items():
+            for some_done, some_taken in zip_longest(_told(done), _told(taken)):
+                yield to, Acknowledgement(some_done or {}, some_taken or {})
 
 
 def _add(known: _ByStream, ranges: Ranges) -> None:
@@ -33,5 +37,17 @@ def _add(known: _ByStream, ranges: Ranges) -> None:
             positions.add(first, last)
 
 
-def _told(known: _ByStream) -> dict[str, Sequence[Range]]:
-    return {origin: list(positions) for origin, positions in known.items()}
+def _told(known: _ByStream) -> Iterator[dict[str, list[Range]]]:
+    """In parts of at most ``MOST_RANGES``."""
+    part: dict[str, list[Range]] = {}
+    room = MOST_RANGES
+    for origin, positions in known.items():
+        ranges = list(positions)
+        while len(ranges) > room:
+            part[origin] = ranges[:room]
+            yield part
+            ranges, part, room = ranges[room:], {}, MOST_RANGES
+        part[origin] = ranges
+        room -= len(ranges)
+    if part:
+        yield part

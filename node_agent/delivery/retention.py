@@ -11,7 +11,7 @@ from math import inf
 
 from node_agent.delivery.effects import Drop, Effect, Send
 from node_agent.delivery.inbox import stretches
-from node_agent.delivery.limits import EMPTY_PER_ITEM, DeliveryLimits, Overflow, Reliability
+from node_agent.delivery.limits import EMPTY_PER_ITEM, MOST_RANGES, DeliveryLimits, Overflow, Reliability
 from node_agent.delivery.positions import Positions, Range
 from node_agent.delivery.shelf import Parcel, Shelf, State, size_of
 from node_agent.delivery.spill import Spill
@@ -150,6 +150,8 @@ class Retention:
         news = done.missing(first, last)
         if not news:
             return news
+        if len(done) >= MOST_RANGES and not done.overlaps(first - 1, last + 1):
+            return []  # to forget a fact is safe
         done.add(first, last)
         shelf = self._shelves.get(origin)
         if shelf:

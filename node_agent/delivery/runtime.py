@@ -35,6 +35,7 @@ from node_agent.delivery.effects import (
     Settle,
 )
 from node_agent.delivery.emission import Payloads
+from node_agent.delivery.limits import MOST_RANGES
 from node_agent.delivery.positions import Positions
 from node_agent.delivery.reports import Reports
 from node_agent.model.plan import DeploymentPlan, Replica
@@ -164,6 +165,10 @@ class DeliveryRuntime:
             self._handed.clear()
         self._hand_over()
 
+    def overrun(self, batch: Batch) -> bool:
+        """Whether more has come from its sender than it can have if it keeps to its limits."""
+        return self._core.overrun(batch.sender, operator_of(batch.sender), batch.items)
+
     async def take(self, batch: Batch, via: str = "") -> None:
         """What is not of this replica's inputs is ignored. ``via``: the sibling that has passed it on."""
         upstream = operator_of(batch.sender)
@@ -229,7 +234,7 @@ class DeliveryRuntime:
 
     async def _emit(self) -> None:
         await self._opened.wait()
-        intake = Intake(cast(Source, self._made), self._context, self._capture)
+        intake = Intake(cast(Source, self._made), self._context, self._capture, self._give_up)
         more = True
         while more:
             more = await intake.take(self._core.room if self._may_emit() else 1)
@@ -251,9 +256,14 @@ class DeliveryRuntime:
 
     def _emit_captured(self, captured: list[Captured]) -> None:
         first = self._core.position + 1
-        effects = self._core.emit([((payload,), born_ns) for payload, born_ns in captured], self._now())
-        self._account.captured(first, [len(payload) for payload, _ in captured])
+        effects = self._core.emit(captured, self._now())
+        self._account.captured(first, [sum(map(len, payloads)) for payloads, _ in captured])
         self._do(effects)
+
+    def _give_up(self, reason: GivenUp) -> None:
+        """The last tuple that was captured has lost its payload."""
+        tau = self._core.position + len(self._in_hand)
+        self._account.dropped(StreamTuple(self._id, tau, tau - 1, 0, 0), f"dead_letter:{reason}")
 
     async def _operate(self) -> None:
         each = {upstream: self._one_by_one(upstream) for upstream in self._core.place.upstreams}
@@ -377,6 +387,8 @@ class DeliveryRuntime:
         if item.tau in handed:
             return False
         handed.add(item.tau)
+        if len(handed) > MOST_RANGES:
+            handed.fill()
         return True
 
     def _waiting_to_be_processed(self) -> int:
@@ -409,6 +421,8 @@ class DeliveryRuntime:
             absorbed = self._absorbed.setdefault(item.origin, Positions())
             if item.tau not in absorbed:
                 absorbed.add(item.prev + 1, item.tau)
+                if len(absorbed) > MOST_RANGES:
+                    absorbed.fill()
                 self._account.absorbed(item.origin, item.tau)
 
     # Aids.

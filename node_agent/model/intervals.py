@@ -58,6 +58,10 @@ class Intervals:
         """The smallest positive number that is not in the set."""
         return self._lasts[0] + 1 if self._firsts and self._firsts[0] <= 1 else 1
 
+    def last(self) -> int:
+        """The largest number in the set, 0 if it is empty."""
+        return self._lasts[-1] if self._lasts else 0
+
     def fill(self) -> None:
         """Close the lowest gap, so that the set stays small where numbers are lost."""
         if len(self._firsts) > 1:

@@ -8,6 +8,8 @@ failure of who hears it.
 from collections.abc import Sequence
 
 from node_agent.model.plan import DeploymentPlan
+from node_agent.model.tuples import StreamTuple
+from node_agent.model.units import CountWindow
 from node_agent.transport.framing import Impossible
 from node_agent.transport.messages import Acknowledgement, Ask, Data, Message, Pair, PassedOn, Ranges, Settled
 
@@ -24,25 +26,30 @@ class Claims:
         own, self._operator = (plan.replica(replica).operator for replica in (pair.receiver, pair.sender))
         origins = query.origins()
         self._pair = pair
+        self._dense = isinstance(query.operator(own).takes, CountWindow)
         self._passes_on = self._operator == own
         self._streams = {name: frozenset(origins[name]) for name in query.upstream(own)}
         self._senders = {replica.id: name for name in self._streams for replica in plan.of(name)}
 
     def check_data(self, data: Data) -> None:
         """Raises Impossible."""
-        streams = self._streams[self._upstream(data.passed_on)]
-        for item in data.items:
-            if item.origin not in streams or item.prev >= item.tau or (item.last and item.payloads):
-                raise Impossible(f"{self._pair.sender} sent an item that it cannot have")
+        self._check_items(data.items, self._upstream(data.passed_on))
 
     def check_message(self, message: Message) -> None:
         """From the sender, that is from upstream. Raises Impossible."""
         if not isinstance(message, Settled) or self._passes_on:
             raise Impossible(f"{self._pair.sender} said what is for others to say")
-        streams = self._streams[self._operator]
-        for end in message.ends:
-            if not end.last or end.payloads or end.prev >= end.tau or end.origin not in streams:
-                raise Impossible(f"{self._pair.sender} told of an end that cannot be")
+        self._check_items(message.ends, self._operator)
+        if not all(end.last for end in message.ends):
+            raise Impossible(f"{self._pair.sender} told of an end that is none")
+
+    def _check_items(self, items: Sequence[StreamTuple], upstream: str) -> None:
+        streams, dense = self._streams[upstream], self._dense
+        for item in items:
+            step = item.tau - item.prev
+            in_order = step == 1 or (step > 1 and not dense)
+            if not in_order or item.origin not in streams or (item.last and item.payloads):
+                raise Impossible(f"{self._pair.sender} sent an item that it cannot have")
 
     def _upstream(self, passed_on: PassedOn | None) -> str:
         """The operator that items come from."""

@@ -81,11 +81,17 @@ def decode_header(header: bytes) -> Header:
         raise FrameError(f"the peer sent a malformed header: {error}") from error
 
 
-def unfit(payloads: Sequence[bytes]) -> str | None:
-    """Why no frame can carry an item with these payloads; None if one can."""
+def unfit(payloads: Sequence[object]) -> str | None:
+    """Why no frame can carry an item with these payloads, as an operator made them; None if one can."""
+    if len(payloads) == 1 and type(payloads[0]) is bytes and len(payloads[0]) <= MAX_PAYLOAD:
+        return None  # by far the most are like that
     if len(payloads) > MAX_PAYLOADS:
         return f"{len(payloads)} payloads are more than a frame carries, {MAX_PAYLOADS}"
-    size = sum(map(len, payloads))
+    size = 0
+    for payload in payloads:
+        if not isinstance(payload, bytes):
+            return f"a payload is of type {type(payload).__name__}, not bytes"
+        size += len(payload)
     if size > MAX_PAYLOAD:
         return f"payloads of {size} bytes are more than a frame carries, {MAX_PAYLOAD}"
     return None

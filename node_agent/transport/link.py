@@ -33,6 +33,8 @@ from node_agent.transport.messages import (
 CONNECT_TIMEOUT = 5.0
 BACKOFF_FIRST = 0.1
 BACKOFF_LAST = 3.0
+LASTS = 1.0
+"""Seconds: after a connection that lived shorter the back-off goes on, as if it had failed."""
 MOST_ITEMS, MOST_BYTES = 65_536, 64 * 1024 * 1024
 """What a link has under way at most, however much the receiver allows: all of it is remembered here."""
 REFUSED = "connection"
@@ -188,8 +190,6 @@ class OutgoingLink:
         except BaseException:
             stream.abort()
             raise
-        self._failures = 0
-        self._retry_at = 0.0
         self._answers = True
         self._session = session
         self._reader = asyncio.create_task(self._read(session), name=f"link to {self._pair.receiver}")
@@ -217,7 +217,7 @@ class OutgoingLink:
         return _Session(connection, Allowance(items, size), items, self._limits)
 
     def _back_off(self) -> None:
-        """Set the earliest time of the next attempt; undone if this one succeeds."""
+        """Set the earliest time of the next attempt; undone if this one makes a connection that lasts."""
         pause = min(BACKOFF_FIRST * 2**self._failures, BACKOFF_LAST) * self._port.random.uniform(0.5, 1.0)
         self._failures += 1
         self._retry_at = asyncio.get_running_loop().time() + pause
@@ -247,6 +247,10 @@ class OutgoingLink:
 
     def _lost(self, session: "_Session", reason: str) -> None:
         session.end()
+        # A peer that lets us in and hangs up at once, again and again, must not keep us busy with it.
+        if asyncio.get_running_loop().time() - session.began >= LASTS:
+            self._failures = 0
+            self._retry_at = 0.0
         if self._session is session:
             self._session = None
             self._on_lost(self._pair, session.allowance.under_way(), reason)
@@ -279,6 +283,7 @@ class _Session:
         # While one batch is being taken, others should be on their way.
         self._most = max(1, min(limits.batch_items, window // 4))
         self._most_bytes = limits.batch_bytes
+        self.began = asyncio.get_running_loop().time()
         self._changed = asyncio.Event()
         self._over = False
 

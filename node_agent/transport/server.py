@@ -71,7 +71,8 @@ class _HalfOpen(NamedTuple):
 
 
 class LinkServer:
-    """``on_batch`` takes what arrives; ``on_failure`` hears of errors that are not the peer's doing.
+    """``on_batch`` takes what arrives, or raises Impossible; ``on_failure`` hears of errors that are not the
+    peer's doing.
 
     ``peers``: the hosts that connections of the run come from. Others share what little there is for
     strangers, so that they cannot keep the peers out. ``digests``: to be shared with the node's links.
@@ -216,7 +217,7 @@ class LinkServer:
         self._supersede(pair)
         self._sessions[pair] = session
         taker = asyncio.create_task(session.pass_on(self._on_batch), name=f"tuples of {pair.sender}")
-        taker.add_done_callback(partial(self._taker_ended, connection))
+        taker.add_done_callback(partial(self._taker_ended, session))
         connection.watch(session.alive, self._limits.dead_after)
         try:
             await self._read(session)
@@ -255,9 +256,13 @@ class LinkServer:
     def _refuse(self, source: str, reason: str) -> None:
         self._refusals.add(REFUSED, source, reason)
 
-    def _taker_ended(self, connection: Connection, taker: "asyncio.Task[None]") -> None:
-        if not taker.cancelled() and (error := taker.exception()) is not None:
-            connection.abort()
+    def _taker_ended(self, session: "_Session", taker: "asyncio.Task[None]") -> None:
+        if taker.cancelled() or (error := taker.exception()) is None:
+            return
+        session.connection.abort()
+        if isinstance(error, FrameError):
+            self._refuse(session.node, error.reason)
+        else:
             self._on_failure(error)
 
 

@@ -196,7 +196,8 @@ def test_a_node_is_believed_about_itself_and_within_bounds(message: Message, rea
     assert refusal(packet, "a", NODE_OF) == reason
 
 
-DEEP = b"\x91" * 1000 + b"\xc0"
+DEEP = b"\x95\x02\xc4\x00\xc4\x00\x90" + b"\x91" * 1000 + b"\xc0"
+"""A packet with one field too many, which is a list in a list in a list …"""
 PACKETS = st.binary(max_size=100) | st.tuples(
     st.just(VERSION),
     st.binary(max_size=9),

@@ -141,10 +141,10 @@ def test_a_source_hands_on_what_it_has_before_it_waits_for_more(virtual: asyncio
         taken: list[tuple[float, list[bytes]]] = []
 
         def take(captured: list[Captured]) -> None:
-            taken.append((asyncio.get_running_loop().time(), [payload for payload, _ in captured]))
+            taken.append((asyncio.get_running_loop().time(), [payload for (payload,), _ in captured]))
 
         context = Context("camera/0", OsPort("127.0.0.1"), asyncio.Semaphore(1))
-        intake = Intake(Ready(6, pause=3), context, take)
+        intake = Intake(Ready(6, pause=3), context, take, lambda reason: None)
         while await intake.take(4):
             pass
         assert taken == [

@@ -156,8 +156,10 @@ def test_a_server_with_another_key_gets_nothing() -> None:
     run(scenario())
 
 
-DEEP = b"\x91" * 1000 + b"\xc0"
-"""A list in a list in a list …, as msgpack has it."""
+def nested(tag: str, depth: int = 990) -> bytes:
+    """A greeting or a header with more fields than it should have: the last is a list in a list …"""
+    deep = b"\x91" * depth + b"\xc0"
+    return b"\x99" + b"".join(map(msgspec.msgpack.encode, (tag, 4, *("x",) * 6))) + deep
 
 
 @pytest.mark.parametrize("tagged", [True, False])
@@ -166,18 +168,21 @@ def test_nesting_ends_neither_side(tagged: bool) -> None:
 
     async def scenario() -> None:
         network, receiver, sender = await ends()
-        head = len(DEEP).to_bytes(2, "big") + WAY.id + NONCE
-        tag = hello_seal(WAY).tag(head, DEEP) if tagged else bytes(TAG_SIZE)
-        await expect_closed(await raw(network, head + tag + DEEP))
+        body = nested("hello")
+        head = len(body).to_bytes(2, "big") + WAY.id + NONCE
+        tag = hello_seal(WAY).tag(head, body) if tagged else bytes(TAG_SIZE)
+        await expect_closed(await raw(network, head + tag + body))
         connection, stream = await greeted(network)
-        prelude = len(DEEP).to_bytes(4, "big")
-        frame_tag = connection._sending.tag(prelude, DEEP) if tagged else bytes(TAG_SIZE)
-        await stream.write(prelude + frame_tag + DEEP)
+        body = nested("alive", 5000)
+        prelude = len(body).to_bytes(4, "big")
+        frame_tag = connection._sending.tag(prelude, body) if tagged else bytes(TAG_SIZE)
+        await stream.write(prelude + frame_tag + body)
         await expect_closed(stream)  # type: ignore[arg-type]
         await sender.send(item(1))
         await asyncio.sleep(1)
         assert receiver.failures == [] and receiver.taken == [1]
         assert sum(receiver.refused.values()) == 2
+        assert tagged or receiver.refused == {("up", "forged"): 2}
         await sender.link.close()
         await receiver.server.close()
 
@@ -190,7 +195,8 @@ def test_an_answer_is_not_parsed_before_its_tag_is_checked() -> None:
 
         async def pretend(stream: Stream) -> None:
             await read_hello(stream, {WAY.id: WAY})
-            stream.put(len(DEEP).to_bytes(2, "big") + WAY.id + NONCE + bytes(TAG_SIZE) + DEEP)
+            body = nested("welcome")
+            stream.put(len(body).to_bytes(2, "big") + WAY.id + NONCE + bytes(TAG_SIZE) + body)
             await stream.read_exactly(1)
 
         await network.port("down").listen(AT.port, pretend)
