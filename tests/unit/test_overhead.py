@@ -9,8 +9,10 @@ from node_agent.model.telemetry import RefusalCount, RoutingOverhead
 from node_agent.overhead import AskedOverhead, Counts, OverheadConfig
 from tests.unit.captured import pages, server
 
-GOOD = b"""{"pid": 1, "counters": {"LQ_TC": {"sent": 1, "sent_bytes": 50, "forwarded": 2,
-    "forwarded_bytes": 9, "received": 3}}, "refusals": [{"what": "olsr", "source": "10.0.0.9", "reason": "hna", "count": 4}]}"""
+GOOD = (
+    b'{"pid": 1, "counters": {"LQ_TC": {"sent": 1, "sent_bytes": 50, "forwarded": 2, "forwarded_bytes": 9,'
+    b' "received": 3}}, "refusals": [{"what": "olsr", "source": "10.0.0.9", "reason": "hna", "count": 4}]}'
+)
 
 
 def asked(answer: bytes) -> Counts:
