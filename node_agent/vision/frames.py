@@ -4,15 +4,23 @@ The encoded bytes are the payload of a tuple. Nothing here needs OpenCV, so whoe
 checks frames does not load it.
 """
 
+from collections.abc import Iterator
+from math import isfinite
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
+from node_agent.model.checked import Checked, Count, Refused
+from node_agent.transport.framing import MAX_PAYLOAD
+
 UNKNOWN = ""
 """The person of a face that recognition was asked about and that is nobody of the gallery."""
 SHOWN_UNKNOWN = "unknown"
 """What such a face is called where people look on."""
+
+MAX_PIXELS = 64 << 20
+"""Of a picture: whoever asks for more memory than that has no good reason."""
 
 Side = Annotated[int, Meta(ge=1, le=16384)]
 
@@ -46,7 +54,7 @@ class Face(Struct, frozen=True, array_like=True):
 class Frame(Struct, frozen=True, array_like=True):
     """``image``: JPEG; empty if only crops travel. ``gallery``: the version that named the faces."""
 
-    number: Annotated[int, Meta(ge=0)]
+    number: Count
     width: Side
     height: Side
     image: bytes
@@ -55,7 +63,7 @@ class Frame(Struct, frozen=True, array_like=True):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Frame)
+_frames: Checked[Frame] = Checked(Frame, MAX_PAYLOAD, "msgpack")
 
 
 def encode_frame(frame: Frame) -> bytes:
@@ -65,6 +73,18 @@ def encode_frame(frame: Frame) -> bytes:
 def decode_frame(payload: bytes) -> Frame:
     """Raises BadFrame."""
     try:
-        return _decoder.decode(payload)
-    except msgspec.MsgspecError as error:
+        frame = _frames.decode(payload)
+    except Refused as error:
         raise BadFrame(f"no frame: {error}") from error
+    if frame.width * frame.height > MAX_PIXELS:
+        raise BadFrame(f"a frame of {frame.width} × {frame.height} pixels")
+    if not all(map(isfinite, _numbers(frame))):
+        raise BadFrame("a face that is nowhere")
+    return frame
+
+
+def _numbers(frame: Frame) -> Iterator[float]:
+    for face in frame.faces:
+        yield from (face.box.x, face.box.y, face.box.width, face.box.height, face.score, face.distance or 0.0)
+        for point in face.landmarks:
+            yield from point

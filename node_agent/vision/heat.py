@@ -7,22 +7,25 @@ from msgspec import Struct
 
 from node_agent.dataflow.registry import Context
 from node_agent.dataflow.units import Unit
+from node_agent.model.checked import Checked, Refused
+from node_agent.model.tuples import Whole
+from node_agent.transport.framing import MAX_PAYLOAD
 from node_agent.vision.faults import Faults
 from node_agent.vision.frames import BadFrame, Frame, decode_frame
-from node_agent.vision.params import HeatMapParams
+from node_agent.vision.params import Cells, HeatMapParams
 
 
 class HeatMap(Struct, frozen=True, array_like=True, tag="heat"):
     """``counts`` row by row; ``frames``: in how many pictures."""
 
-    columns: int
-    rows: int
-    counts: tuple[int, ...]
-    frames: int
+    columns: Cells
+    rows: Cells
+    counts: tuple[Whole, ...]
+    frames: Whole
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(HeatMap)
+_heats: Checked[HeatMap] = Checked(HeatMap, MAX_PAYLOAD, "msgpack")
 
 
 def encode_heat(heat: HeatMap) -> bytes:
@@ -32,8 +35,8 @@ def encode_heat(heat: HeatMap) -> bytes:
 def decode_heat(payload: bytes) -> HeatMap:
     """Raises BadFrame."""
     try:
-        heat = _decoder.decode(payload)
-    except msgspec.MsgspecError as error:
+        heat = _heats.decode(payload)
+    except Refused as error:
         raise BadFrame(f"no heat map: {error}") from error
     if len(heat.counts) != heat.columns * heat.rows:
         raise BadFrame(f"a heat map of {heat.columns}×{heat.rows} with {len(heat.counts)} counts")

@@ -110,9 +110,12 @@ class CorrelateParams(Struct, frozen=True, forbid_unknown_fields=True):
     cpu: Seconds = 0.004
 
 
+Cells = Annotated[int, Meta(ge=1, le=256)]
+
+
 class HeatMapParams(Struct, frozen=True, forbid_unknown_fields=True):
-    columns: Annotated[int, Meta(ge=1, le=256)] = 16
-    rows: Annotated[int, Meta(ge=1, le=256)] = 12
+    columns: Cells = 16
+    rows: Cells = 12
 
 
 class ShowHeatParams(Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,6 +6,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from node_agent.vision.frames import MAX_PIXELS
+
 Image = NDArray[np.uint8]  # height × width × 3, blue first
 
 # An operator occupies one core of its node (Context.work), and a pool of threads would not survive the fork
@@ -15,7 +17,6 @@ cv2.ocl.setUseOpenCL(False)
 
 JPEG_START, JPEG_END = b"\xff\xd8", b"\xff\xd9"
 JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # markers of segments that tell the size
-MAX_PIXELS = 64 << 20
 
 
 class BadImage(ValueError):
