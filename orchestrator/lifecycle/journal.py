@@ -15,7 +15,8 @@ from typing import Any, BinaryIO, Self
 from msgspec import Struct, ValidationError, convert
 
 from node_agent.model.checked import Count
-from orchestrator.lifecycle.files import append_line, read_lines, sync_directory
+from node_agent.telemetry.segment_files import open_regular
+from orchestrator.lifecycle.files import append_line, not_regular, open_to_append, read_lines, sync_directory
 from orchestrator.lifecycle.processes import Identity, this_process
 
 CLOSED = "closed"
@@ -134,10 +135,14 @@ def is_locked(path: Path) -> bool:
     """Is a process (the run's own, or a teardown) holding this journal?"""
     for place in (unborn(path), path):
         try:
-            with place.open("rb") as file:
+            with open_regular(place) as file:
                 return not try_lock(file, shared=True)
         except FileNotFoundError:
             continue
+        except OSError as error:
+            if not_regular(error):
+                continue
+            raise
     return False
 
 
@@ -156,7 +161,7 @@ def is_closed(entries: list[Entry]) -> bool:
 def _lock_if_free(path: Path) -> BinaryIO | None:
     if unborn(path).exists() and is_locked(path):
         return None
-    file = path.open("ab", buffering=0)
+    file = open_to_append(path)
     if try_lock(file):
         return file
     file.close()

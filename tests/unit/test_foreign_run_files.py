@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from node_agent.vision.gallery import BadGallery, Gallery
 from orchestrator.backends.core.link import CoreDriver, CoreError
 from orchestrator.backends.remote.ledger import leases_over, nodes_of
 from orchestrator.lifecycle import journal as journals
+from orchestrator.lifecycle.events import EventLog, describe
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.phases import Ending, Phase
 from orchestrator.lifecycle.rejudging import mended
@@ -56,6 +58,40 @@ def test_a_node_of_a_foreign_journal_needs_all_that_we_write_of_it(tmp_path: Pat
     assert [each.node for each in nodes_of(tmp_path)] == ["a"]
 
 
+def test_what_is_no_file_is_neither_waited_for_nor_written_through(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("mine\n")
+    run = RunDirectory(tmp_path / "run")
+    run.path.mkdir()
+    os.mkfifo(run.journal)
+    assert not journals.is_locked(run.journal) and journals.read(run.journal) == []
+    with pytest.raises(OSError):
+        Journal.take_over(run.journal, 0.1)
+    run.journal.unlink()
+    for link in (run.journal, run.events):
+        link.symlink_to(outside)
+    with pytest.raises(OSError):
+        Journal.take_over(run.journal, 0.1)
+    with pytest.raises(OSError):
+        EventLog(run.events).add("verdict")
+    assert outside.read_text() == "mine\n" and last_phase(run) is None
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"kind": "phase", "phase": "up", "outcome": "ok", "seconds": "1", "reason": ""},
+        {"kind": "nodes", "phase": "up", "ok": 1, "failed": "x", "unreachable": []},
+        {"kind": "verdict", "verdict": [], "reasons": [1, {}]},
+        {"kind": "verdict", "verdict": "valid", "reasons": 5},
+        {"kind": ["phase"], "phase": {}, "state": "started"},
+        {},
+    ],
+)
+def test_an_odd_event_is_told_somehow(event: dict[str, Any]) -> None:
+    assert isinstance(describe(event), str)
+
+
 @pytest.mark.parametrize("name", ["../x", "/etc", "a/b", "", ".", "x\0y", 7, {}, ["run.01"], None])
 def test_a_sweep_has_no_members_elsewhere(tmp_path: Path, name: Any) -> None:
     sweep = RunDirectory(tmp_path / "experiment" / "run")
@@ -81,7 +117,11 @@ def test_events_that_are_not_ours_are_passed_over(tmp_path: Path) -> None:
         "seconds": 1.0,
         "reason": "",
     }
-    odd = [{**ended, "phase": "nonsense"}, {**ended, "seconds": []}, {"kind": "phase", "state": "finished"}]
+    odd: list[dict[str, Any]] = [
+        {**ended, "phase": "nonsense"},
+        {**ended, "seconds": []},
+        {"kind": "phase", "state": "finished"},
+    ]
     nodes = {"kind": "nodes", "phase": "up", "ok": 5, "failed": [], "unreachable": {}}
     [result] = mended([*odd, nodes, ended, {"kind": "nodes"}], (), (), 1.0)
     assert (result.phase, result.ending) == (Phase.UP, Ending.OK)
