@@ -13,6 +13,7 @@ from msgspec import Struct
 
 Reason = Literal["", "outside_prefix", "not_member"]
 
+_MOST_KNOWN = 4096
 _LINK_LOCAL = IPv4Network("169.254.0.0/16")
 
 
@@ -35,12 +36,16 @@ class ManetConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Manet:
-    """Addresses are numbers. Two are the same only if they are one object, which makes them quick keys."""
+    """Addresses are numbers. Two are the same only if they are one object, which makes them quick keys.
+
+    ``known`` holds addresses that were found to belong: whoever asks very often looks there first.
+    """
 
     def __init__(self, networks: Iterable[IPv4Network], members: Iterable[IPv4Address] = ()) -> None:
         """No network: every address that a node can have. Raises ValueError."""
         self.networks = tuple(networks)
         self.members = frozenset(int(member) for member in members)
+        self.known: set[int] = set(self.members)
         self._prefixes = tuple((int(each.network_address), int(each.netmask)) for each in self.networks)
         # Nobody has a network's own address or its broadcast address.
         self._nobodys = frozenset(
@@ -59,13 +64,19 @@ class Manet:
 
     def belongs(self, address: int) -> bool:
         """Whether a node of the network can have it."""
-        return address in self.members if self.members else self._is_inside(address)
+        return address in self.known or not self.refusal(address)
 
     def refusal(self, address: int) -> Reason:
         """Why nobody of that address is heard; empty if it may be."""
+        if address in self.known:
+            return ""
         if not self._is_inside(address):
             return "outside_prefix"
-        return "not_member" if self.members and address not in self.members else ""
+        if self.members:
+            return "not_member"
+        if len(self.known) < _MOST_KNOWN:
+            self.known.add(address)
+        return ""
 
     def _is_inside(self, address: int) -> bool:
         if not is_host(address) or address in self._nobodys:

@@ -187,7 +187,8 @@ class Olsr:
         return not reason
 
     def _count_evicted(self, sender: int) -> None:
-        evicted = sum([each.evicted for each in self._sets])
+        links, edges, aliases, networks, duplicates = self._sets
+        evicted = links.evicted + edges.evicted + aliases.evicted + networks.evicted + duplicates.evicted
         if evicted != self._evicted:
             self.refuse(sender, "full", evicted - self._evicted)
             self._evicted = evicted
@@ -215,10 +216,13 @@ class Olsr:
     ) -> None:
         sender = link.remote
         selected = link.neighbour.selector_until > now
-        fresh = [(key, message) for key, message in floods.items() if key in unseen]
-        taken = [(key, message) for key, message in fresh if self._may_speak(message.originator, sender)]
-        self._duplicates.remember(frozenset([key for key, _ in taken]), now)
-        for _, message in taken:
+        known = self._manet.known
+        taken = {}
+        for key, message in floods.items():
+            if key in unseen and (message.originator in known or self._may_speak(message.originator, sender)):
+                taken[key] = message
+        self._duplicates.remember(taken.keys(), now)
+        for message in taken.values():
             self._take_flood(message, sender, selected, now)
         self._count_evicted(sender)
 

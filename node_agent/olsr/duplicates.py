@@ -1,5 +1,7 @@
 """Which messages were seen before: two generations of keys, of which the older is forgotten now and then."""
 
+from collections.abc import Set
+
 from node_agent.olsr import wire
 
 GENERATION_NS = 30_000_000_000  # a message is remembered for one to two of these
@@ -27,7 +29,7 @@ class DuplicateSet:
         # Nearly all that a node hears it has heard before: this is the daemon's hottest line.
         return keys - self._young - self._old
 
-    def remember(self, keys: frozenset[int], now: int) -> None:
+    def remember(self, keys: Set[int], now: int) -> None:
         if len(self._young) + len(keys) > MAX_KEYS:
             self.evicted += 1
             self.expire(now)

@@ -52,7 +52,7 @@ def read(kind: int, body: bytes, metric: Metric, manet: Manet = ANYBODY) -> Hear
             if link_type != UNSPECIFIED:
                 link, received = link_type, measured[0]
             standings[address] = Standing(link, received, relays or relayed)
-            if not manet.belongs(address):
+            if address not in manet.known and not manet.belongs(address):
                 continue
             if neighbour_type in (SYMMETRIC_NEIGHBOUR, MPR_NEIGHBOUR):
                 cost = quality.cost(*measured)

@@ -23,7 +23,7 @@ from node_agent.daemon_process import (
 )
 from node_agent.guarded_routes import GuardedRoutes
 from node_agent.interfaces import InterfaceError, InterfaceFacts, read_interface
-from node_agent.manet import Manet, ManetConfig
+from node_agent.manet import ManetConfig
 from node_agent.manet_process import manet_on, protected, seal_of
 from node_agent.olsr.broadcast import OsBroadcast
 from node_agent.olsr.config import OlsrConfig
@@ -94,12 +94,17 @@ async def _live(config: ProcessConfig) -> None:
     interfaces = [Interface(each.name, number(each.address), each.mtu) for each in facts]
     manet = manet_on(facts, config.manet)
     kernel = _kernel_routes(config) if config.routes else None
-    table: RouteTable = NoRoutes() if kernel is None else _guarded(kernel, manet, config)
+    table: RouteTable = kernel or NoRoutes()
+    if config.log:
+        table = LoggedRoutes(table, _log_line)
+    if kernel is not None:
+        allowed = protected(manet, config.olsr.accept_networks)
+        table = GuardedRoutes(table, allowed, config.interfaces, say)
     service = OlsrService(
         config.olsr,
         interfaces,
         OsBroadcast(facts, say),
-        LoggedRoutes(table, _log_line) if config.log else table,
+        table,
         time.monotonic_ns,
         random.Random(config.seed),
         manet,
@@ -125,10 +130,6 @@ async def _live(config: ProcessConfig) -> None:
         if kernel is not None:
             loop.remove_reader(kernel.fileno())
         await service.stop()
-
-
-def _guarded(kernel: "KernelRoutes", manet: Manet, config: ProcessConfig) -> GuardedRoutes:
-    return GuardedRoutes(kernel, protected(manet, config.olsr.accept_networks), config.interfaces, say)
 
 
 def _kernel_routes(config: ProcessConfig) -> "KernelRoutes":

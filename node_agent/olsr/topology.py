@@ -155,7 +155,8 @@ class Topology:
 
     def _renew(self, origin: Origin, message: wire.Message, now: int) -> None:
         origin.times += 1
-        origin.until = now + min(validity.nanoseconds(message.vtime), self._longest_ns)
+        valid_ns = validity.nanoseconds(message.vtime)
+        origin.until = now + (valid_ns if valid_ns < self._longest_ns else self._longest_ns)
         origin.hops = message.hops
         if origin.until < self.next_expiry:
             self.next_expiry = origin.until
@@ -198,7 +199,12 @@ def _read(kind: int, body: bytes, metric: Metric, manet: Manet) -> Told:
 
 def usable(costs: Mapping[int, int], manet: Manet) -> dict[int, int]:
     """Without what is broken, and what is no node's: others can claim to be next to anything."""
-    return {address: cost for address, cost in costs.items() if cost < BROKEN and manet.belongs(address)}
+    known = manet.known
+    return {
+        address: cost
+        for address, cost in costs.items()
+        if cost < BROKEN and (address in known or manet.belongs(address))
+    }
 
 
 def _is_void(address: int, edge: Edge, told: Told) -> bool:
