@@ -92,7 +92,8 @@ def names() -> tuple[str, ...]:
 
 
 def run(wanted: Wanted) -> Outcome:
-    chosen = [parser for parser in PARSERS if wanted.only in ("", parser.name)]
+    only = (wanted.only,) if wanted.only else ()
+    chosen = [parser for parser in PARSERS if not only or parser.name in only]
     outcome = Outcome([], [])
     sound_run()
     try:
@@ -101,11 +102,11 @@ def run(wanted: Wanted) -> Outcome:
             for each in outcome.fired:
                 failures = ", ".join(f"{count} × {kind}" for kind, count in each.counts.items())
                 say(f"{each.parser:<28}{each.messages:>8} messages  {each.seconds:7.1f} s  {failures}")
-        if wanted.live and (not wanted.only or not chosen):
+        if wanted.live and not (only and chosen):
             outcome.live = [
-                siege.besiege(wanted.seed, LIVE_S, wanted.only, say),
-                routing.besiege_routing(wanted.seed, ROUTING_S, wanted.only, say),
-                liar.lie(wanted.seed, wanted.only, say),
+                siege.besiege(wanted.seed, LIVE_S, only, say),
+                routing.besiege_routing(wanted.seed, ROUTING_S, only, say),
+                liar.lie(wanted.seed, only, say),
             ]
     finally:
         remove_sound_run()

@@ -2,12 +2,12 @@
 
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from benchmarks.attacks.live.siege import Besieged
+from benchmarks.attacks.live.siege import Besieged, Tell
 from benchmarks.attacks.parsers.segments import Forgery, Segments, place_special
 from benchmarks.attacks.sound import sound_run
 from orchestrator.analytics.java import find_java
@@ -27,10 +27,10 @@ class Lie(NamedTuple):
     run: Callable[[Path, random.Random, Besieged], None]
 
 
-def lie(seed: int, only: str, tell: Callable[[str], None]) -> Besieged:
+def lie(seed: int, only: Collection[str], tell: Tell) -> Besieged:
     found = Besieged()
     for attack in ATTACKS:
-        if only in ("", attack.name):
+        if not only or attack.name in only:
             with TemporaryDirectory(prefix="rove-siege-liar-") as directory:
                 attack.run(Path(directory), random.Random(f"{seed} {attack.name}"), found)
             found.attacks += 1

@@ -1,5 +1,6 @@
 """Fires at all parsers from several processes, each bounded in time; one that does not end is killed."""
 
+import gc
 import multiprocessing
 import os
 import time
@@ -50,6 +51,7 @@ def fire_at_all(
     found: list[Fired] = []
     # Forked: the sound run and all imports are shared.
     context = multiprocessing.get_context("fork")
+    gc.freeze()  # else every process would look through, and so copy, all of it
     while waiting or running:
         while waiting and len(running) < jobs:
             turn = waiting.pop(0)
@@ -64,6 +66,7 @@ def fire_at_all(
         for reader in _readable(running):
             process, turn, _ = running.pop(reader)
             found.append(_result(reader, process, turn, seed))
+    gc.unfreeze()
     return _by_parser(found)
 
 

@@ -3,12 +3,12 @@
 import random
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 from benchmarks.attacks.live.airs import EVERYBODY, HONEST, MALLORY, Air, daemons, spoofed
-from benchmarks.attacks.live.siege import NODE, STRANGER, Besieged
+from benchmarks.attacks.live.siege import NODE, STRANGER, Besieged, Tell
 from benchmarks.attacks.mutation import changed_bytes
 from benchmarks.attacks.parsers.routing import hello_of, lie
 from benchmarks.olsr_captures import payloads
@@ -213,7 +213,7 @@ ATTACKS = (
 )
 
 
-def besiege_routing(seed: int, seconds: float, only: str, tell: Callable[[str], None]) -> Besieged:
+def besiege_routing(seed: int, seconds: float, only: Collection[str], tell: Tell) -> Besieged:
     """Daemons in namespaces; nothing where this machine does not permit that."""
     found = Besieged()
     if reason := lacking():
@@ -224,7 +224,7 @@ def besiege_routing(seed: int, seconds: float, only: str, tell: Callable[[str], 
         (OLSR, {"interfaces": ["wlan0"], "olsr": FAST}, OLSR_PORT),
         (AODV, {"interface": "wlan0"}, AODV_PORT),
     ):
-        chosen = [each for each in ATTACKS if each.module == module and only in ("", each.name)]
+        chosen = [each for each in ATTACKS if each.module == module and (not only or each.name in only)]
         if chosen and time.monotonic() < end:
             with daemons(module, config) as air:
                 _besiege(air, chosen, port, seed, end, found, tell)
@@ -238,7 +238,7 @@ def _besiege(
     seed: int,
     end: float,
     found: Besieged,
-    tell: Callable[[str], None],
+    tell: Tell,
 ) -> None:
     proactive = port == OLSR_PORT
     if proactive and not air.until(air.complete, CONVERGED_S):

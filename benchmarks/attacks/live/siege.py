@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -81,16 +81,16 @@ REPLAYS = {"replay": stranger.replay, "replay_to_others": stranger.replay_to_oth
 """Of what was recorded of this very run, which needs root."""
 
 
-def besiege(seed: int, seconds: float, only: str, tell: Tell) -> Besieged:
-    """At most about so many seconds; attacks that there is no time for are not counted."""
+def besiege(seed: int, seconds: float, only: Collection[str], tell: Tell) -> Besieged:
+    """At most about so many seconds; what there is no time for is not counted. ``only`` some of them."""
     known = {*(attack.name for attack in ATTACKS), *REPLAYS}
-    if only and only not in known:
+    if only and not known.intersection(only):
         return Besieged()
     with TemporaryDirectory(prefix="rove-siege-") as directory:
         return asyncio.run(_besiege(Path(directory), seed, seconds, only, tell))
 
 
-async def _besiege(directory: Path, seed: int, seconds: float, only: str, tell: Tell) -> Besieged:
+async def _besiege(directory: Path, seed: int, seconds: float, only: Collection[str], tell: Tell) -> Besieged:
     canary = Canary(directory / "around")
     net = LiveNetwork(canary.inside)
     found = Besieged()
@@ -106,7 +106,7 @@ async def _besiege(directory: Path, seed: int, seconds: float, only: str, tell: 
         await asyncio.sleep(SETTLE_S)
         warm = net.usage()
         for attack in attacks:
-            if (only and attack.name != only) or time.monotonic() > end:
+            if (only and attack.name not in only) or time.monotonic() > end:
                 continue
             if not await _attack(attack, net, seed, found, tell):
                 _measure(net, warm, found)

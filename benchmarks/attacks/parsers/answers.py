@@ -15,7 +15,8 @@ from node_agent.control import AskStatus, Report, State
 from node_agent.keeping.place import Ended
 from node_agent.keeping.status import PlaceStatus
 from orchestrator.backends.agent_channel import AgentChannel
-from orchestrator.backends.core.link import CoreDriver, marked
+from orchestrator.backends.core.link import CoreDriver, left_of
+from orchestrator.backends.core.marks import Mark
 from orchestrator.backends.remote import remains
 from orchestrator.backends.remote.ledger import Kept
 from orchestrator.backends.remote.requirements import require_free
@@ -205,7 +206,7 @@ def core(directory: Path) -> Answers:
         driver = CoreDriver(process, "python3", directory / "core.log")
         for question in (
             driver.status(),
-            marked(connection, Core.model_construct(python="p", daemon="d"), "r"),
+            left_of(connection, Core.model_construct(python="p", daemon="d"), Mark("r", "token")),
         ):
             with contextlib.suppress(RoveError):
                 await question
