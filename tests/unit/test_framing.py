@@ -37,7 +37,7 @@ from node_agent.transport.messages import (
     Welcome,
 )
 
-WHOLE = st.integers(0, 2**63 - 1)
+WHOLE = st.integers(0, 2**62)
 PAYLOAD = st.one_of(st.binary(max_size=50), st.integers(INLINE - 1, INLINE + 2).map(bytes))
 ITEMS = st.lists(
     st.builds(
