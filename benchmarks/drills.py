@@ -23,7 +23,7 @@ from tests.ssh.sshd import lacking
 
 SEED = 1
 AT_ONCE = 4
-LABS = 1
+LABS = 2
 FAULTS = ("lost", "leftovers", "wrong_verdicts")
 
 

@@ -32,7 +32,6 @@ from node_agent.model.refusals import Refusals
 from node_agent.model.telemetry import (
     AgentStart,
     AgentStop,
-    Event,
     LinkLost,
     RefusalCount,
     SpillSample,
@@ -91,7 +90,8 @@ class Agent:
         self._log = log
         self._directory = directory
         self._spill = SpillFile(log.directory, config.delivery.spill_bytes)
-        self._sampled: dict[str, Event] = {}
+        self._spilled: SpillSample | None = None
+        self._told_refusals: dict[tuple[str, str, str], int] = {}
         self._core = asyncio.Semaphore(config.cores)
         self.refusals = refusals or Refusals()
         """What this agent refused, and from whom."""
@@ -302,21 +302,23 @@ class Agent:
             self._sample_counts()
             self._log.flush()
 
-    def _sample_counts(self) -> None:
-        """What seldom changes is recorded when it has."""
+    def _sample_counts(self, last: bool = False) -> None:
+        """What seldom changes is recorded when it has; what others can make change, when it has doubled.
+
+        ``last``: there will be no other time.
+        """
         spill = self._spill
-        samples: dict[str, Event] = {
-            f"refused {each.what} {each.source} {each.reason}": RefusalCount(
-                each.what, each.source, each.reason, each.count
-            )
-            for each in self.refusals
-        }
-        if spill.size or spill.refused or "spill" in self._sampled:
-            samples["spill"] = SpillSample(spill.size, spill.refused, spill.refusal)
-        for name, sample in samples.items():
-            if self._sampled.get(name) != sample:
-                self._sampled[name] = sample
+        if spill.size or spill.refused or self._spilled is not None:
+            sample = SpillSample(spill.size, spill.refused, spill.refusal)
+            if sample != self._spilled:
+                self._spilled = sample
                 self._log.append(sample)
+        for each in self.refusals:
+            what, source, reason, count = each.what, each.source, each.reason, each.count
+            told = self._told_refusals.get((what, source, reason), 0)
+            if count >= 2 * told or (last and count > told):
+                self._told_refusals[what, source, reason] = count
+                self._log.append(RefusalCount(what, source, reason, count))
 
     async def _sample_overhead(self) -> None:
         while True:
@@ -370,7 +372,7 @@ class Agent:
             self._fail("stop", error)
         self._spill.close()
         try:
-            self._sample_counts()
+            self._sample_counts(last=True)
             self._log.append(AgentStop(reason))
             self._log.close()
         except LogError as error:

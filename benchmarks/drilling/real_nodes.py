@@ -1,5 +1,6 @@
 """Drills on real OpenSSH servers: their helpers die, their disks fill up or are lost, two runs meet there."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -168,19 +169,20 @@ def reused_keeper_pid(drill: Drill) -> None:
     process.send_signal(signal.SIGKILL)
     code = drill.wait(process)
     node.kill(*HELPERS["keeper"])
-    stranger, pid_there = _stranger(drill, node)
+    stranger, pid_here, pid_there = _stranger(drill, node)
     place = node.home / ".rove" / "runs" / drill.run.id / node.name
     node.write(place / "keeper.pid", str(pid_there).encode())
     drill.rove("down", drill.run.id)
-    if stranger.poll() is not None:
+    if stranger.poll() is None:
+        os.kill(pid_here, signal.SIGKILL)
+    else:
         drill.found.wrong_verdicts.append("rove down ended a stranger on the node")
-    stranger.kill()
     stranger.wait(10)
     settle(drill, drill.run, code)
 
 
-def _stranger(drill: Drill, node: LabNode) -> tuple["subprocess.Popen[bytes]", int]:
-    """A process of the node's user, and its pid as the node sees it."""
+def _stranger(drill: Drill, node: LabNode) -> tuple["subprocess.Popen[bytes]", int, int]:
+    """Who waits for a process of the node's user; its pid here, and its pid as the node sees it."""
     where = ["nsenter", "-t", str(node.server.processes()[0]), "--mount", "--pid"]
     who = ["setpriv", f"--reuid={FIRST_ID}", f"--regid={FIRST_ID}", "--clear-groups", "sleep", "300"]
     process = subprocess.Popen([*where, *who], start_new_session=True)
@@ -192,7 +194,8 @@ def _stranger(drill: Drill, node: LabNode) -> tuple["subprocess.Popen[bytes]", i
 
     drill.until(there)
     status = Path(f"/proc/{pids[0]}/status").read_text()
-    return process, next(int(line.split()[-1]) for line in status.splitlines() if line.startswith("NSpid"))
+    seen = next(line.split() for line in status.splitlines() if line.startswith("NSpid"))
+    return process, pids[0], int(seen[-1])
 
 
 def _name(pid: int) -> str:

@@ -44,6 +44,8 @@ class SegmentLog:
             self.boot = 1 + max((name.boot for name in segment_names(directory)), default=0)
             self._segment = 0
             self._open_next()
+            # Power may fail before the first rotation: that there was this boot must not be forgotten.
+            _sync_directory(directory)
         except OSError as error:
             raise LogError(f"cannot start a telemetry log in {directory}: {error}") from error
         envelope = self._encode({"run": run, "node": node, "boot": self.boot})
@@ -116,10 +118,14 @@ class SegmentLog:
             return
         try:
             os.fsync(self._fd)
-            directory = os.open(self.directory, os.O_RDONLY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
+            _sync_directory(self.directory)
         except OSError as error:
             raise LogError(f"cannot make telemetry durable in {self.directory}: {error}") from error
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

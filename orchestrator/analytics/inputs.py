@@ -29,6 +29,7 @@ from orchestrator.lifecycle.verdict import Verdict
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 LATEST_NS = 2**62
 Time = Annotated[int, Meta(ge=0, le=LATEST_NS)]
+PUNCTUALITY = ("deliveries", "late_ratio", "p99_us", "channel_lag_max_ms")
 TRUTH = ("links.jsonl", "positions.jsonl", "deliveries.jsonl")
 
 
@@ -122,6 +123,13 @@ class RunInput:
         """Telemetry and ground truth that can be read."""
         truth = (self.truth(name) for name in TRUTH)
         return [*(s.path for s in self.segments if s.size is not None), *(path for path in truth if path)]
+
+    def punctuality(self) -> dict[str, Any] | None:
+        """How late an emulated radio was; None where time is virtual."""
+        found = read_object(self.directory.radio / "lateness.json")
+        if not all(isinstance(found.get(name), int | float) for name in PUNCTUALITY):
+            return None
+        return {name: value for name, value in found.items() if name != "histogram"}
 
     def bytes(self) -> int:
         return sum(_size(path) or 0 for path in self.recorded())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.analytics.cells import cells
 from orchestrator.analytics.inputs import RunInput, runs_in, unique
-from orchestrator.errors import BadInput
+from orchestrator.errors import BadInput, RoveError
 from orchestrator.lifecycle.files import read_json, read_object, write_atomic
 from orchestrator.lifecycle.run_directory import RunDirectory
 
@@ -140,6 +140,24 @@ def _compute(
     stamps: dict[Path, str],
     tell: Progress,
 ) -> dict[Path, Document]:
+    import pyarrow as pa
+    from pyspark.errors import PySparkException
+
+    try:
+        return _computed(spark, store, runs, stamps, tell)
+    except (PySparkException, pa.ArrowException, OverflowError) as error:
+        names = ", ".join(run.run for run in runs[:3])
+        text = str(error).partition("\n")[0]
+        raise RoveError(f"the analysis of {names} failed in Spark: {text}") from error
+
+
+def _computed(
+    spark: "SparkSession",
+    store: "TableStore",
+    runs: Sequence[RunInput],
+    stamps: dict[Path, str],
+    tell: Progress,
+) -> dict[Path, Document]:
     from orchestrator.analytics.ingest import ingest
     from orchestrator.analytics.metrics import measure
     from orchestrator.analytics.series import draw_from
@@ -177,16 +195,8 @@ def _summary(run: RunInput, result: Document) -> Document:
         "metrics": result["metrics"],
         "operator_faults": result["operator_faults"],
         "telemetry": result["telemetry"],
-        "radio": _punctuality(run.directory),
+        "radio": run.punctuality(),
     }
-
-
-def _punctuality(place: RunDirectory) -> Document | None:
-    """How late an emulated radio was; None where time is virtual."""
-    found = read_json(place.radio / "lateness.json")
-    if not isinstance(found, dict):
-        return None
-    return {name: value for name, value in found.items() if name != "histogram"}
 
 
 def _in_all(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:

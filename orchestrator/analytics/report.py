@@ -17,7 +17,7 @@ from orchestrator.analytics.radio_view import facts
 from orchestrator.analytics.sinks_view import sinks
 from orchestrator.analytics.svg import Figure
 from orchestrator.analytics.views import Cell, Result, label_of, most_telling, which
-from orchestrator.lifecycle.files import read_json, readable
+from orchestrator.lifecycle.files import readable
 from orchestrator.lifecycle.refused import refused_text
 from orchestrator.lifecycle.run_directory import RunDirectory
 
@@ -212,8 +212,7 @@ def _radio(shown: Sequence[Cell], said: bool) -> str:
         return ""
     cell, (run, _) = most_telling(shown)
     whose = f'<p class="soft">{escape(which(cell, run).strip(" ()"))}</p>' if cell.label else ""
-    lateness = None if said else read_json(run.directory.radio / "lateness.json")
-    late = _punctuality(lateness) if isinstance(lateness, dict) else ""
+    late = "" if said else _punctuality(run.punctuality() or {})
     return f"<h2>Radio and connectivity</h2>{whose}{definitions(known)}{late}{_drawn(drawn)}\n"
 
 

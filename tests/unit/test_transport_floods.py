@@ -56,13 +56,20 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def burst(at: Address, count: int, said: bytes = b"") -> list[socket.socket]:
-    """Connections that are all there before the server looks at the first of them."""
+    """For a thread of its own: where the server is slow to accept them, connecting blocks."""
     made = []
     for _ in range(count):
-        made.append(socket.create_connection(at, timeout=5))
+        made.append(socket.create_connection(at, timeout=20))
         if said:
             made[-1].sendall(said)
     return made
+
+
+def connect_and_reset(at: Address, count: int, said: bytes) -> None:
+    for _ in range(count):
+        (each,) = burst(at, 1, said)
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        each.close()
 
 
 @pytest.mark.parametrize("said", [b"", b"x"], ids=["silent", "a byte"])
@@ -72,10 +79,7 @@ def test_connecting_and_resetting_leaves_neither_words_nor_descriptors(watched: 
         at = await receiver.server.open(0)
         before = descriptors()
         for _ in range(10):
-            for each in burst(at, 50, said):
-                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-                each.close()
-            await asyncio.sleep(0.01)
+            await asyncio.to_thread(connect_and_reset, at, 50, said)
         await until(lambda: descriptors() <= before and not receiver.server._connections)
         sender = Sender(OsPort(HOST), at)
         await sender.send(item(1))
@@ -102,7 +106,7 @@ def test_a_stranger_costs_little_memory(watched: Watched) -> None:
         listener = await OsPort(HOST).listen(0, hold)
         gc.collect()
         tracemalloc.start()
-        strangers = burst(listener.address, count, b"x")
+        strangers = await asyncio.to_thread(burst, listener.address, count, b"x")
         await until(lambda: len(accepted) == count and all(stream.received for stream in accepted))
         grown, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()

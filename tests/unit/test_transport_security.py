@@ -379,6 +379,24 @@ def test_a_flood_of_half_open_connections_keeps_no_peer_out() -> None:
     run(scenario())
 
 
+def test_a_member_holds_two_connections_of_a_pair_at_most() -> None:
+    async def scenario() -> None:
+        network, receiver, _ = await ends()
+        receiver.open.clear()
+        for tau in range(1, 21):
+            connection, _ = await greeted(network)
+            connection.post_items([item(tau)], [100])
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(1)
+        assert len(receiver.server._connections) == 2
+        receiver.open.set()
+        await asyncio.sleep(1)
+        assert receiver.taken == [19, 20] and receiver.failures == []
+        await receiver.server.close()
+
+    run(scenario())
+
+
 @given(st.binary(min_size=16, max_size=64), st.binary(max_size=4), st.binary(max_size=50))
 def test_tags_are_hmac_over_number_and_frame(key: bytes, prelude: bytes, header: bytes) -> None:
     seal = Seal(key)

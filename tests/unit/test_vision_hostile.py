@@ -1,5 +1,7 @@
 """Payloads of video queries that nobody could have made: counted as bad, whatever they are."""
 
+import subprocess
+import sys
 from math import inf, nan
 
 import msgspec
@@ -7,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import node_agent.dataflow  # noqa: F401 - the room that the operators belong to comes first
 from node_agent.vision.frames import BadFrame, Box, Face, Frame, decode_frame, encode_frame
 from node_agent.vision.heat import HeatMap, decode_heat, encode_heat, heat_of
 
@@ -43,6 +46,19 @@ def test_it_is_a_bad_heat_map(heat: HeatMap) -> None:
         decode_heat(encode_heat(heat))
     with pytest.raises(BadFrame):
         decode_heat(b"\x96\xa4heat\x01\x01\x91\x00\x01" + DEEP)
+
+
+def test_a_small_file_does_not_unpack_to_a_huge_picture() -> None:
+    """In a process of its own: OpenCV reads its limit when it is loaded."""
+    code = (
+        "from node_agent.vision.pixels import BadImage, decode_image\n"
+        "import cv2, numpy\n"
+        "packed = cv2.imencode('.png', numpy.zeros((8200, 8200, 3), numpy.uint8))[1].tobytes()\n"
+        "try: decode_image(packed)\n"
+        "except BadImage: print('bad')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "bad\n", done.stderr
 
 
 NUMBERS = st.floats() | st.integers(-(2**63), 2**64 - 1) | st.binary(max_size=3) | st.text(max_size=3)
