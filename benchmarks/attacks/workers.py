@@ -28,8 +28,8 @@ class Turn(NamedTuple):
 
 
 def turns(parsers: Sequence[Parser], messages: int, first: int, jobs: int) -> list[Turn]:
-    """The messages of each parser by its share, in pieces; the first pieces of all parsers come first, so that
-    each gets some even if there is no time for all."""
+    """The messages of each parser by its share, in pieces. The first pieces of all parsers come first: each
+    gets some even if there is no time for all."""
     whole = sum(parser.share for parser in parsers)
     rounds: list[list[Turn]] = []
     for parser in parsers:
