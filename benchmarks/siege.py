@@ -29,7 +29,7 @@ from benchmarks.attacks.workers import fire_at_all
 from benchmarks.harness import Figures, tell
 
 MESSAGES = 1_000_000
-SECONDS_AT_MOST = 600.0
+SECONDS_AT_MOST = 1200.0
 LIVE_S, ROUTING_S = 240.0, 240.0
 MUST_BE_ZERO = ("agents_ended", "files_outside", "forged_accepted", "hangs", "crashes", "lost", "outgrown")
 

@@ -18,21 +18,28 @@ LONGEST_TURN = 0.3
 """Of all the time: no parser may take more in one process."""
 
 
+ROUNDS = 2
+SMALLEST_PIECE = 500
+
+
 class Turn(NamedTuple):
     parser: Parser
     numbers: range
 
 
 def turns(parsers: Sequence[Parser], messages: int, first: int, jobs: int) -> list[Turn]:
-    """The messages of each parser by its share, in as many pieces as there are processes."""
+    """The messages of each parser by its share, in pieces. The first pieces of all parsers come first: each
+    gets some even if there is no time for all."""
     whole = sum(parser.share for parser in parsers)
-    found = []
+    rounds: list[list[Turn]] = []
     for parser in parsers:
         count = max(1, round(messages * parser.share / whole))
-        size = -(-count // jobs)
-        for start in range(first, first + count, size):
-            found.append(Turn(parser, range(start, min(start + size, first + count))))
-    return found
+        size = max(-(-count // (ROUNDS * jobs)), SMALLEST_PIECE)
+        for number, start in enumerate(range(first, first + count, size)):
+            if number == len(rounds):
+                rounds.append([])
+            rounds[number].append(Turn(parser, range(start, min(start + size, first + count))))
+    return [turn for each in rounds for turn in each]
 
 
 def fire_at_all(

@@ -5,15 +5,16 @@ line that cannot be read anywhere else is corruption. A record that cannot be it
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from node_agent.model.checked import Refused
+from node_agent.model.checked import Checked, Refused
 from node_agent.model.telemetry import AgentStop
 from node_agent.telemetry.belief import Writer
-from node_agent.telemetry.records import decode, flaw, tag_of
+from node_agent.telemetry.records import LONGEST_LINE, decode, flaw, tag_of
 from node_agent.telemetry.segment_files import SegmentName, lines_in, open_regular, segment_names
 
 _STOP = tag_of(AgentStop)
@@ -57,10 +58,11 @@ def read_records(directory: Path, writer: Writer | None = None) -> Iterator[dict
 
     Without a ``writer`` nobody asks whether they can be this node's.
     """
-    read = msgspec.json.Decoder(dict[str, Any]).decode
+    read = Checked[dict[str, Any]](dict[str, Any], LONGEST_LINE).decode
     for line in _lines(directory, writer):
         if line.state == "record":
-            yield read(line.raw)
+            with suppress(Refused):  # for fields that no record has, which nobody checked
+                yield read(line.raw)
 
 
 def tuple_by_tuple(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -36,6 +36,12 @@ def write_json(path: Path, value: Any) -> None:
     write_atomic(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
 
 
+def open_to_append(path: Path) -> BinaryIO:
+    """Unbuffered. Never follows a link and never waits for a pipe: the directory may be somebody else's."""
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK
+    return open(path, "ab", buffering=0, opener=lambda name, of: os.open(name, of | flags, 0o666))
+
+
 def append_line(file: BinaryIO, value: Any) -> None:
     """In one unbuffered write, so that no reader sees half; a disk that takes only a part of it is full."""
     line = json.dumps(value, ensure_ascii=False).encode() + b"\n"
@@ -96,10 +102,15 @@ def readable(path: Path) -> bytes | None:
     try:
         with open_regular(path) as file:
             data = file.read(MOST_BYTES + 1)
-    except (FileNotFoundError, NotADirectoryError, NotAFile):
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+        if not_regular(error):
             return None
         raise
     return data if len(data) <= MOST_BYTES else None
+
+
+def not_regular(error: OSError) -> bool:
+    """Whether opening failed because it is a link, a pipe, a device or a directory."""
+    return isinstance(error, NotAFile) or error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR)

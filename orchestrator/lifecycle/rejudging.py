@@ -4,10 +4,11 @@ Only what an arrived record can mend is mended: a collection that lacked it, and
 see but that the node wrote down.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
 
-from msgspec import structs
+from msgspec import Struct, ValidationError, convert, structs
 
 from node_agent.model.refusals import Refusal
 from orchestrator.backends.base import NodeOutcome, Status
@@ -28,6 +29,7 @@ from orchestrator.spec.experiment import Experiment
 ENDED = "ended.json"
 
 Event = dict[str, Any]
+E = TypeVar("E")
 
 
 def judge_anew(
@@ -87,12 +89,9 @@ def mended(
     events: Sequence[Event], missing: Collection[str], in_order: Collection[str], quorum: float
 ) -> list[PhaseResult]:
     """The phases as they ended, but collection and stop as they look now."""
-    history = [
-        PhaseResult(Phase(event["phase"]), Ending(event["outcome"]), event["seconds"], event["reason"])
-        for event in events
-        if event.get("kind") == "phase" and event.get("state") == "finished"
-    ]
-    outcomes = {event["phase"]: _outcomes(event) for event in events if event.get("kind") == "nodes"}
+    ended = _converted(events, _Ended, kind="phase", state="finished")
+    history = [PhaseResult(each.phase, each.outcome, each.seconds, each.reason) for each in ended]
+    outcomes = {each.phase: _outcomes(each) for each in _converted(events, _Nodes, kind="nodes")}
     return [_mended(result, outcomes.get(result.phase, []), missing, in_order, quorum) for result in history]
 
 
@@ -120,12 +119,38 @@ def _mended(
     return PhaseResult(result.phase, ending, result.seconds, reason)
 
 
-def _outcomes(event: Event) -> list[NodeOutcome]:
-    def those(key: str, status: Status) -> Iterable[NodeOutcome]:
-        return (NodeOutcome(node, status, reason) for node, reason in event[key].items())
+class _Ended(Struct, frozen=True):
+    """How a phase ended, as an event."""
 
-    fine = [NodeOutcome(node, Status.OK) for node in event["ok"]]
-    return [*fine, *those("failed", Status.FAILED), *those("unreachable", Status.UNREACHABLE)]
+    phase: Phase
+    outcome: Ending
+    seconds: float
+    reason: str
+
+
+class _Nodes(Struct, frozen=True):
+    """What became of the nodes in a phase, as an event."""
+
+    phase: Phase
+    ok: tuple[str, ...]
+    failed: dict[str, str]
+    unreachable: dict[str, str]
+
+
+def _converted(events: Sequence[Event], to: type[E], **facts: str) -> Iterator[E]:
+    """The events with these facts; one that is not what we write is passed over."""
+    for event in events:
+        if all(event.get(key) == value for key, value in facts.items()):
+            with suppress(ValidationError):
+                yield convert(event, to)
+
+
+def _outcomes(told: _Nodes) -> list[NodeOutcome]:
+    def those(reasons: Mapping[str, str], status: Status) -> Iterable[NodeOutcome]:
+        return (NodeOutcome(node, status, reason) for node, reason in reasons.items())
+
+    fine = [NodeOutcome(node, Status.OK) for node in told.ok]
+    return [*fine, *those(told.failed, Status.FAILED), *those(told.unreachable, Status.UNREACHABLE)]
 
 
 def _ended_in_order(directory: RunDirectory, node: str) -> bool:

@@ -5,13 +5,15 @@ import os
 import re
 import secrets
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestrator.errors import BadInput
+from orchestrator.foreign_names import UnsafeName, path_inside
 from orchestrator.lifecycle.durable import make_directory
-from orchestrator.lifecycle.files import read_json, sync_directory
+from orchestrator.lifecycle.files import read_object, sync_directory
 from orchestrator.lifecycle.journal import unborn
 
 LATEST = "latest"
@@ -103,9 +105,14 @@ class RunDirectory:
 
     def members(self) -> list["RunDirectory"]:
         """The runs of this sweep, by sweep.json; one that is listed there may not have begun."""
-        document = read_json(self.sweep)
-        listed = document.get("members", []) if isinstance(document, dict) else []
-        return [RunDirectory(path) for name in listed if (path := self.path.with_name(name)).is_dir()]
+        listed = read_object(self.sweep).get("members")
+        found = []
+        for name in listed if isinstance(listed, list) else ():
+            with suppress(UnsafeName):  # somebody else's file may name anything
+                path = path_inside(self.path.parent, str(name))
+                if path.parent == self.path.parent and path.is_dir():
+                    found.append(RunDirectory(path))
+        return found
 
     def created(self) -> float:
         """Seconds since the epoch. The spec is written once, at the start."""

@@ -15,7 +15,7 @@ from orchestrator.backends import remains
 from orchestrator.errors import RoveError
 from orchestrator.lifecycle import journal as journals
 from orchestrator.lifecycle import processes
-from orchestrator.lifecycle.files import parse_lines, write_json
+from orchestrator.lifecycle.files import read_lines, write_json
 from orchestrator.lifecycle.journal import TORN_DOWN, Journal
 from orchestrator.lifecycle.processes import Identity
 from orchestrator.lifecycle.run_directory import RunDirectory, remove_path
@@ -60,12 +60,9 @@ def state_of(directory: RunDirectory) -> State:
 
 
 def last_phase(directory: RunDirectory) -> str | None:
-    try:
-        events = parse_lines(directory.events.read_bytes())
-    except FileNotFoundError:
-        return None
-    phases = [event["phase"] for event in events if event.get("kind") == "phase"]
-    return phases[-1] if phases else None
+    phases = [event.get("phase") for event in read_lines(directory.events) if event.get("kind") == "phase"]
+    named = [phase for phase in phases if isinstance(phase, str)]
+    return named[-1] if named else None
 
 
 def stop_orchestrator(directory: RunDirectory, patience: float = ORDERLY_STOP_S) -> bool:

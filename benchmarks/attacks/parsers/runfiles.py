@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import random
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from benchmarks.attacks.parser import Forged
 from benchmarks.attacks.parsers.specs import changed_yaml
 from benchmarks.attacks.sound import copy_of_sound_run
 from orchestrator.errors import RoveError
+from orchestrator.lifecycle.run_directory import remove_path
 
 SWEEP = {"members": ["sound-1", "../../x", "sound-1.01"], "experiment": "sound"}
 NETWORK = {
@@ -54,14 +56,22 @@ VERBS: tuple[tuple[str, ...], ...] = (
     ("replay", "sound-1", "--policy", "static"),
     ("exec", "a", "--run", "sound-1", "--", "true"),
     ("collect", "sound-1", "--no-analyze"),
+    ("down", "sound-1"),
+    ("down", "sound-1", "--json"),
 )
 ESCAPE = "\x1b"
 
 
+SPECIAL = ("link to a file", "link to nothing", "link to itself", "directory", "fifo", "link to a device")
+
+
 class Changed(NamedTuple):
+    """``special``: what stands in the file's place instead."""
+
     file: str
     content: bytes
     verb: tuple[str, ...]
+    special: str = ""
 
 
 class RunFiles:
@@ -81,6 +91,8 @@ class RunFiles:
 
     def draw(self, rng: random.Random) -> Changed:
         name = rng.choice(FILES)
+        if rng.random() < 0.1:
+            return Changed(name, b"", rng.choice(VERBS), rng.choice(SPECIAL))
         sound = self._originals.get(name) or msgspec.json.encode(EXTRA.get(name, {}))
         if name.endswith(".yaml"):
             content = changed_yaml(sound.decode(), rng)
@@ -97,7 +109,10 @@ class RunFiles:
 
     def feed(self, changed: Changed) -> None:
         path = self._run.path / changed.file
-        path.write_bytes(changed.content)
+        if changed.special:
+            self._place(path, changed.special)
+        else:
+            path.write_bytes(changed.content)
         try:
             first, *others = changed.verb
             told = self._invoke([first, "--runs-dir", self._root, *others])
@@ -120,12 +135,34 @@ class RunFiles:
                     raise
         return told.getvalue()
 
+    def _place(self, path: Path, special: str) -> None:
+        path.unlink(missing_ok=True)
+        match special:
+            case "link to a file":
+                path.symlink_to(self._canary.key)
+            case "link to nothing":
+                path.symlink_to(self._canary.home / "new-file")
+            case "link to itself":
+                path.symlink_to(path)
+            case "link to a device":
+                path.symlink_to("/dev/zero")
+            case "directory":
+                path.mkdir()
+            case "fifo":
+                os.mkfifo(path)
+
     def _restore(self) -> None:
         for path in self._run.path.iterdir():
-            if path.name not in self._originals and path.is_file():
-                path.unlink()
+            if path.name in self._originals and path.is_file() and not path.is_symlink():
+                continue
+            if path.is_dir() and not path.is_symlink() and path.name not in FILES:
+                continue
+            remove_path(path)
         for name, content in self._originals.items():
-            (self._run.path / name).write_bytes(content)
+            file = self._run.path / name
+            if file.is_symlink() or not file.is_file():
+                remove_path(file)
+            file.write_bytes(content)
 
     def close(self) -> None:
         pass

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
+from node_agent.model.checked import Checked, Refused
 from orchestrator.backends.core.marks import FOLDER, Mark
 from orchestrator.backends.core.preflight import Observed, Preflight
 from orchestrator.backends.core.session import PixelPath, Session
@@ -30,6 +31,8 @@ _START_A_NODE_S = 2.0
 _PREFLIGHT_S = 90.0
 _DELETE_S = 30.0
 _LAST_WORDS = 2000
+MOST_ANSWER = 64 * 1024 * 1024
+"""Bytes."""
 
 T = TypeVar("T")
 
@@ -93,6 +96,9 @@ class _Nothing(Struct, frozen=True):
 class _Head(Struct, frozen=True):
     id: int
     error: str = ""
+
+
+_heads: Checked[_Head] = Checked(_Head, MOST_ANSWER)
 
 
 class CoreDriver:
@@ -162,18 +168,18 @@ class CoreDriver:
                 self._broken = await self._obituary()
                 raise CoreError(self._broken)
         try:
-            head = msgspec.json.decode(line, type=_Head)
+            head = _heads.decode(line)
             if head.error:
                 raise CoreError(head.error)
-            return msgspec.json.decode(line, type=answer)
-        except msgspec.MsgspecError as error:
+            return Checked[T](answer, MOST_ANSWER).decode(line)
+        except Refused as error:
             raise CoreError(f"CORE's driver says what cannot be understood: {error}") from None
 
     async def _answer_to(self, number: int) -> bytes:
         """Answers that nobody waited for, because the run was interrupted, come before it."""
         while line := await self._process.reader.readline():
-            with suppress(msgspec.MsgspecError):
-                if msgspec.json.decode(line, type=_Head).id < number:
+            with suppress(Refused):
+                if _heads.decode(line).id < number:
                     continue
             break
         return line
@@ -256,8 +262,8 @@ async def _forgotten(connection: Connection, core: Core, program: str, mark: Mar
 async def _told(connection: Connection, argv: Sequence[str], kind: type[T]) -> T:
     done = await connection.run(argv, timeout=_DELETE_S)
     try:
-        return msgspec.json.decode(done.stdout, type=kind)
-    except msgspec.MsgspecError:
+        return Checked[T](kind, MOST_ANSWER).decode(done.stdout)
+    except Refused:
         words = _last_line(done.stderr)
         raise CoreError(f"CORE's driver ended with status {done.status}: {words}") from None
 
