@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Callable
 
 from node_agent.dataflow.gathering import Gathering
-from node_agent.dataflow.processing import CannotBeSent, GivenUp, sendable
+from node_agent.dataflow.processing import CannotBeSent, GivenUp
 from node_agent.dataflow.registry import Context, Source
+from node_agent.transport.framing import unfit
 
 Captured = tuple[tuple[bytes, ...], int]
 """A payload, none if it was given up, and when it was captured in nanoseconds."""
@@ -44,10 +45,9 @@ class Intake:
                 captured.flush()
                 return False
             self._number += 1
-            try:
-                payloads = sendable((payload,))
-            except CannotBeSent as error:
-                self._go_on_without(error)
+            payloads = (payload,)
+            if (why := unfit(payloads)) is not None:
+                self._go_on_without(CannotBeSent(why))
                 continue
             size += len(payload)
             if captured.add((payloads, self._context.now_ns())) or size >= MOST_BYTES:

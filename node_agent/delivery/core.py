@@ -102,11 +102,10 @@ class DeliveryCore:
                 self._take(inbox, stretch, first, last, now)
         return self._outcome(now)
 
-    def overrun(self, sender: str, upstream: str, items: Sequence[StreamTuple]) -> bool:
+    def overrun(self, sender: str, upstream: str) -> bool:
         """Whether ``sender`` has sent more than a replica that keeps to its limits can have to send."""
-        for origin in dict.fromkeys(item.origin for item in items):
-            inbox = self._inboxes.get((upstream, origin))
-            if inbox is None:
+        for (name, origin), inbox in self._inboxes.items():
+            if name != upstream:
                 continue
             held = len(inbox.backlog) if self._assembler is None else self._assembler.held(upstream, origin)
             owed = inbox.owed.get(sender)

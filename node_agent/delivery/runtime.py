@@ -167,13 +167,12 @@ class DeliveryRuntime:
 
     def overrun(self, batch: Batch) -> bool:
         """Whether more has come from its sender than it can have if it keeps to its limits."""
-        return self._core.overrun(batch.sender, operator_of(batch.sender), batch.items)
+        return self._core.overrun(batch.sender, operator_of(batch.sender))
 
     async def take(self, batch: Batch, via: str = "") -> None:
-        """What is not of this replica's inputs is ignored. ``via``: the sibling that has passed it on."""
-        upstream = operator_of(batch.sender)
+        """``batch`` is of one of this replica's inputs. ``via``: the sibling that has passed it on."""
+        upstream, items = operator_of(batch.sender), batch.items
         streams = self._streams_of(upstream)
-        items = [item for item in batch.items if item.origin in streams and item.prev < item.tau]
         self._account.received(via or batch.sender, items)
         if via:  # it need not get back what it has
             for item in items:
@@ -257,7 +256,7 @@ class DeliveryRuntime:
     def _emit_captured(self, captured: list[Captured]) -> None:
         first = self._core.position + 1
         effects = self._core.emit(captured, self._now())
-        self._account.captured(first, [sum(map(len, payloads)) for payloads, _ in captured])
+        self._account.captured(first, [len(payloads[0]) if payloads else 0 for payloads, _ in captured])
         self._do(effects)
 
     def _give_up(self, reason: GivenUp) -> None:

@@ -97,13 +97,15 @@ def unfit(payloads: Sequence[object]) -> str | None:
     return None
 
 
-def fitting(items: Sequence[StreamTuple], sizes: Sequence[int], most_bytes: int) -> int:
-    """How many of the first items make a frame within these bounds; at least one. ``sizes``: of the items."""
-    total = payloads = 0
+def fitting(sizes: Sequence[int], most_bytes: int) -> int:
+    """How many of the first items make a frame of about so many bytes; at least one. ``sizes``: of the items.
+
+    Items of very many payloads may be too much for the header all the same.
+    """
+    total = 0
     for count, size in enumerate(sizes):
         total += size + ITEM_OVERHEAD
-        payloads += len(items[count].payloads)
-        if total > most_bytes or payloads > MAX_PAYLOADS:
+        if total > most_bytes:
             return max(count, 1)
     return max(len(sizes), 1)
 

@@ -303,11 +303,18 @@ class _Session:
         most = min(self._most, self.allowance.left)
         batch = items[:most]
         sizes = sizes_of(batch)
-        count = fitting(batch, sizes, min(self._most_bytes, self.allowance.bytes_left))
-        batch, sizes = batch[:count], sizes[:count]
-        self.connection.post_items(batch, sizes, floors, passed_on)
-        self.allowance.sent(batch, sizes)
-        return count
+        count = fitting(sizes, min(self._most_bytes, self.allowance.bytes_left))
+        while True:
+            batch, sizes = batch[:count], sizes[:count]
+            try:
+                self.connection.post_items(batch, sizes, floors, passed_on)
+            except FrameError:  # of very many payloads each: one alone always fits
+                if count == 1:
+                    raise
+                count //= 2
+                continue
+            self.allowance.sent(batch, sizes)
+            return count
 
     def taken(self, count: int) -> None:
         self.allowance.taken(count)

@@ -193,9 +193,8 @@ def test_what_a_replica_cannot_say_is_ignored(tmp_path: Path) -> None:
         testbed = RadioTestbed(tmp_path, plan(reliable(finite_chain(20)), ALONE))
         detect = testbed.agents["n2"]._replicas["detect/0"]
         await testbed.start()
-        item = StreamTuple("nobody/0", 1, 0, 0, 0, (b"x",))
+        item = StreamTuple("camera/0", 1, 0, 0, 0, (b"x",))
         await detect.take(Batch("camera/0", [item], {"nobody/0": 7}))
-        await detect.take(Batch("screen/0", [item], {}))
         detect.hear("recognise/0", Acknowledgement({"nobody/0": [(1, 9)]}, {}))
         detect.hear("camera/0", Acknowledgement({"camera/0": [(1, 20)]}, {}))
         detect.hear("screen/0", Settled({"camera/0": 20}))

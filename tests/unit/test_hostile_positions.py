@@ -133,7 +133,7 @@ def test_who_sends_without_end_is_told_from_who_keeps_to_its_limits(rule: str) -
     overrun_at = None
     for tau in range(2, 10_000, 2):
         item = StreamTuple("left/0", tau, tau - 1, tau, tau, (b"x",))
-        if core.overrun("left/0", "left", [item]):
+        if core.overrun("left/0", "left"):
             overrun_at = tau // 2
             break
         for effect in core.receive("left/0", "left", [item], {}, 0.0):

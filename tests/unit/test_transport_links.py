@@ -7,6 +7,7 @@ import pytest
 
 from node_agent.model.tuples import StreamTuple
 from node_agent.ports import PortError, Stream, TimedOut
+from node_agent.transport.framing import MAX_PAYLOADS
 from node_agent.transport.limits import LinkLimits
 from node_agent.transport.link import BACKOFF_FIRST
 from node_agent.transport.messages import Acknowledgement, Alive, Ask, Batch, Pair, PassedOn, Settled
@@ -311,5 +312,25 @@ def test_a_peer_that_never_answers_the_hello_is_given_up() -> None:
         await network.port("down").listen(AT.port, silent)
         with pytest.raises(TimedOut):
             await Sender(network.port("up")).send(item(1))
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("payload", [b"", b"xy"])
+def test_items_of_very_many_payloads_go_in_frames_that_they_fit_into(payload: bytes) -> None:
+    async def scenario() -> None:
+        limits = LinkLimits(window_items=400, window_bytes=2**24, batch_items=100, batch_bytes=2**19)
+        _, receiver, sender = await ends(limits)
+        items = [
+            StreamTuple("camera/0", tau, tau - 1, tau, tau, (payload,) * MAX_PAYLOADS)
+            for tau in range(1, 101)
+        ]
+        await sender.send(*items)
+        await asyncio.sleep(10)
+        assert receiver.taken == list(range(1, 101))
+        assert {each.payloads for batch in receiver.batches for each in batch.items} == {items[0].payloads}
+        assert sender.failures == [] and receiver.failures == []
+        await sender.link.close()
+        await receiver.server.close()
 
     run(scenario())

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.agent_config import AgentConfig
+from node_agent.model.tuples import StreamTuple
 from node_agent.ports import Address, ConnectionLost, PortError, Stream
 from node_agent.transport.authentication import (
     TAG_SIZE,
@@ -26,7 +27,18 @@ from node_agent.transport.framing import PRELUDE_SIZE, FrameError
 from node_agent.transport.greeting import MAX_GREETING, hello_frame, read_hello, welcome_frame
 from node_agent.transport.keys import keys_of
 from node_agent.transport.limits import LinkLimits
-from node_agent.transport.messages import PROTOCOL_VERSION, Alive, Data, Hello, Welcome
+from node_agent.transport.messages import (
+    PROTOCOL_VERSION,
+    Acknowledgement,
+    Alive,
+    Ask,
+    Data,
+    Header,
+    Hello,
+    PassedOn,
+    Settled,
+    Welcome,
+)
 from node_agent.transport.server import HALF_OPEN_PER_PEER, HALF_OPEN_STRANGERS, HELLO_TIMEOUT
 from tests.unit.link_ends import (
     AT,
@@ -322,8 +334,56 @@ def test_who_sends_more_than_allowed_is_cut_off(items: bool) -> None:
     run(scenario())
 
 
-@pytest.mark.parametrize("header", [Alive(1), Data([item(1)])])
-def test_a_receiver_that_says_what_cannot_be_is_dropped(header: Alive | Data) -> None:
+SIBLING = Hello(PROTOCOL_VERSION, "detect/1", "detect/0")
+
+
+@pytest.mark.parametrize(
+    ("hello", "header"),
+    [
+        (HELLO, Data([StreamTuple("nobody/0", 1, 0, 0, 0)])),
+        (HELLO, Data([item(1), StreamTuple("nobody/0", 2, 1, 0, 0)])),
+        (HELLO, Data([StreamTuple("camera/0", 1, 1, 0, 0)])),
+        (HELLO, Data([StreamTuple("camera/0", 0, 0, 0, 0)])),
+        (HELLO, Data([StreamTuple("camera/0", 2, 1, 0, 0, (b"x",), last=True)])),
+        (HELLO, Data([item(1)], passed_on=PassedOn("camera/0"))),
+        (HELLO, Settled({}, [item(1)])),
+        (HELLO, Settled({}, [StreamTuple("nobody/0", 1, 0, 0, 0, last=True)])),
+        (HELLO, Acknowledgement({"camera/0": [(1, 2)]})),
+        (HELLO, Ask()),
+        (SIBLING, Data([item(1)])),
+        (SIBLING, Data([item(1)], passed_on=PassedOn("detect/0"))),
+        (SIBLING, Data([item(1)], passed_on=PassedOn("camera/0", [(2, 1)]))),
+        (SIBLING, Data([item(1)], passed_on=PassedOn("camera/0", [(1, 1)] * 2000))),
+        (SIBLING, Settled({"camera/0": 3})),
+    ],
+)
+def test_a_member_that_says_what_it_cannot_is_cut_off(hello: Hello, header: Header) -> None:
+    async def scenario() -> None:
+        network, receiver, sender = await ends()
+        connection, stream = await greeted(network, hello)
+        connection.post(header)
+        await expect_closed(stream)  # type: ignore[arg-type]
+        await sender.send(item(1))
+        await asyncio.sleep(1)
+        assert receiver.refused == {("up", "impossible"): 1}
+        assert receiver.taken == [1] and receiver.messages == [] and receiver.failures == []
+        await sender.link.close()
+        await receiver.server.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        Alive(1),
+        Data([item(1)]),
+        Settled({"camera/0": 1}),
+        Acknowledgement({"camera/0": [(2, 1)]}),
+        Acknowledgement({}, {"camera/0": [(i, i) for i in range(10_000)]}),
+    ],
+)
+def test_a_receiver_that_says_what_cannot_be_is_dropped(header: Header) -> None:
     async def scenario() -> None:
         network = RadioNetwork(NODES)
 
@@ -338,8 +398,8 @@ def test_a_receiver_that_says_what_cannot_be_is_dropped(header: Alive | Data) ->
         sender = Sender(network.port("up"))
         await sender.link.ready()
         await asyncio.sleep(1)
-        assert not sender.connected()
         assert sender.failures == []
+        assert {each.source for each in sender.refusals} == {"down"}
 
     run(scenario())
 
