@@ -14,7 +14,7 @@ from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.file_reference import FOLDER
 from orchestrator.spec.sweep import cells
 
-OF_THE_HOST = ("the radio was late", "channel updates fell behind")
+OF_THE_HOST = ("the radio was late", "channel updates fell behind", "this machine was too busy")
 """Reasons why a busy machine makes a run invalid: no good for throughput, but nothing lost."""
 
 

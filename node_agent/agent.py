@@ -79,9 +79,10 @@ class Agent:
         log: SegmentLog,
         overhead: OverheadSource | None = None,
         directory: Path | None = None,
+        refusals: Refusals | None = None,
     ) -> None:
         """``overhead``: where the node's routing daemon says what it has sent. ``directory``: the node's own,
-        for files of its operators. Raises BadConfig."""
+        for files of its operators. ``refusals``: what ``link_state`` refused. Raises BadConfig."""
         check(config)
         self.config = config
         self.failure: AgentFailed | None = None
@@ -92,7 +93,7 @@ class Agent:
         self._spilled: SpillSample | None = None
         self._told_refusals: dict[tuple[str, str, str], int] = {}
         self._core = asyncio.Semaphore(config.cores)
-        self.refusals = Refusals()
+        self.refusals = refusals or Refusals()
         """What this agent refused, and from whom."""
         self._credentials = Credentials(config.run, config.node, config.keys)
         self._digests = Digests()

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
+from node_agent.model.checked import Long
 from node_agent.model.cost_graph import CostGraph
 
 
@@ -63,10 +64,10 @@ class Report(Struct, frozen=True):
     ``reaches``, in answers to AskStatus: the other nodes that the routing layer knows a way to.
     """
 
-    id: int
+    id: Long
     state: State
     ready: bool
-    now_ns: int
+    now_ns: Long
     failure: str = ""
     error: str = ""
     reaches: tuple[str, ...] = ()

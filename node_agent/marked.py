@@ -1,6 +1,7 @@
 """Processes that belong to a run: marked in their environment, and found by that in /proc."""
 
 import os
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,30 @@ def identify(pid: int) -> Identity | None:
     # The command name in parentheses may itself hold spaces and parentheses.
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else Identity(pid, int(fields[19]))
+
+
+def send(process: Identity, number: signal.Signals) -> bool:
+    """A signal to this very process. False if it is gone, though its number may be another's by now, or if it
+    is not ours to signal."""
+    try:
+        held = os.pidfd_open(process.pid)
+    except (AttributeError, OSError) as error:
+        if isinstance(error, ProcessLookupError):
+            return False
+        held = None  # the kernels of older phones have none
+    try:
+        if not process.is_alive():
+            return False
+        if held is None:
+            os.kill(process.pid, number)
+        else:
+            signal.pidfd_send_signal(held, number)
+        return True
+    except (ProcessLookupError, PermissionError):
+        return False
+    finally:
+        if held is not None:
+            os.close(held)
 
 
 def this_process() -> Identity:

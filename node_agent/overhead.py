@@ -1,18 +1,28 @@
-"""What the node's routing daemon has put on the air so far, by kind of message: for the telemetry."""
+"""What the node's routing daemon has put on the air so far, and what it refused: for the telemetry."""
 
-from typing import Protocol
+from collections.abc import Iterable
+from typing import Annotated, Protocol
 
-import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from node_agent.linkstate.ask import get
 from node_agent.linkstate.reader import Garbage
-from node_agent.model.telemetry import RoutingOverhead
+from node_agent.model.checked import Checked, Refused
+from node_agent.model.checked import Count as Number
+from node_agent.model.refusals import Refusal
+from node_agent.model.telemetry import RefusalCount, RoutingOverhead
+
+_MOST_BYTES = 256 * 1024
+_MOST_ENTRIES = 1024
+
+Word = Annotated[str, Meta(max_length=64)]
+Counts = tuple[RoutingOverhead | RefusalCount, ...]
 
 
 class OverheadSource(Protocol):
-    async def read(self) -> tuple[RoutingOverhead, ...]:
-        """Counters that only grow, one event for each kind of message. Raises LinkStateUnavailable."""
+    async def read(self) -> Counts:
+        """Counters that only grow, one event for each kind of message and each kind of refusal. Raises
+        LinkStateUnavailable."""
         ...
 
 
@@ -25,14 +35,25 @@ class OverheadConfig(Struct, frozen=True):
 
 
 class Count(Struct, frozen=True):
-    sent: int
-    sent_bytes: int
-    forwarded: int = 0
-    forwarded_bytes: int = 0
+    sent: Number
+    sent_bytes: Number
+    forwarded: Number = 0
+    forwarded_bytes: Number = 0
+
+
+class Refusing(Struct, frozen=True):
+    what: Word
+    source: Word
+    reason: Word
+    count: Number
 
 
 class Answer(Struct, frozen=True):
-    counters: dict[str, Count]
+    counters: Annotated[dict[Word, Count], Meta(max_length=_MOST_ENTRIES)]
+    refusals: Annotated[tuple[Refusing, ...], Meta(max_length=_MOST_ENTRIES)] = ()
+
+
+_ANSWERS: Checked[Answer] = Checked(Answer, _MOST_BYTES)
 
 
 class AskedOverhead:
@@ -41,13 +62,13 @@ class AskedOverhead:
     def __init__(self, config: OverheadConfig) -> None:
         self._config = config
 
-    async def read(self) -> tuple[RoutingOverhead, ...]:
+    async def read(self) -> Counts:
         answer = await get(self._config.host, self._config.port, "/counters")
         try:
-            counters = msgspec.json.decode(answer, type=Answer).counters
-        except msgspec.DecodeError as error:
+            told = _ANSWERS.decode(answer)
+        except Refused as error:
             raise Garbage(f"these are no counters: {error}") from error
-        return tuple(
+        sent = [
             RoutingOverhead(
                 self._config.protocol,
                 name,
@@ -56,5 +77,10 @@ class AskedOverhead:
                 count.forwarded,
                 count.forwarded_bytes,
             )
-            for name, count in counters.items()
-        )
+            for name, count in told.counters.items()
+        ]
+        return (*sent, *refusal_counts(told.refusals))
+
+
+def refusal_counts(refusals: Iterable[Refusal | Refusing]) -> tuple[RefusalCount, ...]:
+    return tuple(RefusalCount(each.what, each.source, each.reason, each.count) for each in refusals)

@@ -22,6 +22,7 @@ from node_agent.controlled_agent import ControlledAgent
 from node_agent.linkstate.base import LinkState
 from node_agent.linkstate.registry import Downstream, LinkStateConfig, open_link_state, problems
 from node_agent.linkstate.told import ToldLinkState
+from node_agent.model.refusals import Refusals
 from node_agent.os_port import OsPort
 from node_agent.overhead import AskedOverhead, OverheadConfig
 from node_agent.ports import PortError
@@ -84,8 +85,12 @@ async def _live(config: ProcessConfig) -> int:
     port = OsPort(config.host, config.seed)
     check(config.agent)
     names = {address.host: node for node, address in config.agent.addresses.items()}
-    async with open_link_state(config.link_state, port, names, downstream_of(config.agent)) as link_state:
-        return await _live_with(config, port, link_state)
+    refusals = Refusals()
+    opened = open_link_state(
+        config.link_state, port, names, downstream_of(config.agent), config.agent.keys, refusals
+    )
+    async with opened as link_state:
+        return await _live_with(config, port, link_state, refusals)
 
 
 def downstream_of(config: AgentConfig) -> Downstream:
@@ -104,11 +109,11 @@ def downstream_of(config: AgentConfig) -> Downstream:
     return Downstream(hosts(direct), hosts(below))
 
 
-async def _live_with(config: ProcessConfig, port: OsPort, link_state: LinkState) -> int:
+async def _live_with(config: ProcessConfig, port: OsPort, link_state: LinkState, refusals: Refusals) -> int:
     log = SegmentLog(Path(config.segments), config.agent.run, config.agent.node, port.now_ns)
     overhead = AskedOverhead(config.overhead) if config.overhead is not None else None
     directory = Path(config.directory) if config.directory is not None else None
-    agent = Agent(config.agent, port, link_state, log, overhead, directory)
+    agent = Agent(config.agent, port, link_state, log, overhead, directory, refusals)
     told = link_state if isinstance(link_state, ToldLinkState) else None
     controlled = ControlledAgent(agent, port, told)
     signalled = asyncio.Event()

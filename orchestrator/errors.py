@@ -1,5 +1,7 @@
 """Failures that a person should read: one clear message each, and the exit code that goes with it."""
 
+import errno
+
 EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -17,3 +19,13 @@ class BadInput(RoveError):
     """The user's file, argument or reference cannot be used. Nothing was created."""
 
     exit_code = EXIT_BAD_INPUT
+
+
+def told(error: OSError, place: object = "") -> str:
+    """What the system refused, in words for people. ``place``: where that was, if the error does not say."""
+    what = error.strerror or str(error)
+    where = error.filename or place
+    text = f"{what}: {where}" if where else what
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{text}: make room on that disk, or choose another one with --runs-dir; then repeat it"
+    return text

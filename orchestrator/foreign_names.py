@@ -33,6 +33,11 @@ def printable(text: str, most: int = 100) -> str:
     return ascii(text if len(text) <= most else text[:most] + "…")
 
 
+def plain(text: str, most: int = 100) -> str:
+    """``text`` as it is if it is short and prints, else ``printable``."""
+    return text if len(text) <= most and text.isprintable() else printable(text, most)
+
+
 def _problem(name: str) -> str | None:
     parts = name.split("/")
     if not name or len(name) > LONGEST or len(parts) > MOST_PARTS or max(map(len, parts)) > LONGEST_PART:

@@ -42,6 +42,12 @@ class RunWriter:
         self.run = run
         self.experiment = experiment
         self.k = k
+        self.operators: tuple[OperatorSpec, ...] = (
+            OperatorSpec("source", "synthetic_source"),
+            OperatorSpec("detect", "synthetic_operator", ("source",)),
+            OperatorSpec("sink", "collect", ("detect",)),
+        )
+        self.sinks: tuple[Replica, ...] = (Replica("sink", 0, "n9"),)
         self._lines: dict[tuple[str, int], list[bytes]] = {}
         self._events: list[dict[str, Any]] = []
         self._facts: dict[str, Any] = {}
@@ -99,16 +105,9 @@ class RunWriter:
         self._truth["deliveries"].append({**line, "expected": expected, "snr_db": 8.0})
 
     def plan(self) -> DeploymentPlan:
-        query = Query(
-            "faces",
-            (
-                OperatorSpec("source", "synthetic_source"),
-                OperatorSpec("detect", "synthetic_operator", ("source",)),
-                OperatorSpec("sink", "collect", ("detect",)),
-            ),
-        )
+        query = Query("faces", self.operators)
         detectors = (Replica("detect", index, f"n{index + 2}") for index in range(self.k))
-        return DeploymentPlan(query, (Replica("source", 0, "n1"), *detectors, Replica("sink", 0, "n9")))
+        return DeploymentPlan(query, (Replica("source", 0, "n1"), *detectors, *self.sinks))
 
     def write(
         self,
@@ -146,7 +145,7 @@ class RunWriter:
             "measure_from_ns": ns(FROM_S),
             "measure_until_ns": ns(UNTIL_S),
             "started": "2026-03-01T12:00:00+00:00",
-            "finished": "2026-03-01T12:00:09+00:00",
+            "finished": "2026-03-01T12:02:09+00:00",
             "versions": {"rove": "0.1.0", "python": "3.11.2"},
             "plan": msgspec.to_builtins(self.plan()),
             "files": {},
@@ -165,6 +164,7 @@ def known_run(root: Path, experiment: str = "known", run: str = "20260301-120000
     Latencies are 0.1, 0.2 … 1.0 s in turn; tuples have 1000 bytes at the source and 500 at the sink.
     """
     writer = RunWriter(root, experiment, run)
+    writer.sinks = (Replica("sink", 0, "n9"), Replica("sink", 1, "n9"))
     for node, replicas in (("n1", (SOURCE,)), ("n2", ("detect/0",)), ("n3", ("detect/1",)), ("n9", (SINK,))):
         writer.record(node, 0.0, AgentStart("0.1.0", "virtual", replicas))
     deliver(writer, tau=1, born_s=9.8, latency_s=0.4)  # in the warm-up, but it arrives in the window

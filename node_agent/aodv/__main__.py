@@ -6,6 +6,8 @@ import sys
 from node_agent.aodv.config import AodvConfig
 from node_agent.aodv.process import ProcessConfig, live, run, say
 from node_agent.daemon_process import EXIT_BAD_CONFIG
+from node_agent.manet import ManetConfig
+from node_agent.manet_process import read_key
 
 _DEFAULT = AodvConfig(detection="hello")
 _PROCESS = ProcessConfig(interface="any")
@@ -20,6 +22,10 @@ example: on each of a few Raspberry Pis in one ad-hoc network, 10.0.0.1/24, 10.0
     curl http://127.0.0.1:9654/routes             how many hops it is to whom
     curl http://127.0.0.1:9654/counters           messages and bytes by kind
   Ctrl-C (or SIGTERM) ends it and removes its routes and the device.
+
+Whoever is in radio range can take part unless there is a key: routes lead only to addresses of the ad-hoc
+network (--network), but which way they go is anybody's word. With the same --key-file on all nodes, messages
+without its seal are refused.
 """
 
 
@@ -61,7 +67,15 @@ def parser() -> argparse.ArgumentParser:
         "--destination-only", action="store_true", help="let nobody but the destination answer requests"
     )
     made.add_argument(
-        "--network", metavar="NETWORK", help="of the other nodes, e.g. 10.0.0.0/16 (the interface's own)"
+        "--network",
+        metavar="NETWORK",
+        help="of the other nodes, e.g. 10.0.0.0/16: routes lead nowhere else (the interface's own)",
+    )
+    made.add_argument(
+        "--key-file",
+        metavar="FILE",
+        help="the group's key: messages are sealed with it, and others' without seal refused;"
+        " make one with: head -c 32 /dev/urandom | base64",
     )
     made.add_argument(
         "--device", metavar="NAME", default=_PROCESS.device, help=f"of the TUN ({_PROCESS.device})"
@@ -88,7 +102,10 @@ def configured(arguments: argparse.Namespace) -> ProcessConfig:
             active_route_timeout=arguments.active_route_timeout,
             destination_only=arguments.destination_only,
         ),
-        network=arguments.network,
+        manet=ManetConfig(
+            networks=(arguments.network,) if arguments.network else (),
+            key=read_key(arguments.key_file) if arguments.key_file else b"",
+        ),
         device=arguments.device,
         info_port=arguments.info_port,
         seed=arguments.seed,

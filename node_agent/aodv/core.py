@@ -2,6 +2,10 @@
 
 Addresses are numbers. Packets are whatever the shell forwards; here they only wait for a route. Every call
 returns what is to be done now; ``wake`` is to be called at ``next_wake_ns``, and does no harm at other times.
+
+Messages that concern anybody outside the ad-hoc network are refused, and counted by reason: ``malformed``,
+``outside_prefix``, ``not_member``, ``sequence`` (a number far ahead of what is known), ``rate`` (more
+requests than anybody sends), ``full`` (something was forgotten to make room).
 """
 
 import random
@@ -13,16 +17,20 @@ from node_agent.aodv.actions import Action, Outbox
 from node_agent.aodv.config import AodvConfig
 from node_agent.aodv.counters import Counters
 from node_agent.aodv.holding import HeldPackets
-from node_agent.aodv.limits import RateLimit, SeenRequests
+from node_agent.aodv.limits import RateLimit, RateLimits, SeenRequests
 from node_agent.aodv.neighbours import Neighbours
 from node_agent.aodv.search import Search, Searches
-from node_agent.aodv.table import Route, RouteTable, after, newer, newest
-from node_agent.aodv.wire import Acknowledgement, Broken, Error, Reply, Request
+from node_agent.aodv.table import Route, RouteTable, after, ahead, newer, newest
+from node_agent.aodv.wire import Acknowledgement, Broken, Error, Message, Reply, Request
+from node_agent.manet import Manet
 
 P = TypeVar("P")
 NEVER_NS = 1 << 62
 _MOST_HOPS = 255  # what a message can say
 _LONGEST_LIFETIME = 10  # of what others grant, in my own route timeouts: they could say seven weeks
+_PLAUSIBLE = 1 << 24  # what sequence numbers are ahead at most: those of a node grow by 15 a second
+_PASSED_ON = 200  # requests of one neighbour that are passed on in a second
+MOST_SEARCHES = 1024
 
 
 def sequence_at(now_ns: int) -> int:
@@ -34,10 +42,19 @@ def sequence_at(now_ns: int) -> int:
 
 
 class Aodv(Generic[P]):
-    """``sequence``: where this node's own numbers begin; see ``sequence_at``."""
+    """``sequence``: where this node's own numbers begin; see ``sequence_at``.
+
+    Without a ``manet`` everybody is heard.
+    """
 
     def __init__(
-        self, config: AodvConfig, address: int, rng: random.Random, now_ns: int, sequence: int = 0
+        self,
+        config: AodvConfig,
+        address: int,
+        rng: random.Random,
+        now_ns: int,
+        sequence: int = 0,
+        manet: Manet | None = None,
     ) -> None:
         self.address = address
         self.config = config
@@ -56,6 +73,11 @@ class Aodv(Generic[P]):
         self._searches = Searches(config)
         self._seen = SeenRequests(_ns(config.path_discovery_time))
         self._errors = RateLimit(config.rerr_rate_limit)
+        self._manet = manet
+        self._evicted = 0
+        # An honest node asks no more often than the limit that it has itself; some may come in a bunch.
+        self._by_originator = RateLimits(2 * config.rreq_rate_limit)
+        self._by_neighbour = RateLimits(_PASSED_ON)
         self._out = Outbox[P](self.counters)
         self._hello_ns = (
             now_ns + round(rng.random() * _ns(config.hello_interval)) if self._greets else NEVER_NS
@@ -85,10 +107,10 @@ class Aodv(Generic[P]):
             back = self.table.valid(source, now_ns)
             if back is not None:
                 self._use(back, now_ns)
-                back.precursors.add(route.next_hop)
+                back.add_precursor(route.next_hop)
                 previous = previous or back.next_hop
             if previous is not None:
-                route.precursors.add(previous)
+                route.add_precursor(previous)
         return route.next_hop
 
     def keep_alive(self, other: int, now_ns: int) -> None:
@@ -114,7 +136,7 @@ class Aodv(Generic[P]):
         """
         route = self.table.valid(destination, now_ns)
         ends = route is None or (renew and route.expires_ns - now_ns < self._active_ns)
-        if destination in self._searches or not ends:
+        if destination in self._searches or not ends or not self._may_seek(destination):
             return self._out.take()
         self.table.expire(now_ns)  # a route that ended unnoticed asks for a newer one, like any other
         known = self.table.get(destination)
@@ -144,13 +166,15 @@ class Aodv(Generic[P]):
     # What comes from the network and from the clock.
 
     def receive(self, data: bytes, sender: int, ttl: int, now_ns: int) -> list[Action[P]]:
-        """Whatever others send: what is no message is counted and forgotten."""
+        """Whatever others send: what is refused is counted and forgotten."""
+        if sender == self.address or self._refuses(sender, sender):
+            return []
         try:
             message = wire.decode(data)
         except wire.Malformed:
-            self.counters.rejected += 1
+            self.refuse(sender, "malformed")
             return []
-        if sender == self.address:
+        if any(self._refuses(address, sender) for address in _named(message)):
             return []
         self.counters.received(wire.kind_of(message), len(data))
         self._neighbours.heard(sender, now_ns)
@@ -163,7 +187,24 @@ class Aodv(Generic[P]):
                 self._on_error(message, sender, now_ns)
             case Acknowledgement():
                 self._neighbours.answered(sender)
+        if self.table.evicted != self._evicted:
+            self.refuse(sender, "full", self.table.evicted - self._evicted)
+            self._evicted = self.table.evicted
         return self._out.take()
+
+    def refuse(self, sender: int, reason: str, count: int = 1) -> None:
+        self.counters.refusals.add("aodv", wire.dotted(sender), reason, count)
+
+    def _refuses(self, address: int, sender: int) -> bool:
+        """Messages of ``sender`` that concern ``address``."""
+        reason = self._manet.refusal(address) if self._manet is not None else ""
+        if reason:
+            self.refuse(sender, reason)
+        return bool(reason)
+
+    def _may_seek(self, destination: int) -> bool:
+        inside = self._manet is None or self._manet.belongs(destination)
+        return inside and len(self._searches) < MOST_SEARCHES
 
     def wake(self, now_ns: int) -> list[Action[P]]:
         self._out.due(now_ns)
@@ -228,6 +269,8 @@ class Aodv(Generic[P]):
         self._learn(sender, sender, 1, None, now_ns + self._active_ns, now_ns)
         if not self._seen.is_new(request.originator, request.id, now_ns):
             return
+        if self._is_too_far_ahead(request.originator, request.originator_sequence, sender):
+            return
         hops = request.hops + 1
         traversal = self.config.net_traversal_time - hops * self.config.node_traversal_time
         until_ns = now_ns + max(_ns(2 * traversal), self._active_ns)
@@ -242,12 +285,27 @@ class Aodv(Generic[P]):
         if self._may_answer(request, route, sender, now_ns):
             assert route is not None and route.sequence is not None
             self._answer_for(request, route, route.sequence, back, now_ns)
-        elif ttl > 1:
+        elif ttl > 1 and self._may_pass_on(request.originator, sender, now_ns):
             self._pass_on(request, hops, route, ttl - 1, now_ns)
 
+    def _is_too_far_ahead(self, destination: int, sequence: int, sender: int) -> bool:
+        """Whoever could make others believe any number could keep a node's own from being believed."""
+        known = self.table.get(destination)
+        if known is None or known.sequence is None or ahead(sequence, known.sequence) <= _PLAUSIBLE:
+            return False
+        self.refuse(sender, "sequence")
+        return True
+
+    def _may_pass_on(self, originator: int, sender: int, now_ns: int) -> bool:
+        allowed = self._by_originator.take(originator, now_ns) and self._by_neighbour.take(sender, now_ns)
+        if not allowed:
+            self.refuse(sender, "rate")
+        return allowed
+
     def _answer(self, request: Request, back: Route, now_ns: int) -> None:
-        if request.destination_sequence is not None:
-            self._sequence = newest(request.destination_sequence, self._sequence)
+        wanted = request.destination_sequence
+        if wanted is not None and ahead(wanted, self._sequence) <= _PLAUSIBLE:
+            self._sequence = newest(wanted, self._sequence)
         lifetime = round(self.config.my_route_timeout * 1000)
         self._reply(Reply(0, self.address, self._sequence, request.originator, lifetime), back, now_ns)
 
@@ -261,8 +319,8 @@ class Aodv(Generic[P]):
         return wanted is None or not newer(wanted, route.sequence)
 
     def _answer_for(self, request: Request, route: Route, sequence: int, back: Route, now_ns: int) -> None:
-        route.precursors.add(back.next_hop)
-        back.precursors.add(route.next_hop)
+        route.add_precursor(back.next_hop)
+        back.add_precursor(route.next_hop)
         lifetime = _ms_left(route, now_ns)
         self._reply(
             Reply(route.hops, route.destination, sequence, request.originator, lifetime), back, now_ns
@@ -291,6 +349,8 @@ class Aodv(Generic[P]):
             self._out.send(Acknowledgement(), sender, 1)
         if reply.destination == self.address or reply.hops >= _MOST_HOPS:
             return
+        if self._is_too_far_ahead(reply.destination, reply.destination_sequence, sender):
+            return
         until_ns = self._granted_ns(reply, now_ns)
         self._learn(reply.destination, sender, reply.hops + 1, reply.destination_sequence, until_ns, now_ns)
         route = self.table.valid(reply.destination, now_ns)
@@ -298,10 +358,10 @@ class Aodv(Generic[P]):
         if reply.originator == self.address or route is None or route.sequence is None or back is None:
             return
         self._use(route, now_ns)
-        route.precursors.add(back.next_hop)
-        back.precursors.add(route.next_hop)
+        route.add_precursor(back.next_hop)
+        back.add_precursor(route.next_hop)
         if (toward := self.table.get(route.next_hop)) is not None:
-            toward.precursors.add(back.next_hop)
+            toward.add_precursor(back.next_hop)
         # What we know ourselves is passed on: it may be better than what came, and never worse.
         passed_on = Reply(
             route.hops, route.destination, route.sequence, reply.originator, _ms_left(route, now_ns)
@@ -310,6 +370,8 @@ class Aodv(Generic[P]):
 
     def _on_hello(self, hello: Reply, now_ns: int) -> None:
         neighbour, until_ns = hello.destination, self._granted_ns(hello, now_ns)
+        if self._is_too_far_ahead(neighbour, hello.destination_sequence, neighbour):
+            return
         known = self.table.get(neighbour)
         fresh = known is None or known.sequence is None or newer(hello.destination_sequence, known.sequence)
         sequence = hello.destination_sequence if fresh else None
@@ -332,6 +394,8 @@ class Aodv(Generic[P]):
         for destination, sequence in error.broken:
             route = self.table.valid(destination, now_ns)
             if route is not None and route.next_hop == sender and destination != sender:
+                if sequence and self._is_too_far_ahead(destination, sequence, sender):
+                    sequence = 0
                 self.table.invalidate(route, now_ns, sequence or None)
                 lost.append(route)
         self._tell_precursors(lost, now_ns, forwarded=True)
@@ -404,6 +468,15 @@ class Aodv(Generic[P]):
     def _wake_by(self, when_ns: int) -> None:
         if when_ns < self._wake_ns:
             self._wake_ns = when_ns
+
+
+def _named(message: Message) -> tuple[int, ...]:
+    """Those that routes would lead to. An error says nothing of others than those to whom there are some."""
+    match message:
+        case Request() | Reply():
+            return message.originator, message.destination
+        case _:
+            return ()
 
 
 def _ns(seconds: float) -> int:

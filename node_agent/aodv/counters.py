@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from node_agent.model.refusals import Refusals
+
 PACKET_HEADERS = 28  # IP and UDP: every message travels alone
 KINDS = ("RREQ", "RREP", "HELLO", "RERR", "RREP_ACK", "packet")
 
@@ -30,8 +32,7 @@ class Counters:
     drops: dict[Reason, int] = field(
         default_factory=lambda: {"no_route": 0, "too_old": 0, "buffer_full": 0, "unroutable": 0}
     )
-    rejected: int = 0
-    """Datagrams that are no AODV message."""
+    refusals: Refusals = field(default_factory=Refusals)
     suppressed: int = 0
     """Errors that the rate limit kept back."""
 
@@ -50,6 +51,12 @@ class Counters:
             counted = self.kinds[name]
             counted.received += 1
             counted.received_bytes += length
+
+    def seal(self, size: int) -> None:
+        """A message that was sent has a seal."""
+        counted = self.kinds.setdefault("SEAL", KindCounters())
+        counted.sent += 1
+        counted.sent_bytes += size
 
     def by_kind(self) -> dict[str, dict[str, int]]:
         """As routing daemons here tell it: for telemetry and query interfaces."""

@@ -11,18 +11,20 @@ import struct
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from ipaddress import IPv4Interface, IPv4Network
 
 from node_agent.aodv.actions import Action, Drop, Forward, Send
-from node_agent.aodv.capture import CannotCapture, Captured, CaptureDevice, Reinjector
+from node_agent.aodv.capture import Captured, CaptureDevice, Reinjector
 from node_agent.aodv.config import AodvConfig
 from node_agent.aodv.core import Aodv, sequence_at
 from node_agent.aodv.counters import Counters
 from node_agent.aodv.driver import Driver
+from node_agent.aodv.sealed import OVERHEAD, close, open_message
 from node_agent.aodv.traffic import Pair, TrafficWatch
 from node_agent.aodv.wire import PORT, dotted, number
 from node_agent.interfaces import InterfaceFacts
+from node_agent.manet import Manet
 from node_agent.route_table import HostRoute, RouteTable
+from node_agent.routing_seal import Seal, Unsealed
 
 PROTOCOL = 84
 """`ip route` shows ``proto 84``."""
@@ -33,7 +35,11 @@ _ANCILLARY = socket.CMSG_SPACE(4)
 
 
 class AodvDaemon:
-    """Owns its sockets and its device from ``start`` to ``stop``; ``table`` is closed with it."""
+    """Owns its sockets and its device from ``start`` to ``stop``; ``table`` is closed with it.
+
+    ``manet`` has one network, for which packets are held. With a ``seal`` every message sent has one, and
+    messages without are refused before they are read.
+    """
 
     def __init__(
         self,
@@ -41,17 +47,19 @@ class AodvDaemon:
         interface: InterfaceFacts,
         table: RouteTable,
         rng: random.Random,
-        network: IPv4Network | None = None,
+        manet: Manet,
         device: str = "aodv0",
+        seal: Seal | None = None,
     ) -> None:
-        own = IPv4Interface(f"{interface.address}/{interface.netmask}")
         self._interface = interface
         self._table = table
-        self._network = network or own.network
+        self._manet = manet
+        self._seal = seal
         self._device = device
-        self._prefix, self._mask = int(self._network.network_address), int(self._network.netmask)
         sequence = sequence_at(time.time_ns())
-        self.core = Aodv[Captured](config, number(interface.address), rng, time.monotonic_ns(), sequence)
+        self.core = Aodv[Captured](
+            config, number(interface.address), rng, time.monotonic_ns(), sequence, manet
+        )
         self._driver = Driver(self.core, time.monotonic_ns, self._perform)
         self._held = ExitStack()
         self._installed_changes = 0
@@ -72,9 +80,6 @@ class AodvDaemon:
 
     async def start(self) -> None:
         """Raises OSError or CannotCapture; then nothing is left of it."""
-        if not self._belongs(self.core.address):
-            self._table.close()
-            raise CannotCapture(f"{self.address}, this node's address, is not in {self._network}")
         loop = asyncio.get_running_loop()
         with ExitStack() as held:
             self._control = held.enter_context(_control_socket(self._interface.name))
@@ -84,7 +89,8 @@ class AodvDaemon:
             self._watch = TrafficWatch(self._interface.name, self._on_traffic)
             held.callback(self._watch.close)
             facts = self._interface
-            self._capture = CaptureDevice(self._device, self._network, facts.address, facts.mtu, PROTOCOL)
+            (network,) = self._manet.networks
+            self._capture = CaptureDevice(self._device, network, facts.address, facts.mtu, PROTOCOL)
             held.callback(self._capture.close)
             for source, heard in (
                 (self._control.fileno(), self._on_control),
@@ -130,14 +136,12 @@ class AodvDaemon:
                 route.hops,
             )
             for route in self.core.valid_routes(time.monotonic_ns())
-            if self._belongs(route.destination)
         }
 
-    def _belongs(self, address: int) -> bool:
-        """Nobody may tell us routes to places outside the ad-hoc network."""
-        return address & self._mask == self._prefix
-
     def _send(self, data: bytes, to: str, ttl: int) -> None:
+        if self._seal is not None:
+            data = close(self._seal, data, self.core.address)
+            self.counters.seal(OVERHEAD)
         hops = (socket.IPPROTO_IP, socket.IP_TTL, struct.pack("=i", ttl))
         with suppress(OSError):  # lost, as on the air: the interface is down, or its queue is full
             self._control.sendmsg([data], [hops], 0, (to, PORT))
@@ -148,12 +152,17 @@ class AodvDaemon:
                 data, ancillary, _, (sender, _) = self._control.recvmsg(_LONGEST, _ANCILLARY)
             except OSError:  # nothing more waits, or the interface is down
                 return
-            if not self._belongs(number(sender)):
-                continue
+            address = number(sender)
+            if self._seal is not None and address != self.core.address:
+                try:
+                    data = open_message(self._seal, data, address)
+                except Unsealed as error:
+                    self.core.refuse(address, error.reason)
+                    continue
             ttl = next(
                 (struct.unpack("=i", value)[0] for _, kind, value in ancillary if kind == socket.IP_TTL), 1
             )
-            self._driver.carry_out(self.core.receive(data, number(sender), ttl, time.monotonic_ns()))
+            self._driver.carry_out(self.core.receive(data, address, ttl, time.monotonic_ns()))
 
     def _on_captured(self) -> None:
         for packet in self._capture.read():

@@ -69,7 +69,7 @@ class InfoServer:
         return {
             "counters": counters.by_kind(),
             "drops": counters.drops,
-            "rejected": counters.rejected,
+            "refusals": tuple(counters.refusals),
             "suppressed": counters.suppressed,
             "held": self._daemon.core.held,
         }

@@ -4,6 +4,7 @@ from collections import deque
 
 _SECOND_NS = 1_000_000_000
 SEEN_LIMIT = 4096
+LIMITED = 1024
 
 
 class RateLimit:
@@ -19,6 +20,25 @@ class RateLimit:
 
     def take(self, now_ns: int) -> None:
         self._times.append(now_ns)
+
+
+class RateLimits:
+    """The same limit for each of many; those that were quiet longest are forgotten if there are too many."""
+
+    def __init__(self, per_second: int) -> None:
+        self._per_second = per_second
+        self._limits: dict[int, RateLimit] = {}
+
+    def take(self, key: int, now_ns: int) -> bool:
+        """Whether one more is allowed now; then it counts."""
+        limit = self._limits.pop(key, None) or RateLimit(self._per_second)
+        self._limits[key] = limit
+        if len(self._limits) > LIMITED:
+            del self._limits[next(iter(self._limits))]
+        if limit.free_at_ns(now_ns) > now_ns:
+            return False
+        limit.take(now_ns)
+        return True
 
 
 class SeenRequests:

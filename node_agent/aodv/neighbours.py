@@ -1,5 +1,8 @@
 """What a node knows of those it hears directly: when it last did, and whether they hear it."""
 
+MOST = 1024
+"""More than can be in range: who invents senders must not fill the memory."""
+
 
 class Neighbours:
     def __init__(self, silence_ns: int, answer_ns: int, blacklist_ns: int) -> None:
@@ -11,7 +14,10 @@ class Neighbours:
         self._blacklisted_until: dict[int, int] = {}
 
     def heard(self, neighbour: int, now_ns: int) -> None:
+        self._heard_ns.pop(neighbour, None)
         self._heard_ns[neighbour] = now_ns
+        if len(self._heard_ns) > MOST:
+            del self._heard_ns[next(iter(self._heard_ns))]
 
     def silent_at_ns(self, neighbour: int) -> int:
         """When it counts as gone if nothing more is heard."""

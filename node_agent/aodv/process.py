@@ -3,7 +3,6 @@
 import asyncio
 import random
 import sys
-from ipaddress import IPv4Network
 
 from msgspec import Struct
 
@@ -19,7 +18,10 @@ from node_agent.daemon_process import (
     remind_to_forward,
     run_file,
 )
+from node_agent.guarded_routes import GuardedRoutes
 from node_agent.interfaces import InterfaceError, read_interface
+from node_agent.manet import ManetConfig
+from node_agent.manet_process import manet_on, protected, seal_of
 
 try:  # here, and not when it is needed: a fork server's children then share it
     from node_agent.kernel_routes import KernelRoutes, RoutesRefused
@@ -30,14 +32,14 @@ else:
 
 
 class ProcessConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """``network``: whose packets are held while a route is sought; by default the interface's own network.
+    """``manet`` names at most one network: packets for it are held while a route is sought.
 
     A query port of 0 is not opened.
     """
 
     interface: str
     aodv: AodvConfig = AodvConfig(detection="hello")
-    network: str | None = None
+    manet: ManetConfig = ManetConfig()
     device: str = "aodv0"
     info_port: int = INFO_PORT
     seed: int | None = None
@@ -45,8 +47,8 @@ class ProcessConfig(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.aodv.detection != "hello":
             raise ValueError("the kernel tells nothing of broken links: detection must be hello")
-        if self.network is not None:
-            IPv4Network(self.network)
+        if len(self.manet.networks) > 1:
+            raise ValueError("AODV runs in one network")
 
 
 def run(config: str) -> int:
@@ -70,10 +72,11 @@ async def _live(config: ProcessConfig) -> None:
     loop = asyncio.get_running_loop()
     asked = asked_to_end()
     interface = read_interface(config.interface)
+    manet = manet_on([interface], config.manet)
     kernel = _kernel_routes(config.interface)
-    network = None if config.network is None else IPv4Network(config.network)
-    rng = random.Random(config.seed)
-    daemon = AodvDaemon(config.aodv, interface, kernel, rng, network, config.device)
+    table = GuardedRoutes(kernel, protected(manet), (config.interface, config.device), say)
+    rng, seal = random.Random(config.seed), seal_of(config.manet, "aodv")
+    daemon = AodvDaemon(config.aodv, interface, table, rng, manet, config.device, seal)
     try:
         await daemon.start()  # fails if another daemon has the port: until then nothing may be touched
     except OSError as error:

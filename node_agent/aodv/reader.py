@@ -5,12 +5,13 @@ reading starts the search for those that are missing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import msgspec
 
 from node_agent.linkstate.ask import get
-from node_agent.linkstate.reader import Edge, Garbage, Reading, ipv4
+from node_agent.linkstate.olsrd_jsoninfo import decode
+from node_agent.linkstate.reader import Edge, Reading, ipv4
 
 SOURCE = "aodv"
 METRIC = "hops"
@@ -57,16 +58,12 @@ class Routes(msgspec.Struct, frozen=True):
     """What the query interface answers to /routes."""
 
     address: str
-    hops: dict[str, int]
+    hops: dict[str, Annotated[int, msgspec.Meta(ge=1, le=255)]]
 
 
 def parse(answer: bytes) -> Reading:
-    try:
-        told = msgspec.json.decode(answer, type=Routes)
-    except msgspec.DecodeError as error:
-        raise Garbage(f"this is not what an AODV daemon says: {error}") from error
-    if any(hops < 1 for hops in told.hops.values()):
-        raise Garbage("a route of less than one hop")
+    """Raises Garbage."""
+    told = decode(answer, Routes)
     return _reading(ipv4(told.address), {ipv4(address): hops for address, hops in told.hops.items()})
 
 

@@ -60,6 +60,9 @@ class Searches:
         self._limit = RateLimit(config.rreq_rate_limit)
         self._searches: dict[int, Search] = {}
 
+    def __len__(self) -> int:
+        return len(self._searches)
+
     def __contains__(self, destination: int) -> bool:
         return destination in self._searches
 

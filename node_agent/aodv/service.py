@@ -8,7 +8,10 @@ from node_agent.aodv.config import AodvConfig
 from node_agent.aodv.core import Aodv, sequence_at
 from node_agent.aodv.counters import Counters
 from node_agent.aodv.driver import Driver
+from node_agent.aodv.sealed import OVERHEAD, close, open_message
 from node_agent.aodv.wire import PORT, RREP, number
+from node_agent.manet import Manet
+from node_agent.routing_seal import Seal, Unsealed
 from node_agent.virtual.host import BROADCAST_HOST, IP_HEADER, Datagram, Packet, VirtualHost
 
 
@@ -16,15 +19,22 @@ class AodvService:
     """Implements the host's ``Forwarder``. ``node_at``: which node has an address; others are not heard."""
 
     def __init__(
-        self, host: VirtualHost, config: AodvConfig, node_at: Mapping[str, str], rng: random.Random
+        self,
+        host: VirtualHost,
+        config: AodvConfig,
+        node_at: Mapping[str, str],
+        rng: random.Random,
+        manet: Manet | None = None,
+        seal: Seal | None = None,
     ) -> None:
         self._host = host
+        self._seal = seal
         self._number = {address: number(address) for address in node_at}
         self._address = {self._number[address]: address for address in node_at}
         self._number_of_node = {node: self._number[address] for address, node in node_at.items()}
         self._node = {each: node for node, each in self._number_of_node.items()}
         now_ns = host.clock.now_ns()
-        self.core = Aodv[Packet](config, number(host.address), rng, now_ns, sequence_at(now_ns))
+        self.core = Aodv[Packet](config, number(host.address), rng, now_ns, sequence_at(now_ns), manet)
         self._driver = Driver(self.core, host.clock.now_ns, self._perform)
 
     @property
@@ -89,16 +99,29 @@ class AodvService:
 
     def _on_datagram(self, datagram: Datagram, source: str) -> None:
         if (sender := self._number.get(source)) is not None:
+            data = datagram.data
+            if self._seal is not None:
+                try:
+                    data = open_message(self._seal, data, sender)
+                except Unsealed as error:
+                    self.core.refuse(sender, error.reason)
+                    return
             now_ns = self._host.clock.now_ns()
-            self._driver.carry_out(self.core.receive(datagram.data, sender, datagram.ttl, now_ns))
+            self._driver.carry_out(self.core.receive(data, sender, datagram.ttl, now_ns))
+
+    def _sealed(self, data: bytes) -> bytes:
+        if self._seal is None:
+            return data
+        self.counters.seal(OVERHEAD)
+        return close(self._seal, data, self.core.address)
 
     def _perform(self, actions: Sequence[Action[Packet]]) -> None:
         for action in actions:
             match action:
                 case Send(data, None, ttl):
-                    self._host.send(BROADCAST_HOST, Datagram(PORT, PORT, data, ttl))
+                    self._host.send(BROADCAST_HOST, Datagram(PORT, PORT, self._sealed(data), ttl))
                 case Send(data, int(to), ttl):
-                    body = Datagram(PORT, PORT, data, ttl)
+                    body = Datagram(PORT, PORT, self._sealed(data), ttl)
                     packet = Packet(self._host.address, self._address[to], ttl, IP_HEADER + body.size, body)
                     self._host.pass_on(packet, self._node[to])
                 case Forward(packet, next_hop):

@@ -6,9 +6,12 @@ equal the number of hops does; and a route that ends makes its sequence number l
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from heapq import nsmallest
 
 MAX_ROUTES = 2048
 """More than a network has nodes: who invents destinations must not fill the memory."""
+MAX_PRECURSORS = 256
+_FORGOTTEN = 8  # of a full table, the least credible eighth: one by one would cost too much in a flood
 
 _HALF, _ALL = 1 << 31, 1 << 32
 
@@ -16,6 +19,11 @@ _HALF, _ALL = 1 << 31, 1 << 32
 def newer(one: int, other: int) -> bool:
     """Sequence numbers have 32 bits and go round: newer is what is less than half the circle ahead."""
     return 0 < (one - other) % _ALL < _HALF
+
+
+def ahead(one: int, other: int) -> int:
+    """How far, where it is; 0 or less where it is not newer."""
+    return (one - other + _HALF) % _ALL - _HALF
 
 
 def newest(one: int, other: int) -> int:
@@ -41,11 +49,16 @@ class Route:
     precursors: set[int] = field(default_factory=set)
     """Neighbours that send by us: who must hear when the route breaks."""
 
+    def add_precursor(self, neighbour: int) -> None:
+        if len(self.precursors) < MAX_PRECURSORS:
+            self.precursors.add(neighbour)
+
 
 class RouteTable:
     def __init__(self, delete_period_ns: int) -> None:
         self._delete_period_ns = delete_period_ns
         self._routes: dict[int, Route] = {}
+        self.evicted = 0
         self.changes = 0
         """Grows whenever a valid route comes, goes, or leads another way."""
 
@@ -63,15 +76,15 @@ class RouteTable:
     def learn(
         self, destination: int, next_hop: int, hops: int, sequence: int | None, until_ns: int
     ) -> Route | None:
-        """The route as it stands afterwards; None if what was known is better and stays as it was, or there
-        is no room.
+        """The route as it stands afterwards; None if what was known is better and stays as it was. In a full
+        table it takes the place of routes that carry nothing and end soon.
 
         Without a sequence number only a neighbour can be learnt, from hearing it directly.
         """
         route = self._routes.get(destination)
         if route is None:
             if len(self._routes) >= MAX_ROUTES:
-                return None
+                self._make_room()
             self._routes[destination] = route = Route(destination, next_hop, hops, sequence, until_ns)
             self.changes += 1
             return route
@@ -84,6 +97,16 @@ class RouteTable:
         if sequence is not None:
             route.sequence = sequence
         return route
+
+    def _make_room(self) -> None:
+        def credibility(route: Route) -> tuple[int, bool, bool, int]:
+            neighbour = route.next_hop == route.destination
+            return route.in_use_until_ns, neighbour, route.valid, route.expires_ns
+
+        for route in nsmallest(len(self._routes) // _FORGOTTEN, self, credibility):
+            del self._routes[route.destination]
+            self.changes += route.valid
+            self.evicted += 1
 
     def invalidate(self, route: Route, now_ns: int, told: int | None = None) -> None:
         """``told``: the sequence number in the error that says so."""

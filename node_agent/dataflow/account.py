@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from node_agent.dataflow.units import Unit
 from node_agent.model.telemetry import (
+    MOST_TUPLES,
     Event,
     TupleDelivered,
     TupleDropped,
@@ -17,6 +18,9 @@ from node_agent.model.telemetry import (
     TupleSent,
 )
 from node_agent.model.tuples import StreamTuple, sizes_of
+
+LONGEST_REASON = 1000
+"""Letters: a user's function may fail with any text."""
 
 
 class Account:
@@ -30,7 +34,9 @@ class Account:
 
     def captured(self, tau: int, sizes: Sequence[int]) -> None:
         """A source has emitted its next tuples, of which ``tau`` is the first."""
-        self._record(TupleEmitted(self._replica, self._replica, tau, *_extent(sizes)))
+        for begin in range(0, len(sizes), MOST_TUPLES):
+            part = sizes[begin : begin + MOST_TUPLES]
+            self._record(TupleEmitted(self._replica, self._replica, tau + begin, *_extent(part)))
 
     def sent(self, to: str, items: Sequence[StreamTuple]) -> None:
         for run in neighbours(items):
@@ -75,6 +81,7 @@ class Account:
 
     def dropped(self, what: StreamTuple | Unit, reason: str, downstream: str | None = None) -> None:
         """``downstream``: the operator that will not get it; None: none will."""
+        reason = reason[:LONGEST_REASON]
         self._record(TupleDropped(self._replica, what.origin, what.tau, what.size, reason, downstream))
 
     def absorbed(self, origin: str, tau: int) -> None:
@@ -83,9 +90,16 @@ class Account:
 
 
 def neighbours(items: Sequence[StreamTuple]) -> Iterator[Sequence[StreamTuple]]:
-    """``items`` cut wherever one does not follow on the one before; without the ends of streams."""
+    """``items`` cut wherever one does not follow on the one before; without the ends of streams.
+
+    No run is longer than a record may tell of.
+    """
     items = [item for item in items if not item.last]
     if not items:
+        return
+    if len(items) > MOST_TUPLES:
+        for begin in range(0, len(items), MOST_TUPLES):
+            yield from neighbours(items[begin : begin + MOST_TUPLES])
         return
     origin, tau = items[0].origin, items[0].tau
     in_order = [item.tau for item in items] == list(range(tau, tau + len(items)))

@@ -6,17 +6,17 @@ Owners number their requests independently, so an answer that is late for one mu
 from collections import deque
 from collections.abc import Callable
 
-import msgspec
 from msgspec import Struct
 
 from node_agent.control import Report, Request, State, Stop
-from node_agent.control_lines import encode
+from node_agent.control_lines import LONGEST_LINE, encode
 from node_agent.keeping.owner import Owner
 from node_agent.keeping.programs import AgentChild
+from node_agent.model.checked import Checked, Refused
 
 _OWN_ID = -1
 _UNREAD = 1024 * 1024
-_decode = msgspec.json.Decoder(Report).decode
+_REPORTS: Checked[Report] = Checked(Report, LONGEST_LINE)
 
 
 class Heard(Struct, frozen=True):
@@ -67,8 +67,8 @@ class AgentLink:
 
     def _hear(self, line: bytes) -> None:
         try:
-            report = _decode(line)
-        except msgspec.DecodeError as error:
+            report = _REPORTS.decode(line)
+        except Refused as error:
             self._say(f"the agent said what is no report: {error}")
             return
         self.heard = Heard(report.state, report.ready)

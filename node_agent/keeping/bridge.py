@@ -4,6 +4,7 @@ It is started anew whenever a connection was lost, on slow machines: it loads ne
 """
 
 import _thread
+import errno
 import os
 import socket
 import sys
@@ -13,19 +14,31 @@ EXIT_NO_KEEPER = 4
 _CONNECT_S = 5.0
 _LAST_WORDS_S = 2.0
 _CHUNK = 65536
+_CREDENTIALS = 12
+"""Bytes: process, user and group, as the kernel tells them of who connected or listens."""
 
 
 def connect(place: str) -> socket.socket:
-    """Goes to that directory: a socket's path must be short, a run's need not be. Raises OSError."""
+    """Goes to that directory: a socket's path must be short, a run's need not be. Raises OSError, also where
+    another user listens."""
     os.chdir(place)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.settimeout(_CONNECT_S)
         connection.connect(SOCKET)
+        if not is_own(connection):
+            raise PermissionError(errno.EPERM, "another user listens there")
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def is_own(connection: socket.socket) -> bool:
+    """Is the process at the other end one of this user, or of root?"""
+    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS)
+    user = int.from_bytes(told[4:8], sys.byteorder)
+    return user in (0, os.geteuid())
 
 
 def attach(place: str) -> int:

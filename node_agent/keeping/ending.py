@@ -1,6 +1,5 @@
 """``end``: whatever state a run is in on a node, afterwards nothing of it runs there any more."""
 
-import os
 import signal
 import time
 from contextlib import suppress
@@ -11,12 +10,21 @@ from msgspec import Struct
 
 from node_agent.control import Command, Report, Request
 from node_agent.keeping import PROTOCOL
-from node_agent.keeping.bridge import SOCKET, connect
+from node_agent.keeping.bridge import connect
 from node_agent.keeping.commands import End, Hello
 from node_agent.keeping.order import ORDER, BadOrder, read_order
-from node_agent.keeping.place import Ended, is_occupied, occupant, read_ended, wait_until_free, write_ended
+from node_agent.keeping.place import (
+    Ended,
+    is_occupied,
+    occupant,
+    read_ended,
+    remove_socket,
+    wait_until_free,
+    write_ended,
+)
 from node_agent.keeping.remains import end_remains
 from node_agent.keeping.undoing import undo_set_up
+from node_agent.marked import identify, send
 
 LONGEST_END_S = 90.0
 """More than all that a keeper may take for the parts of it."""
@@ -46,7 +54,7 @@ def end_place(place: Path, reason: str) -> EndResult:
         _end_keeper(place, reason)
     patience = 0.0 if was == "ended" else _BY_THEMSELVES_S
     killed, left = end_remains(run_of(place), place, patience)
-    (place / SOCKET).unlink(missing_ok=True)
+    remove_socket(place)
     ended = read_ended(place)
     trouble = _undo(place)
     if ended is None and was != "absent":
@@ -68,9 +76,10 @@ def _end_keeper(place: Path, reason: str) -> None:
     if _asked(place, reason) and wait_until_free(place, _EXIT_S):
         return
     for number, seconds in ((signal.SIGTERM, LONGEST_END_S), (signal.SIGKILL, _EXIT_S)):
-        if keeper := occupant(place):
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(keeper, number)
+        # Who holds the place is asked once more when its identity is known: numbers are used again.
+        keeper = identify(occupant(place) or 0)
+        if keeper is not None and occupant(place) == keeper.pid:
+            send(keeper, number)
         if wait_until_free(place, seconds):
             return
 

@@ -15,7 +15,8 @@ import msgspec
 
 from node_agent.control import Command, Report, State
 from node_agent.control_lines import LONGEST_LINE, encode
-from node_agent.keeping.bridge import SOCKET
+from node_agent.keeping.agent_link import Heard
+from node_agent.keeping.bridge import SOCKET, is_own
 from node_agent.keeping.commands import (
     AskClock,
     AskLease,
@@ -31,10 +32,11 @@ from node_agent.keeping.launch import SERVICE_S, SETUP_S
 from node_agent.keeping.lease import Lease, is_term, now
 from node_agent.keeping.order import BadOrder, KeeperOrder, check_protocol
 from node_agent.keeping.owner import Owner, read_envelope, read_request
-from node_agent.keeping.place import RECORD, Ended, write_ended
+from node_agent.keeping.place import RECORD, Ended, remove_socket, write_ended
 from node_agent.keeping.programs import CannotStart, HeldProgram, tethered
 from node_agent.keeping.remains import end_remains
 from node_agent.keeping.undoing import undo_set_up
+from node_agent.model.checked import Refused
 
 SERVICE_END_S = 8.0
 SETUP_END_S = 30.0
@@ -144,7 +146,7 @@ class Keeper:
 
     @property
     def _failures(self) -> list[str]:
-        return [*self._services_failed, *([self._agent.failure] if self._agent.failure else [])]
+        return [text for text in (*self._services_failed, self._agent.failure) if text]
 
     def _announce(self, failure: str) -> None:
         if self._owner is not None:
@@ -152,23 +154,21 @@ class Keeper:
 
     def _tell_it_ended(self, client: Owner, number: int) -> None:
         if client is self._owner:
-            failure = self._agent.failure
-            self._answer(client, number, "" if failure else NOT_RUNNING, failure)
+            self._answer(client, number, "" if self._agent.failure else NOT_RUNNING, self._agent.failure)
 
     # What is said over the socket
 
     async def _listen(self) -> None:
-        self._remove_socket()
+        remove_socket(self._place)
         mask = os.umask(0o177)
         try:
             self._server = await asyncio.start_unix_server(self._let_in, SOCKET, limit=LONGEST_LINE)
         finally:
             os.umask(mask)
 
-    def _remove_socket(self) -> None:
-        Path(SOCKET).unlink(missing_ok=True)
-
     def _let_in(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not is_own(writer.get_extra_info("socket")):
+            return writer.close()
         self._meeting = [task for task in self._meeting if not task.done()]
         self._meeting.append(asyncio.create_task(self._meet(reader, writer)))
 
@@ -199,7 +199,7 @@ class Keeper:
             if not isinstance(command, Hello):
                 raise BadOrder("say hello first")
             check_protocol(command.protocol)
-        except (msgspec.DecodeError, BadOrder) as error:
+        except (Refused, BadOrder) as error:
             client.write(self._report(number, error=f"refused: {error}"))
             return False
         if self._owner is not None:
@@ -220,7 +220,7 @@ class Keeper:
                 request = read_request(line)
                 self._obey(client, request.do, request.id)
                 return
-        except msgspec.DecodeError as error:
+        except Refused as error:
             client.write(self._report(error=f"not a request: {error}"))
             return
         number = envelope.id
@@ -258,10 +258,8 @@ class Keeper:
             client.write(self._report(number, error, failure))
 
     def _report(self, number: int = 0, error: str = "", failure: str = "") -> bytes:
-        state, ready = State.STOPPED, False
-        if (heard := self._agent.heard) is not None:
-            state, ready = heard.state, heard.ready
-        return encode(Report(number, state, ready, time.time_ns(), failure, error))
+        heard = self._agent.heard or Heard(State.STOPPED)
+        return encode(Report(number, heard.state, heard.ready, time.time_ns(), failure, error))
 
     def _lease_report(self) -> LeaseReport:
         left, runs = self._lease.left(now()), self._agent.heard is not None
@@ -300,6 +298,6 @@ class Keeper:
             self._say(text)
         if self._server is not None:
             self._server.close()
-        self._remove_socket()
+        remove_socket(self._place)
         with suppress(OSError):  # no room: then how it ended is in nobody's hands
             write_ended(self._place, Ended(reason, time.time_ns(), not told, told))

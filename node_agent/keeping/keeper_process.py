@@ -3,25 +3,28 @@
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from node_agent.host_probe import HostProbe, Meter
 from node_agent.keeping import PROTOCOL
 from node_agent.keeping.keeper import Keeper
 from node_agent.keeping.order import BadOrder, KeeperOrder, read_order
-from node_agent.keeping.place import RECORD, Occupied, make_room_for_end, occupied
+from node_agent.keeping.place import RECORD, Occupied, make_room_for_end, occupied, require_private
 from node_agent.keeping.programs import CannotStart
+from node_agent.model.host_load import FILE as HOST_LOAD
 
 EXIT_FAILED = 1
 
 
 def run(place: Path) -> int:
     try:
+        require_private(place)
         os.chdir(place)
         (place / RECORD).mkdir(mode=0o700, exist_ok=True)
         order = read_order(place)
@@ -38,10 +41,27 @@ async def _keep(order: KeeperOrder, place: Path) -> int:
     """Raises CannotStart."""
     keeper = Keeper(order, place, _say)
     notes = await keeper.start()
+    with _probing(place / RECORD / HOST_LOAD) if order.probes_host else nullcontext():
+        return await _kept(keeper, order, notes)
+
+
+async def _kept(keeper: Keeper, order: KeeperOrder, notes: tuple[str, ...]) -> int:
     _say(f"keeps {order.run} on {order.node}, with a lease of {order.lease:g} s")
     _tell({"ready": True, "pid": os.getpid(), "protocol": PROTOCOL, "notes": notes})
     await keeper.run()
     return 0
+
+
+@contextmanager
+def _probing(file: Path) -> Iterator[None]:
+    """The keeper has little to do, so a thread of it sees how late the machine is, and not how late it is."""
+    with file.open("ab", buffering=0) as samples:
+        probe = HostProbe(samples.write, Meter())
+        probe.start()
+        try:
+            yield
+        finally:
+            probe.stop()
 
 
 def _tell(said: Mapping[str, Any]) -> None:

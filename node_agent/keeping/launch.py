@@ -14,22 +14,24 @@ import msgspec
 
 import node_agent
 from node_agent.keeping.order import BadOrder, KeeperOrder, read_order
-from node_agent.keeping.place import LOG, RECORD, Occupied, is_occupied
+from node_agent.keeping.place import LOG, RECORD, Occupied, is_occupied, require_private
 from node_agent.marked import mark
 
 SETUP_S = 45.0
 SERVICE_S = 10.0
 _OWN_S = 25.0
 _EXIT_S = 5.0
+_LONGEST_LINE = 64 * 1024
 
 
 def launch(place: Path) -> dict[str, Any]:
     """What the keeper says once all has started. Raises BadOrder, Occupied or OSError."""
+    require_private(place)
     order = read_order(place)
     if is_occupied(place):
         raise Occupied("a keeper is at work here already")
     (place / RECORD).mkdir(mode=0o700, exist_ok=True)
-    with (place / RECORD / LOG).open("ab") as log:
+    with open(place / RECORD / LOG, "ab", opener=_private) as log:
         keeper = subprocess.Popen(
             [sys.executable, "-m", "node_agent.keeping", "run", str(place)],
             stdin=subprocess.DEVNULL,
@@ -54,6 +56,10 @@ def launch(place: Path) -> dict[str, Any]:
     return readiness
 
 
+def _private(name: str, flags: int) -> int:
+    return os.open(name, flags | os.O_NOFOLLOW, 0o600)
+
+
 def _patience(order: KeeperOrder) -> float:
     return _OWN_S + (SETUP_S if order.setup else 0) + SERVICE_S * len(order.services)
 
@@ -62,7 +68,7 @@ def _first_line(descriptor: int, timeout: float) -> str | None:
     """Empty if there was none before the end; None if there is none yet."""
     deadline = time.monotonic() + timeout
     said = b""
-    while not said.endswith(b"\n"):
+    while not said.endswith(b"\n") and len(said) <= _LONGEST_LINE:
         ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
         if not ready:
             return None

@@ -33,7 +33,10 @@ class Undo(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KeeperOrder(Struct, frozen=True, forbid_unknown_fields=True):
-    """``lease``: for how many seconds the keeper goes on without hearing from its owner."""
+    """``lease``: for how many seconds the keeper goes on without hearing from its owner.
+
+    ``probes_host``: the node is a machine of its own, whose load the keeper is to measure.
+    """
 
     run: str
     node: str
@@ -43,6 +46,7 @@ class KeeperOrder(Struct, frozen=True, forbid_unknown_fields=True):
     services: tuple[Program, ...]
     agent: Program
     undo: Undo | None = None
+    probes_host: bool = False
 
 
 class _Version(Struct):

@@ -3,11 +3,12 @@
 import asyncio
 from contextlib import suppress
 
-import msgspec
 from msgspec import Struct
 
 from node_agent.control import Request
+from node_agent.control_lines import LONGEST_LINE
 from node_agent.keeping.commands import AnyKeeperCommand
+from node_agent.model.checked import Checked
 
 _UNREAD = 4 * 1024 * 1024
 _FLUSH_S = 2.0
@@ -24,8 +25,9 @@ class Envelope(Struct):
     id: int = 0
 
 
-read_envelope = msgspec.json.Decoder(Envelope).decode
-read_request = msgspec.json.Decoder(Request[AnyKeeperCommand]).decode
+_ENVELOPES: Checked[Envelope] = Checked(Envelope, LONGEST_LINE)
+_REQUESTS: Checked[Request[AnyKeeperCommand]] = Checked(Request[AnyKeeperCommand], LONGEST_LINE)
+read_envelope, read_request = _ENVELOPES.decode, _REQUESTS.decode
 
 
 class Owner:

@@ -11,16 +11,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-import msgspec
 from msgspec import Struct
 
 from node_agent.control_lines import LONGEST_LINE
 from node_agent.keeping.order import Program
 from node_agent.marked import MARK, PLACE
+from node_agent.model.checked import Checked, Refused
 
 _CARRIED = ("PYTHONPATH", "PYTHONSAFEPATH", MARK, PLACE)
 """What sudo would drop."""
 _LAST_WORDS = 4096
+_LONGEST_LINE = 64 * 1024
+"""That is asyncio's own limit, too."""
 _KILL_S = 3.0
 
 
@@ -34,6 +36,9 @@ class Readiness(Struct, frozen=True):
     ready: bool = False
     error: str = ""
     notes: tuple[str, ...] = ()
+
+
+_READINESS: Checked[Readiness] = Checked(Readiness, _LONGEST_LINE)
 
 
 def tethered(argv: Sequence[str]) -> list[str]:
@@ -59,7 +64,7 @@ class Log:
         self._begin = file.stat().st_size if file.exists() else 0
 
     def open(self) -> int:
-        return os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
 
     def last_line(self) -> str:
         with suppress(OSError), self._file.open("rb") as file:
@@ -155,10 +160,12 @@ class HeldProgram:
                     raise CannotStart(await self.ended())
         except TimeoutError:
             raise CannotStart(f"{self.name}: not ready within {timeout:g} s") from None
+        except ValueError:
+            raise CannotStart(f"{self.name}: it says more than one line of {_LONGEST_LINE} bytes") from None
         try:
-            return msgspec.json.decode(line, type=Readiness)
-        except (msgspec.DecodeError, ValueError):
-            said = line.decode(errors="replace").strip()
+            return _READINESS.decode(line)
+        except Refused:
+            said = line[:_LAST_WORDS].decode(errors="replace").strip()
             raise CannotStart(f"{self.name}: {said}") from None
 
 

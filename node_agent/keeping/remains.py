@@ -1,7 +1,4 @@
-"""What is left of a run on a node, found by its mark; and how it is ended.
-
-Signals go to pids whose mark was just read: the kernels of older phones have no pidfds.
-"""
+"""What is left of a run on a node, found by its mark; and how it is ended."""
 
 import os
 import signal
@@ -9,7 +6,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from node_agent.marked import PLACE, Identity, identify, marked
+from node_agent.marked import PLACE, Identity, identify, marked, send
 
 _TERM_S = 3.0
 _KILL_S = 3.0
@@ -35,7 +32,7 @@ def end_remains(run: str, place: Path, patience: float) -> tuple[list[int], list
         if not left:
             return ended, []
         if number is not None:
-            sent = [process.pid for process in left if _sent(process.pid, number)]
+            sent = [process.pid for process in left if send(process, number)]
             ended = list(dict.fromkeys([*ended, *sent]))
         deadline = time.monotonic() + seconds
         while left and time.monotonic() < deadline:
@@ -43,13 +40,6 @@ def end_remains(run: str, place: Path, patience: float) -> tuple[list[int], list
             left = [process for process in left if process.is_alive()]
     alive = [process.pid for process in belonging(run, place)]
     return [pid for pid in ended if pid not in alive], alive
-
-
-def _sent(pid: int, number: signal.Signals) -> bool:
-    with suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, number)
-        return True
-    return False
 
 
 def _called_by_sudo(place: Path) -> list[Identity]:

@@ -9,10 +9,12 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 
 EXIT_NOT_STARTED = 127
 GRACE_S = 5.0
+_LOOK_S = 0.02
 _READY = b'{"ready": true}\n'
 
 
@@ -34,8 +36,9 @@ def main(argv: list[str]) -> int:
         os.dup2(nowhere, 1)
         _until_let_go(child, woken)
         _signal(child, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(GRACE_S)
+        deadline = time.monotonic() + GRACE_S
+        while not _has_ended(child) and time.monotonic() < deadline:
+            time.sleep(_LOOK_S)
     finally:
         _signal(child, signal.SIGKILL)  # and what it started
         status = child.wait()
@@ -46,12 +49,17 @@ def _until_let_go(child: "subprocess.Popen[bytes]", woken: int) -> None:
     poll = select.poll()
     poll.register(0, select.POLLIN)
     poll.register(woken, select.POLLIN)
-    while child.poll() is None:
+    while not _has_ended(child):
         ready = [descriptor for descriptor, _ in poll.poll()]
         if 0 in ready and not os.read(0, 4096):
             return
         if woken in ready and set(os.read(woken, 4096)) - {signal.SIGCHLD}:
             return
+
+
+def _has_ended(child: "subprocess.Popen[bytes]") -> bool:
+    """It stays in the table of processes until the end: else its number could be another group's by then."""
+    return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _signal(child: "subprocess.Popen[bytes]", number: signal.Signals) -> None:

@@ -14,7 +14,7 @@ SOURCE = "babeld"
 HOST = "::1"
 PORT = 33123
 ETX_1 = 256
-_INFINITY = 65535
+_LEAST, _INFINITY = 1, 65535
 
 
 class BabeldReader:
@@ -42,7 +42,7 @@ def parse(answer: bytes) -> Reading:
     for route in _described(dump, "route"):
         if route.get("installed") == "yes" and (destination := _host_of(route)):
             metric = number(route.get("metric", ""), "metric")
-            if 0 < metric < _INFINITY and destination not in own:
+            if _LEAST <= metric < _INFINITY and destination not in own:
                 costs[destination] = metric / ETX_1
     row = {address: Edge(cost, min(1.0, 1 / cost), hops=None) for address, cost in costs.items()}
     aliases = dict.fromkeys(own[1:], own[0])

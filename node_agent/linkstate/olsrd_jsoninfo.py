@@ -5,12 +5,12 @@ olsrd 0.9 tells costs as ETX, with decimals; 0.6 tells the integers that it calc
 
 from typing import TypeVar
 
-import msgspec
 from msgspec import Struct, field
 
-from node_agent.linkstate.ask import get, in_turn
+from node_agent.linkstate.ask import SIZE_LIMIT, get, in_turn
 from node_agent.linkstate.olsrd import BROKEN, Link, Tables, reading
 from node_agent.linkstate.reader import Garbage, Reading, number
+from node_agent.model.checked import Checked, Refused
 
 SOURCE = "olsrd_jsoninfo"
 PORT = 9090
@@ -97,9 +97,10 @@ def parse(topology: bytes, mid: bytes, interfaces: bytes) -> Reading:
 
 
 def decode(data: bytes, kind: type[T]) -> T:
+    """Raises Garbage, whatever it is."""
     try:
-        return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return Checked[T](kind, SIZE_LIMIT).decode(data)
+    except Refused as error:
         raise Garbage(f"this is not JSON as expected: {error}") from error
 
 

@@ -94,7 +94,8 @@ def number(value: float | str, what: str) -> float:
     try:
         result = float(value)
     except (ValueError, OverflowError):
-        raise Garbage(f"{what} is no number: {str(value)[:40]!r}") from None
+        shown = repr(value[:40]) if isinstance(value, str) else "too large"
+        raise Garbage(f"{what} is no number: {shown}") from None
     if not (isfinite(result) and result >= 0):
         raise Garbage(f"{what} cannot be {result}")
     return result

@@ -14,6 +14,7 @@ from node_agent.linkstate.probe.core import ProbeConfig
 from node_agent.linkstate.probe.prober import Prober
 from node_agent.linkstate.reader import Reader
 from node_agent.linkstate.told import ToldLinkState
+from node_agent.model.refusals import Refusals
 from node_agent.ports import Port
 
 
@@ -93,9 +94,17 @@ class Downstream(NamedTuple):
 
 @asynccontextmanager
 async def open_link_state(
-    config: LinkStateConfig, port: Port, names: Mapping[str, str], downstream: Downstream
+    config: LinkStateConfig,
+    port: Port,
+    names: Mapping[str, str],
+    downstream: Downstream,
+    keys: Mapping[str, bytes],
+    refusals: Refusals | None = None,
 ) -> AsyncIterator[LinkState]:
-    """``names`` leads from addresses to nodes; ``downstream`` says whose costs matter, where one must ask."""
+    """``names`` leads from addresses to nodes; ``downstream`` says whose costs matter, where one must ask.
+
+    ``keys``: by node, those that this one shares with them; ``refusals`` counts what others sent in vain.
+    """
 
     def measured(reader: Reader) -> MeasuredLinkState:
         return MeasuredLinkState(reader, names, port.now_ns, config.metric, config.keep)
@@ -103,7 +112,8 @@ async def open_link_state(
     if config.kind == "told":
         yield ToldLinkState()
     elif config.kind == "probe":
-        async with Prober(port, downstream.direct, config.probe) as prober:
+        by_address = {address: keys[node] for address, node in names.items() if node in keys}
+        async with Prober(port, downstream.direct, by_address, config.probe, refusals) as prober:
             yield measured(prober)
     elif config.kind == "kernel":
         yield measured(kernel.KernelReader(port.host))

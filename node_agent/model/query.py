@@ -75,16 +75,16 @@ class Query(Struct, frozen=True):
         """
         origins: dict[str, tuple[str, ...]] = {}
         for name in self.topological():
-            operator = self.operator(name)
-            if not operator.after:
-                origins[name] = (f"{name}/0",)
-            elif not isinstance(operator.takes, Each):
-                origins[name] = (name,)
-            else:
-                origins[name] = tuple(
-                    dict.fromkeys(origin for upstream in operator.after for origin in origins[upstream])
-                )
+            passing = (origin for upstream in self.upstream(name) for origin in origins[upstream])
+            origins[name] = self.makes(name) or tuple(dict.fromkeys(passing))
         return origins
+
+    def makes(self, name: str) -> tuple[str, ...]:
+        """The stream that begins at this operator, if one does: at a source, a window or a join."""
+        operator = self.operator(name)
+        if not operator.after:
+            return (f"{name}/0",)
+        return () if isinstance(operator.takes, Each) else (name,)
 
     def topological(self) -> tuple[str, ...]:
         """Operators ordered so that each comes after all of its inputs."""

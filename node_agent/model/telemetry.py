@@ -8,6 +8,9 @@ from msgspec import Struct
 
 from node_agent.model.decision import Candidate
 
+MOST_TUPLES = 4096
+"""That one record tells of; more neighbours take several records."""
+
 
 class Envelope(Struct, frozen=True):
     """The fields every record starts with; ``(node, boot, seq)`` is unique and gap-free per boot."""

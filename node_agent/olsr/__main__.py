@@ -6,11 +6,14 @@ from ipaddress import IPv4Network
 from typing import get_args
 
 from node_agent.daemon_process import EXIT_BAD_CONFIG
+from node_agent.manet import ManetConfig
+from node_agent.manet_process import read_key
 from node_agent.olsr.config import OlsrConfig, Quality
 from node_agent.olsr.process import ProcessConfig, live, run, say
 
 _DEFAULT = OlsrConfig()
 _PORTS = ProcessConfig(interfaces=("any",))
+_OPTIONS = {"hna": "--hna", "accept_networks": "--accept-hna", "networks": "--network"}
 
 _EXAMPLE = """\
 example: three Raspberry Pis without an access point
@@ -25,6 +28,10 @@ example: three Raspberry Pis without an access point
     curl http://127.0.0.1:9090/links              its links and their ETX
     curl http://127.0.0.1:2006/rou                its routes as text
   Ctrl-C (or SIGTERM) ends it and removes its routes.
+
+Whoever is in radio range can take part unless there is a key: routes lead only to addresses of the ad-hoc
+network (--network), but which way they go is anybody's word. With the same --key-file on all nodes, packets
+without its seal are refused; olsrd has no such seal.
 
 All nodes must use the same --quality family: etx_ff and etx_float understand each other and olsrd's
 LinkQualityLevel 2; hops is RFC 3626, olsrd's LinkQualityLevel 0.
@@ -80,8 +87,39 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NETWORK",
-        dest="networks",
+        dest="hna",
         help="a network behind this node, e.g. 192.168.55.0/24; may be repeated",
+    )
+    made.add_argument(
+        "--accept-hna",
+        action="append",
+        default=[],
+        metavar="PREFIX",
+        dest="accept_networks",
+        help="make routes to networks inside PREFIX that others announce; 0.0.0.0/0 is the default route"
+        " alone; may be repeated (none)",
+    )
+    made.add_argument(
+        "--network",
+        action="append",
+        default=[],
+        metavar="PREFIX",
+        dest="networks",
+        help="of the other nodes, e.g. 10.0.0.0/16: routes lead nowhere else; may be repeated"
+        " (the interfaces' own networks)",
+    )
+    made.add_argument(
+        "--key-file",
+        metavar="FILE",
+        help="the group's key: packets are sealed with it, and others' without seal refused;"
+        " make one with: head -c 32 /dev/urandom | base64",
+    )
+    made.add_argument(
+        "--longest-validity",
+        type=float,
+        metavar="S",
+        default=_DEFAULT.longest_validity,
+        help=f"seconds for which anything is believed at most ({_DEFAULT.longest_validity:g})",
     )
     for plugin in ("jsoninfo", "txtinfo", "netjson"):
         port: int = getattr(_PORTS, f"{plugin}_port")
@@ -102,12 +140,13 @@ def parser() -> argparse.ArgumentParser:
 
 def configured(arguments: argparse.Namespace) -> ProcessConfig:
     """Raises ValueError."""
-    for network in arguments.networks:
-        try:
-            IPv4Network(network)
-        except ValueError as error:
-            raise ValueError(f"--hna {network}: {error}") from None
     given = vars(arguments)
+    for option in ("hna", "accept_networks", "networks"):
+        for network in given[option]:
+            try:
+                IPv4Network(network)
+            except ValueError as error:
+                raise ValueError(f"{_OPTIONS[option]} {network}: {error}") from None
     times = {
         f"{name}_{part}": given[f"{name}_{part}"]
         for name in ("hello", "tc", "mid", "hna")
@@ -120,7 +159,13 @@ def configured(arguments: argparse.Namespace) -> ProcessConfig:
             quality=arguments.quality,
             willingness=arguments.willingness,
             fisheye=not arguments.no_fisheye,
-            hna=tuple(arguments.networks),
+            hna=tuple(arguments.hna),
+            accept_networks=tuple(arguments.accept_networks),
+            longest_validity=arguments.longest_validity,
+        ),
+        manet=ManetConfig(
+            networks=tuple(arguments.networks),
+            key=read_key(arguments.key_file) if arguments.key_file else b"",
         ),
         jsoninfo_port=arguments.jsoninfo_port,
         txtinfo_port=arguments.txtinfo_port,

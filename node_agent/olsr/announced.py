@@ -1,7 +1,12 @@
-"""What originators announce as theirs until they fall silent: aliases (MID) or networks (HNA)."""
+"""What originators announce as theirs until they fall silent: aliases (MID) or networks (HNA).
+
+When it is full, those who were heard least often are forgotten.
+"""
 
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
+
+from node_agent.olsr.eviction import least_credible
 
 MAX_ORIGINATORS = 2048
 MAX_PER_ORIGINATOR = 256
@@ -14,22 +19,26 @@ class Announced(Generic[T]):
     def __init__(self) -> None:
         self.changes = 0
         self.next_expiry = 1 << 62
-        self.refused = 0
+        self.evicted = 0
         self._until: dict[int, dict[T, int]] = {}
+        self._times: dict[int, int] = {}
+        """How often each originator was heard."""
         self._items = 0
 
     def hear(self, originator: int, items: Iterable[T], until: int) -> None:
         known = self._until.get(originator)
         if known is None:
             if len(self._until) >= MAX_ORIGINATORS:
-                self.refused += 1
-                return
+                self._make_room()
             known = self._until[originator] = {}
+        self._times[originator] = self._times.get(originator, 0) + 1
         for item in items:
             if item not in known:
-                if len(known) >= MAX_PER_ORIGINATOR or self._items >= MAX_ITEMS:
-                    self.refused += 1
+                if len(known) >= MAX_PER_ORIGINATOR:
+                    self.evicted += 1
                     break
+                if self._items >= MAX_ITEMS:
+                    self._make_room(but=originator)
                 self._items += 1
                 self.changes += 1
             known[item] = until
@@ -43,9 +52,17 @@ class Announced(Generic[T]):
                 self._items -= 1
                 self.changes += 1
             if not known:
-                del self._until[originator]
+                del self._until[originator], self._times[originator]
                 continue
             self.next_expiry = min(self.next_expiry, *known.values())
+
+    def _make_room(self, but: int | None = None) -> None:
+        others = [originator for originator in self._until if originator != but]
+        for originator in least_credible(others, self._times.__getitem__):
+            self._items -= len(self._until.pop(originator))
+            del self._times[originator]
+            self.evicted += 1
+        self.changes += 1
 
     def of(self, originator: int) -> Iterable[T]:
         return self._until.get(originator, ())

@@ -9,10 +9,16 @@ Quality = Literal["etx_ff", "etx_float", "hops"]
 
 MINIMAL_INTERVAL = 0.05
 MAXIMAL_VALIDITY = 3968.0  # the longest time that the 8 bits on the wire can say
+LONGEST_VALIDITY = 600.0  # twice what olsrd says by default
 
 
 class OlsrConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All times in seconds. ``hops`` counts hops and speaks RFC 3626's messages (LinkQualityLevel 0)."""
+    """All times in seconds. ``hops`` counts hops and speaks RFC 3626's messages (LinkQualityLevel 0).
+
+    ``hna``: networks behind this node. ``accept_networks``: which ones behind others it makes routes to;
+    0.0.0.0/0 stands for the default route alone. ``longest_validity``: nothing is believed for longer,
+    whatever its sender says.
+    """
 
     hello_interval: float = 2.0
     hello_validity: float = 20.0
@@ -29,6 +35,8 @@ class OlsrConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mpr_coverage: int = 7
     jitter: float = 0.25
     hna: tuple[str, ...] = ()
+    accept_networks: tuple[str, ...] = ()
+    longest_validity: float = LONGEST_VALIDITY
 
     def __post_init__(self) -> None:
         for name in ("hello", "tc", "mid", "hna"):
@@ -39,6 +47,11 @@ class OlsrConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                     f"{name}_interval must be at least {MINIMAL_INTERVAL} s and shorter than {name}_validity,"
                     f" which is at most {MAXIMAL_VALIDITY:.0f} s: {interval} s and {validity} s given"
                 )
+            if validity > self.longest_validity:
+                raise ValueError(
+                    f"{name}_validity is {validity} s, and nothing is believed for longer than"
+                    f" {self.longest_validity} s: a longest_validity above it is needed"
+                )
         if not 0 <= self.willingness <= 7:
             raise ValueError(f"willingness is 0 (never relay) to 7 (always): {self.willingness} given")
         if not 0 <= self.tc_redundancy <= 2:
@@ -47,5 +60,5 @@ class OlsrConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise ValueError(f"mpr_coverage must be at least 1: {self.mpr_coverage} given")
         if not 0 <= self.jitter <= 0.5:
             raise ValueError(f"jitter is a share of the interval, 0 to 0.5: {self.jitter} given")
-        for network in self.hna:
+        for network in (*self.hna, *self.accept_networks):
             IPv4Network(network)

@@ -3,7 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from node_agent.olsr import wire
+from node_agent.model.refusals import Refusals
+from node_agent.olsr import sealed, wire
 
 PACKET_OVERHEAD = wire.PACKET_HEADER_SIZE + 28  # with UDP and IP header
 
@@ -14,6 +15,7 @@ _NAMES = {
     wire.HNA: "HNA",
     wire.LQ_HELLO: "LQ_HELLO",
     wire.LQ_TC: "LQ_TC",
+    sealed.SEALED: "SEAL",
 }
 
 Tally = Mapping[str, tuple[int, int]]  # kind → messages, bytes
@@ -40,7 +42,7 @@ class Counters:
 
     def __init__(self) -> None:
         self.kinds = defaultdict[str, Traffic](Traffic)
-        self.rejected = 0  # packets and messages that are not OLSR
+        self.refusals = Refusals()
         self.dropped = 0  # messages that were to be forwarded and did not fit
 
     def receive(self, tallied: Tally) -> None:
@@ -62,6 +64,12 @@ class Counters:
             else:
                 traffic.forwarded += 1
                 traffic.forwarded_bytes += size
+
+    def seal(self) -> None:
+        """A packet that was sent has a seal."""
+        traffic = self.kinds[name(sealed.SEALED)]
+        traffic.sent += 1
+        traffic.sent_bytes += sealed.OVERHEAD
 
     def as_dict(self) -> dict[str, dict[str, int]]:
         return {

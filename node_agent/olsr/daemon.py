@@ -1,4 +1,10 @@
-"""The OLSR daemon as a state machine: packets and the time in, packets and routes out. It does no I/O."""
+"""The OLSR daemon as a state machine: packets and the time in, packets and routes out. It does no I/O.
+
+What others send is taken as far as it concerns the ad-hoc network that the daemon is for, and counted by
+reason where it is refused: ``malformed``, ``outside_prefix``, ``not_member``, ``identity`` (a member speaks
+for another), ``hna`` (a network that nobody here has accepted), ``full`` (something was forgotten to make
+room).
+"""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -6,13 +12,16 @@ from functools import lru_cache
 from itertools import starmap
 from typing import NamedTuple
 
+from node_agent.manet import ANYBODY, Manet, is_host
 from node_agent.olsr import counters as counting
 from node_agent.olsr import duplicates, quality, snapshot, validity, wire
 from node_agent.olsr.announced import Announced
 from node_agent.olsr.config import OlsrConfig
+from node_agent.olsr.consent import AcceptedNetworks
 from node_agent.olsr.counters import Counters
 from node_agent.olsr.duplicates import DuplicateSet
-from node_agent.olsr.neighbourhood import Neighbourhood
+from node_agent.olsr.neighbourhood import Link, Neighbourhood
+from node_agent.olsr.outbox import MOST_MTU
 from node_agent.olsr.routing import Route, Routes, Routing
 from node_agent.olsr.speaker import Interface, Outgoing, Speaker
 from node_agent.olsr.topology import Topology
@@ -23,11 +32,17 @@ __all__ = ["Interface", "Olsr", "Outgoing", "Route"]
 _SECOND = 1_000_000_000
 _NEVER = 1 << 62
 _HELLOS = (wire.HELLO, wire.LQ_HELLO)
+_MOST_BYTES = MOST_MTU - 28
 
 
 class Olsr:
     def __init__(
-        self, config: OlsrConfig, interfaces: Sequence[Interface], rng: random.Random, now_ns: int
+        self,
+        config: OlsrConfig,
+        interfaces: Sequence[Interface],
+        rng: random.Random,
+        now_ns: int,
+        manet: Manet = ANYBODY,
     ) -> None:
         if not interfaces:
             raise ValueError("OLSR needs at least one interface")
@@ -37,10 +52,13 @@ class Olsr:
         self.main_address = interfaces[0].address
         own = tuple(interface.address for interface in interfaces)
         self._own = frozenset(own)
+        self._manet = manet
         self._metric = quality.metric(config.quality)
+        self._longest_ns = int(config.longest_validity * 1e9)
         hold_ns = int(config.hello_validity * 1e9)
-        self._neighbourhood = Neighbourhood(own, self._metric, hold_ns)
-        self._topology = Topology(self._metric)
+        self._neighbourhood = Neighbourhood(own, self._metric, manet, hold_ns, self._longest_ns)
+        self._topology = Topology(self._metric, manet, self._longest_ns)
+        self._accepted = AcceptedNetworks(config.accept_networks)
         self._aliases = Announced[int]()
         self._networks = Announced[tuple[int, int]]()
         self._duplicates = DuplicateSet()
@@ -51,7 +69,16 @@ class Olsr:
             self._networks,
             self._duplicates,
         )
-        self._routing = Routing(own, self._neighbourhood, self._topology, self._aliases, self._networks)
+        self._evicted = 0
+        self._routing = Routing(
+            own,
+            self._neighbourhood,
+            self._topology,
+            self._aliases,
+            self._networks,
+            manet,
+            self._accepted,
+        )
         self._speaker = Speaker(
             config, interfaces, self._metric, self._neighbourhood, self._routing, self.counters, rng, now_ns
         )
@@ -60,33 +87,27 @@ class Olsr:
         self._started_ns = now_ns
         self._tick_ns = now_ns + _SECOND if self._metric.measured else _NEVER
 
-    @property
-    def refused(self) -> int:
-        """How often something was not remembered because a set was full."""
-        return sum(each.refused for each in self._sets)
-
     def receive(self, data: bytes, interface: int, sender: int, now_ns: int) -> None:
-        """Take a packet. Never raises for what others send: what is no OLSR is counted."""
+        """Take a packet. Never raises for what others send: what is refused is counted."""
         link = self._neighbourhood.links[interface].get(sender)
-        if link is None and (sender in self._own or not wire.is_host(sender)):
+        if link is None and (sender in self._own or not self._may_speak(sender, sender)):
             return
         try:
             heard = _parse(data)
         except wire.Malformed:
-            self.counters.rejected += 1
+            self.refuse(sender, "malformed")
             return
         self.counters.receive(heard.tally)
         if link is not None:
             self._neighbourhood.note_packet(link, heard.seqno, now_ns)
-            if link.symmetric_until > now_ns:
-                selected = link.neighbour.selector_until > now_ns
-                if new := self._duplicates.new(heard.keys, now_ns):
-                    for key, message in heard.floods.items():
-                        if key in new:
-                            self._take_flood(message, selected, now_ns)
+            if link.symmetric_until > now_ns and (unseen := self._duplicates.unseen(heard.keys)):
+                self._take_floods(link, heard.floods, unseen, now_ns)
         for message in heard.hellos:
             if message.kind == self._metric.hello_kind and message.originator not in self._own:
                 self._take_hello(interface, sender, heard.seqno, message, now_ns)
+
+    def refuse(self, sender: int, reason: str, count: int = 1) -> None:
+        self.counters.refusals.add("olsr", wire.dotted(sender), reason, count)
 
     def next_wake_ns(self) -> int:
         """To be asked again after each ``receive`` and ``wake``."""
@@ -143,12 +164,34 @@ class Olsr:
     def _take_hello(
         self, interface: int, sender: int, packet_seqno: int, message: wire.Message, now: int
     ) -> None:
+        link = self._neighbourhood.links[interface].get(sender)
+        if link is None or link.neighbour.address != message.originator:
+            if not self._may_speak(message.originator, sender):
+                return
+            if self._manet.members and message.originator != sender:
+                self.refuse(sender, "identity")
+                return
         try:
             self._neighbourhood.hear(interface, sender, packet_seqno, message, now)
         except wire.Malformed:
-            self.counters.rejected += 1
+            self.refuse(sender, "malformed")
+        self._count_evicted(sender)
         if self._neighbourhood.regrouped:
             self._notice_links(now)
+
+    def _may_speak(self, originator: int, sender: int) -> bool:
+        """Who is refused is counted for ``sender``, from whom it comes."""
+        reason = self._manet.refusal(originator)
+        if reason:
+            self.refuse(sender, reason)
+        return not reason
+
+    def _count_evicted(self, sender: int) -> None:
+        links, edges, aliases, networks, duplicates = self._sets
+        evicted = links.evicted + edges.evicted + aliases.evicted + networks.evicted + duplicates.evicted
+        if evicted != self._evicted:
+            self.refuse(sender, "full", evicted - self._evicted)
+            self._evicted = evicted
 
     def _notice_links(self, now: int) -> None:
         for neighbour, cost in self._neighbourhood.regrouped:
@@ -168,26 +211,55 @@ class Olsr:
         self.upheavals += news
         return news
 
-    def _take_flood(self, message: wire.Message, selected: bool, now: int) -> None:
+    def _take_floods(
+        self, link: Link, floods: Mapping[int, wire.Message], unseen: frozenset[int], now: int
+    ) -> None:
+        sender = link.remote
+        selected = link.neighbour.selector_until > now
+        known = self._manet.known
+        taken = {}
+        for key, message in floods.items():
+            if key in unseen and (message.originator in known or self._may_speak(message.originator, sender)):
+                taken[key] = message
+        self._duplicates.remember(taken.keys(), now)
+        for message in taken.values():
+            self._take_flood(message, sender, selected, now)
+        self._count_evicted(sender)
+
+    def _take_flood(self, message: wire.Message, sender: int, selected: bool, now: int) -> None:
         """``selected``: the neighbour it comes from has chosen us to relay."""
         if message.originator in self._own or message.ttl == 0:
             return
         try:
             if message.kind == self._metric.tc_kind:
-                self._topology.hear(message, now)
+                self._topology.hear(message, now, sender)
             elif message.kind == wire.MID:
-                until = now + validity.nanoseconds(message.vtime)
-                self._aliases.hear(message.originator, wire.decode_mid(message).aliases, until)
+                self._take_aliases(message, sender, now)
             elif message.kind == wire.HNA:
-                until = now + validity.nanoseconds(message.vtime)
-                networks = [(address & mask, mask) for address, mask in wire.decode_hna(message).networks]
-                self._networks.hear(message.originator, networks, until)
+                self._take_networks(message, sender, now)
         except wire.Malformed:
-            self.counters.rejected += 1
+            self.refuse(sender, "malformed")
             return
         news = bool(self._topology.regrouped) and self._notice_edges()
         if selected and 2 <= message.ttl <= 255 - message.hops:
             self._speaker.forward(message, now, news=news)
+
+    def _take_aliases(self, message: wire.Message, sender: int, now: int) -> None:
+        aliases = wire.decode_mid(message).aliases
+        taken = [alias for alias in aliases if self._manet.belongs(alias)]
+        if len(taken) < len(aliases):
+            self.refuse(sender, "outside_prefix")
+        self._aliases.hear(message.originator, taken, self._until(message, now))
+
+    def _take_networks(self, message: wire.Message, sender: int, now: int) -> None:
+        """All are remembered, to be shown; routes are made to those that were accepted."""
+        networks = [(address & mask, mask) for address, mask in wire.decode_hna(message).networks]
+        if not all(self._accepted.accepts(*network) for network in networks):
+            self.refuse(sender, "hna")
+        self._networks.hear(message.originator, networks, self._until(message, now))
+
+    def _until(self, message: wire.Message, now: int) -> int:
+        return now + min(validity.nanoseconds(message.vtime), self._longest_ns)
 
 
 class _Heard(NamedTuple):
@@ -201,8 +273,10 @@ class _Heard(NamedTuple):
 @lru_cache(maxsize=128)
 def _parse(data: bytes) -> _Heard:
     """In virtual time all neighbours that hear a broadcast are in this process and get the same bytes."""
+    if len(data) > _MOST_BYTES:
+        raise wire.Malformed(f"{len(data)} bytes are more than a packet has")
     seqno, messages = wire.decode_packet(data)
-    somebodys = [each for each in messages if wire.is_host(each.originator)]
+    somebodys = [each for each in messages if is_host(each.originator)]
     floods: dict[int, wire.Message] = {}
     for each in somebodys:
         if each.kind not in _HELLOS:

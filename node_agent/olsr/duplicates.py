@@ -1,5 +1,7 @@
 """Which messages were seen before: two generations of keys, of which the older is forgotten now and then."""
 
+from collections.abc import Set
+
 from node_agent.olsr import wire
 
 GENERATION_NS = 30_000_000_000  # a message is remembered for one to two of these
@@ -16,25 +18,24 @@ def key(message: wire.Message) -> int:
 class DuplicateSet:
     def __init__(self) -> None:
         self.next_expiry = _NEVER
-        self.refused = 0
+        self.evicted = 0
         self._young: set[int] = set()
         self._old: set[int] = set()
 
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
 
-    def new(self, keys: frozenset[int], now: int) -> frozenset[int]:
-        """Those that were never seen; they are remembered from now on."""
+    def unseen(self, keys: frozenset[int]) -> frozenset[int]:
         # Nearly all that a node hears it has heard before: this is the daemon's hottest line.
-        unseen = keys - self._young - self._old
-        if unseen:
-            if len(self._young) + len(unseen) > MAX_KEYS:
-                self.refused += 1
-                self.expire(now)
-            if not self._young:
-                self.next_expiry = min(self.next_expiry, now + GENERATION_NS)
-            self._young |= unseen
-        return unseen
+        return keys - self._young - self._old
+
+    def remember(self, keys: Set[int], now: int) -> None:
+        if len(self._young) + len(keys) > MAX_KEYS:
+            self.evicted += 1
+            self.expire(now)
+        if not self._young:
+            self.next_expiry = min(self.next_expiry, now + GENERATION_NS)
+        self._young |= keys
 
     def expire(self, now: int) -> None:
         self._old, self._young = self._young, set()

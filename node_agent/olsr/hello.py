@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from node_agent.manet import ANYBODY, Manet
 from node_agent.olsr import quality, validity, wire
 from node_agent.olsr.quality import Metric
 
@@ -30,12 +31,12 @@ class Heard(NamedTuple):
     hello_ns: int  # between two HELLOs of the neighbour, as it says
     willingness: int
     standings: Mapping[int, Standing]  # of all it mentions, by address
-    listed: Mapping[int, int]  # its neighbours, with costs
+    listed: Mapping[int, int]  # its neighbours as far as they belong to the network, with costs
     gone: tuple[int, ...]  # those that are its neighbours no longer, or not yet
 
 
 @lru_cache(maxsize=512)
-def read(kind: int, body: bytes, metric: Metric) -> Heard:
+def read(kind: int, body: bytes, metric: Metric, manet: Manet = ANYBODY) -> Heard:
     """Raises Malformed. Most HELLOs say the same as the one before, and in virtual time all who hear one are
     in this process."""
     hello = wire.decode_hello(wire.Message(kind, 0, 0, 0, 0, 0, body))
@@ -51,6 +52,8 @@ def read(kind: int, body: bytes, metric: Metric) -> Heard:
             if link_type != UNSPECIFIED:
                 link, received = link_type, measured[0]
             standings[address] = Standing(link, received, relays or relayed)
+            if address not in manet.known and not manet.belongs(address):
+                continue
             if neighbour_type in (SYMMETRIC_NEIGHBOUR, MPR_NEIGHBOUR):
                 cost = quality.cost(*measured)
                 listed[address] = min(cost, listed.get(address, cost))

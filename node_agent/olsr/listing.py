@@ -5,7 +5,7 @@ from itertools import islice
 
 from node_agent.olsr.hello import Heard
 
-MAX_LISTED = 1024
+MAX_LISTED = 512
 NEVER = 1 << 62
 
 _NOBODY: Mapping[int, int] = {}

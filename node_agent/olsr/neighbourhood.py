@@ -7,12 +7,14 @@ neighbours list.
 from collections.abc import Iterator
 from typing import Literal
 
+from node_agent.manet import Manet
 from node_agent.olsr import hello, quality, validity, wire
+from node_agent.olsr.eviction import ESTABLISHED, least_credible
 from node_agent.olsr.hello import Heard
 from node_agent.olsr.listing import NEVER, Listing
 from node_agent.olsr.quality import BROKEN, Meter, Metric
 
-MAX_LINKS = 1024
+MAX_LINKS = 512
 
 Status = Literal["SYMMETRIC", "ASYMMETRIC", "LOST"]
 
@@ -22,6 +24,7 @@ class Link:
         "asymmetric_until",
         "cost",
         "heard",
+        "hellos",
         "interface",
         "loss_ns",
         "meter",
@@ -50,6 +53,7 @@ class Link:
         self.vtime_ns = 0
         self.loss_ns = NEVER
         self.heard: Heard | None = None  # the latest HELLO
+        self.hellos = 0
 
 
 class Neighbour:
@@ -66,7 +70,10 @@ class Neighbour:
 
 
 class Neighbourhood:
-    def __init__(self, own: tuple[int, ...], metric: Metric, hold_ns: int) -> None:
+    def __init__(
+        self, own: tuple[int, ...], metric: Metric, manet: Manet, hold_ns: int, longest_ns: int
+    ) -> None:
+        """``longest_ns``: no HELLO is believed for longer."""
         self.neighbours: dict[int, Neighbour] = {}
         self.links: list[dict[int, Link]] = [{} for _ in own]  # by interface, then remote address
         self.link_changes = 0
@@ -74,11 +81,13 @@ class Neighbourhood:
         """Links that became usable or ceased to be: whose, and what it cost before. To be emptied."""
         self.two_hop_changes = 0
         self.next_expiry = NEVER
-        self.refused = 0
+        self.evicted = 0
         self._own = own
         self._all_own = frozenset(own)
         self._metric = metric
+        self._manet = manet
         self._hold_ns = hold_ns
+        self._longest_ns = longest_ns
 
     def each_link(self) -> Iterator[Link]:
         for by_remote in self.links:
@@ -92,12 +101,11 @@ class Neighbourhood:
 
     def hear(self, interface: int, sender: int, packet_seqno: int, message: wire.Message, now: int) -> None:
         """Take a HELLO. Raises Malformed."""
-        heard = hello.read(message.kind, message.body, self._metric)
+        heard = hello.read(message.kind, message.body, self._metric, self._manet)
         link = self.links[interface].get(sender)
         if link is None:
             if len(self.links[interface]) >= MAX_LINKS:
-                self.refused += 1
-                return
+                self._make_room(self.links[interface], now)
             link = Link(
                 interface, sender, self._neighbour(message.originator), self._metric.meter(packet_seqno)
             )
@@ -144,6 +152,20 @@ class Neighbourhood:
                 self.two_hop_changes += 1
             self._expect(neighbour.two_hop.next_expiry, now)
 
+    def _make_room(self, links: dict[int, Link], now: int) -> None:
+        """Links over which HELLOs have long been exchanged stay, whoever else greets."""
+
+        def credibility(link: Link) -> tuple[bool, bool, int, int]:
+            established = link.hellos >= ESTABLISHED
+            return link.status == "SYMMETRIC", established, min(link.hellos, 64), link.until
+
+        for link in least_credible(links.values(), credibility):
+            link.symmetric_until = link.asymmetric_until = now
+            self._note_status(link, now)
+            del links[link.remote]
+            self._detach(link)
+            self.evicted += 1
+
     def _count_losses(self, link: Link, now: int) -> None:
         assert link.heard is not None, "a HELLO says when to expect the next"
         while link.loss_ns <= now:
@@ -166,7 +188,7 @@ class Neighbourhood:
 
     def _sense(self, link: Link, heard: Heard, vtime: int, now: int) -> None:
         standing = heard.standings.get(self._own[link.interface], hello.NOT_MENTIONED)
-        link.vtime_ns = validity.nanoseconds(vtime)
+        link.vtime_ns = min(validity.nanoseconds(vtime), self._longest_ns)
         link.asymmetric_until = now + link.vtime_ns
         if standing.link == hello.LOST:
             link.symmetric_until = now
@@ -177,6 +199,7 @@ class Neighbourhood:
             link.until = max(link.until, link.symmetric_until + self._hold_ns)
         link.loss_ns = now + heard.hello_ns * 3 // 2
         link.meter.hello()
+        link.hellos += 1
         news = link.meter.is_news(link.quality)
         if standing.link is not None and standing.quality != link.neighbour_quality:
             news = news or quality.is_relevant(link.neighbour_quality, standing.quality)
@@ -196,7 +219,7 @@ class Neighbourhood:
             self.two_hop_changes += 1
         if neighbour.two_hop.hear(heard, until):
             self.two_hop_changes += 1
-            self.refused += neighbour.two_hop.refused
+            self.evicted += neighbour.two_hop.refused
         self._expect(until, now)
 
     def _note_status(self, link: Link, now: int) -> None:

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from node_agent.olsr import wire
 
 NEVER = 1 << 62
+MOST_MTU = 4096
+"""Longer packets are neither sent nor read. No radio has a larger MTU."""
 MAX_READY = 64  # packets: beyond that a flood is cut
 
 
 class Outbox:
     def __init__(self, mtu: int) -> None:
-        self.room = mtu - 28  # less IP and UDP header
+        self.room = min(mtu, MOST_MTU) - 28  # less IP and UDP header
         self.due_ns = NEVER
         self._ready: list[list[wire.Message]] = []
         self._filling: list[wire.Message] = []

@@ -21,7 +21,10 @@ from node_agent.daemon_process import (
     remind_to_forward,
     run_file,
 )
+from node_agent.guarded_routes import GuardedRoutes
 from node_agent.interfaces import InterfaceError, InterfaceFacts, read_interface
+from node_agent.manet import ManetConfig
+from node_agent.manet_process import manet_on, protected, seal_of
 from node_agent.olsr.broadcast import OsBroadcast
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.daemon import Interface, Olsr
@@ -49,6 +52,7 @@ class ProcessConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
     interfaces: tuple[str, ...]
     olsr: OlsrConfig = OlsrConfig()
+    manet: ManetConfig = ManetConfig()
     jsoninfo_port: int = 9090
     txtinfo_port: int = 2006
     netjson_port: int = 2005
@@ -88,15 +92,23 @@ async def _live(config: ProcessConfig) -> None:
     asked = asked_to_end()
     facts = [read_interface(name) for name in config.interfaces]
     interfaces = [Interface(each.name, number(each.address), each.mtu) for each in facts]
+    manet = manet_on(facts, config.manet)
     kernel = _kernel_routes(config) if config.routes else None
     table: RouteTable = kernel or NoRoutes()
+    if config.log:
+        table = LoggedRoutes(table, _log_line)
+    if kernel is not None:
+        allowed = protected(manet, config.olsr.accept_networks)
+        table = GuardedRoutes(table, allowed, config.interfaces, say)
     service = OlsrService(
         config.olsr,
         interfaces,
         OsBroadcast(facts, say),
-        LoggedRoutes(table, _log_line) if config.log else table,
+        table,
         time.monotonic_ns,
         random.Random(config.seed),
+        manet,
+        seal_of(config.manet, "olsr"),
     )
     server = InfoServer(lambda: _snapshot(config, service.daemon))
     try:
@@ -137,6 +149,7 @@ def _snapshot(config: ProcessConfig, daemon: Olsr) -> Snapshot:
         config=config.olsr,
         interfaces={facts.name: facts for facts in _present(config.interfaces)},
         counters=daemon.counters.as_dict(),
+        refusals=tuple(daemon.counters.refusals),
         version=VERSION,
         pid=os.getpid(),
         system_time_s=int(time.time()),

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from node_agent.olsr import paths, topology, wire
+from node_agent.manet import Manet
+from node_agent.olsr import paths, topology
 from node_agent.olsr.announced import Announced
+from node_agent.olsr.consent import AcceptedNetworks
 from node_agent.olsr.neighbourhood import Neighbour, Neighbourhood
 from node_agent.olsr.paths import Path, Paths, Way
 from node_agent.olsr.quality import BROKEN, SCALE
@@ -41,7 +43,7 @@ class Known(NamedTuple):
     edges: Mapping[int, Mapping[int, int]]  # by main address
     mains: Mapping[int, int]  # by alias
     links: list[UsableLink]  # to neighbours that have several
-    networks: list[tuple[int, tuple[Network, ...]]]  # by who announces them
+    networks: list[tuple[int, tuple[Network, ...]]]  # those accepted, by who announces them
 
 
 class Routes:
@@ -66,7 +68,7 @@ class Routes:
         own, mains = self._known.own, self._known.mains
         ways = {address: paths.unpack(way) for address, way in self.paths.ways.items()}
         for alias, main in mains.items():
-            if main in ways and alias not in ways and alias not in own and wire.is_host(alias):
+            if main in ways and alias not in ways and alias not in own:
                 ways[alias] = ways[main]
         # A neighbour's own interfaces are reached over the links to them, where there are any that work.
         for link in self._known.links:
@@ -116,6 +118,8 @@ class Routing:
         topology: Topology,
         aliases: Announced[int],
         networks: Announced[Network],
+        manet: Manet,
+        accepted: AcceptedNetworks,
     ) -> None:
         self._own = own
         self._all_own = frozenset(own)
@@ -123,10 +127,12 @@ class Routing:
         self._topology = topology
         self._aliases = aliases
         self._networks = networks
+        self._manet = manet
+        self._accepted = accepted
         self._seen: tuple[int, ...] = ()
         self._routes = Routes(Known(own, [], {}, {}, [], []))
         self._mains: dict[int, int] = {}
-        self._mains_seen: tuple[int, int] | None = None
+        self._mains_seen: tuple[int, ...] | None = None
 
     @property
     def alias_changes(self) -> int:
@@ -148,14 +154,18 @@ class Routing:
         return self._routes
 
     def mains(self) -> Mapping[int, int]:
-        """Main addresses by alias, from MID messages and from who says HELLO on which address."""
+        """Main addresses by alias, from MID messages and from who says HELLO on which address.
+
+        Who speaks for itself is nobody's alias, whatever others say.
+        """
         seen = (self._aliases.changes, self._neighbourhood.link_changes)
         if seen != self._mains_seen:
             self._mains_seen = seen
             self._mains = {}
             for main, aliases in self._aliases.each():
                 for alias in aliases:
-                    self._mains.setdefault(alias, main)
+                    if self._manet.belongs(alias) and alias not in self._neighbourhood.neighbours:
+                        self._mains.setdefault(alias, main)
             for link in self._neighbourhood.each_link():
                 if link.remote != link.neighbour.address:
                     self._mains[link.remote] = link.neighbour.address
@@ -193,7 +203,10 @@ class Routing:
                 for link in self._neighbourhood.each_link()
                 if link.cost < BROKEN and len(link.neighbour.links) > 1
             ],
-            networks=[(gateway, tuple(networks)) for gateway, networks in self._networks.each()],
+            networks=[
+                (gateway, tuple(network for network in networks if self._accepted.accepts(*network)))
+                for gateway, networks in self._networks.each()
+            ],
         )
 
     def _edges(self, unheard: list[Neighbour]) -> dict[int, Mapping[int, int]]:
@@ -201,6 +214,7 @@ class Routing:
         mains = self.mains()
         for neighbour in unheard:
             edges[neighbour.address] = topology.usable(
-                {mains.get(address, address): cost for address, cost in neighbour.two_hop.costs.items()}
+                {mains.get(address, address): cost for address, cost in neighbour.two_hop.costs.items()},
+                self._manet,
             )
         return edges

@@ -9,13 +9,17 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 
+from node_agent.manet import ANYBODY, Manet
+from node_agent.olsr import sealed
 from node_agent.olsr.broadcast import Broadcast, BroadcastSocket
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.daemon import Interface, Olsr
+from node_agent.olsr.outbox import MOST_MTU
 from node_agent.olsr.paths import Way
 from node_agent.olsr.routing import Routes
 from node_agent.olsr.wire import dotted, number
 from node_agent.route_table import HostRoute, RouteTable
+from node_agent.routing_seal import Seal, Unsealed
 
 SETTLING_S = 0.05
 """Packets come in bursts: routes are computed once for all that arrive within this time."""
@@ -36,9 +40,14 @@ class OlsrService:
         routes: RouteTable,
         now_ns: Callable[[], int],
         rng: random.Random,
+        manet: Manet = ANYBODY,
+        seal: Seal | None = None,
     ) -> None:
-        self.daemon = Olsr(config, interfaces, rng, now_ns())
-        self._interfaces = tuple(interfaces)
+        """With a ``seal`` every packet sent has one, and packets without are refused before they are read."""
+        self._seal = seal
+        room = sealed.OVERHEAD if seal is not None else 0
+        self._interfaces = tuple(each._replace(mtu=min(each.mtu, MOST_MTU) - room) for each in interfaces)
+        self.daemon = Olsr(config, self._interfaces, rng, now_ns(), manet)
         self._broadcast = broadcast
         self._table = routes
         self._now_ns = now_ns
@@ -81,17 +90,29 @@ class OlsrService:
 
     def _received(self, interface: int, data: bytes, sender: str) -> None:
         if self._running:
-            now = self._now_ns()
-            self.daemon.receive(data, interface, _number(sender), now)
+            now, address = self._now_ns(), _number(sender)
+            if self._seal is not None:
+                try:
+                    data = sealed.open_packet(self._seal, data, address)
+                except Unsealed as error:
+                    self.daemon.refuse(address, error.reason)
+                    return
+            self.daemon.receive(data, interface, address, now)
             self._set_alarm()
             self._look_later(now)
+
+    def _send(self, interface: int, data: bytes) -> None:
+        if self._seal is not None:
+            data = sealed.close(self._seal, data, self._interfaces[interface].address)
+            self.daemon.counters.seal()
+        self._sockets[interface].send(data)
 
     def _wake(self) -> None:
         self._alarm = None
         now = self._now_ns()
         if now >= self.daemon.next_wake_ns():
             for interface, data in self.daemon.wake(now):
-                self._sockets[interface].send(data)
+                self._send(interface, data)
             self._look_later(now)
             self._set_alarm()
         else:

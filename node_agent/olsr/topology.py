@@ -2,19 +2,27 @@
 
 An originator's TC is fresh if its sequence number and ANSN are a little ahead of what is known. Others are
 strays; several strays in a row, each ahead of the one before, show that the originator has restarted.
+
+When the set is full, the least credible originators are forgotten: not neighbours that speak for themselves,
+not those heard for long, and of the others first those told of by whoever tells of most.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from node_agent.manet import ANYBODY, Manet
 from node_agent.olsr import quality, validity, wire
+from node_agent.olsr.eviction import ESTABLISHED, least_credible
 from node_agent.olsr.quality import BROKEN, Metric
 
 MAX_ORIGINATORS = 2048
 MAX_EDGES = 65536
+MAX_PER_ORIGINATOR = 2048
 WHOLE = 0xFF  # a border: nothing comes before, or after
 
+_NEVER = 1 << 62
 _SEQNO_WINDOW = 1024
 _ANSN_WINDOW = 256
 _STRAYS = 2  # in a row that show a restart
@@ -40,11 +48,25 @@ class Edge(NamedTuple):
 
 
 class Origin:
-    """What is known of one originator's neighbours."""
+    """What is known of one originator's neighbours. ``by``: the neighbour that first told of it."""
 
-    __slots__ = ("ansn", "body", "edges", "hops", "ignored", "seqno", "stray", "strays", "until")
+    __slots__ = (
+        "ansn",
+        "body",
+        "by",
+        "edges",
+        "hops",
+        "ignored",
+        "seqno",
+        "stray",
+        "strays",
+        "times",
+        "until",
+    )
 
-    def __init__(self, message: wire.Message, ansn: int) -> None:
+    def __init__(self, message: wire.Message, ansn: int, by: int) -> None:
+        self.by = by
+        self.times = 0  # that it was heard
         self.ansn = ansn
         self.seqno = (message.seqno - 1) & 0xFFFF
         self.until = 0
@@ -76,31 +98,33 @@ class Origin:
 
 
 class Topology:
-    def __init__(self, metric: Metric) -> None:
+    def __init__(self, metric: Metric, manet: Manet = ANYBODY, longest_ns: int = _NEVER) -> None:
+        """``longest_ns``: no TC is believed for longer."""
         self.origins: dict[int, Origin] = {}
         self.costs: dict[int, Mapping[int, int]] = {}  # of each originator's usable edges
         self.changes = 0
-        self.next_expiry = 1 << 62
-        self.refused = 0
+        self.next_expiry = _NEVER
+        self.evicted = 0
         self.regrouped: list[tuple[Mapping[int, int], Mapping[int, int]]] = []
         """Where edges came or went: an originator's costs before and after. To be emptied."""
         self._metric = metric
+        self._manet = manet
+        self._longest_ns = longest_ns
         self._edges = 0
 
-    def hear(self, message: wire.Message, now: int) -> None:
-        """Take a TC. Raises Malformed."""
+    def hear(self, message: wire.Message, now: int, by: int = 0) -> None:
+        """Take a TC that the neighbour ``by`` has sent or passed on. Raises Malformed."""
         origin = self.origins.get(message.originator)
         if origin is not None and origin.body == message.body:
             # The ANSN opens the body: the same body is the same generation of the same edges.
             if origin.admits(message.seqno, origin.ansn):
                 self._renew(origin, message, now)
             return
-        told = _read(message.kind, message.body, self._metric)
+        told = _read(message.kind, message.body, self._metric, self._manet)
         if origin is None:
             if len(self.origins) >= MAX_ORIGINATORS:
-                self.refused += 1
-                return
-            origin = self.origins[message.originator] = Origin(message, told.ansn)
+                self._make_room(message.originator)
+            origin = self.origins[message.originator] = Origin(message, told.ansn, by)
             self.costs[message.originator] = {}
             self.changes += 1
         if origin.admits(message.seqno, told.ansn):
@@ -110,13 +134,29 @@ class Topology:
 
     def expire(self, now: int) -> None:
         for address in [key for key, origin in self.origins.items() if origin.until <= now]:
-            self._edges -= len(self.origins.pop(address).edges)
-            del self.costs[address]
-            self.changes += 1
-        self.next_expiry = min((origin.until for origin in self.origins.values()), default=1 << 62)
+            self._forget(address)
+        self.next_expiry = min((origin.until for origin in self.origins.values()), default=_NEVER)
+
+    def _make_room(self, but: int) -> None:
+        shares = Counter(origin.by for origin in self.origins.values())
+
+        def credibility(address: int) -> tuple[bool, bool, int, int]:
+            origin = self.origins[address]
+            return origin.by == address, origin.times >= ESTABLISHED, -shares[origin.by], origin.times
+
+        for address in least_credible((each for each in self.origins if each != but), credibility):
+            self._forget(address)
+            self.evicted += 1
+
+    def _forget(self, address: int) -> None:
+        self._edges -= len(self.origins.pop(address).edges)
+        del self.costs[address]
+        self.changes += 1
 
     def _renew(self, origin: Origin, message: wire.Message, now: int) -> None:
-        origin.until = now + validity.nanoseconds(message.vtime)
+        origin.times += 1
+        valid_ns = validity.nanoseconds(message.vtime)
+        origin.until = now + (valid_ns if valid_ns < self._longest_ns else self._longest_ns)
         origin.hops = message.hops
         if origin.until < self.next_expiry:
             self.next_expiry = origin.until
@@ -126,13 +166,14 @@ class Topology:
         if not told.whole:
             kept = {a: edge for a, edge in origin.edges.items() if not _is_void(a, edge, told)}
             edges = kept | dict(edges)
-            costs = usable({a: edge.cost for a, edge in edges.items()})
-        grown = self._edges - len(origin.edges) + len(edges)
-        if grown > MAX_EDGES:
-            self.refused += 1
+            costs = usable({a: edge.cost for a, edge in edges.items()}, self._manet)
+        if len(edges) > MAX_PER_ORIGINATOR:
+            self.evicted += 1
             origin.body = b""
             return
-        self._edges = grown
+        while self._edges - len(origin.edges) + len(edges) > MAX_EDGES:
+            self._make_room(address)
+        self._edges += len(edges) - len(origin.edges)
         origin.edges = edges
         before = self.costs[address]
         if costs != before:
@@ -143,22 +184,27 @@ class Topology:
 
 
 @lru_cache(maxsize=512)
-def _read(kind: int, body: bytes, metric: Metric) -> Told:
+def _read(kind: int, body: bytes, metric: Metric, manet: Manet) -> Told:
     """Raises Malformed. In virtual time all nodes that a TC reaches are in this process."""
     tc = wire.decode_tc(wire.Message(kind, 0, 0, 0, 0, 0, body))
     edges: dict[int, Edge] = {}
     for address, packed in tc.neighbours:
         measured = metric.unpack(packed)
         edges[address] = Edge(*measured, quality.cost(*measured), tc.ansn)
-    costs = usable({address: edge.cost for address, edge in edges.items()})
+    costs = usable({address: edge.cost for address, edge in edges.items()}, manet)
     low, high = span(tc)
     whole = (tc.lower_border, tc.upper_border) == (WHOLE, WHOLE)
     return Told(tc.ansn, whole, low, high, edges, costs)
 
 
-def usable(costs: Mapping[int, int]) -> dict[int, int]:
-    """Without what is broken, and without what no node can be: others can claim to be next to anything."""
-    return {address: cost for address, cost in costs.items() if cost < BROKEN and wire.is_host(address)}
+def usable(costs: Mapping[int, int], manet: Manet) -> dict[int, int]:
+    """Without what is broken, and what is no node's: others can claim to be next to anything."""
+    known = manet.known
+    return {
+        address: cost
+        for address, cost in costs.items()
+        if cost < BROKEN and (address in known or manet.belongs(address))
+    }
 
 
 def _is_void(address: int, edge: Edge, told: Told) -> bool:

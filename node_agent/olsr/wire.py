@@ -188,11 +188,6 @@ def dotted(address: int) -> str:
     return f"{address >> 24}.{address >> 16 & 255}.{address >> 8 & 255}.{address & 255}"
 
 
-def is_host(address: int) -> bool:
-    """Whether a node can have it: not in 0/8 or 127/8 (loopback), neither multicast nor above."""
-    return 0 < address >> 24 < 224 and address >> 24 != 127
-
-
 def number(text: str) -> int:
     """Raises ValueError if the text is not an IPv4 address."""
     return int(IPv4Address(text))

@@ -1,10 +1,16 @@
 """What `ip` and `tc` say about an interface, read into values. Needs no root."""
 
+import re
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from node_agent.model.checked import Checked, Refused
+
+_MOST_BYTES = 1024 * 1024
+_LINKS: Checked[list[dict[str, Any]]] = Checked(list[dict[str, Any]], _MOST_BYTES)
+_HARDWARE = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 _FOR_EVER = 2**32 - 1
 
 
@@ -38,16 +44,19 @@ def facts_command(interface: str) -> tuple[str, ...]:
 
 
 def read_facts(output: str) -> InterfaceState:
+    """Raises FactsError. Another node's rules are made with the hardware address: it must be one."""
     try:
-        found = [entry for entry in msgspec.json.decode(output) if entry]
-        (link,) = found
+        (link,) = (entry for entry in _LINKS.decode(output.encode(errors="replace")) if entry)
+        hardware = link["address"].lower()
+        if not _HARDWARE.fullmatch(hardware):
+            raise ValueError("no hardware address")
         return InterfaceState(
             name=link["ifname"],
-            hardware=link["address"].lower(),
+            hardware=hardware,
             up="UP" in link["flags"],
             owned=tuple(_address(each) for each in link["addr_info"] if not _is_link_local(each)),
         )
-    except (msgspec.DecodeError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (Refused, ValueError, TypeError, KeyError, AttributeError) as error:
         raise FactsError(f"not what ip -json address prints: {output[:80]!r}") from error
 
 

@@ -5,36 +5,17 @@ missing. Lines are buffered within fixed bounds; a write that fails keeps what i
 """
 
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from node_agent.model.telemetry import Event
-
-_SEGMENT_NAME = re.compile(r"b(\d{4,})-s(\d{6,})\.jsonl")
+from node_agent.telemetry.segment_files import SegmentName, segment_names
 
 
 class LogError(Exception):
     """The log could not be written (disk full, directory gone); lines written before are safe."""
-
-
-class SegmentName(msgspec.Struct, frozen=True, order=True):
-    boot: int
-    index: int
-
-    def __str__(self) -> str:
-        return f"b{self.boot:04d}-s{self.index:06d}.jsonl"
-
-
-def segment_names(directory: Path) -> list[SegmentName]:
-    """Segments of a directory in the order in which they were written; none if it does not exist."""
-    if not directory.is_dir():
-        return []
-    matches = (_SEGMENT_NAME.fullmatch(path.name) for path in directory.iterdir())
-    names = (SegmentName(int(m[1]), int(m[2])) for m in matches if m)
-    return sorted(name for name in names if name.boot > 0)
 
 
 class SegmentLog:
@@ -63,6 +44,8 @@ class SegmentLog:
             self.boot = 1 + max((name.boot for name in segment_names(directory)), default=0)
             self._segment = 0
             self._open_next()
+            # Power may fail before the first rotation: that there was this boot must not be forgotten.
+            _sync_directory(directory)
         except OSError as error:
             raise LogError(f"cannot start a telemetry log in {directory}: {error}") from error
         envelope = self._encode({"run": run, "node": node, "boot": self.boot})
@@ -135,10 +118,14 @@ class SegmentLog:
             return
         try:
             os.fsync(self._fd)
-            directory = os.open(self.directory, os.O_RDONLY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
+            _sync_directory(self.directory)
         except OSError as error:
             raise LogError(f"cannot make telemetry durable in {self.directory}: {error}") from error
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

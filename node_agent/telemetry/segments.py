@@ -1,23 +1,32 @@
 """The reading side of telemetry: the records of a node's segments, and proof of what is missing.
 
 A process that dies may tear the last line of its boot's last segment: that is tolerated and counted. A
-line that cannot be read anywhere else is corruption.
+line that cannot be read anywhere else is corruption. A record that cannot be its writer's is refused.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from node_agent.model.telemetry import AgentStop, Envelope
-from node_agent.telemetry.segment_log import SegmentName, segment_names
+from node_agent.model.checked import Checked, Refused
+from node_agent.model.telemetry import AgentStop
+from node_agent.telemetry.belief import Writer
+from node_agent.telemetry.records import LONGEST_LINE, decode, flaw, tag_of
+from node_agent.telemetry.segment_files import SegmentName, lines_in, open_regular, segment_names
 
-_STOP = AgentStop.__struct_config__.tag
+_STOP = tag_of(AgentStop)
 
 
 class Completeness(msgspec.Struct, frozen=True):
-    """``records`` are distinct readable records; ``missing`` are gaps below a boot's highest ``seq``."""
+    """``records`` are distinct believable records; ``missing`` are gaps below a boot's highest ``seq``, which
+    refused records fill.
+
+    ``unclosed_boots`` did not end in order; of the ``vanished_boots`` among them nothing is left at all.
+    ``refused`` records cannot be this node's. ``reasons`` counts why lines were corrupt or refused.
+    """
 
     records: int
     boots: int
@@ -26,27 +35,34 @@ class Completeness(msgspec.Struct, frozen=True):
     torn: int
     corrupt: int
     unclosed_boots: int
+    vanished_boots: int = 0
+    refused: int = 0
+    reasons: dict[str, int] = {}
 
     @property
     def complete(self) -> bool:
-        flaws = self.missing + self.duplicates + self.torn + self.corrupt + self.unclosed_boots
+        flaws = self.missing + self.duplicates + self.torn + self.corrupt + self.unclosed_boots + self.refused
         return self.boots > 0 and flaws == 0
 
 
 class _Line(NamedTuple):
     boot: int
-    state: Literal["record", "torn", "corrupt"]
-    raw: bytes
-    seq: int = -1
-    kind: str = ""
+    state: Literal["record", "torn", "corrupt", "refused"]
+    reason: str = ""
+    raw: bytes = b""
+    record: Any = None
 
 
-def read_records(directory: Path) -> Iterator[dict[str, Any]]:
-    """Readable records in the order in which they were written, duplicates included."""
-    decode = msgspec.json.Decoder(dict[str, Any]).decode
-    for line in _lines(directory):
+def read_records(directory: Path, writer: Writer | None = None) -> Iterator[dict[str, Any]]:
+    """Believable records in the order in which they were written, duplicates included.
+
+    Without a ``writer`` nobody asks whether they can be this node's.
+    """
+    read = Checked[dict[str, Any]](dict[str, Any], LONGEST_LINE).decode
+    for line in _lines(directory, writer):
         if line.state == "record":
-            yield decode(line.raw)
+            with suppress(Refused):  # for fields that no record has, which nobody checked
+                yield read(line.raw)
 
 
 def tuple_by_tuple(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -69,22 +85,39 @@ def tuple_by_tuple(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]
             yield single
 
 
-def inspect(directory: Path) -> Completeness:
+def inspect(
+    directory: Path,
+    writer: Writer | None = None,
+    starts: int = 0,
+    notice: Callable[[Any], None] | None = None,
+) -> Completeness:
+    """Count what there is and what is missing.
+
+    ``starts``: how often the agent was started, as far as that is known: a node that lost its disk counts its
+    boots from 1 again. ``notice`` is called with each believable record, once.
+    """
     tallies = {name.boot: _BootTally() for name in segment_names(directory)}
-    for line in _lines(directory):
-        tallies[line.boot].add(line)
+    reasons: dict[str, int] = {}
+    for line in _lines(directory, writer):
+        if tallies[line.boot].add(line) and notice is not None:
+            notice(line.record)
+        if line.state in ("corrupt", "refused"):
+            reasons[line.reason] = reasons.get(line.reason, 0) + 1
     # Boots are numbered from 1 without gaps, so a boot whose files are gone altogether still shows.
-    boots = max(tallies, default=0)
+    boots = max(*tallies, starts) if tallies else 0
     vanished = boots - len(tallies)
     found = tallies.values()
     return Completeness(
         records=sum(boot.records for boot in found),
         boots=boots,
-        missing=sum(boot.highest + 1 - boot.records for boot in found),
+        missing=sum(boot.missing() for boot in found),
         duplicates=sum(boot.duplicates for boot in found),
         torn=sum(boot.torn for boot in found),
         corrupt=sum(boot.corrupt for boot in found),
         unclosed_boots=vanished + sum(boot.last_kind != _STOP for boot in found),
+        vanished_boots=vanished,
+        refused=sum(boot.refused for boot in found),
+        reasons=reasons,
     )
 
 
@@ -96,49 +129,77 @@ class _BootTally:
         self.duplicates = 0
         self.torn = 0
         self.corrupt = 0
+        self.refused = 0
         self.highest = -1
         self.last_kind = ""
+        self._refused_seqs: set[int] = set()
         self._seen_below = 0  # every seq below this has been seen
         self._seen_beyond: set[int] = set()
 
-    def add(self, line: _Line) -> None:
+    def add(self, line: _Line) -> bool:
+        """Whether it is a record that was not there before."""
         if line.state == "torn":
             self.torn += 1
         elif line.state == "corrupt":
             self.corrupt += 1
-        elif line.seq < self._seen_below or line.seq in self._seen_beyond:
+        elif line.state == "refused":
+            self.refused += 1
+            self._refused_seqs.add(line.record.seq)
+        elif self._has_seen(line.record.seq):
             self.duplicates += 1
         else:
-            self._see(line)
+            self._see(line.record)
+            return True
+        return False
 
-    def _see(self, line: _Line) -> None:
+    def missing(self) -> int:
+        refused = sum(not self._has_seen(seq) for seq in self._refused_seqs)
+        return max(self.highest, *self._refused_seqs, -1) + 1 - self.records - refused
+
+    def _has_seen(self, seq: int) -> bool:
+        return seq < self._seen_below or seq in self._seen_beyond
+
+    def _see(self, record: Any) -> None:
         self.records += 1
-        if line.seq > self.highest:
-            self.highest, self.last_kind = line.seq, line.kind
-        self._seen_beyond.add(line.seq)
+        if record.seq > self.highest:
+            self.highest, self.last_kind = record.seq, record.kind
+        if record.seq == self._seen_below and not self._seen_beyond:
+            self._seen_below += 1
+            return
+        self._seen_beyond.add(record.seq)
         while self._seen_below in self._seen_beyond:
             self._seen_beyond.remove(self._seen_below)
             self._seen_below += 1
 
 
-def _lines(directory: Path) -> Iterator[_Line]:
+def _lines(directory: Path, writer: Writer | None) -> Iterator[_Line]:
     names = segment_names(directory)
     last_of_boot = {name.boot: name for name in names}
     for name in names:
-        with (directory / str(name)).open("rb") as segment:
-            for raw in segment:
-                yield _classify(raw, name, may_be_torn=name == last_of_boot[name.boot])
+        try:
+            segment = open_regular(directory / str(name))
+        except OSError:  # a link, a pipe, or gone meanwhile
+            yield _Line(name.boot, "corrupt", "file")
+            continue
+        with segment:
+            for raw in lines_in(segment):
+                if raw is None:
+                    yield _Line(name.boot, "corrupt", "size")
+                else:
+                    yield _classify(raw, name, writer, may_be_torn=name == last_of_boot[name.boot])
 
 
-_decode_envelope = msgspec.json.Decoder(Envelope).decode
-
-
-def _classify(raw: bytes, name: SegmentName, may_be_torn: bool) -> _Line:
+def _classify(raw: bytes, name: SegmentName, writer: Writer | None, may_be_torn: bool) -> _Line:
     try:
-        envelope = _decode_envelope(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        torn = may_be_torn and not raw.endswith(b"\n")
-        return _Line(name.boot, "torn" if torn else "corrupt", raw)
-    if envelope.boot != name.boot or envelope.seq < 0:
-        return _Line(name.boot, "corrupt", raw)
-    return _Line(name.boot, "record", raw, envelope.seq, envelope.kind)
+        record = decode(raw)
+    except Refused as error:
+        if may_be_torn and not raw.endswith(b"\n"):
+            return _Line(name.boot, "torn")
+        return _Line(name.boot, "corrupt", error.reason)
+    if record.boot != name.boot:
+        return _Line(name.boot, "corrupt", "boot")
+    if wrong := flaw(record):
+        return _Line(name.boot, "corrupt", wrong)
+    if writer is not None and (refusal := writer.refusal(record)):
+        return _Line(name.boot, "refused", refusal, raw, record)
+    return _Line(name.boot, "record", "", raw, record)

@@ -4,6 +4,7 @@ In the node's directory there are the last of the frames that are kept, and the 
 Files are whole whenever they are there.
 """
 
+import os
 import unicodedata
 from collections import deque
 from collections.abc import Sequence
@@ -27,10 +28,14 @@ _FONT = cv2.FONT_HERSHEY_SIMPLEX
 
 
 class PictureFiles:
-    """A bounded number of pictures in a folder, by number; raises OSError."""
+    """A bounded number of pictures in a folder, by number; raises OSError.
+
+    They show people: nobody but the user can look at them, or into the folder and the one above it.
+    """
 
     def __init__(self, folder: Path, keep: int) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        for each in (folder.parent, folder):
+            each.mkdir(0o700, parents=True, exist_ok=True)
         self._folder = folder
         self._keep = keep
         self._kept = deque(sorted(path for path in folder.glob("*.jpg") if path.name != LATEST))
@@ -48,8 +53,13 @@ class PictureFiles:
 
     def _write(self, path: Path, picture: bytes) -> None:
         unfinished = path.with_suffix(".tmp")
-        unfinished.write_bytes(picture)
+        with open(unfinished, "wb", opener=_private) as file:
+            file.write(picture)
         unfinished.replace(path)
+
+
+def _private(name: str, flags: int) -> int:
+    return os.open(name, flags | os.O_NOFOLLOW, 0o600)
 
 
 def picture_files(context: Context, keep: int) -> PictureFiles | None:

@@ -17,6 +17,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from node_agent.model.checked import Checked, Refused
 from node_agent.vision import lbph
 from node_agent.vision.frames import SHOWN_UNKNOWN, UNKNOWN
 
@@ -62,6 +63,10 @@ class _Head(Struct, frozen=True):
 
     format: str
     edition: int
+
+
+_heads: Checked[_Head] = Checked(_Head, MAX_BYTES, "msgpack")
+_files: Checked[_File] = Checked(_File, MAX_BYTES, "msgpack")
 
 
 @dataclass(frozen=True)
@@ -133,8 +138,8 @@ class Gallery:
         if len(data) > MAX_BYTES:
             raise BadGallery(f"larger than {MAX_BYTES >> 20} MB")
         try:
-            head = msgspec.msgpack.decode(data, type=_Head)
-        except (msgspec.MsgspecError, ValueError) as error:
+            head = _heads.decode(data)
+        except Refused as error:
             raise BadGallery("not a gallery, or cut short") from error
         if head.format != FORMAT:
             raise BadGallery("not a gallery")
@@ -143,8 +148,8 @@ class Gallery:
                 f"of edition {head.edition}, this version reads {EDITION}: add the pictures again"
             )
         try:
-            file = msgspec.msgpack.decode(data, type=_File)
-        except (msgspec.MsgspecError, ValueError) as error:
+            file = _files.decode(data)
+        except Refused as error:
             raise BadGallery(f"damaged: {error}") from error
         if file.model != MODEL:
             raise BadGallery(
@@ -173,7 +178,7 @@ def load_gallery(path: Path) -> Gallery:
 
 
 def save_gallery(gallery: Gallery, path: Path) -> None:
-    """Whole or not at all; raises BadGallery."""
+    """Whole or not at all, and only the user's to read: it holds biometric data. Raises BadGallery."""
     data = gallery.encode()
     if len(data) > MAX_BYTES:
         raise BadGallery(f"gallery {path} would be larger than {MAX_BYTES >> 20} MB")
@@ -183,7 +188,7 @@ def save_gallery(gallery: Gallery, path: Path) -> None:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-                os.fchmod(file.fileno(), 0o644)
+                os.fchmod(file.fileno(), 0o600)
                 Path(file.name).replace(path)
             except BaseException:
                 Path(file.name).unlink(missing_ok=True)

@@ -32,6 +32,7 @@ AVERAGED = (
 )
 OF_SOME = OF_FACES
 """Averaged where runs have them."""
+AT_SINKS = ("owed", "delivered", "loss_ratio", "goodput_fps", "latency_p50_s", "latency_p95_s")
 COMPARED = ("throughput_fps", "throughput_kbps", "goodput_fps", "latency_p50_s", "latency_p95_s")
 
 Document = dict[str, Any]
@@ -68,12 +69,26 @@ def _cell(group: Sequence[tuple[Document, bool]], members: Mapping[str, Sequence
         ],
         "metrics": {name: spread([summary["metrics"].get(name) for summary in used]) for name in averaged},
     }
+    if sinks := _sinks(used):
+        cell["sinks"] = sinks
     baseline = _baseline(factors, members)
     if baseline is not None:
         others = members[_key(baseline)]
         ratios = {name: spread(_paired_ratios(used, others, name)) for name in COMPARED}
         cell["versus"] = {"factors": baseline, "ratios": ratios}
     return cell
+
+
+def _sinks(used: Sequence[Document]) -> Document:
+    """The figures of each sink, of queries with several."""
+    found = [summary["metrics"].get("sinks") or {} for summary in used]
+    names = dict.fromkeys(name for sinks in found for name in sinks)
+    return {
+        name: {
+            metric: spread([sinks[name][metric] for sinks in found if name in sinks]) for metric in AT_SINKS
+        }
+        for name in names
+    }
 
 
 def _baseline(factors: Document, members: Mapping[str, Sequence[Document]]) -> Document | None:

@@ -20,12 +20,7 @@ def clock_rows(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
 
 def birth_rows(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
     """Rows of ``schemas.CLOCKS``: ``of`` is the origin of tuples."""
-    return [
-        row
-        for run in runs
-        if run.clocks and run.plan is not None
-        for row in _rows(run.run, births_in(run.clocks, run.plan))
-    ]
+    return [row for run in runs if run.clocks for row in _rows(run.run, births_in(run.clocks, run.plan))]
 
 
 def _rows(run: str, clocks: Mapping[str, Pieces]) -> Iterable[dict[str, Any]]:

@@ -4,19 +4,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
+
+from node_agent.model.checked import Checked, Refused
+from node_agent.telemetry.records import LONGEST_LINE
+from node_agent.telemetry.segment_files import lines_in, open_regular
 
 LinkChange = tuple[int, str, str, bool]
 """Time, from node, to node, whether the link is up from then on."""
 
 
 class _Line(msgspec.Struct):
-    t_ns: int
+    t_ns: Annotated[int, msgspec.Meta(ge=0, le=2**62)]
     src: str
     dst: str
     up: bool
+
+
+_line: Checked[_Line] = Checked(_Line, LONGEST_LINE)
 
 
 class Interval(NamedTuple):
@@ -27,15 +34,16 @@ class Interval(NamedTuple):
 
 def read_changes(links: Path) -> Iterator[LinkChange]:
     """Where links came up or went down, from the ground truth in its order; new costs are passed over."""
-    if not links.is_file():
+    try:
+        file = open_regular(links)
+    except OSError:
         return
-    decode = msgspec.json.Decoder(_Line).decode
     up: set[tuple[str, str]] = set()
-    with links.open("rb") as lines:
-        for text in lines:
+    with file:
+        for text in lines_in(file):
             try:
-                line = decode(text)
-            except msgspec.DecodeError:  # the last line of a run that was killed
+                line = _line.decode(text or b"")
+            except Refused:  # the last line of a run that was killed
                 continue
             link = (line.src, line.dst)
             if line.up != (link in up):

@@ -29,7 +29,7 @@ REJECTED, FALSE_ACCEPT = "rejected", "false_accept"
 
 def has_faces(run: RunInput) -> bool:
     """Whether the run's query reports faces at all."""
-    return run.plan is not None and any(o.kind == "show_faces" for o in run.plan.query.operators)
+    return any(o.kind == "show_faces" for o in run.plan.query.operators)
 
 
 def known_persons(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
@@ -188,7 +188,7 @@ def _is_judged(run: RunInput, outcomes: dict[str, int]) -> bool:
     """Whether it is known who was shown; where no face tells, the source does."""
     if outcomes:
         return set(outcomes) != {UNVERIFIED}
-    return run.plan is not None and any(o.kind == "synthetic_scene" for o in run.plan.query.operators)
+    return any(o.kind == "synthetic_scene" for o in run.plan.query.operators)
 
 
 def _share(part: int, whole: int) -> float | None:

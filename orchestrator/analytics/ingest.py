@@ -5,14 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
-from orchestrator.analytics import clocks, faces, schemas, tables
+from node_agent.telemetry.records import LONGEST_LINE
+from orchestrator.analytics import belief, clocks, faces, schemas, tables
 from orchestrator.analytics.connectivity import connected_intervals, read_changes
-from orchestrator.analytics.inputs import RunInput
+from orchestrator.analytics.inputs import LATEST_NS, RunInput, Segment
 from orchestrator.analytics.schemas import CORRUPT, TABLES
 from orchestrator.analytics.session import BULK_BYTES, side_by_side
 from orchestrator.analytics.store import TableStore, literal_path
@@ -22,12 +23,18 @@ Progress = Callable[[float], None]
 
 KEY = ("run", "node", "boot", "seq")
 
+# Somebody else's ground truth may hold anything.
+NEAR = "abs(x) < 1e12 and abs(y) < 1e12"
+COUNTED = (
+    "attempted between 0 and 1e15 and delivered between 0 and 1e15 and coalesce(expected, 0) between 0 and 1"
+)
+
 WRITERS = 2
 """Tables that are written at the same time: while one is planned, the other is computed."""
 
 # Within a file, rows in an order of their own: equal input gives equal tables.
 ORDER: dict[str, tuple[str, ...]] = {
-    "tuples": ("origin", "tau"),
+    "tuples": ("origin", "tau", "sink"),
     "hops": ("origin", "tau", "sender", "receiver"),
     "switches": ("t_ns", "replica", "downstream"),
     "costs": ("t_ns", "replica", "to"),
@@ -58,16 +65,18 @@ def ingest(spark: SparkSession, store: TableStore, runs: Sequence[RunInput], pro
 
 def _prepare(spark: SparkSession, staging: Path, runs: Sequence[RunInput], progress: Progress) -> None:
     lines = _in_one_time(spark, _read_lines(spark, runs), runs).persist()
-    readable = lines.where(~F.col("corrupt"))
-    nodes = tables.nodes(readable, _corrupt_per_boot(lines)).persist()
+    readable = lines.where(~F.col("corrupt") & ~F.col("is_refused"))
+    nodes = tables.nodes(lines, _frame(spark, _unread(runs), schemas.UNREAD)).persist()
     # Rarely is there anything to remove, and to look for it means to sort everything.
     twice = not nodes.where("duplicates > 0").isEmpty()
     records = tables.tuple_by_tuple(_each_once(readable) if twice else readable)
     described = _frame(spark, [run.row() for run in runs], _described_schema())
     of_runs = tables.runs(described, nodes).persist()
     hops = tables.hops(records).persist()
+    sinks = _frame(spark, _sinks(runs), schemas.SINKS)
+    vouched = tables.vouched(_frame(spark, _makers(runs), schemas.MAKERS), nodes)
     made: dict[str, DataFrame] = {
-        "tuples": tables.tuples(records, hops, nodes, of_runs),
+        "tuples": tables.tuples(records, hops, nodes, of_runs, sinks, vouched),
         "links_truth": tables.links_truth(_read_truth(spark, runs, "links.jsonl", schemas.RAW_LINKS)),
         "hops": hops,
         "nodes": nodes,
@@ -76,8 +85,8 @@ def _prepare(spark: SparkSession, staging: Path, runs: Sequence[RunInput], progr
         "costs": tables.costs(records),
         "overhead": tables.overhead(records),
         "operator_faults": tables.operator_faults(records),
-        "positions": _read_truth(spark, runs, "positions.jsonl", schemas.RAW_POSITIONS),
-        "deliveries": _read_truth(spark, runs, "deliveries.jsonl", schemas.RAW_DELIVERIES),
+        "positions": _read_truth(spark, runs, "positions.jsonl", schemas.RAW_POSITIONS).where(NEAR),
+        "deliveries": _read_truth(spark, runs, "deliveries.jsonl", schemas.RAW_DELIVERIES).where(COUNTED),
         "connectivity": _frame(spark, _connectivity(runs, of_runs), schemas.CONNECTIVITY),
     }
     if any(map(faces.has_faces, runs)):
@@ -111,8 +120,8 @@ def _connectivity(runs: Sequence[RunInput], of_runs: DataFrame) -> list[dict[str
     spans = {row["run"]: row for row in of_runs.collect()}
     rows = []
     for run in runs:
-        span, links = spans[run.run], run.directory.radio / "links.jsonl"
-        if not links.is_file():  # nobody knows who could hear whom, which is not the same as nobody
+        span, links = spans[run.run], run.truth("links.jsonl")
+        if links is None:  # nobody knows who could hear whom, which is not the same as nobody
             continue
         if span["source_nodes"] and span["sink_nodes"] and span["ended_ns"] is not None:
             ends = (span["source_nodes"], span["sink_nodes"], span["first_ns"], span["ended_ns"])
@@ -122,26 +131,73 @@ def _connectivity(runs: Sequence[RunInput], of_runs: DataFrame) -> list[dict[str
 
 
 def _read_lines(spark: SparkSession, runs: Sequence[RunInput]) -> DataFrame:
-    """Every line of every segment; ``corrupt`` if it is no record."""
+    """Every line of every segment, of which those that are ``corrupt`` or ``is_refused`` are only counted."""
     schema = StructType([*schemas.RAW, StructField(CORRUPT, schemas.TEXT)])
-    paths = [run.directory.nodes for run in runs if run.directory.nodes.is_dir()]
-    unreadable = F.col(CORRUPT).isNotNull()
-    for name in (*KEY, "t_ns", "kind"):
-        unreadable = unreadable | F.col(name).isNull()
-    boot = F.regexp_extract("_file", r"/b(\d+)-[^/]*$", 1).try_cast(LongType())
-    return (
-        _read_json(spark, paths, schema)
-        .withColumn("corrupt", unreadable)
-        # What cannot be read is told apart by where it lies: <run>/nodes/<node>/segments/<file>.
-        .withColumn("run", _part_from_end("_file", 5))
-        .withColumn("node", F.coalesce(F.col("node"), _part_from_end("_file", 3)))
-        .withColumn("boot", F.coalesce(F.col("boot"), boot))
-        .drop(CORRUPT, "_file")
-    )
+    paths = [path for run in runs for path in _paths(run)]
+    files = [
+        {
+            belief.FILE: f"file:{segment.path}",
+            belief.IN_RUN: run.run,
+            belief.IN_NODE: segment.node,
+            belief.IN_BOOT: segment.boot,
+            belief.CLAIMED_RUN: run.claimed_run,
+        }
+        for run in runs
+        for segment in run.segments
+    ]
+    scopes = _frame(spark, belief.scope_rows(runs), schemas.SCOPES)
+    return belief.judged(_read_json(spark, paths, schema), _frame(spark, files, schemas.FILES), scopes)
 
 
-def _part_from_end(path: str, position: int) -> Column:
-    return F.substring_index(F.substring_index(path, "/", -position), "/", 1)
+def _paths(run: RunInput) -> list[Path]:
+    """Whole directories where they hold nothing but segments: that many files are listed sooner."""
+    found: dict[Path, list[Segment]] = {}
+    for segment in run.segments:
+        found.setdefault(segment.path.parent, []).append(segment)
+    paths = []
+    for directory, segments in found.items():
+        readable = [segment.path for segment in segments if segment.size is not None]
+        alone = len(readable) == sum(1 for _ in directory.iterdir())
+        paths += [directory] if alone else readable
+    return paths
+
+
+def _unread(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
+    """Rows of ``schemas.UNREAD``."""
+    return [
+        {"run": run.run, "node": segment.node, "boot": segment.boot, "unread": unread}
+        for run in runs
+        for segment in run.segments
+        if (unread := segment.unread())
+    ]
+
+
+def _sinks(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
+    """Rows of ``schemas.SINKS``: an operator, or a replica of one, leads to the sinks behind it."""
+    rows = []
+    for run in runs:
+        query = run.plan.query
+        sinks = query.sinks()
+        for operator in query.names():
+            behind = query.reachable_from([operator])
+            names = [operator, *(replica.id for replica in run.plan.of(operator))]
+            rows += [
+                {"run": run.run, "toward": name, "sink": sink}
+                for name in names
+                for sink in sinks
+                if sink in behind
+            ]
+    return rows
+
+
+def _makers(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
+    """Rows of ``schemas.MAKERS``."""
+    return [
+        {"run": run.run, "origin": origin, "node": replica.node}
+        for run in runs
+        for replica in run.plan.replicas
+        for origin in run.plan.query.makes(replica.operator)
+    ]
 
 
 def _each_once(readable: DataFrame) -> DataFrame:
@@ -149,32 +205,39 @@ def _each_once(readable: DataFrame) -> DataFrame:
     return readable.withColumn("copy", F.row_number().over(alike)).where("copy = 1").drop("copy")
 
 
-def _corrupt_per_boot(lines: DataFrame) -> DataFrame:
-    return lines.where("corrupt").groupBy("run", "node", "boot").agg(F.count("*").alias("corrupt_lines"))
-
-
 def _read_truth(spark: SparkSession, runs: Sequence[RunInput], name: str, schema: StructType) -> DataFrame:
-    paths = [path for run in runs if (path := run.directory.radio / name).is_file()]
-    truth = _read_json(spark, paths, schema).withColumn("run", _part_from_end("_file", 3))
-    return truth.where("t_ns is not null")
+    paths = {f"file:{path}": run.run for run in runs if (path := run.truth(name)) is not None}
+    files = _frame(
+        spark, [{belief.FILE: file, belief.IN_RUN: run} for file, run in paths.items()], schemas.FILES
+    )
+    of_runs = files.select(belief.FILE, F.col(belief.IN_RUN).alias("run"))
+    lines = _read_json(spark, [Path(file.removeprefix("file:")) for file in paths], schema)
+    truth = lines.join(F.broadcast(of_runs), belief.FILE)
+    return truth.where(F.col("t_ns").between(0, LATEST_NS))
 
 
 def _read_json(spark: SparkSession, paths: Sequence[Path], schema: StructType) -> DataFrame:
     if not paths:
         empty = spark.createDataFrame([], schema)
-        return empty.withColumn("_file", F.lit(""))
-    lines = spark.read.schema(schema).json(
-        [literal_path(path) for path in paths],
-        mode="PERMISSIVE",
-        columnNameOfCorruptRecord=CORRUPT,
-        recursiveFileLookup=True,
-        pathGlobFilter="*.jsonl",
+        return empty.withColumn(belief.FILE, F.lit(""))
+    lines = (
+        spark.read.schema(schema)
+        # Longer ones are passed over, in bounded memory.
+        .option("mapreduce.input.linerecordreader.line.maxlength", str(LONGEST_LINE + 1))
+        .json(
+            [literal_path(path) for path in paths],
+            mode="PERMISSIVE",
+            columnNameOfCorruptRecord=CORRUPT,
+            allowNonNumericNumbers=False,
+        )
     )
-    return lines.withColumn("_file", F.col("_metadata.file_path"))
+    # It is a URI, in which a plus is a plus.
+    path = F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B")))
+    return lines.withColumn(belief.FILE, path)
 
 
 def _described_schema() -> StructType:
-    from_telemetry = {"first_ns", "ended_ns", "records", "duplicates", "corrupt_lines"}
+    from_telemetry = {"first_ns", "ended_ns", "records", "duplicates", "corrupt_lines", "refused"}
     return StructType([field for field in schemas.RUNS if field.name not in from_telemetry])
 
 

@@ -2,24 +2,74 @@
 
 import json
 import re
-from collections.abc import Sequence
+import stat
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, BinaryIO, NamedTuple
 
 import msgspec
+from msgspec import Meta, Struct
 
+from node_agent.model.checked import Long
 from node_agent.model.plan import DeploymentPlan
+from node_agent.telemetry.records import LONGEST_LINE
+from node_agent.telemetry.segment_files import lines_in, open_regular, segment_names
 from orchestrator.analytics import schemas
 from orchestrator.clocks.correction import Pieces, clocks_in
 from orchestrator.errors import BadInput
-from orchestrator.lifecycle.files import read_json
+from orchestrator.lifecycle.files import read_json, read_object
+from orchestrator.lifecycle.manifest import plan_in
 from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.lifecycle.verdict import Verdict
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+LATEST_NS = 2**62
+Time = Annotated[int, Meta(ge=0, le=LATEST_NS)]
+PUNCTUALITY = ("deliveries", "late_ratio", "p99_us", "channel_lag_max_ms")
+TRUTH = ("links.jsonl", "positions.jsonl", "deliveries.jsonl")
+
+
+class _Facts(Struct):
+    """What is taken from a manifest besides the plan and the clocks, as far as it is there."""
+
+    run: str | None = None
+    experiment: str | None = None
+    invocation: str | None = None
+    factors: dict[str, Any] | None = None
+    seed: Long | None = None
+    clock: str | None = None
+    backend: str | None = None
+    started: datetime | None = None
+    finished: datetime | None = None
+    measure_from_ns: Time | None = None
+    measure_until_ns: Time | None = None
+    versions: dict[str, str | None] | None = None
+    galleries: dict[str, list[str]] | None = None
+
+
+class Segment(NamedTuple):
+    """``size``: None if it is no regular file."""
+
+    node: str
+    boot: int
+    path: Path
+    size: int | None
+
+    def unread(self) -> int:
+        """Lines that Spark passes over: they are too long. Of what is no file, one."""
+        if self.size is None:
+            return 1
+        if self.size <= LONGEST_LINE:
+            return 0
+        with open_regular(self.path) as file:
+            if _has_short_lines(file):
+                return 0
+            file.seek(0)
+            return sum(line is None for line in lines_in(file))
 
 
 @dataclass(frozen=True)
@@ -29,6 +79,7 @@ class RunInput:
     directory: RunDirectory
     manifest: dict[str, Any]
     verdict: dict[str, Any]
+    plan: DeploymentPlan
 
     @property
     def run(self) -> str:
@@ -38,12 +89,10 @@ class RunInput:
     def factors(self) -> dict[str, Any]:
         return dict(self.manifest.get("factors") or {})
 
-    @cached_property
-    def plan(self) -> DeploymentPlan | None:
-        try:
-            return msgspec.convert(self.manifest.get("plan"), DeploymentPlan)
-        except msgspec.ValidationError:
-            return None
+    @property
+    def claimed_run(self) -> str:
+        """What its records call the run; its directory may have been renamed."""
+        return str(self.manifest.get("run") or self.run)
 
     @cached_property
     def clocks(self) -> dict[str, Pieces]:
@@ -60,16 +109,30 @@ class RunInput:
         went_well = bool(phases) and all(phase.get("outcome") == "ok" for phase in phases)
         return went_well and any(expectation.get("holds") is False for expectation in expectations)
 
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """All that has a segment's name, also what cannot be read."""
+        return tuple(_segments(self.directory.nodes))
+
+    def truth(self, name: str) -> Path | None:
+        """A file of the ground truth, if it is there."""
+        path = self.directory.radio / name
+        return path if not path.parent.is_symlink() and _size(path) is not None else None
+
     def recorded(self) -> list[Path]:
-        """Telemetry and ground truth."""
-        return [
-            path
-            for part in (self.directory.nodes, self.directory.radio)
-            for path in sorted(part.rglob("*.jsonl"))
-        ]
+        """Telemetry and ground truth that can be read."""
+        truth = (self.truth(name) for name in TRUTH)
+        return [*(s.path for s in self.segments if s.size is not None), *(path for path in truth if path)]
+
+    def punctuality(self) -> dict[str, Any] | None:
+        """How late an emulated radio was; None where time is virtual."""
+        found = read_object(self.directory.radio / "lateness.json")
+        if not all(isinstance(found.get(name), int | float) for name in PUNCTUALITY):
+            return None
+        return {name: value for name, value in found.items() if name != "histogram"}
 
     def bytes(self) -> int:
-        return sum(path.stat().st_size for path in self.recorded())
+        return sum(_size(path) or 0 for path in self.recorded())
 
     def fingerprint(self) -> str:
         """Changes when the telemetry, the ground truth, the manifest or the layout of the tables does.
@@ -93,8 +156,8 @@ class RunInput:
     def row(self) -> dict[str, Any]:
         """Its row of the ``runs`` table, as far as it does not come from the telemetry."""
         plan = self.plan
-        sources = [r for name in plan.query.sources() for r in plan.of(name)] if plan else []
-        sinks = [r for name in plan.query.sinks() for r in plan.of(name)] if plan else []
+        sources = [r for name in plan.query.sources() for r in plan.of(name)]
+        sinks = [r for name in plan.query.sinks() for r in plan.of(name)]
         manifest = self.manifest
         return {
             "run": self.run,
@@ -122,9 +185,29 @@ def read_run(directory: RunDirectory) -> RunInput:
         )
     manifest = read_json(directory.manifest)
     if not isinstance(manifest, dict):
-        raise BadInput(f"{directory.path} cannot be analysed: it has no manifest.json (did the run end?)")
-    verdict = read_json(directory.verdict)
-    return RunInput(directory, manifest, verdict if isinstance(verdict, dict) else {})
+        why = "it has no manifest.json that can be read (did the run end?)"
+        raise BadInput(f"{directory.path} cannot be analysed: {why}")
+    plan = plan_in(manifest)
+    if plan is None:
+        raise BadInput(
+            f"{directory.path} cannot be analysed: manifest.json has no deployment plan, which says whose "
+            "records can be believed"
+        )
+    try:
+        msgspec.convert(manifest, _Facts)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"{directory.path} cannot be analysed: manifest.json: {error}") from None
+    return RunInput(directory, manifest, _verdict(directory), plan)
+
+
+def _verdict(directory: RunDirectory) -> dict[str, Any]:
+    """Empty where there is none that can be read: then the run is not judged."""
+    document = read_object(directory.verdict)
+    try:
+        msgspec.convert(document, Verdict)
+    except msgspec.ValidationError:
+        return {}
+    return document
 
 
 def runs_in(directory: Path) -> list[RunInput]:
@@ -141,6 +224,35 @@ def runs_in(directory: Path) -> list[RunInput]:
 def unique(runs: Sequence[RunInput]) -> list[RunInput]:
     """Each run once, in the order given."""
     return list({run.directory.path: run for run in runs}.values())
+
+
+def _segments(nodes: Path) -> Iterator[Segment]:
+    if nodes.is_symlink() or not nodes.is_dir():
+        return
+    for place in sorted(nodes.iterdir()):
+        if not place.name.isprintable():  # no node is called so, and Spark could not name it
+            continue
+        directory = place / "segments"
+        for name in segment_names(directory):
+            path = directory / str(name)
+            yield Segment(place.name, name.boot, path, _size(path))
+
+
+def _size(path: Path) -> int | None:
+    """None if it is no regular file."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
+
+
+def _has_short_lines(file: BinaryIO) -> bool:
+    """A line that is too long has no end in some half of that length; few files need a closer look."""
+    while chunk := file.read(LONGEST_LINE // 2):
+        if b"\n" not in chunk:
+            return False
+    return True
 
 
 def _moment(text: str | None) -> datetime | None:

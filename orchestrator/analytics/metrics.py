@@ -3,9 +3,12 @@
 The *measured window* is from ``measure_from_ns`` (after warm-up) to ``measure_until_ns``.
 
 - ``emitted``, ``delivered``, ``duplicates``, ``fates``, latency, loss: of the tuples born in the window,
-  whenever they arrived. ``delivered`` counts a tuple once; ``duplicates`` are its further arrivals at a sink.
+  whenever they arrived. A tuple owes a delivery to every sink that its stream leads to: ``emitted`` counts
+  tuples, all others count deliveries, which with one sink is the same. ``delivered`` counts a tuple once a
+  sink; ``duplicates`` are its further arrivals there.
 - ``lost``: neither delivered nor ``in_flight_at_end`` nor ``filtered`` or ``absorbed`` by an operator (see
-  ``tables.tuples``); ``loss_ratio`` is lost / (emitted - in flight - filtered or absorbed).
+  ``tables.tuples``); ``loss_ratio`` is lost / (owed - in flight - filtered or absorbed).
+- ``sinks``: only of queries with several: ``owed`` and the figures above and below for each of them.
 - ``throughput_fps``, ``throughput_kbps``: tuples and payload (10³ bit) per second that arrived at sinks after
   the first arrival in the window, up to the last one in it, over the time between the two; 0 with fewer
   than two arrivals. ``goodput_fps``: arrivals in the window over its whole length, outages included.
@@ -37,15 +40,27 @@ from orchestrator.analytics import faces
 from orchestrator.analytics.gather import Rows, gather
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.store import TableStore
-from orchestrator.analytics.tables import IN_FLIGHT, SET_ASIDE
+from orchestrator.analytics.tables import NEVER_EMITTED, SUM
+from orchestrator.analytics.tuple_figures import (
+    Figures,
+    Row,
+    arrival_figures,
+    arrived_in_window,
+    born_in_window,
+    by_sink,
+    counted_fates,
+    distinct,
+    fates_of,
+    inside,
+    latency_figures,
+    quantiles_s,
+    rounded,
+    tuple_figures,
+    unfounded,
+    window_of,
+)
 
-# The distribution of latency is kept at every half percent; the percentiles reported are among them.
-QUANTILES = 200
-
-LOG_FIGURES = ("boots", "incomplete_boots", "records", "missing", "duplicates", "corrupt_lines")
-
-Row = dict[str, Any]
-Figures = dict[str, Any]
+LOG_FIGURES = ("boots", "incomplete_boots", "records", "missing", "duplicates", "corrupt_lines", "refused")
 
 
 def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) -> dict[str, dict[str, Any]]:
@@ -54,13 +69,23 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
     runs = store.read(spark, "runs", names)
     windows = F.broadcast(runs.select("run", "measure_from_ns", "measure_until_ns"))
     tuples = store.read(spark, "tuples", names)
+    several = [run for run in inputs if len(run.plan.query.sinks()) > 1]
+    of_several = tuples.where(F.col("run").isin([run.run for run in several]))
     switches = store.read(spark, "switches", names)
     hops = store.read(spark, "hops", names)
+    at_sinks = {
+        "born at": born_in_window(of_several, "sink"),
+        "arrived at": arrived_in_window(of_several, windows, "sink"),
+        "fates at": fates_of(of_several, "sink"),
+        "distinct": distinct(of_several),
+    }
     rows = gather(
         {
-            "born": _born_in_window(tuples),
-            "arrived": _arrived_in_window(tuples, windows),
-            "fates": _fates(tuples),
+            **(at_sinks if several else {}),
+            "unfounded": unfounded(tuples),
+            "born": born_in_window(tuples),
+            "arrived": arrived_in_window(tuples, windows),
+            "fates": fates_of(tuples),
             "switched": _switched(switches, _carriers(tuples, hops, windows)),
             "unrouted": _without_route(switches, runs),
             "connected": _connected(store.read(spark, "connectivity", names), windows),
@@ -70,7 +95,8 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
             "faces": faces.counted(store.read(spark, "faces", names)),
         }
     )
-    fates = _fates_by_run(rows.pop("fates"))
+    sinks = by_sink({name: rows.pop(name) for name in at_sinks if several}, several)
+    fates = counted_fates(rows.pop("fates"), "run")
     overhead = _overhead_by_run(rows.pop("overhead"))
     passed_over = _passed_over_by_run(rows.pop("passed_over"))
     seen = faces.by_run(rows.pop("faces"))
@@ -80,72 +106,32 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
     return {
         run.run: {
             "metrics": {
-                **_tuple_figures(born.get(run.run), fates.get(run.run, {})),
-                **_arrival_figures(arrived.get(run.run), _window_ns(run)),
-                **_latency_figures(born.get(run.run)),
+                **tuple_figures(born.get(run.run), fates.get((run.run,), {})),
+                **arrival_figures(arrived.get(run.run), window_of(run)),
+                **latency_figures(born.get(run.run)),
                 "switches": switched[run.run]["switches"] if run.run in switched else 0,
                 "no_route_s": _no_route_s(unrouted.get(run.run), run),
                 "source_sink_connected_ratio": _ratio_of_window(connected.get(run.run), run),
                 **_overhead_figures(overhead.get(run.run)),
                 **(faces.figures(run, seen.get(run.run, [])) if faces.has_faces(run) else {}),
+                **sinks.get(run.run, {}),
             },
             "operator_faults": passed_over.get(run.run, {}),
-            "telemetry": {name: logs[run.run][name] if run.run in logs else 0 for name in LOG_FIGURES},
-            "latency_quantiles_s": _quantiles_s(born.get(run.run)),
+            "telemetry": {
+                **{name: logs[run.run][name] if run.run in logs else 0 for name in LOG_FIGURES},
+                NEVER_EMITTED: of["unfounded"].get(run.run, {"tuples": 0})["tuples"],
+            },
+            "latency_quantiles_s": quantiles_s(born.get(run.run)),
         }
         for run in inputs
     }
-
-
-def _born_in_window(tuples: DataFrame) -> DataFrame:
-    shares = F.array(*(F.lit(step / QUANTILES) for step in range(QUANTILES + 1)))
-    return (
-        tuples.where("in_window")
-        .groupBy("run")
-        .agg(
-            F.count("*").alias("emitted"),
-            F.count(F.when(F.col("delivered"), True)).alias("delivered"),
-            F.sum("duplicates").alias("duplicates"),
-            F.sum("latency_ns").alias("latency_sum_ns"),
-            F.percentile("latency_ns", shares).alias("latency_quantiles_ns"),
-        )
-    )
-
-
-def _inside(t_ns: str) -> str:
-    return f"{t_ns} >= measure_from_ns and {t_ns} < measure_until_ns"
-
-
-def _arrived_in_window(tuples: DataFrame, windows: DataFrame) -> DataFrame:
-    return (
-        tuples.join(windows, "run")
-        .where(_inside("delivered_ns"))
-        .groupBy("run")
-        .agg(
-            F.count("*").alias("arrivals"),
-            F.sum("delivered_size").alias("bytes"),
-            F.min(F.struct("delivered_ns", "origin", "tau", "delivered_size")).alias("first"),
-            F.max("delivered_ns").alias("last_ns"),
-        )
-    )
-
-
-def _fates(tuples: DataFrame) -> DataFrame:
-    return tuples.where("in_window").groupBy("run", "fate").agg(F.count("*").alias("tuples"))
-
-
-def _fates_by_run(counted: Rows) -> dict[str, dict[str, int]]:
-    fates: dict[str, dict[str, int]] = {}
-    for row in sorted(counted, key=lambda row: (row["run"], row["fate"])):
-        fates.setdefault(row["run"], {})[row["fate"]] = row["tuples"]
-    return fates
 
 
 def _carriers(tuples: DataFrame, hops: DataFrame, windows: DataFrame) -> DataFrame:
     """The replicas that emitted or received a tuple in the window."""
     emitted = tuples.select("run", F.col("origin").alias("replica"), F.col("emitted_ns").alias("t_ns"))
     received = hops.select("run", F.col("receiver").alias("replica"), F.col("received_ns").alias("t_ns"))
-    moved = emitted.union(received).join(windows, "run").where(_inside("t_ns"))
+    moved = emitted.union(received).join(windows, "run").where(inside("t_ns"))
     return moved.select("run", "replica").distinct()
 
 
@@ -214,7 +200,7 @@ def _overhead(samples: DataFrame, windows: DataFrame) -> DataFrame:
         )
         .where("t_ns > begin_ns and t_ns <= end_ns")
         .groupBy("run", "node", "message", ((F.col("end_ns") - F.col("begin_ns")) / 1e9).alias("seconds"))
-        .agg(F.sum("sent").alias("sent"), F.sum("forwarded").alias("forwarded"))
+        .agg(*(F.sum(F.col(name).cast("double")).alias(name) for name in ("sent", "forwarded")))
     )
     nodes = spans.groupBy("run").agg(F.count_distinct("node").alias("nodes"))
 
@@ -233,7 +219,7 @@ def _overhead(samples: DataFrame, windows: DataFrame) -> DataFrame:
 def _overhead_by_run(counted: Rows) -> dict[str, dict[str, dict[str, float]]]:
     overhead: dict[str, dict[str, dict[str, float]]] = {}
     for row in sorted(counted, key=lambda row: (row["run"], row["message"])):
-        rates = {f"{name}_bps": _rounded(row[name] / row["nodes"]) for name in ("sent", "forwarded")}
+        rates = {f"{name}_bps": rounded(row[name] / row["nodes"]) for name in ("sent", "forwarded")}
         overhead.setdefault(row["run"], {})[row["message"]] = rates
     return overhead
 
@@ -244,7 +230,7 @@ def _overhead_figures(overhead: dict[str, dict[str, float]] | None) -> Figures:
     if not any(message != AGENTS_OWN for message in overhead):  # of the daemon nothing is known
         return {"routing_overhead": overhead, "routing_overhead_bps": None}
     total = sum(rate for message in overhead.values() for rate in message.values())
-    return {"routing_overhead": overhead, "routing_overhead_bps": _rounded(total)}
+    return {"routing_overhead": overhead, "routing_overhead_bps": rounded(total)}
 
 
 def _passed_over(faults: DataFrame) -> DataFrame:
@@ -252,7 +238,7 @@ def _passed_over(faults: DataFrame) -> DataFrame:
     kind = F.substring_index("reason", ":", 1).alias("kind")
     # Each replica counts on its own, from 1 again after a restart; the next record makes up for a lost one.
     counted = faults.groupBy("run", "replica", "node", "boot", kind).agg(F.max("count").alias("times"))
-    return counted.groupBy("run", "kind").agg(F.sum("times").alias("times"))
+    return counted.groupBy("run", "kind").agg(F.sum(F.col("times").cast(SUM)).alias("times"))
 
 
 def _passed_over_by_run(counted: Rows) -> dict[str, dict[str, int]]:
@@ -266,79 +252,19 @@ def _completeness(nodes: DataFrame) -> DataFrame:
     return nodes.groupBy("run").agg(
         F.count("*").alias("boots"),
         F.count(F.when(~F.col("complete"), True)).alias("incomplete_boots"),
-        *(F.sum(name).alias(name) for name in ("records", "missing", "duplicates", "corrupt_lines")),
+        *(F.sum(F.col(name).cast(SUM)).alias(name) for name in LOG_FIGURES[2:]),
     )
 
 
-def _tuple_figures(born: Row | None, fates: dict[str, int]) -> Figures:
-    emitted = born["emitted"] if born else 0
-    delivered = born["delivered"] if born else 0
-    in_flight = fates.get(IN_FLIGHT, 0)
-    due = emitted - in_flight - sum(fates.get(name, 0) for name in SET_ASIDE)
-    lost = due - delivered
-    return {
-        "emitted": emitted,
-        "delivered": delivered,
-        "duplicates": born["duplicates"] if born else 0,
-        "in_flight_at_end": in_flight,
-        "lost": lost,
-        "loss_ratio": _rounded(lost / due) if due > 0 else None,
-        "fates": fates,
-    }
-
-
-def _arrival_figures(arrived: Row | None, window_ns: int) -> Figures:
-    arrivals = arrived["arrivals"] if arrived else 0
-    fps = kbps = 0.0
-    if arrived and (span_ns := arrived["last_ns"] - arrived["first"]["delivered_ns"]) > 0:
-        fps = (arrivals - 1) * 1e9 / span_ns
-        kbps = (arrived["bytes"] - arrived["first"]["delivered_size"]) * 8 * 1e6 / span_ns
-    return {
-        "throughput_fps": _rounded(fps),
-        "throughput_kbps": _rounded(kbps),
-        "goodput_fps": _rounded(arrivals * 1e9 / window_ns) if window_ns else 0.0,
-    }
-
-
-def _latency_figures(born: Row | None) -> Figures:
-    quantiles = _quantiles_s(born)
-    if born is None or not quantiles:
-        return {f"latency_{name}_s": None for name in ("mean", "p50", "p95", "p99", "max")}
-    return {
-        "latency_mean_s": _rounded(born["latency_sum_ns"] / born["delivered"] / 1e9),
-        "latency_p50_s": quantiles[QUANTILES * 50 // 100],
-        "latency_p95_s": quantiles[QUANTILES * 95 // 100],
-        "latency_p99_s": quantiles[QUANTILES * 99 // 100],
-        "latency_max_s": quantiles[QUANTILES],
-    }
-
-
-def _quantiles_s(born: Row | None) -> list[float]:
-    if born is None or not born["delivered"]:
-        return []
-    return [_rounded(value / 1e9) for value in born["latency_quantiles_ns"]]
-
-
-def _no_route_s(unrouted: Row | None, run: RunInput) -> float | None:
+def _no_route_s(unrouted: Row | None, run: RunInput) -> float:
     """An output that never reported a choice never had a route."""
-    if run.plan is None:
-        return None
     query = run.plan.query
     outputs = sum(len(run.plan.of(name)) * len(query.downstream(name)) for name in query.sources())
     reported = unrouted["outputs"] if unrouted else 0
     known_ns = unrouted["no_route_ns"] if unrouted else 0
-    return _rounded((known_ns + max(outputs - reported, 0) * _window_ns(run)) / 1e9)
+    return rounded((known_ns + max(outputs - reported, 0) * window_of(run)) / 1e9)
 
 
 def _ratio_of_window(connected: Row | None, run: RunInput) -> float | None:
-    window_ns = _window_ns(run)
-    return _rounded(connected["connected_ns"] / window_ns) if connected and window_ns else None
-
-
-def _window_ns(run: RunInput) -> int:
-    begin, end = run.manifest.get("measure_from_ns"), run.manifest.get("measure_until_ns")
-    return max(end - begin, 0) if begin is not None and end is not None else 0
-
-
-def _rounded(value: float) -> float:
-    return round(value, 9)
+    window_ns = window_of(run)
+    return rounded(connected["connected_ns"] / window_ns) if connected and window_ns else None

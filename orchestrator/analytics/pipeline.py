@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.analytics.cells import cells
 from orchestrator.analytics.inputs import RunInput, runs_in, unique
-from orchestrator.errors import BadInput
-from orchestrator.lifecycle.files import read_json, write_atomic
+from orchestrator.errors import BadInput, RoveError
+from orchestrator.lifecycle.files import read_json, read_object, write_atomic
 from orchestrator.lifecycle.run_directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from orchestrator.analytics.store import TableStore
 
 SUMMARY_SCHEMA = 1
-RESULTS_VERSION = 5
+RESULTS_VERSION = 6
 """Part of what results are kept under: raise it when metrics or series are computed in another way."""
 
 _OF_MEMBERS = ("run", "factors", "seed", "verdict", "metrics", "operator_faults")
@@ -140,6 +140,24 @@ def _compute(
     stamps: dict[Path, str],
     tell: Progress,
 ) -> dict[Path, Document]:
+    import pyarrow as pa
+    from pyspark.errors import PySparkException
+
+    try:
+        return _computed(spark, store, runs, stamps, tell)
+    except (PySparkException, pa.ArrowException, OverflowError) as error:
+        names = ", ".join(run.run for run in runs[:3])
+        text = str(error).partition("\n")[0]
+        raise RoveError(f"the analysis of {names} failed in Spark: {text}") from error
+
+
+def _computed(
+    spark: "SparkSession",
+    store: "TableStore",
+    runs: Sequence[RunInput],
+    stamps: dict[Path, str],
+    tell: Progress,
+) -> dict[Path, Document]:
     from orchestrator.analytics.ingest import ingest
     from orchestrator.analytics.metrics import measure
     from orchestrator.analytics.series import draw_from
@@ -171,21 +189,14 @@ def _summary(run: RunInput, result: Document) -> Document:
         "clock": run.manifest.get("clock"),
         "verdict": run.verdict.get("verdict"),
         "reasons": list(run.verdict.get("reasons") or []),
+        "refused": list(run.verdict.get("refused") or []),
         "started": run.manifest.get("started"),
         "finished": run.manifest.get("finished"),
         "metrics": result["metrics"],
         "operator_faults": result["operator_faults"],
         "telemetry": result["telemetry"],
-        "radio": _punctuality(run.directory),
+        "radio": run.punctuality(),
     }
-
-
-def _punctuality(place: RunDirectory) -> Document | None:
-    """How late an emulated radio was; None where time is virtual."""
-    found = read_json(place.radio / "lateness.json")
-    if not isinstance(found, dict):
-        return None
-    return {name: value for name, value in found.items() if name != "histogram"}
 
 
 def _in_all(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -194,8 +205,8 @@ def _in_all(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _sweep_summary(place: RunDirectory, runs: Sequence[RunInput], summaries: Sequence[Document]) -> Document:
-    sweep = read_json(place.sweep) or {}
-    verdict = read_json(place.verdict) or {}
+    sweep = read_object(place.sweep)
+    verdict = read_object(place.verdict)
     varied = list(dict.fromkeys(name for summary in summaries for name in summary["factors"]))
     return {
         "schema": SUMMARY_SCHEMA,
@@ -204,6 +215,7 @@ def _sweep_summary(place: RunDirectory, runs: Sequence[RunInput], summaries: Seq
         "factors": sweep.get("factors") or varied,
         "verdict": verdict.get("verdict"),
         "reasons": list(verdict.get("reasons") or []),
+        "refused": [entry for summary in summaries for entry in summary["refused"]],
         "started": min((s["started"] for s in summaries if s["started"]), default=None),
         "finished": max((s["finished"] for s in summaries if s["finished"]), default=None),
         "operator_faults": _in_all([summary["operator_faults"] for summary in summaries]),

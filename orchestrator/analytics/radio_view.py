@@ -11,35 +11,40 @@ from orchestrator.analytics.run_figures import WIDTH
 from orchestrator.analytics.svg import FAINT, INK, SERIES, Figure, canvas, finish
 from orchestrator.analytics.views import Cell, Result, most_telling, which
 from orchestrator.errors import BadInput
+from orchestrator.lifecycle.files import readable
 from orchestrator.radio.outlook import ranges_in_words, reach
-from orchestrator.spec.experiment import Experiment
-from orchestrator.spec.load import load_experiment
+from orchestrator.spec.load import Network, load_network
 from orchestrator.spec.topology import Topology
 
 OWN_RADIO = "the nodes' own: nothing is known of it here"
 
 
-def _experiment_of(run: RunInput) -> Experiment | None:
-    """As the run's own spec.yaml has it; None if that is gone, or of another version of the format."""
+def _network_of(run: RunInput) -> Network | None:
+    """As the run's own spec.yaml has it; None if that is gone, or of another version of the format.
+
+    Not the whole experiment: a query in Python is code, and the run may be somebody else's.
+    """
+    if readable(run.directory.spec) is None:
+        return None
     try:
-        return load_experiment(run.directory.spec)
-    except BadInput:
+        return load_network(run.directory.spec)
+    except (BadInput, RecursionError):
         return None
 
 
-def _modelled(experiment: Experiment | None) -> Topology | None:
+def _modelled(network: Network | None) -> Topology | None:
     """With the radio that the run had; None if nobody knows that, or it was the nodes' own."""
-    return None if experiment is None or experiment.backend == "ssh" else experiment.topology
+    return None if network is None or network.backend == "ssh" else network.topology
 
 
 def facts(cells: Sequence[Cell]) -> dict[str, str]:
     """Of one run, in words."""
     _, (run, result) = most_telling(cells)
-    experiment = _experiment_of(run)
-    topology = _modelled(experiment)
+    network = _network_of(run)
+    topology = _modelled(network)
     found: dict[str, str] = {}
-    if experiment is not None and experiment.backend == "ssh":
-        links = experiment.topology.links
+    if network is not None and network.backend == "ssh":
+        links = network.topology.links
         found["radio"] = OWN_RADIO if links is None else f"emulated links: {links.summary()}"
     if topology is not None:
         found["radio"] = "; ".join(topology.radio.summary())
@@ -77,7 +82,7 @@ def _hops(result: Result) -> str:
 
 def delivery_by_distance(cells: Sequence[Cell]) -> Figure | None:
     cell, (run, _) = most_telling(cells)
-    topology = _modelled(_experiment_of(run))
+    topology = _modelled(_network_of(run))
     found = reach(topology) if topology is not None else None
     if found is None:
         return None

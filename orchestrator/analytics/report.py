@@ -14,9 +14,11 @@ from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.markup import NOTHING, bullets, definitions, number, passed_over, table
 from orchestrator.analytics.overhead_view import overhead
 from orchestrator.analytics.radio_view import facts
+from orchestrator.analytics.sinks_view import sinks
 from orchestrator.analytics.svg import Figure
 from orchestrator.analytics.views import Cell, Result, label_of, most_telling, which
-from orchestrator.lifecycle.files import read_json
+from orchestrator.lifecycle.files import readable
+from orchestrator.lifecycle.refused import refused_text
 from orchestrator.lifecycle.run_directory import RunDirectory
 
 # Nothing may be loaded from anywhere, whatever text found its way into the page.
@@ -97,7 +99,11 @@ def _verdict(summary: Mapping[str, Any]) -> str:
     text = _in_part(summary) or text
     reasons = bullets(summary.get("reasons") or [])
     radio = _punctuality(summary.get("radio") or {})
-    return f'<section class="verdict {kind}"><strong>{escape(text)}</strong>{reasons}{radio}</section>\n'
+    refused = refused_text(summary.get("refused") or [], most=8)
+    told = f'<p id="refused">Refused: {escape(refused)}.</p>' if refused else ""
+    return (
+        f'<section class="verdict {kind}"><strong>{escape(text)}</strong>{reasons}{told}{radio}</section>\n'
+    )
 
 
 def _in_part(summary: Mapping[str, Any]) -> str | None:
@@ -169,7 +175,7 @@ def _results(summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]
     if told := passed_over(summary.get("operator_faults") or {}):
         notes.append(f"What operators could not use was counted and passed over: {told}.")
     spoken = "".join(f'<p class="soft">{escape(note)}</p>' for note in notes)
-    return f"<h2>Results</h2>{table(headings, rows)}{spoken}{_meanings()}\n"
+    return f"<h2>Results</h2>{table(headings, rows)}{spoken}{sinks(groups)}{_meanings()}\n"
 
 
 def _loss(ratio: Mapping[str, Any]) -> str:
@@ -206,8 +212,7 @@ def _radio(shown: Sequence[Cell], said: bool) -> str:
         return ""
     cell, (run, _) = most_telling(shown)
     whose = f'<p class="soft">{escape(which(cell, run).strip(" ()"))}</p>' if cell.label else ""
-    lateness = None if said else read_json(run.directory.radio / "lateness.json")
-    late = _punctuality(lateness) if isinstance(lateness, dict) else ""
+    late = "" if said else _punctuality(run.punctuality() or {})
     return f"<h2>Radio and connectivity</h2>{whose}{definitions(known)}{late}{_drawn(drawn)}\n"
 
 
@@ -231,7 +236,7 @@ def _runs(runs: Sequence[tuple[RunInput, Result]]) -> str:
         "throughput<br>tuples/s",
         "latency p95<br>s",
     ]
-    headings += ["records", "missing", "unreadable"]
+    headings += ["records", "missing", "unreadable", "refused"]
     rows = []
     for run, result in runs:
         figures, log = result["metrics"], result["telemetry"]
@@ -249,7 +254,7 @@ def _runs(runs: Sequence[tuple[RunInput, Result]]) -> str:
                 _loss(alone["loss_ratio"]),
                 number(alone["throughput_fps"], 1, 2),
                 number(alone["latency_p95_s"], 1, 3),
-                *(str(log[name]) for name in ("records", "missing", "corrupt_lines")),
+                *(str(log[name]) for name in ("records", "missing", "corrupt_lines", "refused")),
             ]
         )
     return f"<h2>Runs</h2>{table(headings, rows)}\n"
@@ -272,7 +277,8 @@ def _provenance(
     if len(runs) == 1:
         known |= {f"telemetry, {name}": count for name, count in runs[0][1]["telemetry"].items()}
     entries = {name.replace("_", " "): value for name, value in known.items() if value is not None}
-    specification = place.spec.read_text(errors="replace") if place.spec.is_file() else "(no spec.yaml)"
+    data = readable(place.spec)
+    specification = "(no spec.yaml)" if data is None else data.decode(errors="replace")
     return (
         "<h2>How to reproduce</h2>"
         "<p>The file holds every parameter and seed of this run; in virtual time the result is the same.</p>"

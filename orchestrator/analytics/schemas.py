@@ -16,7 +16,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-VERSION = 2
+VERSION = 3
 
 TEXT, COUNT, REAL, FLAG, MOMENT = StringType(), LongType(), DoubleType(), BooleanType(), TimestampType()
 TEXTS, COUNTS = ArrayType(StringType()), ArrayType(LongType())
@@ -101,6 +101,30 @@ RAW = _columns(
     count=COUNT,
 )
 
+# Where a segment lies; ``claimed_run``: what its records must call their run.
+FILES = _columns(_file=TEXT, in_run=TEXT, in_node=TEXT, in_boot=COUNT, claimed_run=TEXT)
+# Lines that only Python could see: too long for Spark, or in what is no regular file.
+UNREAD = _columns(run=TEXT, node=TEXT, boot=COUNT, unread=COUNT)
+# What a replica of a node can tell of: see ``node_agent.telemetry.belief``.
+SCOPES = _columns(
+    in_run=TEXT,
+    in_node=TEXT,
+    scope=_columns(
+        replica=TEXT,
+        makes=TEXTS,
+        carries=TEXTS,
+        senders=TEXTS,
+        receivers=TEXTS,
+        nexts=TEXTS,
+        outputs=TEXTS,
+        delivers=TEXTS,
+        never_says=TEXTS,
+    ),
+)
+# ``sink`` is one that the replica or operator ``toward`` leads to; ``maker`` one of the nodes that emit.
+SINKS = _columns(run=TEXT, toward=TEXT, sink=TEXT)
+MAKERS = _columns(run=TEXT, origin=TEXT, node=TEXT)
+
 # Ground truth as the radio writes it.
 RAW_LINKS = _columns(t_ns=COUNT, src=TEXT, dst=TEXT, up=FLAG, cost=REAL)
 RAW_POSITIONS = _columns(t_ns=COUNT, node=TEXT, x=REAL, y=REAL)
@@ -111,11 +135,13 @@ RAW_DELIVERIES = _columns(
 # How far a clock was ahead of the orchestrator's, piece by piece of its own time: see ``clocks.correction``.
 CLOCKS = _columns(run=TEXT, of=TEXT, from_ns=COUNT, until_ns=COUNT, at_ns=COUNT, offset_ns=COUNT, slope=REAL)
 
-# A tuple (origin, tau) from birth to fate: delivered, dropped:<reason>, lost_in_transit, in_flight_at_end.
+# A tuple (origin, tau) on its way to a sink, from birth to fate: delivered, dropped:<reason>,
+# lost_in_transit, in_flight_at_end. It owes a delivery to every sink that its stream leads to: a row each.
 TUPLES = _columns(
     run=TEXT,
     origin=TEXT,
     tau=COUNT,
+    sink=TEXT,
     born_ns=COUNT,
     emitted_ns=COUNT,
     delivered_ns=COUNT,
@@ -228,6 +254,7 @@ NODES = _columns(
     missing=COUNT,
     duplicates=COUNT,
     corrupt_lines=COUNT,
+    refused=COUNT,
     first_ns=COUNT,
     last_ns=COUNT,
     started=FLAG,
@@ -255,6 +282,7 @@ RUNS = _columns(
     records=COUNT,
     duplicates=COUNT,
     corrupt_lines=COUNT,
+    refused=COUNT,
     sources=TEXTS,
     source_nodes=TEXTS,
     sink_nodes=TEXTS,

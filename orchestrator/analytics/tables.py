@@ -7,6 +7,8 @@ told tuple by tuple; ``runs`` is the ``runs`` table.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from node_agent.telemetry.belief import ABSORBED, FILTERED
+
 # A tuple that was on a link this shortly before the end may still have arrived: streams under back-pressure
 # hold tuples for seconds. It then counts as in flight, neither delivered nor lost.
 GRACE_NS = 10 * 10**9
@@ -16,10 +18,12 @@ DROPPED = "dropped:"
 IN_FLIGHT = "in_flight_at_end"
 LOST = "lost_in_transit"
 # An operator had nothing to say about it; a window or a join made something new of it: both are as intended.
-FILTERED = "filtered"
-ABSORBED = "absorbed"
 SET_ASIDE = (FILTERED, ABSORBED)
 LINK_FAILED = "link_failed"
+# Delivered, it is said, but whoever makes the stream has a whole log and never emitted it.
+NEVER_EMITTED = "never_emitted"
+SUM = "decimal(38,0)"
+"""For sums of what a node says: they must not overflow whatever it says."""
 
 
 def _is(kind: str) -> Column:
@@ -54,39 +58,76 @@ def tuple_by_tuple(records: DataFrame) -> DataFrame:
     )
 
 
-def nodes(lines: DataFrame, corrupt: DataFrame) -> DataFrame:
-    """``lines`` still has duplicates; ``corrupt`` counts unreadable lines per boot."""
+def nodes(lines: DataFrame, unread: DataFrame) -> DataFrame:
+    """``lines`` are all there are; ``unread`` counts those, per boot, that Spark did not get to see."""
+    believed = ~F.col("corrupt") & ~F.col("is_refused")
+    seq = F.when(believed, F.col("seq"))
+    present = F.when(~F.col("corrupt"), F.col("seq"))
+    started, stopped = believed & _is("agent_start"), believed & _is("agent_stop")
     boots = lines.groupBy("run", "node", "boot").agg(
-        F.count_distinct("seq").alias("records"),
-        (F.count("*") - F.count_distinct("seq")).alias("duplicates"),
-        F.min("seq").alias("first_seq"),
-        F.max("seq").alias("last_seq"),
+        F.count_distinct(seq).alias("records"),
+        (F.count(seq) - F.count_distinct(seq)).alias("duplicates"),
+        F.count_distinct(present).alias("present"),
+        F.count(F.when(F.col("corrupt"), True)).alias("corrupt_lines"),
+        F.count(F.when(F.col("is_refused"), True)).alias("refused"),
+        F.min(seq).alias("first_seq"),
+        F.max(present).alias("last_seq"),
         F.min("t_ns").alias("first_ns"),
         F.max("t_ns").alias("last_ns"),
-        F.max(_is("agent_start")).alias("started"),
-        F.max(_is("agent_stop")).alias("stopped"),
-        F.max(F.when(_is("agent_stop"), F.col("reason"))).alias("stop_reason"),
+        F.max(started).alias("started"),
+        F.max(stopped).alias("stopped"),
+        F.max(F.when(stopped, F.col("reason"))).alias("stop_reason"),
     )
-    counts = ("records", "duplicates", "corrupt_lines")
+    counts = ("records", "duplicates", "present", "corrupt_lines", "refused", "unread")
     flags = ("started", "stopped")
     # seq counts from 0, so what is missing at the front shows as well.
-    missing = F.coalesce(F.col("last_seq") + 1 - F.col("records"), F.lit(0))
+    missing = F.coalesce(F.col("last_seq") + 1 - F.col("present"), F.lit(0))
+    unread = unread.groupBy("run", "node", "boot").agg(F.sum("unread").alias("unread"))
     return (
-        boots.join(corrupt, ["run", "node", "boot"], "full")
+        boots.join(unread, ["run", "node", "boot"], "full")
         .withColumns({name: F.coalesce(F.col(name), F.lit(0)) for name in counts})
         .withColumns({name: F.coalesce(F.col(name), F.lit(False)) for name in flags})
+        .withColumn("corrupt_lines", F.col("corrupt_lines") + F.col("unread"))
         .withColumn("missing", missing)
         .withColumn("complete", F.col("started") & F.col("stopped") & (F.col("missing") == 0))
     )
 
 
+def vouched(makers: DataFrame, nodes: DataFrame) -> DataFrame:
+    """The streams whose every maker has a log without any flaw: what is not in it was not emitted."""
+    flaws = F.col("duplicates") + F.col("corrupt_lines") + F.col("refused")
+    sound = nodes.groupBy("run", "node").agg(F.min(F.col("complete") & (flaws == 0)).alias("sound"))
+    return (
+        F.broadcast(makers)
+        .join(sound, ["run", "node"], "left")
+        .groupBy("run", "origin")
+        .agg(F.min(F.coalesce("sound", F.lit(False))).alias("vouched"))
+    )
+
+
 def runs(described: DataFrame, nodes: DataFrame) -> DataFrame:
+    counts = ["records", "duplicates", "corrupt_lines", "refused"]
     totals = nodes.groupBy("run").agg(
         F.min("first_ns").alias("first_ns"),
         F.max("last_ns").alias("ended_ns"),
-        *(F.sum(name).alias(name) for name in ("records", "duplicates", "corrupt_lines")),
+        *(F.sum(name).alias(name) for name in counts),
     )
-    return described.join(totals, "run", "left").fillna(0, ["records", "duplicates", "corrupt_lines"])
+    # A node that writes down any time must not move the beginning or the end of the run for the others: the
+    # whole run lies within its own length of the measured window.
+    length = F.when(F.col("clock") == "real", _since_1970("finished") - _since_1970("started"))
+    first = F.greatest("first_ns", F.col("measure_from_ns") - length)
+    ended = F.least("ended_ns", F.col("measure_until_ns") + length)
+    return (
+        described.join(totals, "run", "left")
+        .fillna(0, counts)
+        .withColumn("first_ns", F.when(F.col("first_ns").isNotNull(), first))
+        .withColumn("ended_ns", F.when(F.col("ended_ns").isNotNull(), ended))
+    )
+
+
+def _since_1970(moment: str) -> Column:
+    """In nanoseconds."""
+    return F.unix_micros(moment) * 1000
 
 
 def hops(records: DataFrame) -> DataFrame:
@@ -110,36 +151,49 @@ def hops(records: DataFrame) -> DataFrame:
     )
 
 
-def tuples(records: DataFrame, hops: DataFrame, nodes: DataFrame, runs: DataFrame) -> DataFrame:
-    """What became of each tuple. In order of precedence:
+def tuples(
+    records: DataFrame,
+    hops: DataFrame,
+    nodes: DataFrame,
+    runs: DataFrame,
+    sinks: DataFrame,
+    vouched: DataFrame,
+) -> DataFrame:
+    """What became of each tuple on its way to each sink that its stream leads to.
+
+    What an operator or a link did to it concerns the sinks behind them (``sinks``). In order of precedence:
 
     ``delivered``; ``dropped:<reason>`` (the last reason); ``filtered`` or ``absorbed``, which are no losses;
     then by where it was last: on a link that never brought it, it is ``in_flight_at_end`` if it was sent
     within ``GRACE_NS`` of the end, else ``lost_in_transit``; held by a replica, it is ``in_flight_at_end``
-    unless that agent died with it.
+    unless that agent died with it. What is said to be delivered but was ``never_emitted``, though its maker
+    is ``vouched`` for, counts nowhere.
     """
+    key = ["run", "origin", "tau", "sink"]
+    sinks = F.broadcast(sinks)
     at_sink = F.when(_is("tuple_delivered"), F.struct("t_ns", "size", "replica"))
     is_loss = ~F.col("reason").isin(*SET_ASIDE)
     # What a link had under way when it failed may have arrived all the same: any other word outweighs this.
     weight = F.when(F.col("reason") == LINK_FAILED, 0).when(is_loss, 2).otherwise(1)
     drop = F.struct(weight.alias("weight"), is_loss.alias("is_loss"), "t_ns", "seq", "reason", "replica")
-    sink_operator = F.when(_is("tuple_delivered"), F.substring_index("replica", "/", 1))
     lives = (
         records.where(F.col("kind").startswith("tuple_"))
-        .groupBy("run", "origin", "tau")
+        .withColumn("toward", F.coalesce("downstream", "to", "replica"))
+        .join(sinks, ["run", "toward"])
+        .groupBy(*key)
         .agg(
             F.min(F.when(_is("tuple_emitted"), F.col("t_ns"))).alias("emitted_ns"),
             F.max(F.when(_is("tuple_emitted"), F.col("size"))).alias("size"),
             F.min("born_ns").alias("born_ns"),
             F.min(at_sink).alias("arrival"),
             F.count(at_sink).alias("arrivals"),
-            F.size(F.collect_set(sink_operator)).alias("sinks"),
             F.max(F.when(_is("tuple_dropped"), drop)).alias("drop"),
             F.max(F.struct("t_ns", "seq", "node", "boot")).alias("last"),
         )
         .withColumns({"node": F.col("last.node"), "boot": F.col("last.boot"), "last_ns": F.col("last.t_ns")})
     )
-    on_links = hops.groupBy("run", "origin", "tau").agg(
+    toward = hops.withColumn("toward", F.col("receiver")).join(sinks, ["run", "toward"])
+    on_links = toward.groupBy(*key).agg(
         F.max(F.when(F.col("received_ns").isNull(), F.col("sent_ns"))).alias("unreceived_ns"),
         F.max("received_ns").alias("received_ns"),
     )
@@ -147,8 +201,10 @@ def tuples(records: DataFrame, hops: DataFrame, nodes: DataFrame, runs: DataFram
     on_a_link = F.col("unreceived_ns") >= F.coalesce(F.col("received_ns"), F.col("unreceived_ns"))
     # What failed in an operator is told in full by the reason: there may be as many as tuples.
     what = F.substring_index("drop.reason", ":", 1)
+    unfounded = F.col("emitted_ns").isNull() & F.coalesce("vouched", F.lit(False))
     fate = (
-        F.when(F.col("arrival").isNotNull(), DELIVERED)
+        F.when(F.col("unfounded"), NEVER_EMITTED)
+        .when(F.col("arrival").isNotNull(), DELIVERED)
         .when(F.col("drop").isNotNull() & ~F.col("drop.is_loss"), F.col("drop.reason"))
         .when(F.col("drop").isNotNull(), F.concat(F.lit(DROPPED), what))
         .when(on_a_link & (F.col("unreceived_ns") >= F.col("ended_ns") - GRACE_NS), IN_FLIGHT)
@@ -157,7 +213,10 @@ def tuples(records: DataFrame, hops: DataFrame, nodes: DataFrame, runs: DataFram
         .otherwise(LOST)
     )
     return (
-        lives.join(on_links, ["run", "origin", "tau"], "left")
+        lives.join(on_links, key, "left")
+        .join(F.broadcast(vouched), ["run", "origin"], "left")
+        .withColumn("unfounded", F.col("arrival").isNotNull() & unfounded)
+        .withColumn("arrival", F.when(~F.col("unfounded"), F.col("arrival")))
         .join(ended_in_order, ["run", "node", "boot"], "left")
         .join(windows(runs), "run")
         .withColumns(
@@ -167,7 +226,7 @@ def tuples(records: DataFrame, hops: DataFrame, nodes: DataFrame, runs: DataFram
                 "delivered_size": F.col("arrival.size"),
                 "delivered_at": F.col("arrival.replica"),
                 "delivered": F.col("arrival").isNotNull(),
-                "duplicates": F.col("arrivals") - F.col("sinks"),
+                "duplicates": F.when(F.col("arrival").isNotNull(), F.col("arrivals") - 1).otherwise(0),
                 "drop_reason": F.col("drop.reason"),
                 "dropped_at": F.col("drop.replica"),
                 "fate": fate,
@@ -176,7 +235,7 @@ def tuples(records: DataFrame, hops: DataFrame, nodes: DataFrame, runs: DataFram
         .withColumns(
             {
                 "latency_ns": F.col("delivered_ns") - F.col("born_ns"),
-                "in_window": in_window("born_ns"),
+                "in_window": in_window("born_ns") & ~F.col("unfounded"),
             }
         )
     )

@@ -3,15 +3,24 @@
 import asyncio
 from contextlib import suppress
 
-import msgspec
-
 from node_agent.control import Command, Report, Request
 from node_agent.control_lines import encode
+from node_agent.model.checked import Checked, Refused
 from orchestrator.errors import RoveError
+from orchestrator.foreign_text import one_line
+
+MOST_REPORT_BYTES = 4 * 1024 * 1024
+"""Of one line: it names all nodes that one reaches."""
+MOST_UNASKED = 1000
+"""Reports on one stream that answer nothing. A few come late, or tell of failures."""
+_REPORTS: Checked[Report] = Checked(Report, MOST_REPORT_BYTES)
 
 
 class AgentLost(RoveError):
-    """The agent did not answer, or its end of the control stream is closed."""
+    """The agent did not answer, or its end of the control stream is closed. Its words become one line."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(one_line(reason))
 
 
 class AgentRefused(AgentLost):
@@ -88,13 +97,20 @@ class AgentChannel:
             await self._writer.wait_closed()
 
     async def _listen(self) -> None:
+        unasked = 0
         try:
             while line := await self._reader.readline():
-                report = msgspec.json.decode(line, type=Report)
-                self.failure = self.failure or report.failure
+                report = _REPORTS.decode(line)
+                self.failure = self.failure or one_line(report.failure)
                 if (asked := self._asked.get(report.id)) and not asked.done():
                     asked.set_result(report)
-        except (ConnectionError, ValueError) as error:
+                    continue
+                unasked += 1
+                if unasked > MOST_UNASKED:
+                    raise Refused("size", f"more than {MOST_UNASKED} reports answer nothing that was asked")
+        except Refused as error:
+            self.failure = self.failure or one_line(f"it says what cannot be understood: {error}")
+        except (ConnectionError, ValueError) as error:  # ValueError: a line beyond the limit
             self._lose(f"control lost: {error}")
         self._lose(self.failure or "the agent closed its control")
 

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from node_agent.model.refusals import Refusal
+
 Progress = Callable[[float], None]
 """Called with the fraction done, 0 to 1."""
 
@@ -67,6 +69,10 @@ class Backend(Protocol):
 
     def doubts(self) -> Sequence[str]:
         """Why the numbers must not be used, however well all nodes did; asked for after ``down``."""
+        ...
+
+    def refusals(self) -> Sequence[Refusal]:
+        """What ``collect`` did not take from nodes: empty where nodes are part of this machine."""
         ...
 
     def facts(self) -> Mapping[str, Any]:

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.backends.core.remains import JOURNAL_KIND as CORE_SESSION
-from orchestrator.backends.core.remains import find_sessions, remove_sessions
+from orchestrator.backends.core.remains import find_sessions, remove_sessions, sessions_left
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.remote.ledger import KIND as REMOTE_KIND
-from orchestrator.backends.remote.ledger import waiting
+from orchestrator.backends.remote.ledger import kept, leases_over, waiting
+from orchestrator.lifecycle import journal as journals
 from orchestrator.lifecycle.journal import Journal
+from orchestrator.lifecycle.run_directory import RunDirectory
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,14 @@ def _kept_remote(run_id: str, directory: Path) -> list[str]:
     nodes = waiting(directory)
     what = "the record" if len(nodes) == 1 else "the records"
     return [f"{what} of {', '.join(nodes)}: rove collect {run_id} fetches it"] if nodes else []
+
+
+def noted(directory: Path) -> list[str]:
+    """What still runs on other machines, as far as the run's journal knows. Asks nobody."""
+    entries = journals.read(RunDirectory(directory).journal)
+    over = leases_over(directory)
+    told = [f"a keeper on {node.node}" for node in kept(entries) if not (node.ended or node.removed or over)]
+    return [*told, *(f"CORE session {session}" for session in sessions_left(directory))]
 
 
 KINDS: dict[str, Kind] = {

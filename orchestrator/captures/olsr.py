@@ -1,7 +1,7 @@
 """OLSR for scapy: importing this module binds the layers to UDP port 698.
 
-RFC 3626's messages and olsrd's own with link quality. Sizes are worked out when a packet is built. Unlike the
-daemon's decoder, these layers show as much as they can of a broken packet.
+RFC 3626's messages, olsrd's own with link quality, and the seal of our daemons. Sizes are worked out when a
+packet is built. Unlike the daemon's decoder, these layers show as much as they can of a broken packet.
 """
 # ruff: noqa: RUF012 (scapy wants the fields of a layer as a list in its class)
 
@@ -17,14 +17,17 @@ from scapy.fields import (
     FieldLenField,
     FieldListField,
     IPField,
+    LongField,
     PacketListField,
     ShortField,
     XShortField,
+    XStrFixedLenField,
 )
 from scapy.layers.inet import UDP
 from scapy.packet import Packet, bind_bottom_up, bind_layers
 
 from node_agent.olsr import validity, wire
+from node_agent.olsr.sealed import SEALED
 
 PORT = 698
 
@@ -35,6 +38,7 @@ KINDS = {
     wire.HNA: "HNA",
     wire.LQ_HELLO: "LQ_HELLO",
     wire.LQ_TC: "LQ_TC",
+    SEALED: "SEAL",
 }
 LINK_TYPES = {0: "UNSPEC", 1: "ASYM", 2: "SYM", 3: "LOST"}
 NEIGHBOUR_TYPES = {0: "NOT", 1: "SYM", 2: "MPR"}
@@ -150,6 +154,11 @@ class OlsrHna(Packet):
     fields_desc = [PacketListField("networks", [], OlsrNetwork)]
 
 
+class OlsrSeal(Packet):
+    name = "SEAL"
+    fields_desc = [LongField("time_ns", 0), XStrFixedLenField("tag", bytes(16), 16)]
+
+
 class OlsrMessage(Packet):
     name = "message"
     fields_desc = [
@@ -204,6 +213,7 @@ for _kind, _body in (
     (wire.HNA, OlsrHna),
     (wire.LQ_HELLO, OlsrLqHello),
     (wire.LQ_TC, OlsrLqTc),
+    (SEALED, OlsrSeal),
 ):
     bind_layers(OlsrMessage, _body, kind=_kind)
 bind_bottom_up(UDP, Olsr, dport=PORT)

@@ -7,7 +7,7 @@ import typer
 from orchestrator.cli.output import JsonFlag, console, errors, print_json
 from orchestrator.cli.progress import step
 from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
-from orchestrator.cli.results import cells_of, results_table
+from orchestrator.cli.results import cells_of, show_results
 from orchestrator.errors import EXIT_INTERRUPTED
 from orchestrator.lifecycle.run_directory import resolve
 
@@ -43,9 +43,9 @@ def analyze(runs: RunReferences, runs_dir: RunsDir = DEFAULT_ROOT, as_json: Json
     if as_json:
         print_json({"summaries": summaries})
         return
-    if alone := [cell for summary in summaries if "cells" not in summary for cell in cells_of(summary)]:
-        console.print(results_table(alone))
-    for sweep in (summary for summary in summaries if "cells" in summary):
-        console.print(results_table(cells_of(sweep)))
+    alone = [cell for summary in summaries if "cells" not in summary for cell in cells_of(summary)]
+    sweeps = [cells_of(summary) for summary in summaries if "cells" in summary]
+    for rows in ([alone] if alone else []) + sweeps:
+        show_results(rows)
     for directory in directories:
         console.print(f"summary  {directory.summary}", markup=False, soft_wrap=True)

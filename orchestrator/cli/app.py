@@ -24,7 +24,7 @@ from orchestrator.cli.run import run
 from orchestrator.cli.status import status
 from orchestrator.cli.up import up
 from orchestrator.cli.validate import validate
-from orchestrator.errors import RoveError
+from orchestrator.errors import RoveError, told
 
 app = typer.Typer(
     name="rove",
@@ -54,7 +54,7 @@ def telling_failure(verb: Callable[..., None]) -> Callable[..., None]:
     """``verb``, but with --json it prints its failure as a document, and what the system refuses is one."""
 
     @wraps(verb)
-    def told(**parameters: Any) -> None:
+    def telling(**parameters: Any) -> None:
         try:
             _without_system_errors(verb, parameters)
         except RoveError as error:
@@ -62,7 +62,7 @@ def telling_failure(verb: Callable[..., None]) -> Callable[..., None]:
                 print_json({"error": _document(error)})
             raise
 
-    return told
+    return telling
 
 
 def _without_system_errors(verb: Callable[..., None], parameters: dict[str, Any]) -> None:
@@ -71,8 +71,7 @@ def _without_system_errors(verb: Callable[..., None], parameters: dict[str, Any]
     except BrokenPipeError:
         raise  # nobody reads on: nothing to tell, and nobody to tell it to
     except OSError as error:
-        what = error.strerror or str(error)
-        raise RoveError(f"{what}: {error.filename}" if error.filename else what) from error
+        raise RoveError(told(error, parameters.get("runs_dir", ""))) from error
 
 
 def _document(error: RoveError) -> dict[str, Any]:

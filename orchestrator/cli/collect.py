@@ -19,6 +19,7 @@ from orchestrator.lifecycle.run_directory import RunDirectory, resolve
 from orchestrator.lifecycle.teardown import TAKE_OVER_S, State, state_of
 
 if TYPE_CHECKING:
+    from orchestrator.backends.remote.collection import Collected
     from orchestrator.backends.remote.recollection import Fetched
     from orchestrator.lifecycle.invocation import FinishedRun
     from orchestrator.lifecycle.verdict import Verdict
@@ -98,13 +99,19 @@ class _Found:
                 "node": one.node,
                 "outcome": "collected" if one.collected is not None else one.status.value,
                 "reason": one.reason,
-                **(one.collected._asdict() if one.collected is not None else {}),
+                **(_counts(one.collected) if one.collected is not None else {}),
             }
             for one in self.fetched
         ]
 
 
+def _counts(found: "Collected") -> dict[str, Any]:
+    refused = sum(each.count for each in found.refused)
+    return {"files": found.files, "bytes": found.bytes, "fetched": found.fetched, "refused": refused}
+
+
 def _collected(run: RunDirectory) -> _Found:
+    from orchestrator.backends.remote.collection import refused_before
     from orchestrator.backends.remote.ledger import nodes_of, uncollected, waiting
     from orchestrator.backends.remote.recollection import fetch
     from orchestrator.lifecycle.rejudging import judge_anew
@@ -131,7 +138,7 @@ def _collected(run: RunDirectory) -> _Found:
             )
         finally:  # interrupted as well: what is here is not fetched, and so not judged, again
             if changed := died or waiting(run.path) != waited:
-                judge_anew(run, experiment, uncollected(run.path))
+                judge_anew(run, experiment, uncollected(run.path), refused_before(run))
     finally:
         journal.close(TORN_DOWN)
     return _Found(run, fetched, changed)
@@ -226,12 +233,15 @@ def _show(document: dict[str, Any]) -> None:
     if not document["nodes"]:
         console.print("Nothing to collect: what the nodes recorded is here.", markup=False)
     for node in document["nodes"]:
-        told = (
-            node["reason"]
-            or f"{node['files']} files, {node['bytes']:,} bytes, {node['fetched']:,} of them new"
-        )
+        told = node["reason"] or _told(node)
         console.print(f"{node['node']}  {node['outcome']}  {told}", markup=False, soft_wrap=True)
     console.print(f"verdict  {verdict_text(document['verdict'])}")
     for reason in document["reasons"]:
         console.print(f"  {reason}", markup=False, soft_wrap=True)
     console.print(f"data     {document['directory']}", markup=False, soft_wrap=True)
+
+
+def _told(node: dict[str, Any]) -> str:
+    text = f"{node['files']} files, {node['bytes']:,} bytes, {node['fetched']:,} of them new"
+    refused = node["refused"]
+    return f"{text}; {refused} refused: no record has such files" if refused else text

@@ -11,7 +11,7 @@ from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complet
 from orchestrator.errors import EXIT_FAILED
 from orchestrator.lifecycle import processes, teardown
 from orchestrator.lifecycle.run_directory import RunDirectory, all_runs, resolve
-from orchestrator.lifecycle.teardown import Removal, State
+from orchestrator.lifecycle.teardown import Failures, Removal, State
 
 
 def down(
@@ -27,7 +27,8 @@ def down(
 
     Without RUN: everything that runs left which are not alive any more (rove was killed, the machine went
     down), and networks of [bold]rove up[/]. A run that is still alive is only touched if it is named or with
-    --all: it is asked to stop in order first.
+    --all: it is asked to stop in order first. What cannot be removed is listed at the end, after all else
+    was removed (exit code 1).
 
     [bold]Examples[/]
 
@@ -43,13 +44,15 @@ def down(
         haunted = processes.marked_places()
         chosen = [run for run in all_runs(runs_dir) if everything or _is_meant(run, haunted)]
     removals = [_take_down(run) for run in dict.fromkeys(chosen)]
-    tables = [str(path) for path in teardown.remove_abandoned_tables(runs_dir)]
+    failures = Failures()
+    tables = [str(path) for path in teardown.remove_abandoned_tables(runs_dir, failures)]
     if as_json:
-        print_json({"runs": [asdict(removal) for removal in removals], "tables": tables})
+        runs_left = [asdict(removal) for removal in removals]
+        print_json({"runs": runs_left, "tables": tables, "tables_left": failures.told})
     else:
-        for line in _report(removals, tables):
+        for line in _report(removals, tables, failures.told):
             console.print(line, markup=False, soft_wrap=True)
-    if any(removal.left for removal in removals):
+    if failures.told or any(removal.left for removal in removals):
         raise typer.Exit(EXIT_FAILED)
 
 
@@ -57,7 +60,10 @@ def _is_meant(run: RunDirectory, haunted: set[Path]) -> bool:
     """A network of `rove up`; or a run that is not alive but did not end, or whose processes did not."""
     if run.network.exists():
         return True
-    state = teardown.state_of(run)
+    try:
+        state = teardown.state_of(run)
+    except OSError:
+        return True  # what is wrong with it is told when it is taken down
     return state is State.DEAD or (state is State.FINISHED and run.path.resolve() in haunted)
 
 
@@ -66,13 +72,19 @@ def _with_members(run: RunDirectory) -> list[RunDirectory]:
 
 
 def _take_down(run: RunDirectory) -> Removal:
-    stopped = teardown.state_of(run) is State.ALIVE and teardown.stop_orchestrator(run)
-    return teardown.tear_down(run, stopped)
+    """Whatever goes wrong with one run, the others are taken down as well."""
+    failures = Failures()
+    removal = None
+    with failures.noting("not taken down"):
+        stopped = teardown.state_of(run) is State.ALIVE and teardown.stop_orchestrator(run)
+        removal = teardown.tear_down(run, stopped)
+    return removal or Removal(run.id, left=failures.told)
 
 
-def _report(removals: list[Removal], tables: list[str]) -> list[str]:
+def _report(removals: list[Removal], tables: list[str], tables_left: list[str]) -> list[str]:
     lines = [_describe(removal) for removal in removals if removal.did_something]
     lines += [f"removed {path}, left by an analysis" for path in tables]
+    lines += [f"STILL THERE: {what}" for what in tables_left]
     return lines or ["Nothing to do: no run has left anything behind."]
 
 

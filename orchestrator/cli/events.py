@@ -1,6 +1,5 @@
 """`rove events`: what the orchestrator did and saw in a run."""
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from orchestrator.cli.output import console, print_json
+from orchestrator.cli.output import console, json_text, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RunReference, RunsDir
 from orchestrator.lifecycle.events import describe
 from orchestrator.lifecycle.files import parse_lines
@@ -48,9 +47,7 @@ def events(
         print_json({"run": directory.id, "events": list(wanted)})
         return
     for event in wanted:
-        text = (
-            json.dumps(event, ensure_ascii=False) if as_json else f"{event.get('t', '')}  {describe(event)}"
-        )
+        text = json_text(event) if as_json else f"{event.get('t', '')}  {describe(event)}"
         console.print(text, markup=False, soft_wrap=True)
 
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from orchestrator.cli.output import JsonFlag, console, print_json
@@ -108,7 +109,8 @@ def _print(each: "Explanation", at_s: float, nodes: dict[str, str]) -> None:
         costs = [shown(candidate.link), shown(candidate.path)]
         costs += [shown(candidate.aggregate)] if each.shared else []
         queue = "–" if candidate.queue is None else str(candidate.queue)
-        table.add_row(f"{'*' if chosen else ' '} {candidate.to}", nodes.get(candidate.to, "?"), *costs, queue)
+        name, node = escape(candidate.to), escape(nodes.get(candidate.to, "?"))
+        table.add_row(f"{'*' if chosen else ' '} {name}", node, *costs, queue)
     console.print(table)
     _line(
         f"  Decided at {each.decided_s:.1f} s by {each.policy}, threshold {each.threshold}; costs are "

@@ -1,16 +1,36 @@
-"""How verbs talk: tables and progress to people, JSON to scripts, errors to stderr."""
+"""How verbs talk: tables and progress to people, JSON to scripts, errors to stderr.
+
+Everything printed passes here, so that no text of a node, a file or a name can steer the terminal.
+"""
 
 import json
+import re
 import sys
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from orchestrator.foreign_text import plain
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
-console = Console(highlight=False)
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
+_PERHAPS_UNSAFE = re.compile(r"[^\n -~]+")
+
+
+class PlainConsole(Console):
+    """Prints control characters within text as ``\\x1b``; colours and cursor moves of our own pass."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            yield segment if control else Segment(plain(text), style)
+
+
+console = PlainConsole(highlight=False)
+errors = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
 
 
 def rove_command(*arguments: str) -> list[str]:
@@ -18,6 +38,15 @@ def rove_command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "orchestrator.cli.main", *(arguments or sys.argv[1:])]
 
 
+def json_text(value: Any, indent: int | None = None) -> str:
+    """JSON without a character that a terminal would obey: those are written as ``\\u009b``."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return _PERHAPS_UNSAFE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in found[0])
+
+
 def print_json(value: Any) -> None:
-    json.dump(value, sys.stdout, indent=2, ensure_ascii=False)
-    sys.stdout.write("\n")
+    sys.stdout.write(json_text(value, indent=2) + "\n")

@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from rich.markup import escape
 from rich.table import Table
 
 from orchestrator.analytics.cells import REPLICAS, cells
 from orchestrator.analytics.markup import passed_over
+from orchestrator.cli.output import console
 
 VERDICT_STYLES = {"valid": "green", "invalid": "yellow", "failed": "red"}
 _NO_VALUE = "–"
@@ -43,11 +45,42 @@ def results_table(rows: Sequence[Cell]) -> Table:
     for row in rows:
         gain = row.get("versus", {}).get("ratios", {}).get("throughput_fps")
         table.add_row(
-            *(str(row["factors"].get(name, _NO_VALUE)) for name in factors),
+            *(escape(str(row["factors"].get(name, _NO_VALUE))) for name in factors),
             _runs(row),
             *(_spread(row["metrics"].get(c.metric), c.factor, c.digits) for c in columns),
             *([_spread(gain, 1, 2)] if base else []),
         )
+    return table
+
+
+def show_results(rows: Sequence[Cell]) -> None:
+    """On the console."""
+    console.print(results_table(rows))
+    if (sinks := sinks_table(rows)) is not None:
+        console.print(sinks)
+
+
+def sinks_table(rows: Sequence[Cell]) -> Table | None:
+    """A row for each sink, where a query has several: a sink that got nothing must not go unseen."""
+    if not any(row.get("sinks") for row in rows):
+        return None
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    factors = list({name: None for row in rows for name in row["factors"]})
+    for heading in (*map(_short, factors), "sink"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("owed", "delivered", "loss %", "goodput /s", "p95 s"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        for sink, figures in row.get("sinks", {}).items():
+            table.add_row(
+                *(escape(str(row["factors"].get(name, _NO_VALUE))) for name in factors),
+                escape(sink),
+                _spread(figures["owed"], 1, 0),
+                _spread(figures["delivered"], 1, 0),
+                _spread(figures["loss_ratio"], 100, 1),
+                _spread(figures["goodput_fps"], 1, 2),
+                _spread(figures["latency_p95_s"], 1, 3),
+            )
     return table
 
 
@@ -114,4 +147,4 @@ def verdict_text(verdict: str | None) -> str:
     if verdict is None:
         return _NO_VALUE
     style = VERDICT_STYLES.get(verdict)
-    return f"[{style}]{verdict}[/]" if style else verdict
+    return f"[{style}]{verdict}[/]" if style else escape(str(verdict))

@@ -4,19 +4,20 @@ import asyncio
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec import to_builtins
 from rich.markup import escape
 
 from orchestrator.cli.output import JsonFlag, console, errors, print_json, rove_command
 from orchestrator.cli.progress import RunProgress, step
 from orchestrator.cli.references import DEFAULT_ROOT, ExperimentFile, RunsDir
-from orchestrator.cli.results import cells_of, notes, results_table, verdict_text
+from orchestrator.cli.results import cells_of, notes, show_results, verdict_text
 from orchestrator.errors import EXIT_INTERRUPTED, BadInput, RoveError
 from orchestrator.lifecycle.phases import Urgency
+from orchestrator.lifecycle.refused import refused_text
 
 if TYPE_CHECKING:
     from orchestrator.lifecycle.evaluation import Evaluated
@@ -69,7 +70,7 @@ def run(
     from orchestrator.lifecycle.files import read_json
     from orchestrator.lifecycle.interruption import signals_as_keyboard_interrupt
     from orchestrator.lifecycle.invocation import Invocation
-    from orchestrator.lifecycle.run_directory import new_run_id
+    from orchestrator.lifecycle.run_directory import create, create_new
     from orchestrator.spec.sweep import cells as cells_of
 
     experiment, choice = with_backend(_load(file, seed))
@@ -84,15 +85,16 @@ def run(
         _require_java()
     with signals_as_keyboard_interrupt(), ExitStack() as held:
 
-        def create() -> Invocation:
-            chosen = run_id or new_run_id(datetime.now(UTC))
-            invocation = held.enter_context(Invocation.create(experiment, cells, runs_dir, chosen))
+        def create_invocation() -> Invocation:
+            name = experiment.name
+            directory = create(runs_dir, name, run_id) if run_id else create_new(runs_dir, name)
+            invocation = held.enter_context(Invocation(experiment, cells, directory))
             if choice is not None:
                 errors.print(str(choice), markup=False)
                 invocation.events.add("backend", backend=choice.backend, why=choice.why)
             return invocation
 
-        invocation, finished = asyncio.run(_run(create, experiment, cells, jobs))
+        invocation, finished = asyncio.run(_run(create_invocation, experiment, cells, jobs))
         evaluated = None
         interrupted = finished.interrupted
         if analyze and not interrupted:
@@ -200,6 +202,7 @@ def _document(
         "directory": str(invocation.directory.path),
         "verdict": (evaluated or finished).verdict.verdict,
         "reasons": list((evaluated or finished).verdict.reasons),
+        "refused": [to_builtins(each) for run in runs for each in run.verdict.refused],
         "runs": [
             {
                 "run": run.directory.id,
@@ -218,7 +221,7 @@ def _document(
 def _show(document: dict[str, Any], summary: dict[str, Any] | None) -> None:
     """``summary`` is that of the whole, if it was analysed. Of the runs of a sweep only the bad are named."""
     if summary is not None:
-        console.print(results_table(cells_of(summary)))
+        show_results(cells_of(summary))
         for note in notes(summary):
             console.print(note, markup=False, soft_wrap=True)
     said = document["reasons"]
@@ -231,6 +234,8 @@ def _show(document: dict[str, Any], summary: dict[str, Any] | None) -> None:
                 _show_reasons(run["reasons"])
     console.print(f"verdict  {verdict_text(document['verdict'])}")
     _show_reasons(said)
+    if refused := refused_text(document["refused"]):
+        console.print(f"refused  {refused}", markup=False, soft_wrap=True)
     where = document["report"] or document["directory"]
     console.print(f"{'report ' if document['report'] else 'data   '}  {where}", markup=False, soft_wrap=True)
 

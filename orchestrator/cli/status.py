@@ -4,15 +4,20 @@ import time
 from typing import Annotated, Any
 
 import typer
+from msgspec import to_builtins
 from rich.table import Table
+from rich.text import Text
 
+from orchestrator.backends.remains import noted
 from orchestrator.backends.remote.ledger import waiting
 from orchestrator.cli.output import JsonFlag, console, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
 from orchestrator.cli.results import verdict_text
-from orchestrator.lifecycle.files import read_json
+from orchestrator.lifecycle.files import read_json, read_object
+from orchestrator.lifecycle.refused import refused_text
 from orchestrator.lifecycle.run_directory import RunDirectory, all_runs, resolve
 from orchestrator.lifecycle.teardown import State, last_phase, state_of
+from orchestrator.lifecycle.verdict import Verdict, read_verdict
 
 _STATE_STYLES = {State.ALIVE: "cyan", State.FINISHED: "default", State.DEAD: "red"}
 
@@ -28,7 +33,8 @@ def status(
     """List the runs, newest first, or show one in detail.
 
     A run is alive (its orchestrator holds it), finished, or dead (the orchestrator was killed:
-    [bold]rove down[/] cleans up).
+    [bold]rove down[/] cleans up). Below the list: what runs still have on other machines by their journals,
+    such as keepers, CORE's sessions, and records that wait to be collected. No machine is asked.
 
     [bold]Examples[/]
 
@@ -50,23 +56,28 @@ def status(
         )
     else:
         console.print(_table(rows))
+        for row in rows:
+            for text in _elsewhere(row):
+                console.print(f"{row['run']}: {text}", markup=False, soft_wrap=True)
 
 
 def overview(directory: RunDirectory) -> dict[str, Any]:
-    verdict = read_json(directory.verdict) or {}
+    verdict = read_object(directory.verdict)
     return {
         "run": directory.id,
         "experiment": directory.experiment,
         "state": state_of(directory),
         "phase": last_phase(directory),
         "verdict": verdict.get("verdict"),
+        "elsewhere": noted(directory.path),
+        "waiting": waiting(directory.path),
         "age_s": round(time.time() - directory.created(), 1),
         "directory": str(directory.path),
     }
 
 
 def _show_one(directory: RunDirectory, as_json: bool) -> None:
-    verdict = read_json(directory.verdict)
+    verdict = read_verdict(directory)
     facts = overview(directory)
     places = [directory, *directory.members()] if directory.is_sweep else [directory]
     waits = list(dict.fromkeys(node for place in places for node in waiting(place.path)))
@@ -76,26 +87,47 @@ def _show_one(directory: RunDirectory, as_json: bool) -> None:
             {
                 **facts,
                 "waiting": waits,
-                "judgement": verdict,
+                "judgement": None if verdict is None else verdict.document(),
                 "summary": read_json(directory.summary),
                 "members": members,
             }
         )
         return
     facts["age"] = _age(facts.pop("age_s"))
-    if waits and facts["state"] is not State.ALIVE:
-        facts["still on"] = f"{', '.join(waits)}: rove collect {directory.id} fetches it"
+    told = _elsewhere({**facts, "waiting": waits})
+    del facts["elsewhere"], facts["waiting"]
     if directory.report.exists():
         facts["report"] = str(directory.report)
     width = max(map(len, facts))
     for name, value in facts.items():
         console.print(f"{name:<{width}}  {'–' if value is None else value}", markup=False, soft_wrap=True)
-    for reason in (verdict or {}).get("reasons", []):
-        console.print(f"  {reason}", markup=False, soft_wrap=True)
-    for phase in (verdict or {}).get("phases", []):
-        console.print(f"  {phase['phase']:<9} {phase['seconds']:>9.2f} s  {phase['outcome']}", markup=False)
+    for text in told:
+        console.print(f"  {text}", markup=False, soft_wrap=True)
+    if verdict is not None:
+        _show_verdict(verdict)
     if members:
         console.print(_table(members))
+
+
+def _elsewhere(row: dict[str, Any]) -> list[str]:
+    """What a run still has on other machines; one that is alive looks after it itself."""
+    if row["state"] is State.ALIVE:
+        return [f"runs elsewhere: {', '.join(row['elsewhere'])}"] if row["elsewhere"] else []
+    told = []
+    if row["elsewhere"]:
+        told.append(f"not seen to end: {', '.join(row['elsewhere'])}: rove down {row['run']} ends it")
+    if row["waiting"]:
+        told.append(f"still on {', '.join(row['waiting'])}: rove collect {row['run']} fetches it")
+    return told
+
+
+def _show_verdict(verdict: Verdict) -> None:
+    if refused := refused_text([to_builtins(each) for each in verdict.refused]):
+        console.print(f"refused: {refused}", markup=False, soft_wrap=True)
+    for reason in verdict.reasons:
+        console.print(f"  {reason}", markup=False, soft_wrap=True)
+    for phase in verdict.phases:
+        console.print(f"  {phase.phase:<9} {phase.seconds:>9.2f} s  {phase.outcome}", markup=False)
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
@@ -105,14 +137,12 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         table.add_column(heading)
     table.add_column("age", justify="right")
     for row in rows:
-        style = _STATE_STYLES[row["state"]]
-        verdict = verdict_text(row["verdict"])
         table.add_row(
-            row["run"],
-            row["experiment"],
-            f"[{style}]{row['state']}[/]",
-            row["phase"] or "–",
-            verdict,
+            Text(row["run"]),  # names and words that are not ours may look like markup
+            Text(row["experiment"]),
+            Text(row["state"], _STATE_STYLES[row["state"]]),
+            Text(str(row["phase"] or "–")),
+            verdict_text(row["verdict"]),
             _age(row["age_s"]),
         )
     return table

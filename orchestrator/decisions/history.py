@@ -5,21 +5,23 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
+from node_agent.model.checked import Checked, Refused
 from node_agent.model.plan import DeploymentPlan
-from node_agent.model.telemetry import Envelope, RouteDecision
-from node_agent.telemetry.segment_log import segment_names
+from node_agent.model.telemetry import RouteDecision
+from node_agent.telemetry.belief import writers
+from node_agent.telemetry.records import LONGEST_LINE, decode, flaw
+from node_agent.telemetry.segment_files import lines_in, open_regular, segment_names
 from orchestrator.clocks.correction import ahead_ns, clocks_in
 from orchestrator.errors import BadInput
-from orchestrator.lifecycle.files import read_json
+from orchestrator.lifecycle.files import read_object
+from orchestrator.lifecycle.manifest import plan_in
 from orchestrator.lifecycle.outages import Outage, read_outages
 from orchestrator.lifecycle.run_directory import RunDirectory
 
 _KIND = f'"kind":"{RouteDecision.__struct_config__.tag}"'.encode()
-_envelope = msgspec.json.Decoder(Envelope).decode
-_decision = msgspec.json.Decoder(RouteDecision).decode
+_decision: Checked[RouteDecision] = Checked(RouteDecision, LONGEST_LINE)
 
 
 class Recorded(NamedTuple):
@@ -52,22 +54,24 @@ def read_history(directory: RunDirectory) -> History:
     if directory.is_sweep:
         members = ", ".join(member.id for member in directory.members()[:3])
         raise BadInput(f"{directory.id} is a sweep: name one of its runs ({members}, …)")
-    manifest = read_json(directory.manifest)
-    try:
-        plan = msgspec.convert(manifest["plan"] if isinstance(manifest, dict) else None, DeploymentPlan)
-    except (KeyError, msgspec.ValidationError):
-        raise BadInput(f"run {directory.id} has no deployment plan in manifest.json: did it begin?") from None
+    manifest = read_object(directory.manifest)
+    plan = plan_in(manifest)
+    if plan is None:
+        raise BadInput(f"run {directory.id} has no deployment plan in manifest.json: did it begin?")
     clocks = clocks_in(manifest)
     first, last = None, 0
     found: list[Recorded] = []
-    for node in sorted(path.name for path in directory.nodes.glob("*")):
+    nodes = sorted(path.name for path in directory.nodes.glob("*"))
+    for node, writer in writers(str(manifest.get("run") or directory.id), nodes, plan).items():
         clock = clocks.get(node, ())
         for raw, is_decision in _lines(directory.segments(node)):
             try:
-                envelope = _envelope(raw)
-                decision = _decision(raw) if is_decision else None
-            except (msgspec.DecodeError, UnicodeDecodeError):
+                envelope = decode(raw)
+                decision = _decision.decode(raw) if is_decision else None
+            except Refused:
                 continue  # torn or damaged: the verdict counts these
+            if flaw(envelope) or writer.refusal(envelope):
+                continue
             ahead = ahead_ns(clock, envelope.t_ns)
             t_ns = envelope.t_ns - ahead
             first = t_ns if first is None else min(first, t_ns)
@@ -97,8 +101,14 @@ def _lines(segments: Path) -> Iterator[tuple[bytes, bool]]:
     """Decisions, and the first and last line of every segment: of the others nothing is needed."""
     for name in segment_names(segments):
         previous, was_told = b"", True
-        with (segments / str(name)).open("rb") as file:
-            for raw in file:
+        try:
+            file = open_regular(segments / str(name))
+        except OSError:
+            continue
+        with file:
+            for raw in lines_in(file):
+                if raw is None:
+                    continue
                 is_decision = _KIND in raw
                 if is_decision or not previous:
                     yield raw, is_decision

@@ -15,6 +15,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion
 
 from orchestrator.deployment import directories
 from orchestrator.deployment.contents import ALSO_KNOWN_AS, Installed, Sources, Wheel
@@ -87,7 +88,15 @@ def provided(facts: NodeFacts, part: Part) -> Wheel | Installed | None:
 
 
 def own_package(facts: NodeFacts, part: Part) -> OwnPackage | None:
-    return next((own for own in _own(facts, part) if own.version in requirement(part.distribution)), None)
+    return next((own for own in _own(facts, part) if _fits(own.version, part.distribution)), None)
+
+
+def _fits(version: str, distribution: str) -> bool:
+    """A version that a node made up fits nothing."""
+    try:
+        return version in requirement(distribution)
+    except InvalidVersion:
+        return False
 
 
 @cache
@@ -134,7 +143,7 @@ def _installed(facts: NodeFacts, part: Part) -> Installed | None:
 
 def _own(facts: NodeFacts, part: Part) -> Iterator[OwnPackage]:
     for name in (part.distribution, *ALSO_KNOWN_AS.get(part.distribution, ())):
-        if name in facts.packages:
+        if name in facts.packages and name in facts.sites:
             yield OwnPackage(name, facts.packages[name], facts.sites[name])
 
 

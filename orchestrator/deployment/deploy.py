@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from msgspec import Struct
+
+from node_agent.model.checked import Checked, Count, Refused
 from orchestrator.backends.base import Progress
 from orchestrator.deployment import store_on_node
 from orchestrator.deployment.bundle import Bundle
@@ -19,7 +22,26 @@ from orchestrator.ssh.connection import COMMAND_S, Connection
 from orchestrator.ssh.errors import DiskFull, TransferBroken
 
 FINISH_S = 300.0
+_MOST_SAID = 256 * 1024
 _SCRIPT = Path(store_on_node.__file__).read_text()
+
+
+class Answer(Struct, frozen=True):
+    """What the store on a node says. The first four are failures; the others answer ``begin``.
+
+    ``missing``: the layers that are not there yet, with how many bytes of each have arrived.
+    """
+
+    full: str = ""
+    damaged: str = ""
+    unusable: str = ""
+    failed: str = ""
+    missing: dict[str, Count] = {}
+    checked: bool = False
+    free: Count = 0
+
+
+_ANSWERS: Checked[Answer] = Checked(Answer, _MOST_SAID)
 
 
 @dataclass(frozen=True)
@@ -78,16 +100,16 @@ async def _deploy(
         "owner": owner,
     }
     found = await ask(connection, facts.python, {"do": "begin", **about}, COMMAND_S)
-    missing: Mapping[str, int] = found["missing"]
+    missing = found.missing
     needed = sum(
-        layer.size - missing[layer.digest] + layer.unpacked
+        max(layer.size - missing[layer.digest], 0) + layer.unpacked
         for layer in bundle.layers
         if layer.digest in missing
     )
-    if needed > found["free"]:
-        text = f"no room in {facts.rove}: {needed} bytes are needed, {found['free']} are free"
+    if needed > found.free:
+        text = f"no room in {facts.rove}: {needed} bytes are needed, {found.free} are free"
         raise DiskFull(facts.host, text)
-    if found["checked"]:
+    if found.checked:
         return deployed
     archives: dict[str, str] = {}
     total = sum(layer.size for layer in bundle.layers)
@@ -127,25 +149,24 @@ def _deployed(facts: NodeFacts, bundle: Bundle) -> Deployed:
 
 async def ask(
     connection: Connection, python: str, order: Mapping[str, Any], timeout: float, content: bytes = b""
-) -> dict[str, Any]:
-    """What the store on the node says to an order."""
+) -> Answer:
+    """What the store on the node says to an order. Raises DiskFull, TransferBroken or CannotDeploy."""
     given = json.dumps(order).encode() + b"\n" + content
     done = await connection.run([python, "-P", "-c", _SCRIPT], timeout=timeout, input=given)
     host = connection.host.name
     try:
-        answer: dict[str, Any] = json.loads(done.stdout)
-    except ValueError:
+        answer = _ANSWERS.decode(done.stdout)
+    except Refused:
         lines = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
         raise CannotDeploy(
             host, lines[-1] if lines else f"{shlex.quote(python)}: status {done.status}"
         ) from None
-    match answer:
-        case {"full": text}:
-            raise DiskFull(host, f"no room: {text}")
-        case {"damaged": text}:
-            raise TransferBroken(host, f"what arrived is damaged ({text}): start again")
-        case {"unusable": text}:
-            raise CannotDeploy(host, f"what was deployed does not run there: {text}")
-        case {"failed": text}:
-            raise CannotDeploy(host, text)
+    if answer.full:
+        raise DiskFull(host, f"no room: {answer.full}")
+    if answer.damaged:
+        raise TransferBroken(host, f"what arrived is damaged ({answer.damaged}): start again")
+    if answer.unusable:
+        raise CannotDeploy(host, f"what was deployed does not run there: {answer.unusable}")
+    if answer.failed:
+        raise CannotDeploy(host, answer.failed)
     return answer

@@ -1,12 +1,14 @@
 """What a node is: its Python, its machine, the packages it has, asked in one round trip."""
 
-import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
+from msgspec import Meta, Struct, structs
+
+from node_agent.model.checked import Checked, Refused
 from orchestrator.deployment import facts_on_node
 from orchestrator.deployment.errors import CannotDeploy, WrongPython
 from orchestrator.ssh.connection import Connection
@@ -15,6 +17,7 @@ PROBE_S = 20.0
 OLDEST = (3, 11)
 _NEWEST_MINOR = 15
 _NO_PYTHON = 3
+_MOST_FACTS_BYTES = 1024 * 1024
 _SCRIPT = Path(facts_on_node.__file__).read_text()
 _CANDIDATES = (
     "python3",
@@ -35,6 +38,30 @@ done
 printf %s "$older"
 exit {_NO_PYTHON}
 """
+
+
+_Word = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{0,64}\Z")]
+_Path = Annotated[str, Meta(pattern=r"\A/[^\x00-\x1f\x7f]{0,1000}\Z")]
+_Number = Annotated[int, Meta(ge=0, le=999)]
+
+
+class _Told(Struct, frozen=True, forbid_unknown_fields=True):
+    """The facts as a node tells them. Each is bounded: they choose among what is here, and make commands."""
+
+    python: _Path
+    version: tuple[_Number, _Number, _Number]
+    machine: _Word
+    system: _Word
+    libc: _Word
+    libc_version: tuple[_Number, _Number]
+    home: _Path
+    packages: dict[str, str]
+    sites: dict[str, str]
+    implementation: _Word
+    abiflags: _Word
+
+
+_FACTS: Checked[_Told] = Checked(_Told, _MOST_FACTS_BYTES)
 
 
 @dataclass(frozen=True)
@@ -83,15 +110,15 @@ async def probe(connection: Connection, timeout: float = PROBE_S) -> NodeFacts:
     if len(told) > 1:
         raise CannotDeploy(host, _talkative(told[0]))
     try:
-        return read_facts(host, json.loads(told[-1]))
-    except (ValueError, TypeError, KeyError):
+        return read_facts(host, told[-1].encode())
+    except Refused:
         text = f"its Python cannot tell what the node is: it says {told[-1][:80]!r}"
         raise CannotDeploy(host, text) from None
 
 
-def read_facts(host: str, told: Mapping[str, Any]) -> NodeFacts:
-    tuples = {key: tuple(told[key]) for key in ("version", "libc_version")}
-    return NodeFacts(host=host, **{**told, **tuples})
+def read_facts(host: str, told: bytes) -> NodeFacts:
+    """Raises Refused."""
+    return NodeFacts(host=host, **structs.asdict(_FACTS.decode(told)))
 
 
 def _talkative(said: str) -> str:

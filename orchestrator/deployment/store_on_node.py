@@ -47,10 +47,19 @@ class Unusable(Exception):
     pass
 
 
+def make_private(folder: Path) -> None:
+    """No other user of the machine may look into it or put anything there. Raises OSError."""
+    folder.mkdir(mode=0o700, exist_ok=True, parents=True)
+    if folder.stat().st_uid != os.geteuid():
+        raise PermissionError(errno.EPERM, "it is not the user's own who logs in", str(folder))
+    folder.chmod(0o700)
+
+
 def begin(order: dict[str, Any]) -> dict[str, Any]:
     """Note that the bundle is in use from now on, make room, and say which of its layers have to be sent."""
     store = Path(order["rove"], "store")
-    for folder in (store.parent, store, store / "bundles", store / "incoming"):
+    make_private(store.parent)
+    for folder in (store, store / "bundles", store / "incoming"):
         folder.mkdir(mode=0o700, exist_ok=True, parents=True)
     with locked(store):
         record = store / "bundles" / f"{order['bundle']}.json"
@@ -81,8 +90,8 @@ def finish(order: dict[str, Any]) -> dict[str, Any]:
 def put(order: dict[str, Any]) -> dict[str, Any]:
     """Files of a run into its place, from an archive that follows the order; and folders for more."""
     place = Path(order["place"])
-    Path(order["rove"]).mkdir(mode=0o700, parents=True, exist_ok=True)
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(Path(order["rove"]))
+    make_private(place)
     for folder in order["folders"]:
         (place / folder).mkdir(parents=True, exist_ok=True)
     unpack(sys.stdin.buffer, place, order["digest"], 0o600)

@@ -67,8 +67,9 @@ def remove_person(file: Path, person: str) -> "Gallery":
 
 
 def _make_folder(folder: Path) -> None:
+    """A folder that is made here is only the user's to look into."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"cannot make the gallery's folder {folder}: {error.strerror}") from error
 

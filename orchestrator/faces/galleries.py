@@ -72,7 +72,7 @@ def _shipped(
                 f" {gallery.version}"
             )
         if not path.exists():
-            folder.mkdir(exist_ok=True)
+            folder.mkdir(0o700, exist_ok=True)  # biometric data
             save_gallery(gallery, path)
     except BadGallery as error:
         raise BadInput(f"{operator.name}: {error}") from error

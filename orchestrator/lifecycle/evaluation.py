@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from orchestrator.lifecycle import processes
 from orchestrator.lifecycle.events import EventLog
-from orchestrator.lifecycle.files import read_json, write_json
+from orchestrator.lifecycle.files import read_json, read_object, write_json
 from orchestrator.lifecycle.invocation import Finished, FinishedRun
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.run_directory import RunDirectory
@@ -50,15 +50,15 @@ def evaluate(
 ) -> Evaluated:
     # Imported here: only who analyses has to wait for it.
     from orchestrator.analytics import pipeline
+    from orchestrator.analytics.inputs import read_run
     from orchestrator.analytics.session import spark_session
 
-    measured = [run.directory for run in finished.runs if _was_measured(run.directory)]
-    segments = [path for directory in measured for path in directory.nodes.glob("*/segments/*")]
-    if not segments:
+    measured = [read_run(run.directory) for run in finished.runs if _was_measured(run.directory)]
+    if not any(run.segments for run in measured):
         return Evaluated(finished.verdict, finished.runs, {}, None)
     path = invocation.directory.path
     progress("starting Spark", 0.0)
-    size = sum(segment.stat().st_size for segment in segments)
+    size = sum(run.bytes() for run in measured)
     with _scratch(invocation), spark_session(input_bytes=size) as spark:
         pipeline.analyze([path], progress, spark=spark)
         runs = tuple(_held_to(expect, run) for run in finished.runs)
@@ -73,7 +73,7 @@ def evaluate(
 
 def _was_measured(directory: RunDirectory) -> bool:
     """Of one that failed before, there is nothing to tell that its verdict does not."""
-    return (read_json(directory.manifest) or {}).get("measure_from_ns") is not None
+    return read_object(directory.manifest).get("measure_from_ns") is not None
 
 
 def _held_to(expect: Sequence[str], run: FinishedRun) -> FinishedRun:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lifecycle.files import append_line
+from orchestrator.lifecycle.files import append_line, open_to_append
 
 Event = dict[str, Any]
 
@@ -16,7 +16,7 @@ class EventLog:
     def add(self, kind: str, **facts: Any) -> None:
         """Whole lines in one write, so that a reader never sees two events mixed."""
         event = {"t": datetime.now(UTC).isoformat(timespec="milliseconds"), "kind": kind, **facts}
-        with self._path.open("ab", buffering=0) as file:
+        with open_to_append(self._path) as file:
             append_line(file, event)
 
 
@@ -25,15 +25,15 @@ def describe(event: Event) -> str:
     match event:
         case {"kind": "phase", "phase": phase, "state": "started"}:
             return f"{phase} …"
-        case {"kind": "phase", "phase": phase, "outcome": outcome, "seconds": seconds, "reason": reason}:
+        case {"phase": phase, "outcome": outcome, "seconds": int() | float() as seconds, "reason": reason}:
             return f"{phase}: {outcome} after {seconds:.2f} s{f': {reason}' if reason else ''}"
-        case {"kind": "nodes", "phase": phase, "ok": ok, "failed": failed, "unreachable": unreachable}:
+        case {"phase": phase, "ok": list(ok), "failed": dict(failed), "unreachable": dict(unreachable)}:
             troubles = [f"{node} failed: {why}" for node, why in failed.items()]
             troubles += [f"{node} unreachable: {why}" for node, why in unreachable.items()]
             return "; ".join([f"{phase}: {len(ok)} nodes ok", *troubles])
         case {"kind": "fault", "deed": deed, "node": node}:
             return f"fault: {deed} {node}"
-        case {"kind": "verdict", "verdict": verdict, "reasons": reasons}:
-            return f"verdict: {verdict}{': ' if reasons else ''}{'; '.join(reasons)}"
+        case {"kind": "verdict", "verdict": verdict, "reasons": list(reasons)}:
+            return f"verdict: {verdict}{': ' if reasons else ''}{'; '.join(map(str, reasons))}"
     facts = {key: value for key, value in event.items() if key not in ("t", "kind")}
     return " ".join([str(event.get("kind", "?")), *(f"{key}={value}" for key, value in facts.items())])

@@ -6,16 +6,29 @@ import os
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from node_agent.model.checked import Checked, Refused
+from node_agent.telemetry.segment_files import NotAFile, open_regular
+
+MOST_BYTES = 256 * 1024 * 1024
+MOST_LINE_BYTES = 4 * 1024 * 1024
+_documents: Checked[Any] = Checked(Any, MOST_BYTES)
+_entries: Checked[dict[str, Any]] = Checked(dict[str, Any], MOST_LINE_BYTES)
+
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o666) -> None:
     """``mode`` as far as the umask leaves it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)
-    with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        error.filename = error.filename or str(path)  # a full disk does not say where it is
+        raise
     sync_directory(path.parent)
 
 
@@ -23,10 +36,21 @@ def write_json(path: Path, value: Any) -> None:
     write_atomic(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
 
 
+def open_to_append(path: Path) -> BinaryIO:
+    """Unbuffered. Never follows a link and never waits for a pipe: the directory may be somebody else's."""
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK
+    return open(path, "ab", buffering=0, opener=lambda name, of: os.open(name, of | flags, 0o666))
+
+
 def append_line(file: BinaryIO, value: Any) -> None:
     """In one unbuffered write, so that no reader sees half; a disk that takes only a part of it is full."""
     line = json.dumps(value, ensure_ascii=False).encode() + b"\n"
-    if file.write(line) != len(line):
+    try:
+        written = file.write(line)
+    except OSError as error:
+        error.filename = error.filename or file.name  # the system does not say which disk is full
+        raise
+    if written != len(line):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), file.name)
 
 
@@ -40,21 +64,53 @@ def sync_directory(directory: Path) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """The document, or None where there is none (yet) or it is not JSON."""
+    """The document, or None where there is none (yet), or none that can be read: see ``readable``."""
+    data = readable(path)
     try:
-        return json.loads(path.read_bytes())
-    except (FileNotFoundError, ValueError):
+        return None if data is None else _documents.decode(data)
+    except Refused:
         return None
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in the file; empty where there is none."""
+    document = read_json(path)
+    return document if isinstance(document, dict) else {}
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The JSON lines of a file that may still be growing; none where it cannot be read."""
+    return parse_lines(readable(path) or b"")
+
+
 def parse_lines(data: bytes) -> list[dict[str, Any]]:
-    """JSON lines of a file that may still be growing; a line torn by a crash is passed over."""
+    """JSON lines; one torn by a crash, too long or too deep is passed over."""
     entries = []
     for line in data.splitlines():
         try:
-            entry = json.loads(line)
-        except ValueError:
+            entries.append(_entries.decode(line))
+        except Refused:
             continue
-        if isinstance(entry, dict):
-            entries.append(entry)
     return entries
+
+
+def readable(path: Path) -> bytes | None:
+    """What a regular file holds; None where there is none, or one that is too large to be a run's.
+
+    A run's directory may be somebody else's: no link is followed, and nobody waits for a pipe.
+    """
+    try:
+        with open_regular(path) as file:
+            data = file.read(MOST_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if not_regular(error):
+            return None
+        raise
+    return data if len(data) <= MOST_BYTES else None
+
+
+def not_regular(error: OSError) -> bool:
+    """Whether opening failed because it is a link, a pipe, a device or a directory."""
+    return isinstance(error, NotAFile) or error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR)

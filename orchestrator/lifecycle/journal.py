@@ -12,7 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from orchestrator.lifecycle.files import append_line, parse_lines, sync_directory
+from msgspec import Struct, ValidationError, convert
+
+from node_agent.model.checked import Count
+from node_agent.telemetry.segment_files import open_regular
+from orchestrator.lifecycle.files import append_line, not_regular, open_to_append, read_lines, sync_directory
 from orchestrator.lifecycle.processes import Identity, this_process
 
 CLOSED = "closed"
@@ -51,7 +55,7 @@ class Journal:
         data = path.read_bytes()
         if data and not data.endswith(b"\n"):
             file.write(b"\n")  # end the torn line, so that ours stands alone
-        return cls(file, 1 + max((entry.get("id", 0) for entry in parse_lines(data)), default=0))
+        return cls(file, 1 + max((entry.get("id", 0) for entry in read(path)), default=0))
 
     def intend(self, kind: str, **facts: Any) -> int:
         """Call before the deed; the answer goes to ``done`` after it."""
@@ -62,6 +66,13 @@ class Journal:
 
     def done(self, number: int, **facts: Any) -> None:
         self._append("done", id=number, **facts)
+
+    def is_at(self, path: Path) -> bool:
+        """Is it still the file of this name? Somebody may have removed or replaced the run's directory."""
+        try:
+            return os.path.samestat(os.fstat(self._file.fileno()), path.stat())
+        except FileNotFoundError:
+            return False
 
     def close(self, how: str = CLOSED, **facts: Any) -> None:
         if not self._file.closed:
@@ -94,21 +105,44 @@ def unborn(path: Path) -> Path:
     return path.with_name(f".{path.name}.tmp")
 
 
+class _Shape(Struct, frozen=True):
+    """What every entry has, and of which type what many have is."""
+
+    t: datetime
+    entry: str
+    id: Count = 0
+    kind: str = ""
+    pid: Count = 0
+    started: Count = 0
+    host: str = ""
+    token: str = ""
+
+
 def read(path: Path) -> list[Entry]:
+    """The entries in order; what no journal of ours holds is passed over, like a line torn by a crash."""
+    return [entry for entry in read_lines(path) if _is_entry(entry)]
+
+
+def _is_entry(entry: Entry) -> bool:
     try:
-        return parse_lines(path.read_bytes())
-    except FileNotFoundError:
-        return []
+        shape = convert(entry, _Shape)
+    except ValidationError:
+        return False
+    return shape.t.tzinfo is not None and (shape.entry != "opened" or (shape.pid > 0 and "started" in entry))
 
 
 def is_locked(path: Path) -> bool:
     """Is a process (the run's own, or a teardown) holding this journal?"""
     for place in (unborn(path), path):
         try:
-            with place.open("rb") as file:
+            with open_regular(place) as file:
                 return not try_lock(file, shared=True)
         except FileNotFoundError:
             continue
+        except OSError as error:
+            if not_regular(error):
+                continue
+            raise
     return False
 
 
@@ -127,7 +161,7 @@ def is_closed(entries: list[Entry]) -> bool:
 def _lock_if_free(path: Path) -> BinaryIO | None:
     if unborn(path).exists() and is_locked(path):
         return None
-    file = path.open("ab", buffering=0)
+    file = open_to_append(path)
     if try_lock(file):
         return file
     file.close()

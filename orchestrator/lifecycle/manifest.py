@@ -3,9 +3,16 @@
 import hashlib
 import os
 import platform
+import stat
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+import msgspec
+
+from node_agent.model.plan import DeploymentPlan
+from node_agent.telemetry.segment_files import open_regular
 
 DISTRIBUTION = "rove-testbed"
 
@@ -31,14 +38,37 @@ def host_facts() -> dict[str, Any]:
 
 def checksums(directory: Path) -> dict[str, str]:
     """SHA-256 of every telemetry segment, ground-truth and trace file, by path within the run directory."""
-    parts = ("nodes", "radio", "mobility")
-    files = [path for part in parts for path in (directory / part).rglob("*") if path.is_file()]
-    return {str(path.relative_to(directory)): _sha256(path) for path in sorted(files)}
+    files = (path for part in ("nodes", "radio", "mobility") for path in regular_files(directory / part))
+    return {_text(path.relative_to(directory)): _sha256(path) for path in sorted(files)}
+
+
+def regular_files(directory: Path) -> Iterator[Path]:
+    """All below ``directory``. Links are not followed: they may lead out of the run, or nowhere."""
+    for place, _, names in os.walk(directory):
+        for name in names:
+            path = Path(place, name)
+            if stat.S_ISREG(path.lstat().st_mode):
+                yield path
+
+
+def plan_in(document: Any) -> DeploymentPlan | None:
+    """The deployment plan of a manifest; None if there is none, or its query is no graph."""
+    try:
+        plan = msgspec.convert(document["plan"], DeploymentPlan)
+        plan.query.origins()
+    except (msgspec.ValidationError, KeyError, TypeError, ValueError):
+        return None
+    return plan
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _text(path: Path) -> str:
+    """For a file that people read: a name that is no text is written with escapes."""
+    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def _version(distribution: str) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from orchestrator.lifecycle.files import parse_lines
+from orchestrator.lifecycle.files import read_lines
 
 CRASH, SILENCE = "crash", "silence"
 _ENDS = {"restart": CRASH, "unsilence": SILENCE}
@@ -22,10 +22,7 @@ class Outage(NamedTuple):
 
 def read_outages(events: Path) -> tuple[Outage, ...]:
     """Of a run's events.jsonl; without one there were none."""
-    try:
-        return outages(parse_lines(events.read_bytes()))
-    except FileNotFoundError:
-        return ()
+    return outages(read_lines(events))
 
 
 def outages(events: Iterable[dict[str, Any]]) -> tuple[Outage, ...]:

@@ -4,42 +4,65 @@ Only what an arrived record can mend is mended: a collection that lacked it, and
 see but that the node wrote down.
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
 
-import msgspec
-from msgspec import structs
+from msgspec import Struct, ValidationError, convert, structs
 
-from node_agent.telemetry.segments import inspect
+from node_agent.model.refusals import Refusal
 from orchestrator.backends.base import NodeOutcome, Status
+from orchestrator.clocks.correction import clocks_in
+from orchestrator.host_load import files as host_load
 from orchestrator.lifecycle import manifest
 from orchestrator.lifecycle.events import EventLog
-from orchestrator.lifecycle.files import parse_lines, read_json, write_json
+from orchestrator.lifecycle.examination import examine
+from orchestrator.lifecycle.files import read_lines, read_object, write_json
 from orchestrator.lifecycle.phases import Ending, Phase, PhaseResult, judge
+from orchestrator.lifecycle.refused import by_orchestrator
 from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.lifecycle.verdict import ORCHESTRATOR_DIED, Verdict, judge_run
+from orchestrator.lifecycle.verdict import read_verdict as read_verdict
 from orchestrator.planning import faults as fault_plan
 from orchestrator.spec.experiment import Experiment
 
 ENDED = "ended.json"
 
 Event = dict[str, Any]
+E = TypeVar("E")
 
 
-def judge_anew(directory: RunDirectory, experiment: Experiment, missing: Collection[str]) -> Verdict:
-    """Writes manifest and verdict; ``missing``: nodes whose records are still not here, or lost."""
+def judge_anew(
+    directory: RunDirectory,
+    experiment: Experiment,
+    missing: Collection[str],
+    refused: Iterable[Refusal] = (),
+) -> Verdict:
+    """Writes manifest and verdict; ``missing``: nodes whose records are still not here, or lost.
+
+    ``refused``: what collection did not take from nodes.
+    """
     nodes = experiment.topology.node_names
-    completeness = {node: inspect(directory.segments(node)) for node in nodes}
-    known = read_json(directory.manifest) or {}
+    known = read_object(directory.manifest)
+    examined = examine(directory, nodes, manifest.plan_in(known))
     before = read_verdict(directory)
     if before is not None and any(reason.startswith(ORCHESTRATOR_DIED) for reason in before.reasons):
-        verdict = structs.replace(before, completeness=completeness)
+        verdict = structs.replace(before, completeness=examined.completeness)
     else:
-        events = parse_lines(directory.events.read_bytes())
+        events = read_lines(directory.events)
         in_order = [node for node in nodes if _ended_in_order(directory, node)]
         history = mended(events, missing, in_order, experiment.quorum)
-        doubts = known.get("doubts", ())
-        verdict = judge_run(history, completeness, doubts, fault_plan.crashes(experiment))
+        doubts = list(
+            dict.fromkeys([*known.get("doubts", ()), *_load_doubts(directory, experiment, known, missing)])
+        )
+        verdict = judge_run(
+            history,
+            examined.completeness,
+            doubts,
+            fault_plan.crashes(experiment),
+            [*examined.refused, *by_orchestrator(refused)],
+            examined.never_emitted,
+        )
     if known:
         write_json(directory.manifest, {**known, "files": manifest.checksums(directory.path)})
     write_json(directory.verdict, verdict.document())
@@ -47,21 +70,28 @@ def judge_anew(directory: RunDirectory, experiment: Experiment, missing: Collect
     return verdict
 
 
-def read_verdict(directory: RunDirectory) -> Verdict | None:
-    document = read_json(directory.verdict)
-    return None if document is None else msgspec.convert(document, Verdict)
+def _load_doubts(
+    directory: RunDirectory, experiment: Experiment, known: Mapping[str, Any], missing: Collection[str]
+) -> list[str]:
+    """Of nodes that are machines of their own: how busy they were is in their records."""
+    begin, end = known.get("measure_from_ns"), known.get("measure_until_ns")
+    if experiment.backend != "ssh" or not isinstance(begin, int) or not isinstance(end, int):
+        return []
+    nodes = [node for node in experiment.topology.node_names if node not in missing]
+    window = host_load.after(None, begin, end)
+    loads = host_load.of_nodes(
+        directory.path, nodes, window, host_load.limits_of(experiment), clocks_in(known)
+    )
+    return [doubt for load in loads for doubt in load.doubts]
 
 
 def mended(
     events: Sequence[Event], missing: Collection[str], in_order: Collection[str], quorum: float
 ) -> list[PhaseResult]:
     """The phases as they ended, but collection and stop as they look now."""
-    history = [
-        PhaseResult(Phase(event["phase"]), Ending(event["outcome"]), event["seconds"], event["reason"])
-        for event in events
-        if event.get("kind") == "phase" and event.get("state") == "finished"
-    ]
-    outcomes = {event["phase"]: _outcomes(event) for event in events if event.get("kind") == "nodes"}
+    ended = _converted(events, _Ended, kind="phase", state="finished")
+    history = [PhaseResult(each.phase, each.outcome, each.seconds, each.reason) for each in ended]
+    outcomes = {each.phase: _outcomes(each) for each in _converted(events, _Nodes, kind="nodes")}
     return [_mended(result, outcomes.get(result.phase, []), missing, in_order, quorum) for result in history]
 
 
@@ -89,14 +119,39 @@ def _mended(
     return PhaseResult(result.phase, ending, result.seconds, reason)
 
 
-def _outcomes(event: Event) -> list[NodeOutcome]:
-    def those(key: str, status: Status) -> Iterable[NodeOutcome]:
-        return (NodeOutcome(node, status, reason) for node, reason in event[key].items())
+class _Ended(Struct, frozen=True):
+    """How a phase ended, as an event."""
 
-    fine = [NodeOutcome(node, Status.OK) for node in event["ok"]]
-    return [*fine, *those("failed", Status.FAILED), *those("unreachable", Status.UNREACHABLE)]
+    phase: Phase
+    outcome: Ending
+    seconds: float
+    reason: str
+
+
+class _Nodes(Struct, frozen=True):
+    """What became of the nodes in a phase, as an event."""
+
+    phase: Phase
+    ok: tuple[str, ...]
+    failed: dict[str, str]
+    unreachable: dict[str, str]
+
+
+def _converted(events: Sequence[Event], to: type[E], **facts: str) -> Iterator[E]:
+    """The events with these facts; one that is not what we write is passed over."""
+    for event in events:
+        if all(event.get(key) == value for key, value in facts.items()):
+            with suppress(ValidationError):
+                yield convert(event, to)
+
+
+def _outcomes(told: _Nodes) -> list[NodeOutcome]:
+    def those(reasons: Mapping[str, str], status: Status) -> Iterable[NodeOutcome]:
+        return (NodeOutcome(node, status, reason) for node, reason in reasons.items())
+
+    fine = [NodeOutcome(node, Status.OK) for node in told.ok]
+    return [*fine, *those(told.failed, Status.FAILED), *those(told.unreachable, Status.UNREACHABLE)]
 
 
 def _ended_in_order(directory: RunDirectory, node: str) -> bool:
-    ended = read_json(directory.nodes / node / ENDED)
-    return isinstance(ended, dict) and ended.get("in_order") is True
+    return read_object(directory.nodes / node / ENDED).get("in_order") is True

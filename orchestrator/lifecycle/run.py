@@ -11,12 +11,13 @@ from typing import Any
 
 import msgspec
 
-from node_agent.telemetry.segments import Completeness, inspect
 from orchestrator.backends.base import Backend, NodeOutcome, Outcomes, Status
 from orchestrator.errors import RoveError
 from orchestrator.faces.galleries import Pinned, pinned
 from orchestrator.lifecycle import manifest, processes
+from orchestrator.lifecycle.durable import sync_tree
 from orchestrator.lifecycle.events import EventLog
+from orchestrator.lifecycle.examination import Examined, examine
 from orchestrator.lifecycle.files import write_json
 from orchestrator.lifecycle.interruption import Interruption
 from orchestrator.lifecycle.journal import Journal
@@ -31,6 +32,7 @@ from orchestrator.lifecycle.phases import (
     is_wanted,
     judge,
 )
+from orchestrator.lifecycle.refused import by_orchestrator
 from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.lifecycle.verdict import Verdict, judge_run
 from orchestrator.planning import faults as fault_plan
@@ -227,13 +229,20 @@ class Run:
 
     async def _judge(self, history: list[PhaseResult]) -> Verdict:
         self._observe(Phase.VERDICT, 0.0)
-        completeness, sums = await asyncio.to_thread(self._examine)
-        doubts = self._backend.doubts() if self._backend is not None else ()
+        # On disk before the verdict is: a power cut must not leave a verdict without its records.
+        await asyncio.to_thread(sync_tree, self._directory.path)
+        examined, sums = await asyncio.to_thread(self._examine)
+        backend = self._backend
+        doubts = (*self._own_doubts(), *(backend.doubts() if backend is not None else ()))
         crashes = fault_plan.crashes(self._experiment) if self._manifest else {}
-        verdict = judge_run(history, completeness, doubts, crashes)
+        refused = [
+            *examined.refused,
+            *by_orchestrator(self._backend.refusals() if self._backend is not None else ()),
+        ]
+        verdict = judge_run(history, examined.completeness, doubts, crashes, refused, examined.never_emitted)
         finished = datetime.now(UTC).isoformat(timespec="milliseconds")
         if self._manifest:
-            facts = self._backend.facts() if self._backend is not None else {}
+            facts = backend.facts() if backend is not None else {}
             known = {**self._manifest, **facts, "doubts": list(doubts), "finished": finished, "files": sums}
             write_json(self._directory.manifest, known)
         write_json(self._directory.verdict, verdict.document())
@@ -241,10 +250,14 @@ class Run:
         self._observe(Phase.VERDICT, 1.0)
         return verdict
 
-    def _examine(self) -> tuple[dict[str, Completeness], dict[str, str]]:
+    def _own_doubts(self) -> list[str]:
+        in_place = self._journal.is_at(self._directory.journal)
+        return [] if in_place else ["the run's directory was removed or replaced while it ran"]
+
+    def _examine(self) -> tuple[Examined, dict[str, str]]:
         nodes = self._experiment.topology.node_names
-        completeness = {node: inspect(self._directory.segments(node)) for node in nodes}
-        return completeness, manifest.checksums(self._directory.path)
+        examined = examine(self._directory, nodes, manifest.plan_in(self._manifest))
+        return examined, manifest.checksums(self._directory.path)
 
     def _first_manifest(self, planned: Pinned) -> dict[str, Any]:
         experiment = self._experiment

@@ -5,17 +5,26 @@ import os
 import re
 import secrets
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestrator.errors import BadInput
-from orchestrator.lifecycle.files import read_json, sync_directory
+from orchestrator.foreign_names import UnsafeName, path_inside
+from orchestrator.lifecycle.durable import make_directory
+from orchestrator.lifecycle.files import read_object, sync_directory
 from orchestrator.lifecycle.journal import unborn
 
 LATEST = "latest"
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_HALF_WRITTEN = re.compile(r"\..+\.\d+\.tmp")
+"""As ``write_atomic`` names them: whatever a node recorded under another name is kept."""
 _MEMBER = re.compile(r"(?P<sweep>.+)\.(?P<number>\d+)")
+
+
+class RunExists(BadInput):
+    """The id is taken."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +105,14 @@ class RunDirectory:
 
     def members(self) -> list["RunDirectory"]:
         """The runs of this sweep, by sweep.json; one that is listed there may not have begun."""
-        document = read_json(self.sweep)
-        listed = document.get("members", []) if isinstance(document, dict) else []
-        return [RunDirectory(path) for name in listed if (path := self.path.with_name(name)).is_dir()]
+        listed = read_object(self.sweep).get("members")
+        found = []
+        for name in listed if isinstance(listed, list) else ():
+            with suppress(UnsafeName):  # somebody else's file may name anything
+                path = path_inside(self.path.parent, str(name))
+                if path.parent == self.path.parent and path.is_dir():
+                    found.append(RunDirectory(path))
+        return found
 
     def created(self) -> float:
         """Seconds since the epoch. The spec is written once, at the start."""
@@ -111,16 +125,23 @@ class RunDirectory:
 
     def temporary_paths(self) -> list[Path]:
         """The temporary directory and half-written files, if there are any."""
-        return [path for path in (self.temporary, *sorted(self.path.glob(".*.tmp"))) if os.path.lexists(path)]
+        own = (self.temporary, *sorted(self.path.glob(".*.tmp")))
+        collected = (path for path in self.nodes.rglob(".*.tmp") if _HALF_WRITTEN.fullmatch(path.name))
+        return [*(path for path in own if os.path.lexists(path)), *sorted(collected)]
 
     def remove_temporary(self) -> list[Path]:
         found = self.temporary_paths()
         for path in found:
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
+            remove_path(path)
         return found
+
+
+def remove_path(path: Path) -> None:
+    """A file, a link, or a directory with all that is in it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def new_run_id(now: datetime) -> str:
@@ -141,6 +162,15 @@ def create(root: Path, experiment: str, run_id: str) -> RunDirectory:
     return _create(root, experiment, run_id)
 
 
+def create_new(root: Path, experiment: str) -> RunDirectory:
+    """The same under an id made from date and time, whoever else makes one at this moment."""
+    while True:
+        try:
+            return create(root, experiment, new_run_id(datetime.now(UTC)))
+        except RunExists:
+            continue  # with other random digits
+
+
 def create_member(sweep: RunDirectory, number: int) -> RunDirectory:
     """The same for one run of a sweep. Only these have ids with a dot."""
     return _create(sweep.path.parent.parent, sweep.experiment, member_id(sweep.id, number))
@@ -150,14 +180,21 @@ def _create(root: Path, experiment: str, run_id: str) -> RunDirectory:
     path = root / experiment / run_id
     taken = next((other for other in root.glob(f"[!.]*/{run_id}")), None)
     if taken is not None:
-        raise BadInput(f"run {run_id} already exists ({taken}): choose another --run-id or leave it out")
+        raise RunExists(f"run {run_id} already exists ({taken}): choose another --run-id or leave it out")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.mkdir()
+        make_directory(path.parent)
+        _make(path, run_id)
     except OSError as error:
         raise BadInput(f"cannot create {path}: {error.strerror}: choose another --runs-dir") from error
     sync_directory(path.parent)
     return RunDirectory(path)
+
+
+def _make(path: Path, run_id: str) -> None:
+    try:
+        path.mkdir()
+    except FileExistsError as error:
+        raise RunExists(f"run {run_id} was just begun by another rove: choose another --run-id") from error
 
 
 def point_latest(directory: RunDirectory) -> None:

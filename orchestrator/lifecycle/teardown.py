@@ -5,17 +5,20 @@ Only processes that carry the run's mark and files inside its directory are touc
 
 import shutil
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
 from orchestrator.backends import remains
+from orchestrator.errors import RoveError
 from orchestrator.lifecycle import journal as journals
 from orchestrator.lifecycle import processes
-from orchestrator.lifecycle.files import parse_lines, write_json
+from orchestrator.lifecycle.files import read_lines, write_json
 from orchestrator.lifecycle.journal import TORN_DOWN, Journal
 from orchestrator.lifecycle.processes import Identity
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.lifecycle.run_directory import RunDirectory, remove_path
 from orchestrator.lifecycle.verdict import judge_dead
 
 ORDERLY_STOP_S = 60.0
@@ -57,12 +60,9 @@ def state_of(directory: RunDirectory) -> State:
 
 
 def last_phase(directory: RunDirectory) -> str | None:
-    try:
-        events = parse_lines(directory.events.read_bytes())
-    except FileNotFoundError:
-        return None
-    phases = [event["phase"] for event in events if event.get("kind") == "phase"]
-    return phases[-1] if phases else None
+    phases = [event.get("phase") for event in read_lines(directory.events) if event.get("kind") == "phase"]
+    named = [phase for phase in phases if isinstance(phase, str)]
+    return named[-1] if named else None
 
 
 def stop_orchestrator(directory: RunDirectory, patience: float = ORDERLY_STOP_S) -> bool:
@@ -87,39 +87,67 @@ def _let_go(directory: RunDirectory, owner: Identity, seconds: float) -> bool:
 
 
 def tear_down(directory: RunDirectory, stopped: bool = False) -> Removal:
-    """Remove what is left of a run whose orchestrator is gone. May be repeated."""
+    """Remove what is left of a run whose orchestrator is gone. May be repeated.
+
+    What cannot be removed keeps nothing else from being removed: it is in ``left``, with the reason.
+    """
     state = state_of(directory)
     if state is State.FINISHED and not _traces(directory):
         return Removal(directory.id, stopped, kept=_kept(directory))
     journal = Journal.take_over(directory.journal, TAKE_OVER_S)
     if journal is None:
         return Removal(directory.id, stopped, left=[f"{directory.journal} is locked by a living process"])
-    ended = processes.end(processes.marked(directory.id, directory.path), KILL_GRACE_S)
+    failures = Failures()
+    ended: list[Identity] = []
+    with failures.noting("its processes"):
+        ended = processes.end(processes.marked(directory.id, directory.path), KILL_GRACE_S)
     for kind in _kinds(directory):
-        kind.remove(directory.id, directory.path, journal)
-    paths = directory.remove_temporary()
+        with failures.noting("what it made"):
+            kind.remove(directory.id, directory.path, journal)
+    paths = []
+    for path in directory.temporary_paths():
+        with failures.noting(str(path)):
+            remove_path(path)
+            paths.append(path)
     # A network without a run ends without a verdict; so it stays.
     judged = state is not State.FINISHED and not directory.verdict.exists()
     if judged:
-        write_json(directory.verdict, judge_dead(last_phase(directory)).document())
+        with failures.noting(str(directory.verdict)):
+            write_json(directory.verdict, judge_dead(last_phase(directory)).document())
     removal = Removal(
         run=directory.id,
         stopped=stopped,
         judged=judged,
         processes=[process.pid for process in ended],
         paths=[str(path) for path in paths],
-        left=_traces(directory),
+        left=[*_traces(directory), *failures.told],
         kept=_kept(directory),
     )
-    journal.close(TORN_DOWN, processes=removal.processes, paths=removal.paths, left=removal.left)
-    return removal
+    with failures.noting(str(directory.journal)):
+        journal.close(TORN_DOWN, processes=removal.processes, paths=removal.paths, left=removal.left)
+    return replace(removal, left=[*dict.fromkeys([*removal.left, *failures.told])])
 
 
-def remove_abandoned_tables(root: Path) -> list[Path]:
+class Failures:
+    """Errors that are noted, so that the work after them is still done."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    @contextmanager
+    def noting(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, RoveError) as error:
+            told = error.strerror if isinstance(error, OSError) else None
+            self.told.append(f"{what}: {told or error}")
+
+
+def remove_abandoned_tables(root: Path, failures: Failures) -> list[Path]:
     """Tables that an analysis was preparing when it was killed; the store's lock tells if one still is."""
     removed = []
     for staging in sorted(root.glob(".tables/*/staging")):
-        with (staging.parent / "lock").open("ab") as lock:
+        with failures.noting(str(staging)), (staging.parent / "lock").open("ab") as lock:
             if journals.try_lock(lock):
                 shutil.rmtree(staging)
                 removed.append(staging)
@@ -128,9 +156,14 @@ def remove_abandoned_tables(root: Path) -> list[Path]:
 
 def _traces(directory: RunDirectory) -> list[str]:
     """The proof: a fresh look for anything of the run that should be gone."""
-    alive = [f"process {process.pid}" for process in processes.marked(directory.id, directory.path)]
-    remaining = [what for kind in _kinds(directory) for what in kind.find(directory.id, directory.path)]
-    return list(dict.fromkeys([*alive, *remaining, *map(str, directory.temporary_paths())]))
+    failures = Failures()
+    found: list[str] = []
+    with failures.noting("its processes cannot be looked for"):
+        found += [f"process {process.pid}" for process in processes.marked(directory.id, directory.path)]
+    for kind in _kinds(directory):
+        with failures.noting("what it made cannot be looked for"):
+            found += kind.find(directory.id, directory.path)
+    return list(dict.fromkeys([*found, *map(str, directory.temporary_paths()), *failures.told]))
 
 
 def _kept(directory: RunDirectory) -> list[str]:

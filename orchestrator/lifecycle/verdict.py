@@ -3,16 +3,20 @@
 *failed*: it did not do what was asked. *invalid*: it ran, but its numbers must not be used. Else *valid*.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
+from node_agent.telemetry.belief import WORDS
 from node_agent.telemetry.segments import Completeness
 from orchestrator.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK
+from orchestrator.lifecycle.files import read_json
 from orchestrator.lifecycle.phases import Ending, Phase, PhaseResult
+from orchestrator.lifecycle.refused import RefusedBy, most_frequent
+from orchestrator.lifecycle.run_directory import RunDirectory
 
 INTERRUPTED = "interrupted by user"
 ORCHESTRATOR_DIED = "orchestrator died"
@@ -42,6 +46,7 @@ class Verdict(Struct, frozen=True):
     completeness: dict[str, Completeness] = {}
     phases: tuple[PhaseRecord, ...] = ()
     expectations: tuple[dict[str, Any], ...] = ()
+    refused: tuple[RefusedBy, ...] = ()
     members: dict[str, Judgement] = {}
 
     def document(self) -> dict[str, Any]:
@@ -49,6 +54,14 @@ class Verdict(Struct, frozen=True):
         if not self.members:
             del document["members"]
         return document
+
+
+def read_verdict(directory: RunDirectory) -> Verdict | None:
+    """None where there is none, or none that this version understands."""
+    try:
+        return convert(read_json(directory.verdict), Verdict)
+    except ValidationError:
+        return None
 
 
 def worst(judgements: Sequence[Judgement]) -> Judgement:
@@ -61,10 +74,14 @@ def judge_run(
     completeness: Mapping[str, Completeness],
     doubts: Sequence[str] = (),
     crashes: Mapping[str, int] = {},
+    refused: Iterable[RefusedBy] = (),
+    never_emitted: Mapping[str, int] = {},
 ) -> Verdict:
     """``doubts`` are the backend's own: it knows best if it was too slow, or its clocks were off.
 
     ``crashes``: how often each node's agent was to be killed; that its last words are missing is no flaw.
+    ``refused``: by nodes, and by the orchestrator itself. That strangers were turned away is no flaw either;
+    records that cannot be their node's, and deliveries of what nobody emitted (``never_emitted``), are.
     """
     findings = [finding for result in _news(history) if (finding := _phase_finding(result))]
     if was_cut_short(history):
@@ -72,12 +89,14 @@ def judge_run(
     if any(result.phase is Phase.UP and result.passed for result in history):
         forgiven = {node: _forgiven(found, crashes.get(node, 0)) for node, found in completeness.items()}
         findings.extend((Judgement.INVALID, reason) for reason in _telemetry_flaws(forgiven))
+    findings.extend((Judgement.INVALID, reason) for reason in _disbelief(completeness, never_emitted))
     findings.extend((Judgement.INVALID, doubt) for doubt in doubts)
     return Verdict(
         verdict=worst([judgement for judgement, _ in findings]),
         reasons=tuple(reason for _, reason in findings),
         completeness=dict(completeness),
         phases=tuple(PhaseRecord(r.phase.value, round(r.seconds, 3), r.ending.value) for r in history),
+        refused=most_frequent(refused),
     )
 
 
@@ -153,12 +172,26 @@ def _phase_finding(result: PhaseResult) -> tuple[Judgement, str] | None:
 
 
 def _forgiven(found: Completeness, crashes: int) -> Completeness:
-    """Who is killed leaves a boot without an end, and perhaps half a line."""
+    """Who is killed leaves a boot without an end, and perhaps half a line, but what it wrote before."""
+    cut_off = found.unclosed_boots - found.vanished_boots
     return replace(
         found,
         torn=max(0, found.torn - crashes),
-        unclosed_boots=max(0, found.unclosed_boots - crashes),
+        unclosed_boots=found.vanished_boots + max(0, cut_off - crashes),
     )
+
+
+def _disbelief(completeness: Mapping[str, Completeness], never_emitted: Mapping[str, int]) -> list[str]:
+    told = []
+    for node, found in completeness.items():
+        if found.refused:
+            why = ", ".join(f"{n} {WORDS[reason]}" for reason, n in found.reasons.items() if reason in WORDS)
+            told.append(f"records refused: {found.refused} of node {node} ({why})")
+    told += [
+        f"records refused: node {node} delivered {count} tuples that nobody emitted"
+        for node, count in never_emitted.items()
+    ]
+    return told
 
 
 def _telemetry_flaws(completeness: Mapping[str, Completeness]) -> list[str]:
@@ -169,7 +202,8 @@ def _telemetry_flaws(completeness: Mapping[str, Completeness]) -> list[str]:
         "records twice": lambda found: found.duplicates,
         "lines torn": lambda found: found.torn,
         "lines corrupt": lambda found: found.corrupt,
-        "agents not stopped in order": lambda found: found.unclosed_boots,
+        "agents not stopped in order": lambda found: found.unclosed_boots - found.vanished_boots,
+        "agents of whose records nothing is left": lambda found: found.vanished_boots,
     }
     counts = {
         what: {node: number for node, found in completeness.items() if (number := count(found))}

@@ -44,7 +44,7 @@ class AodvService(RoutingService):
         config = ProcessConfig(
             interface=place.interface,
             aodv=aodv_config(self._routing, "netns"),
-            network=str(place.network),
+            manet=place.manet(self._routing.authentication),
             seed=place.seed,
         )
         return {_CONFIG: msgspec.json.format(msgspec.json.encode(config)).decode() + "\n"}

@@ -5,12 +5,13 @@ truth connects them with (``orchestrator.backends.readiness``)?
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import PurePath
 from typing import ClassVar
 
 from node_agent.linkstate.registry import LinkStateConfig
+from node_agent.manet import ManetConfig
 from node_agent.overhead import OverheadConfig
 from orchestrator.errors import RoveError
 from orchestrator.services.program import Argv, Module, executable
@@ -20,7 +21,8 @@ from orchestrator.services.program import Argv, Module, executable
 class Place:
     """Where a daemon lives: a node, its radio interface, and a directory for the daemon's own files.
 
-    ``network`` holds all nodes; a node's own address is a /32 in it.
+    ``network`` holds all nodes; a node's own address is a /32 in it. ``members`` are the addresses of all
+    nodes. ``key`` is the group's, for daemons that seal what they send.
     """
 
     node: str
@@ -29,6 +31,18 @@ class Place:
     interface: str
     directory: PurePath
     seed: int
+    members: tuple[IPv4Address, ...] = ()
+    key: bytes = field(default=b"", repr=False)
+
+    def manet(self, authentication: bool) -> ManetConfig:
+        """What a daemon of ours is told of its ad-hoc network."""
+        if authentication and not self.key:
+            raise ValueError("routing messages are to be authenticated, and there is no key")
+        return ManetConfig(
+            networks=(str(self.network),),
+            members=tuple(str(member) for member in self.members),
+            key=self.key if authentication else b"",
+        )
 
 
 @dataclass(frozen=True)
@@ -64,7 +78,8 @@ class RoutingService:
         return None
 
     def files(self, place: Place) -> Mapping[str, str]:
-        """What must be in the directory before it starts: name → content."""
+        """What must be in the directory before it starts: name → content. They may hold keys: nobody but the
+        daemon's user may read them."""
         return {}
 
     def program(self, place: Place) -> Argv | Module:

@@ -31,6 +31,7 @@ def olsr_config(routing: Olsr) -> OlsrConfig:
         hna_validity=routing.tc_validity,
         quality=routing.link_quality,
         fisheye=routing.fisheye,
+        longest_validity=2 * max(routing.hello_validity, routing.tc_validity),
     )
 
 
@@ -51,6 +52,7 @@ class OlsrService(RoutingService):
         config = ProcessConfig(
             interfaces=(place.interface,),
             olsr=olsr_config(self._routing),
+            manet=place.manet(self._routing.authentication),
             jsoninfo_port=JSONINFO_PORT,
             seed=place.seed,
         )

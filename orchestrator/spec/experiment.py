@@ -123,6 +123,17 @@ class Clocks(Section):
     )
 
 
+class LoadLimits(Section):
+    """How busy the machines may be that a run in real time is on, for it to be valid."""
+
+    waited: NodeShare = Field(
+        default=0.5, description="Share of the measured time in which processes may wait for a processor"
+    )
+    late: PositiveDuration = Field(
+        default=0.02, description="How late 99 % of the wake-ups of a process that sleeps may come"
+    )
+
+
 def _read_sweep(value: Any) -> dict[str, tuple[Varied, ...]]:
     if not isinstance(value, dict):
         raise unusable(f"{shown(value)} is not a mapping of what to vary", "sweep: {replicas: [1, 2, 3]}")
@@ -219,6 +230,7 @@ class Experiment(Section):
     expect: tuple[ExpectationText, ...] = ()
     timeouts: Timeouts = Timeouts()
     clocks: Clocks = Clocks()
+    load: LoadLimits = LoadLimits()
     quorum: NodeShare = Field(
         default=1.0, description="The share of nodes that must come through a phase for the run to go on"
     )

@@ -47,6 +47,24 @@ def load_topology(path: Path) -> Topology:
     return _topology(document, path)
 
 
+class Network(NamedTuple):
+    """The part of an experiment that says which nodes there are, and how they reach each other."""
+
+    backend: str | None
+    topology: Topology
+
+
+def load_network(path: Path) -> Network:
+    """Of an experiment file, without its query: no code that the file names is run. Raises BadInput."""
+    document = _mapping_in(path, "an experiment", Experiment)
+    value, problems = _with_topology(document, path)
+    topology, findings = _examined(Topology, value.get("topology") or {}, path.parent)
+    at_topology = [f._replace(at=("topology", *f.at)) for f in findings]
+    backend = value.get("backend")
+    checked = _checked(topology, document, problems + document.placed(at_topology))
+    return Network(backend if isinstance(backend, str) else None, checked)
+
+
 def load_any(path: Path) -> Loaded:
     """An experiment or a topology, whichever the file looks like."""
     document = _mapping_in(path, "an experiment or a topology", Experiment)

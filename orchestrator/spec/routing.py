@@ -50,6 +50,16 @@ class Protocol(Section):
         )
 
 
+class Ours(Protocol):
+    """A daemon of our own, which can seal what it sends."""
+
+    authentication: bool = Field(
+        default=False,
+        strict=True,
+        description="Nodes seal their routing messages with a key of the run, and refuse others",
+    )
+
+
 class Proactive(Protocol):
     """Knows a way to everybody before anybody asks."""
 
@@ -111,7 +121,7 @@ class OlsrLike(LinkStateProtocol):
         return findings
 
 
-class Olsr(OlsrLike):
+class Olsr(OlsrLike, Ours):
     """Our own daemon (``python -m node_agent.olsr``)."""
 
     protocol: Literal["olsr"] = "olsr"
@@ -148,7 +158,7 @@ class Babel(Proactive):
     update: Interval = 4.0
 
 
-class Aodv(Protocol):
+class Aodv(Ours):
     """Our own AODV (RFC 3561): ways are sought when they are needed, so there is no quorum to wait for."""
 
     quorum: ClassVar[float] = 0.0
@@ -179,6 +189,8 @@ class GroundTruth(Protocol):
 
 
 _PROTOCOLS = ("olsr", "olsrd", "olsrd2", "babel", "aodv", "ground_truth")
+_SEALING = ("olsr", "aodv")
+_OF_OTHERS = tuple(each for each in _PROTOCOLS if each not in _SEALING)
 DEFAULT_PROTOCOL = "olsr"
 
 AnyRouting = Olsr | Olsrd | Olsrd2 | Babel | Aodv | GroundTruth
@@ -190,8 +202,14 @@ def _read_routing(value: Any) -> Any:
             hint = did_you_mean(value, _PROTOCOLS)
             raise unusable(f"{shown(value)} is not known here; expected {listed(_PROTOCOLS)}", hint)
         return {"protocol": value}
-    unsaid = isinstance(value, dict) and "protocol" not in value
-    return {"protocol": DEFAULT_PROTOCOL, **value} if unsaid else value
+    if not isinstance(value, dict):
+        return value
+    named = {"protocol": DEFAULT_PROTOCOL, **value}
+    if "authentication" in named and named["protocol"] in _OF_OTHERS:
+        text = f"{named['protocol']} does not know the seals of Rove's own daemons"
+        hint = f"use protocol: {listed(_SEALING)}, or leave authentication out"
+        raise unusable(text, hint, ("authentication",))
+    return named
 
 
 def read_protocol(name: str) -> AnyRouting:

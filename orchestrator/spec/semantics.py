@@ -21,7 +21,7 @@ from orchestrator.spec.placement import AUTO, ColocatePlacement, ExplicitPlaceme
 from orchestrator.spec.problems import Finding, Place, did_you_mean, listed, shown
 from orchestrator.spec.query import Dataflow
 from orchestrator.spec.radio import RATES_HINT, DiscRadio
-from orchestrator.spec.routing import Aodv
+from orchestrator.spec.routing import Aodv, Ours
 
 
 def semantic_findings(experiment: Experiment) -> list[Finding]:
@@ -83,6 +83,12 @@ def _real_findings(experiment: Experiment) -> list[Finding]:
             text = f"with backend ssh every node is a machine, and there is no entry for {', '.join(without)}"
             hint = f"write it like {without[0]}: {{host: 192.168.1.21}} (docs/nodes.md)"
             findings.append(Finding(("topology", "hosts"), text, hint))
+        running = [
+            name for name, node in experiment.topology.real_nodes().items() if node.daemon == "running"
+        ]
+        if isinstance(experiment.routing, Ours) and experiment.routing.authentication and running:
+            text = f"the routing daemon of {running[0]} runs already, and does not get the run's key"
+            findings.append(Finding(("routing", "authentication"), text, "use daemon: start for all nodes"))
     if experiment.backend in REMOTE:
         findings += [
             Finding(

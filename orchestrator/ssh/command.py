@@ -8,10 +8,12 @@ from typing import NamedTuple
 import paramiko
 from paramiko.ssh_exception import SSHException
 
-from orchestrator.ssh.errors import Unreachable
+from orchestrator.ssh.errors import CommandFailed, Unreachable
 
 MOST_OUTPUT = 4 * 1024 * 1024
 """Kept of each stream; the rest is read and dropped, so that the command can end."""
+MOST_READ = 64 * 1024 * 1024
+"""A command that says more on one stream is broken off."""
 CHUNK = 64 * 1024
 _OPEN_S = 15.0
 SIGNALLED = -1
@@ -86,11 +88,13 @@ class Command:
     def execute(self) -> Completed:
         with self._session.begin() as channel:
             threading.Thread(target=self._feed, args=(channel,), daemon=True).start()
-            stderr = _Kept(channel.recv_stderr)
+            stderr = _Kept(channel.recv_stderr, channel.close)
             complaining = threading.Thread(target=stderr.read, daemon=True)
             complaining.start()
-            stdout = _Kept(channel.recv)
+            stdout = _Kept(channel.recv, channel.close)
             stdout.read()
+            if stdout.flooded or stderr.flooded:
+                raise CommandFailed(self._session.host, f"a command said more than {MOST_READ} bytes")
             complaining.join()
             status = channel.recv_exit_status()
         if status < 0 and (not channel.eof_received or is_gone(self._session.transport)):
@@ -104,15 +108,23 @@ class Command:
 
 
 class _Kept:
-    """The beginning of a stream."""
+    """The beginning of a stream. One that does not end within bounds is ``flooded``, and given up."""
 
-    def __init__(self, receive: Callable[[int], bytes]) -> None:
+    def __init__(self, receive: Callable[[int], bytes], give_up: Callable[[], None]) -> None:
         self.kept = bytearray()
         self.dropped = False
+        self.flooded = False
         self._receive = receive
+        self._give_up = give_up
 
     def read(self) -> None:
+        read = 0
         while data := self._receive(CHUNK):
+            read += len(data)
             room = MOST_OUTPUT - len(self.kept)
             self.kept += data[:room]
             self.dropped = self.dropped or len(data) > room
+            if read > MOST_READ:
+                self.flooded = True
+                self._give_up()
+                return

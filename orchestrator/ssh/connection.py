@@ -6,7 +6,7 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import paramiko
 
@@ -31,6 +31,8 @@ _AT_ONCE = 4
 _TIMED_OUT = (124, 137)
 """How ``timeout`` ends when it had to end the command, or to kill it."""
 _NOT_FOUND = 127
+
+T = TypeVar("T")
 
 
 class Connection:
@@ -147,9 +149,11 @@ class Connection:
         """
         return await self._transferred(lambda file: file.upload(local, remote, mode), remote, timeout)
 
-    async def download(self, remote: str, local: Path, *, timeout: float = TRANSFER_S) -> str:
-        """Likewise, from there to here."""
-        return await self._transferred(lambda file: file.download(remote, local), remote, timeout)
+    async def download(
+        self, remote: str, local: Path, size: int, digest: str, *, timeout: float = TRANSFER_S
+    ) -> None:
+        """Likewise from there to here: exactly ``size`` bytes with that SHA-256, whatever the file is now."""
+        await self._transferred(lambda file: file.download(remote, local, size, digest), remote, timeout)
 
     async def close(self) -> None:
         """May be repeated. What is under way ends with Unreachable or TransferBroken."""
@@ -164,7 +168,7 @@ class Connection:
         self._link, lost = link, self._link
         in_thread(lost.close)
 
-    async def _transferred(self, act: Callable[[Transfer], str], remote: str, timeout: float) -> str:
+    async def _transferred(self, act: Callable[[Transfer], T], remote: str, timeout: float) -> T:
         async with self._turns:
             transfer = Transfer(self.host.name, self._link.transport)
             try:

@@ -1,15 +1,23 @@
 """What can go wrong between here and a node over SSH: a type for each case that callers tell apart."""
 
 from orchestrator.errors import RoveError
+from orchestrator.foreign_text import one_line
 
 
 class SshError(RoveError):
-    """``reason`` is the message without the host's name, for those who state that by themselves."""
+    """``reason`` is the message without the host's name, for those who state that by themselves.
+
+    A host's own words are often a part of it: it is one line of plain text, whatever they are.
+    """
 
     def __init__(self, host: str, reason: str) -> None:
-        super().__init__(f"{host}: {reason}")
         self.host = host
-        self.reason = reason
+        self.reason = one_line(reason)
+        super().__init__(f"{host}: {self.reason}")
+
+
+class NodeFailed(SshError):
+    """An error that nobody foresaw while one host was dealt with. ``__cause__`` is that error."""
 
 
 class Unreachable(SshError):

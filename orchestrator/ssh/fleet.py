@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from orchestrator.errors import RoveError
+from orchestrator.ssh.errors import NodeFailed
 
 AT_ONCE = 16
 
@@ -15,16 +16,20 @@ T = TypeVar("T")
 async def on_all(
     nodes: Mapping[str, N], act: Callable[[N], Awaitable[T]], at_once: int = AT_ONCE
 ) -> dict[str, T | RoveError]:
-    """By node, in the order given. ``act`` bounds its own time; an error that is not ours ends all of it."""
+    """By node, in the order given. ``act`` bounds its own time; whatever it raises is that node's failure."""
     turns = asyncio.Semaphore(at_once)
 
-    async def outcome(node: N) -> T | RoveError:
+    async def outcome(name: str, node: N) -> T | RoveError:
         async with turns:
             try:
                 return await act(node)
             except RoveError as error:
                 return error
+            except Exception as error:  # what one node says must not end the work on the others
+                failure = NodeFailed(name, f"{type(error).__name__}: {error}")
+                failure.__cause__ = error
+                return failure
 
     async with asyncio.TaskGroup() as group:
-        tasks = {name: group.create_task(outcome(node)) for name, node in nodes.items()}
+        tasks = {name: group.create_task(outcome(name, node)) for name, node in nodes.items()}
     return {name: task.result() for name, task in tasks.items()}

@@ -4,6 +4,7 @@ A socket pair stands between: threads carry bytes to and from the SSH channel, a
 """
 
 import asyncio
+import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -13,10 +14,12 @@ from typing import BinaryIO
 import paramiko
 from paramiko.ssh_exception import SSHException
 
-from node_agent.control_lines import LONGEST_LINE
-from orchestrator.ssh.command import CHUNK, end_input
+from orchestrator.ssh.command import CHUNK, SIGNALLED, end_input, is_gone
 
+LONGEST_LINE = 4 * 1024 * 1024
+"""Of what the program says: a line that does not end is an error when so much of it has come."""
 MOST_STDERR = 16 * 1024 * 1024
+_SHELL_SIGNALLED = 128
 _JOIN_S = 5.0
 
 
@@ -50,7 +53,7 @@ class RemoteProcess:
         return process
 
     async def wait(self) -> int | None:
-        """Its exit status; None if the connection was lost, or a signal ended it."""
+        """Its exit status; SIGNALLED if a signal ended it; None if the connection was lost."""
         return await asyncio.shield(self._ended)
 
     async def close(self) -> None:
@@ -90,10 +93,30 @@ def _carry_out(channel: paramiko.Channel, sink: socket.socket, tell: Callable[[i
         while data := channel.recv(CHUNK):
             sink.sendall(data)
         sink.shutdown(socket.SHUT_WR)
-    status = channel.recv_exit_status()
+    status: int | None = channel.recv_exit_status()
+    if status == SIGNALLED and _is_lost(channel):
+        status = None
     with suppress(OSError):
         sink.shutdown(socket.SHUT_RDWR)
-    tell(status if status >= 0 else None)
+    tell(status)
+
+
+def _is_lost(channel: paramiko.Channel) -> bool:
+    """Of one that ended without a status: a host that is there says itself that the program has ended."""
+    return not channel.eof_received or is_gone(channel.get_transport())
+
+
+def how_it_ended(status: int) -> str:
+    """``ended with status 3``, or that a signal killed it: shells tell that by a status beyond 128."""
+    if status == SIGNALLED:
+        return "was killed by a signal"
+    if status > _SHELL_SIGNALLED and (name := _signal_name(status - _SHELL_SIGNALLED)):
+        return f"was killed by {name}"
+    return f"ended with status {status}"
+
+
+def _signal_name(number: int) -> str:
+    return signal.Signals(number).name if number in {*signal.Signals} else ""
 
 
 def _keep(channel: paramiko.Channel, file: BinaryIO) -> None:

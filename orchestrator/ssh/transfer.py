@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO, Literal
 
 import paramiko
 from paramiko.ssh_exception import SSHException
@@ -24,7 +25,10 @@ STALL_S = 20.0
 _OPEN_S = 15.0
 _BLOCK = 32 * 1024
 _OWNER_ONLY = 0o600
-_SIZE_AND_DIGEST = 'wc -c < "$1" && sha256sum < "$1"'
+_FROM = (
+    '[ -f "$2" ] || { ls -d -- "$2" >/dev/null && echo "not a file" >&2; exit 1; }; '
+    'tail -c "+$1" -- "$2" | head -c "$3"'
+)
 _DIGEST_OF_BEGINNING = '[ -r "$2" ] && head -c "$1" < "$2" | sha256sum'
 
 
@@ -62,12 +66,14 @@ class Transfer:
                 sftp.chmod(remote, mode)
         return whole
 
-    def download(self, remote: str, local: Path) -> str:
-        """The digest of the file that is now at ``local``."""
+    def download(self, remote: str, local: Path, size: int, whole: str) -> None:
+        """Fetch ``size`` bytes, and no more, whose digest is ``whole``; ``local`` is only the user's to read.
+
+        What the host says later about size or digest does not count.
+        """
+        if local.is_file() and local.stat().st_size == size and _digest(local) == whole:
+            return
         with self._telling_failures(remote):
-            size, whole = self._remote_facts(remote)
-            if local.is_file() and local.stat().st_size == size and _digest(local) == whole:
-                return whole
             part = local.with_name(f".{local.name}.{whole[:16]}.part")
             self._fetch(remote, part, size)
             if _digest(part) != whole:
@@ -75,7 +81,6 @@ class Transfer:
                 raise TransferBroken(self._host, f"{remote}: arrived damaged, or was written to meanwhile")
             part.replace(local)
             sync_directory(local.parent)
-            return whole
 
     def _send(self, sftp: paramiko.SFTPClient, local: Path, part: str, size: int) -> None:
         there = _remote_size(sftp, part) or 0
@@ -100,32 +105,29 @@ class Transfer:
         """As a stream: SFTP would wait for every block, or ask for all of them in a thread of its own."""
         here = part.stat().st_size if part.exists() else 0
         resumed = 0 < here <= size and self._remote_digest(remote, here) == _digest(part)
-        argv = ["tail", "-c", f"+{here + 1 if resumed else 1}", "--", remote]
+        start = here if resumed else 0
+        argv = ["sh", "-c", _FROM, "sh", str(start + 1), remote, str(size - start)]
         session = Session(self._host, self._transport, shlex.join(argv))
         try:
-            with session.begin() as channel, part.open("ab" if resumed else "wb") as file:
+            with session.begin() as channel, _private(part, "ab" if resumed else "wb") as file:
                 self._channel = channel
                 channel.settimeout(STALL_S)
-                while block := channel.recv(CHUNK):
+                left = size - start
+                while left and (block := channel.recv(min(CHUNK, left))):
                     file.write(block)
+                    left -= len(block)
+                complaint = b"" if not left else channel.recv_stderr(CHUNK)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            if error.errno == errno.ENOSPC:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 part.unlink(missing_ok=True)
-                raise DiskFull(self._host, f"no room on this machine for {remote}") from error
+                raise DiskFull(self._host, no_room_here(part.parent, size)) from error
             raise
-        if part.stat().st_size < size:
+        if left:
+            if told := complaint.decode(errors="replace").strip().rpartition(": ")[2]:
+                raise TransferBroken(self._host, f"{remote}: {told.lower()}")
             raise EOFError
-
-    def _remote_facts(self, path: str) -> tuple[int, str]:
-        """Size and digest."""
-        done = self._executed("sh", "-c", _SIZE_AND_DIGEST, "sh", path)
-        words = done.stdout.decode(errors="replace").split()
-        if done.status != 0 or len(words) < 2:
-            told = done.stderr.decode(errors="replace").strip().rpartition(": ")[2]
-            raise TransferBroken(self._host, f"{path}: {told.lower() or 'it cannot be read'}")
-        return int(words[0]), words[1]
 
     def _remote_digest(self, path: str, size: int) -> str:
         """Of the first ``size`` bytes; empty if they cannot be read."""
@@ -136,9 +138,9 @@ class Transfer:
         """SFTP has no word for a full disk. On one, what was begun is removed: it is only in the way."""
         done = self._executed("stat", "-f", "-c", "%a %S", str(PurePosixPath(part).parent))
         numbers = done.stdout.split()
-        if done.status == 0 and len(numbers) == 2:
+        if done.status == 0 and len(numbers) == 2 and all(word[:18].isdigit() for word in numbers):
             missing = size - (_remote_size(sftp, part) or 0)
-            free = int(numbers[0]) * int(numbers[1])
+            free = int(numbers[0][:18]) * int(numbers[1][:18])
             if free < missing:
                 sftp.remove(part)
                 name = part.rsplit(".", 2)[0]
@@ -177,6 +179,15 @@ class Transfer:
             what = (error.strerror or str(error)).lower()
             text = f"{what}: {error.filename}" if error.filename else what
             raise TransferBroken(self._host, f"{remote}: {text}") from error
+
+
+def no_room_here(directory: Path, size: int) -> str:
+    return f"no room on this machine in {directory.absolute()} for {size} bytes: make room there, then repeat"
+
+
+def _private(path: Path, mode: Literal["ab", "wb"]) -> BinaryIO:
+    """Opened for writing, and only the user's to read."""
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, _OWNER_ONLY))
 
 
 def _remote_size(sftp: paramiko.SFTPClient, path: str) -> int | None:

@@ -146,3 +146,15 @@ def test_what_a_killed_driver_left_is_removed_by_its_mark(core: DrivenCore, run:
     assert core.once("--remove", f"{run}-another") == {"sessions": []}
     assert core.once("--remove", run) == {"sessions": [number]}
     assert core.once("--find", run) == {"sessions": []}
+
+
+def test_what_a_session_has_on_its_host_is_found_without_the_daemon(core: DrivenCore, run: str) -> None:
+    created = core.create(described(read(netem=False), run))
+    left = core.forgotten("find", run)
+    assert f"directory {created['directory']}" in left
+    assert sum(what.startswith("vnoded ") for what in left) == 3
+    assert any(what.startswith("interface b.") for what in left)
+    core.ask("delete")
+    deadline = time.monotonic() + PATIENCE_S
+    while core.forgotten("find", run):
+        assert time.monotonic() < deadline

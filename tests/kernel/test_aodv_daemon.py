@@ -81,7 +81,8 @@ class Testbed:
 
     async def start(self, node: str) -> None:
         file = self.mark.directory / f"aodv-{node}.json"
-        config = {"interface": "wlan0", "aodv": self._config, "network": self._network}
+        networks = [self._network] if self._network else []
+        config = {"interface": "wlan0", "aodv": self._config, "manet": {"networks": networks}}
         file.write_text(json.dumps(config))
         entry = Entry("node_agent.aodv.process:run", {"config": str(file)})
         said = self.mark.directory / f"aodv-{node}.txt"

@@ -32,7 +32,7 @@ def nodes(tmp_path: Path) -> Iterator[dict[str, LanNode]]:
 @pytest.fixture
 def place(nodes: dict[str, LanNode], tmp_path: Path) -> Path:
     place = tmp_path / "rove" / "runs" / "r1" / "n01"
-    place.mkdir(parents=True)
+    place.mkdir(mode=0o700, parents=True)
     node, peer = nodes["n01"], nodes["n02"]
     links = (ShapedLink(peer.name, peer.hardware, loss=1.0, rate=1e6),)
     file = place / "setup.json"

@@ -56,17 +56,20 @@ def records(run: RunDirectory, node: str, kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("protocol", "source"),
+    ("protocol", "source", "more"),
     [
-        ("olsr", "olsrd_jsoninfo"),
-        ("aodv", "aodv"),
-        pytest.param("babel", "babeld", marks=NEEDS_BABELD),
+        ("olsr", "olsrd_jsoninfo", {}),
+        ("aodv", "aodv", {}),
+        ("olsr", "olsrd_jsoninfo", {"authentication": True}),
+        ("aodv", "aodv", {"authentication": True}),
+        pytest.param("babel", "babeld", {}, marks=NEEDS_BABELD),
     ],
 )
 def test_it_finds_the_ways_and_the_query_flows(
-    tmp_path: Path, root: Path, run: RunDirectory, protocol: str, source: str
+    tmp_path: Path, root: Path, run: RunDirectory, protocol: str, source: str, more: dict[str, Any]
 ) -> None:
-    file = experiment_file(tmp_path, backend="netns", routing=protocol, warmup="2s", duration="6s")
+    routing = {"protocol": protocol, **more}
+    file = experiment_file(tmp_path, backend="netns", routing=routing, warmup="2s", duration="6s")
     ended = rove(root, "run", str(file), "--run-id", RUN_ID, "--no-analyze", timeout=100)
     assert ended.returncode in (0, 3), ended.stdout + ended.stderr
     assert own_reasons(run) == []
@@ -76,6 +79,10 @@ def test_it_finds_the_ways_and_the_query_flows(
         counted = records(run, "c", "routing_overhead")
         assert {record["protocol"] for record in counted} == {protocol}
         assert counted[-1]["sent_bytes"] > 0
+        assert any(record["message"] == "SEAL" for record in counted) == bool(more)
+        assert records(run, "c", "refused") == []
+        config = run.path / "nodes" / "c" / f"{protocol}.json"
+        assert config.stat().st_mode & 0o777 == 0o600
     assert network.leftovers(Mark(run.id, run.path)) == []
 
 

@@ -30,7 +30,7 @@ from tests.unit.rove_process import (
 
 NODES = "abcde"
 ENDLESS = "100000s"
-OF_THE_HOST = ("the radio was late", "channel updates fell behind")
+OF_THE_HOST = ("the radio was late", "channel updates fell behind", "this machine was too busy")
 """A busy machine may make a run invalid for these reasons, and must not for any other."""
 
 

@@ -255,7 +255,7 @@ def test_an_interface_that_is_pulled_out_is_used_again_when_it_is_back(line: Mar
         return hearing
 
     plug_in()
-    daemon = start(line, "n01", interface="mesh0")
+    daemon = start(line, "n01", "--network", "10.9.0.0/16", interface="mesh0")
     try:
         assert daemon.stderr is not None
         with inside(line, "n01", listen) as hearing:

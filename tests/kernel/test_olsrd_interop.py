@@ -84,14 +84,14 @@ def interfaces(node: str) -> tuple[str, ...]:
 
 
 def ours(node: str, quality: Quality, directory: Path) -> Entry:
-    olsr = {f"{what}_interval": 1.0 for what in VALIDITY} | {
+    olsr: dict[str, Any] = {f"{what}_interval": 1.0 for what in VALIDITY} | {
         f"{what}_validity": seconds for what, seconds in VALIDITY.items()
     }
     hna = [f"{NETWORK[node]}/24"] if node in NETWORK else []
     file = directory / f"{node}.json"
-    file.write_text(
-        json.dumps({"interfaces": interfaces(node), "olsr": {**olsr, "quality": quality, "hna": hna}})
-    )
+    olsr |= {"quality": quality, "hna": hna, "accept_networks": ["192.168.0.0/16"]}
+    manet = {"networks": ["10.0.0.0/16", "10.1.0.0/16"]}
+    file.write_text(json.dumps({"interfaces": interfaces(node), "olsr": olsr, "manet": manet}))
     return Entry("node_agent.olsr.process:run", {"config": str(file)})
 
 

@@ -38,7 +38,7 @@ class FaceRun(RunWriter):
         self.record("n1", FROM_S + frame, FacesTrue(SOURCE, SOURCE, frame, faces))
 
     def see(self, frame: int, *faces: FaceRecord, gallery: str = "v1", late_s: float = 0.5) -> None:
-        seen = FacesSeen(SINK, SOURCE, frame, frame, gallery, ns(late_s), faces)
+        seen = FacesSeen(SINK, SOURCE, 100 + frame, frame, gallery, ns(late_s), faces)
         self.record("n9", FROM_S + frame + late_s, seen)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from node_agent.model.telemetry import (
@@ -22,6 +23,7 @@ from node_agent.model.telemetry import (
     TupleReceived,
     TupleSent,
 )
+from node_agent.model.units import CountWindow
 from orchestrator.analytics.inputs import runs_in
 from orchestrator.analytics.pipeline import analyze, write_report
 from orchestrator.analytics.schemas import TABLES
@@ -130,6 +132,9 @@ def routed_run(runs: Path) -> Path:
 def windowed_run(runs: Path) -> Path:
     """Three tuples that a window took, one that failed there, two results of which one was filtered out."""
     writer = RunWriter(runs, "windowed", "w1")
+    source, detect, sink = writer.operators
+    window = replace(detect, takes=CountWindow(2, 1))
+    writer.operators = (source, window, replace(sink, after=("detect", "source")))
     for node in ("n1", "n2", "n9"):
         writer.record(node, 0, AgentStart("0.1.0", "virtual", ()))
     for tau in range(1, 5):
@@ -238,6 +243,8 @@ def test_damaged_telemetry_is_counted_and_the_rest_is_used(
         "missing": 1,
         "duplicates": 2,
         "corrupt_lines": 1,
+        "refused": 0,
+        "never_emitted": 0,
     }
     nodes = {(row["node"], row["boot"]): row for row in rows(spark, runs, "nodes", "d1")}
     assert (nodes["n3", 1]["missing"], nodes["n3", 1]["complete"]) == (1, False)

@@ -64,7 +64,9 @@ EXPERIMENT: dict[str, Any] = {
         "policy": "explicit",
         "nodes": {"camera": ["n01"], "work": ["n02"], "screen": ["n03"]},
     },
-    "clocks": {"uncertainty": "1s"},  # a busy machine answers late, and drills are about other things
+    # A busy machine answers late, and drills are about other things.
+    "clocks": {"uncertainty": "1s"},
+    "load": {"waited": 1.0, "late": "10s"},
     "warmup": "1s",
     "duration": "2s",
     "seed": 1,

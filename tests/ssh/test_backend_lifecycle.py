@@ -55,6 +55,12 @@ def test_it_is_valid_and_every_node_comes_through_every_phase(lab: Lab, whole: S
     assert drill.delivered(lab.node("n03")) > 0
 
 
+def test_every_node_says_how_busy_it_was(lab: Lab, whole: Seen) -> None:
+    loads = json.loads(whole.drill.run.manifest.read_text())["host_load"]
+    assert list(loads) == [node.name for node in lab.nodes]
+    assert all(load["wake_ups"] > 0 and load["late_max_ms"] >= 0 for load in loads.values())
+
+
 def test_nothing_is_left_on_the_nodes_but_what_the_next_run_needs(lab: Lab, whole: Seen) -> None:
     assert lab.leftovers() == []
     for node in lab.nodes:

@@ -29,7 +29,7 @@ LARGE = bytes(range(256)) * 12_000
 FILES = {
     "record/agent.log": b"",
     "record/segments/b0001-s000001.jsonl": b'{"a": 1}\n' * 500,
-    "record/segments/large.jsonl": LARGE,
+    "record/segments/b0001-s000002.jsonl": LARGE,
     "record/frames/of two words.jpg": b"\xff\xd8" * 100,
     **{f"record/frames/{number:04}.jpg": b"%d" % number * 300 for number in range(700)},
     "ended.json": b'{"reason": "end of run", "t_ns": 1, "in_order": true}',

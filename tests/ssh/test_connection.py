@@ -105,6 +105,20 @@ def test_output_is_bounded(six: list[SshServer], tmp_path: Path) -> None:
     on(six[0], tmp_path, act)
 
 
+def test_a_command_that_says_more_and_more_is_broken_off(
+    six: list[SshServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "MOST_READ", 6_000_000)
+
+    async def act(connection: Connection) -> None:
+        for target in ("", " >&2"):
+            with pytest.raises(CommandFailed, match="a command said more than 6000000 bytes"):
+                await connection.run(["sh", "-c", f"exec cat /dev/zero{target}"], timeout=25)
+        assert (await connection.run(["true"])).status == 0
+
+    on(six[0], tmp_path, act)
+
+
 def test_a_command_that_takes_too_long_is_ended_on_the_node_too(make: Make, tmp_path: Path) -> None:
     server = make()
 

@@ -5,20 +5,26 @@ The double has no network: a whole run with agents takes the real one (tests/cor
 
 import asyncio
 import json
+import os
 import shutil
+import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from node_agent.model.host_load import FILE as HOST_LOAD
+from node_agent.model.host_load import read_sample
 from orchestrator.backends.core.infrastructure import CoreInfrastructure
-from orchestrator.backends.core.link import CoreDriver, CoreError, marked
-from orchestrator.backends.core.remains import find_sessions, remove_sessions
+from orchestrator.backends.core.link import CoreDriver, CoreError, left_of
+from orchestrator.backends.core.marks import Mark
+from orchestrator.backends.core.remains import find_sessions, remove_sessions, sessions_left
 from orchestrator.backends.core.session import session_of
 from orchestrator.backends.remote.site import Site
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.lifecycle.teardown import tear_down
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.planning.placement import deployment_plan
 from orchestrator.spec.core import CORE_HOST
@@ -123,7 +129,8 @@ def test_every_node_is_a_place_for_a_keeper_and_nothing_is_left(host: CoreHost) 
         await asyncio.sleep(0.5)
         infrastructure.check()
         (kept,) = host.sessions()
-        assert kept["metadata"] == {"rove.run": RUN}
+        run, token = kept["metadata"]["rove.run"].split()
+        assert run == RUN and len(token) == 16
         await infrastructure.close()
         facts.update(infrastructure.facts()["core"])
         assert infrastructure.doubts() == []
@@ -191,15 +198,17 @@ def test_a_lost_connection_ends_the_session(host: CoreHost) -> None:
     meant = host.experiment()
     core = meant.topology.core
     assert core is not None
-    session = session_of(meant.topology, RUN, generate_trace(meant.topology, 1, 1.0))
+    mark = Mark(RUN, "0123456789abcdef")
+    session = session_of(meant.topology, mark.text, generate_trace(meant.topology, 1, 1.0))
 
     async def whole() -> None:
         known = known_hosts(host.folder / "known", host.server)
         connection = await Connection.open(core.machine(), known)
         driver = await CoreDriver.start(connection, core, host.folder / "core.log")
         await driver.hello()
-        await driver.create(session)
-        assert await marked(connection, core, RUN) == [1]
+        await driver.create(session, mark.ledger)
+        left = await left_of(connection, core, mark)
+        assert left == ["CORE session 1", f"directory {HOME}/core/pycore.1"]
         await connection.close()
         with pytest.raises(CoreError, match="lost"):
             await driver.status()
@@ -260,3 +269,90 @@ def test_an_answer_that_nobody_waited_for_is_not_taken_for_another(host: CoreHos
             await connection.close()
 
     asyncio.run(use())
+
+
+def test_what_a_restarted_daemon_forgot_is_removed_and_others_stay(host: CoreHost) -> None:
+    """core-daemon crashes in the middle of a run: what it started lives on, and it does not know of it."""
+    host.has(processes=True)
+    directory = RunDirectory(host.folder / "runs" / RUN)
+    directory.path.mkdir(parents=True)
+    meant = host.experiment()
+    directory.spec.write_text(to_yaml(meant.resolved()))
+    home = host.server.home / "core"
+    foreign = home / "pycore.1"
+    foreign.mkdir()
+    foreign.chmod(0o777)
+    (foreign / "session.json").write_text(json.dumps({"state": "RUNTIME", "metadata": {"rove.run": RUN}}))
+
+    async def act() -> None:
+        with Journal.create(directory.journal) as journal:
+            infrastructure = CoreInfrastructure(meant, deployment_plan(meant), RUN, directory.path, journal)
+            await infrastructure.open(lambda fraction: None)
+            (home / "pycore.2/session.json").unlink()
+            # As if the orchestrator had been killed: nothing is closed, but its connections end.
+            await asyncio.gather(*(one.close() for one in infrastructure._connections))
+
+    asyncio.run(act())
+    assert sessions_left(directory.path) == [f"2 on {host.experiment().topology.core.machine()}"]  # type: ignore[union-attr]
+    left = find_sessions(RUN, directory.path)
+    assert sum(what.startswith("vnoded ") for what in left) == 8
+    assert any(f"directory {HOME}/core/pycore.2" in what for what in left)
+    removal = tear_down(directory)
+    assert removal.left == []
+    assert not (home / "pycore.2").exists() and foreign.exists()
+    assert sessions_left(directory.path) == []
+    assert find_sessions(RUN, directory.path) == []
+
+
+def test_a_run_removes_what_its_daemon_forgot_and_the_next_one_begins(host: CoreHost) -> None:
+    host.has(processes=True)
+
+    async def act(infrastructure: CoreInfrastructure) -> None:
+        await infrastructure.open(lambda fraction: None)
+        (host.server.home / "core/pycore.1/session.json").unlink()
+        await infrastructure.begin()
+        with pytest.raises(CoreError, match="core-daemon was restarted"):
+            while True:
+                infrastructure.check()
+                await asyncio.sleep(0.05)
+
+    directory = during(host, host.experiment(), act)
+    assert not list((host.server.home / "core").glob("pycore.*"))
+    assert find_sessions(RUN, directory.path) == []
+    shutil.rmtree(directory.path)
+
+    async def again(infrastructure: CoreInfrastructure) -> None:
+        await infrastructure.open(lambda fraction: None)
+
+    during(host, host.experiment(), again)
+
+
+def is_driver(pid: int) -> bool:
+    words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    return any(word.endswith(b"/driver.py") for word in words[1:]) and b"python" in words[0]
+
+
+def test_a_killed_driver_is_not_a_lost_connection(host: CoreHost) -> None:
+    async def act(infrastructure: CoreInfrastructure) -> None:
+        await infrastructure.open(lambda fraction: None)
+        await infrastructure.begin()
+        (driver,) = (pid for pid in host.server.processes() if is_driver(pid))
+        os.kill(driver, signal.SIGKILL)
+        with pytest.raises(CoreError, match="driver was killed by"):
+            while True:
+                infrastructure.check()
+                await asyncio.sleep(0.05)
+
+    during(host, host.experiment(), act)
+    assert host.sessions() == []
+
+
+def test_the_load_of_the_host_is_measured_while_the_run_lasts(host: CoreHost) -> None:
+    async def act(infrastructure: CoreInfrastructure) -> None:
+        await infrastructure.open(lambda fraction: None)
+        await infrastructure.begin()
+        file = host.folder / "runs" / RUN / HOST_LOAD
+        await until(lambda: file.exists() and len(file.read_bytes().splitlines()) >= 2)
+        assert read_sample(file.read_bytes().splitlines()[0]).seconds > 0.5
+
+    during(host, host.experiment(), act)

@@ -1,6 +1,8 @@
 """Programs that live on a node for long: their streams here, an agent's control, the end of either side."""
 
 import asyncio
+import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,8 +19,10 @@ from node_agent.ports import Address
 from node_agent.process import ProcessConfig
 from node_agent.telemetry.segments import read_records
 from orchestrator.backends.agent_channel import AgentChannel, AgentLost
+from orchestrator.ssh.command import SIGNALLED
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.errors import Unreachable
+from orchestrator.ssh.process import how_it_ended
 from tests.ssh.conftest import Make
 from tests.ssh.patience import until
 from tests.ssh.sshd import HOME, SshServer, known_hosts
@@ -142,3 +146,50 @@ def test_an_agent_is_controlled_over_ssh(make: Make, tmp_path: Path) -> None:
     on(server, tmp_path, act)
     kinds = [record["kind"] for record in read_records(server.home / "segments")]
     assert kinds[0] == "agent_start" and kinds[-1] == "agent_stop", (tmp_path / "stderr").read_text()
+
+
+EXEC = """ForceCommand eval "exec $SSH_ORIGINAL_COMMAND\""""
+"""The user's shell becomes the program, as bash does; dash waits for it, and tells its status."""
+
+
+@pytest.mark.parametrize("settings", [(), (EXEC,)], ids=["below a shell", "in place of the shell"])
+def test_a_killed_program_is_told_apart_from_a_lost_connection(
+    make: Make, tmp_path: Path, settings: tuple[str, ...]
+) -> None:
+    server = make(settings=settings)
+
+    async def act(connection: Connection) -> None:
+        process = await connection.start(["sleep", "60"], stderr=tmp_path / "stderr")
+        await until(lambda: bool(sleepers(server)))
+        for pid in sleepers(server):
+            os.kill(pid, signal.SIGKILL)
+        status = await asyncio.wait_for(process.wait(), 10)
+        assert status is not None and how_it_ended(status).startswith("was killed by ")
+        await process.close()
+        assert (await connection.run(["true"])).status == 0
+
+    on(server, tmp_path, act)
+
+
+def sleepers(server: SshServer) -> list[int]:
+    lines = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in server.processes()}
+    return [pid for pid, line in lines.items() if line.split(b"\0")[:2] == [b"sleep", b"60"]]
+
+
+def test_how_it_ended_is_said_in_words() -> None:
+    assert how_it_ended(3) == "ended with status 3"
+    assert how_it_ended(137) == "was killed by SIGKILL"
+    assert how_it_ended(250) == "ended with status 250"
+    assert how_it_ended(SIGNALLED) == "was killed by a signal"
+
+
+def test_a_program_whose_line_does_not_end_is_given_up(six: list[SshServer], tmp_path: Path) -> None:
+    async def act(connection: Connection) -> None:
+        process = await connection.start(["cat", "/dev/zero"], stderr=tmp_path / "stderr")
+        channel = AgentChannel(process.reader, process.writer)
+        with pytest.raises(AgentLost, match="control lost"):
+            await channel.ask(AskStatus(), 20)
+        await channel.close()
+        await process.close()
+
+    on(six[0], tmp_path, act)

@@ -1,6 +1,7 @@
 """Files to and from real sshd: whole or not there, resumed after a cut, and what is said if it cannot be."""
 
 import asyncio
+import hashlib
 import os
 import random
 from pathlib import Path
@@ -22,6 +23,10 @@ def content(size: int, seed: int = 1) -> bytes:
     return random.Random(seed).randbytes(size)
 
 
+def digest_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
 def parts(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if path.name.endswith(".part")]
 
@@ -37,12 +42,12 @@ def test_there_and_back(make: Make, tmp_path: Path) -> None:
             there = server.home / "a file"
             assert there.read_bytes() == content(size)
             assert (there.stat().st_uid, there.stat().st_mode & 0o777) == (FIRST_ID, 0o640)
-            assert await connection.download("a file", back) == digest
+            await connection.download("a file", back, size, digest)
             assert back.read_bytes() == content(size)
         # What is there is neither sent nor fetched again.
         relay.forget()
         await connection.upload(local, "a file")
-        await connection.download("a file", back)
+        await connection.download("a file", back, size, digest)
         assert relay.sent + relay.received < 100_000
         assert not parts(server.home) and not parts(tmp_path)
 
@@ -83,13 +88,13 @@ def test_a_download_cut_in_the_middle_goes_on_from_there(make: Make, tmp_path: P
     async def act(connection: Connection, relay: Relay) -> None:
         relay.cut_after = 4 * MB
         with pytest.raises(TransferBroken, match="n01: file: the connection was lost"):
-            await connection.download("file", here / "file")
+            await connection.download("file", here / "file", 6 * MB, digest_of(content(6 * MB)))
         (part,) = parts(here)
         kept = part.stat().st_size
         assert kept > MB and not (here / "file").exists()
         relay.forget()
         await connection.ensure(10)
-        await connection.download("file", here / "file")
+        await connection.download("file", here / "file", 6 * MB, digest_of(content(6 * MB)))
         assert relay.received < 6 * MB - kept + 200_000
         assert (here / "file").read_bytes() == content(6 * MB)
         assert [path.name for path in here.iterdir()] == ["file"]
@@ -109,7 +114,7 @@ def test_a_part_that_was_damaged_is_not_built_upon(make: Make, tmp_path: Path) -
         await connection.output(["tee", f"file.{digest[:16]}.part"], input=torn)
         await connection.upload(local, "file")
         (tmp_path / f".back.{digest[:16]}.part").write_bytes(torn)
-        await connection.download("file", back)
+        await connection.download("file", back, MB, digest)
         assert back.read_bytes() == (server.home / "file").read_bytes() == content(MB)
 
     over_a_wire(server, tmp_path, act)
@@ -141,9 +146,11 @@ def test_what_cannot_be_transferred(make: Make, tmp_path: Path) -> None:
         with pytest.raises(TransferBroken, match="n01: /etc/file: permission denied"):
             await connection.upload(local, "/etc/file")
         with pytest.raises(TransferBroken, match="n01: missing: no such file"):
-            await connection.download("missing", tmp_path / "missing")
+            await connection.download("missing", tmp_path / "missing", 1, digest_of(b"x"))
         with pytest.raises(TransferBroken, match="n01: /etc/shadow: permission denied"):
-            await connection.download("/etc/shadow", tmp_path / "shadow")
+            await connection.download("/etc/shadow", tmp_path / "shadow", 1, digest_of(b"x"))
+        with pytest.raises(TransferBroken, match="n01: /dev/zero: not a file"):
+            await connection.download("/dev/zero", tmp_path / "zero", 1, digest_of(b"x"))
         assert (await connection.run(["true"])).status == 0
 
     over_a_wire(server, tmp_path, act)
@@ -176,5 +183,30 @@ def test_a_transfer_has_an_end(make: Make, tmp_path: Path) -> None:
         with pytest.raises(TransferBroken, match=r"n01: file: not done within 0.2 s"):
             await connection.upload(local, "file", timeout=0.2)
         assert (await connection.run(["true"])).status == 0
+
+    over_a_wire(server, tmp_path, act)
+
+
+def test_a_download_ends_at_the_announced_size_whatever_comes(make: Make, tmp_path: Path) -> None:
+    """On this node the programs that a file is read with never end."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("tail", "head"):
+        (programs / name).write_text("#!/bin/sh\nexec cat /dev/zero\n")
+        (programs / name).chmod(0o755)
+    server = make(mounts={programs: "/usr/local/bin"})
+    (server.home / "file").write_bytes(content(1000))
+    here = tmp_path / "here"
+    here.mkdir()
+
+    async def act(connection: Connection, relay: Relay) -> None:
+        async with asyncio.timeout(10):
+            with pytest.raises(TransferBroken, match="n01: file: arrived damaged"):
+                await connection.download("file", here / "file", 1000, digest_of(content(1000)))
+        assert relay.received < 8 * MB
+        assert list(here.iterdir()) == []
+        await connection.download("file", here / "false", 1000, digest_of(bytes(1000)))
+        assert (here / "false").read_bytes() == bytes(1000)
+        assert (here / "false").stat().st_mode & 0o777 == 0o600
 
     over_a_wire(server, tmp_path, act)

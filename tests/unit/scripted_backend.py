@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from node_agent.model.telemetry import AgentStart, AgentStop, QueueSample
+from node_agent.model.refusals import Refusal
+from node_agent.model.telemetry import AgentStart, AgentStop, SpillSample
 from node_agent.telemetry.segment_log import SegmentLog
 from orchestrator.backends.base import Backend, NodeOutcome, Outcomes, Progress, Status
 from orchestrator.lifecycle.journal import Journal
@@ -42,7 +43,7 @@ class ScriptedBackend:
     async def advance(self, seconds: float, progress: Progress) -> Outcomes:
         outcomes = await self._play("advance")
         for log in self._logs:
-            log.append(QueueSample("camera/0", "out", 1))
+            log.append(SpillSample(0, 0, None))
         self._now_ns += round(seconds * 1e9)
         progress(1.0)
         return outcomes
@@ -58,6 +59,9 @@ class ScriptedBackend:
         return await self._play("collect")
 
     def doubts(self) -> Sequence[str]:
+        return ()
+
+    def refusals(self) -> Sequence[Refusal]:
         return ()
 
     def facts(self) -> Mapping[str, Any]:

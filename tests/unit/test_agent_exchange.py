@@ -472,7 +472,9 @@ def test_by_exchange_with_probes_of_the_direct_downstreams_only(tmp_path: Path) 
                     switching=EXCHANGE,
                     limits=ROOMY,
                 )
-                opened = open_link_state(LinkStateConfig("probe"), port, names, downstream_of(config))
+                opened = open_link_state(
+                    LinkStateConfig("probe"), port, names, downstream_of(config), config.keys
+                )
                 link_state = await stack.enter_async_context(opened)
                 log = SegmentLog(tmp_path / node, "run", node, port.now_ns)
                 agents[node] = Agent(config, port, link_state, log)

@@ -14,6 +14,7 @@ from node_agent.aodv.limits import SEEN_LIMIT, RateLimit, SeenRequests
 from node_agent.aodv.search import Ring, first_ring, next_ring, patience
 from node_agent.aodv.table import MAX_ROUTES, RouteTable, newer, newest
 from node_agent.aodv.wire import Reply, Request
+from node_agent.model.refusals import Refusal
 from tests.unit.aodv_network import SECOND_NS, AodvNetwork, line, ring
 
 HELLO = AodvConfig(detection="hello")
@@ -179,7 +180,7 @@ def test_garbage_is_counted_and_changes_nothing() -> None:
     core = AodvNetwork(1, []).cores[1]
     for data in (b"", b"\0", b"\x01short", bytes([9]) * 30, bytes([wire.RERR, 0, 0, 9])):
         assert core.receive(data, 2, 1, 0) == []
-    assert core.counters.rejected == 5
+    assert list(core.counters.refusals) == [Refusal("aodv", "0.0.0.2", "malformed", 5)]
     assert list(core.table) == []
 
 
@@ -204,7 +205,7 @@ def test_mutated_messages_do_no_harm() -> None:
             data[rng.randrange(len(data))] = rng.choice((0, 1, 2, 3, 255, rng.randrange(256)))
         core.receive(bytes(data), rng.randint(0, 9), rng.randint(0, 255), now * 5_000_000)
         core.wake(now * 5_000_000)
-    assert core.counters.rejected > 0
+    assert core.counters.refusals.total > 0
 
 
 def test_invented_destinations_neither_fill_the_table_nor_stay() -> None:
@@ -213,7 +214,7 @@ def test_invented_destinations_neither_fill_the_table_nor_stay() -> None:
     for destination in range(100, 100 + 2 * MAX_ROUTES):
         core.receive(wire.encode(Reply(1, destination, 5, 99, week_ms)), 2, 1, 0)
         core.receive(wire.encode(Request(destination, 1, 98, None, -destination % 2**32, 5)), 2, 1, 0)
-    assert len(list(core.table)) == MAX_ROUTES
+    assert 0.8 * MAX_ROUTES < len(list(core.table)) <= MAX_ROUTES
     while list(core.table) and core.next_wake_ns() < 120 * SECOND_NS:
         core.wake(core.next_wake_ns())
     assert not list(core.table)

@@ -21,7 +21,7 @@ from node_agent.linkstate.reader import Edge, Garbage
         ('{"interface": "wlan0", "aodv": {"detection": "feedback"}}', "detection must be hello"),
         ('{"interface": "nosuch0"}', "there is no interface nosuch0"),
         ('{"interface": "wlan0", "speed": 3}', "unknown field"),
-        ('{"interface": "wlan0", "network": "10.0.0.1/16"}', "host bits"),
+        ('{"interface": "wlan0", "manet": {"networks": ["10.0.0.1/16"]}}', "host bits"),
         ("", "truncated"),
     ],
 )

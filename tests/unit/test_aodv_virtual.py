@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 
 import pytest
 
@@ -11,6 +12,7 @@ from node_agent.aodv.reader import AodvReader
 from node_agent.aodv.service import AodvService
 from node_agent.linkstate.reader import Edge
 from node_agent.ports import Address, Stream, TimedOut
+from node_agent.routing_seal import Seal
 from node_agent.virtual.host import VirtualHost
 from node_agent.virtual.loop import NS, VirtualLoop
 from node_agent.virtual.port import VirtualPort
@@ -22,7 +24,11 @@ DETOUR = {**LINE, "e": (180.0, 40.0)}
 
 class AodvWorld:
     def __init__(
-        self, positions: Mapping[str, tuple[float, float]], config: AodvConfig | None = None
+        self,
+        positions: Mapping[str, tuple[float, float]],
+        config: AodvConfig | None = None,
+        key: bytes = b"",
+        other_key: Mapping[str, bytes] = MappingProxyType({}),
     ) -> None:
         self.loop = VirtualLoop()
         self.radio = DiscRadio(self.loop, 100.0, 11_000_000, 100_000)
@@ -37,7 +43,8 @@ class AodvWorld:
             rng = random.Random(f"1/{node}")
             self.hosts[node] = host
             self.ports[node] = VirtualPort(host, 1)
-            self.services[node] = AodvService(host, config or AodvConfig(), node_at, rng)
+            seal = Seal(other_key.get(node, key), "aodv", self.loop.now_ns) if key else None
+            self.services[node] = AodvService(host, config or AodvConfig(), node_at, rng, seal=seal)
         self.radio.move(self.positions)
 
     def move(self, node: str, x: float, y: float) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -207,8 +208,8 @@ def test_a_session_that_somebody_deleted_is_noticed(core: Make) -> None:
 @pytest.mark.parametrize("how", ["stdin", "signal"])
 def test_its_session_ends_with_it_and_that_of_others_stays(core: Make, how: str) -> None:
     ours, theirs = core(), core()
-    theirs.create(described(read(), run="run-2"))
-    ours.create(described(read(), run="run-1"))
+    theirs.create(described(read(), "run-2"))
+    ours.create(described(read(), "run-1"))
     assert sorted(ours.sessions()) == ["pycore.1", "pycore.2"]
     if how == "signal":
         ours.process.send_signal(signal.SIGTERM)
@@ -219,11 +220,86 @@ def test_its_session_ends_with_it_and_that_of_others_stays(core: Make, how: str)
 
 def test_what_a_killed_driver_left_is_found_by_its_mark_alone(core: Make) -> None:
     ours, theirs = core(), core()
-    theirs.create(described(read(), run="run-2"))
-    ours.create(described(read(), run="run-1"))
+    theirs.create(described(read(), "run-2"))
+    ours.create(described(read(), "run-1"))
     ours.process.kill()
     ours.process.wait(20)
     assert ours.once("--find", "run-1") == {"sessions": [2]}
     assert ours.once("--remove", "run-1") == {"sessions": [2]}
     assert ours.once("--find", "run-1") == {"sessions": []}
     assert list(theirs.sessions()) == ["pycore.1"]
+
+
+def crash_daemon(driven: Driven) -> None:
+    """And restart it: it knows nothing of its sessions, which live on."""
+    for file in driven.folder.glob("pycore.*/session.json"):
+        file.unlink()
+
+
+def alive(pids: list[int]) -> list[int]:
+    return [pid for pid in pids if (Path("/proc") / str(pid) / "cmdline").read_bytes()]
+
+
+def of_session(driven: Driven, number: int) -> list[int]:
+    pids: list[int] = driven.sessions()[f"pycore.{number}"]["pids"]
+    return pids
+
+
+def test_what_a_crashed_daemon_forgot_is_found_and_removed_and_that_of_others_stays(core: Make) -> None:
+    ours, theirs = core(processes=True), core(processes=True)
+    theirs.create(described(read(EMANE), "run-1 other"))
+    ours.create(described(read(EMANE), "run-1 ours"))
+    foreign, own = of_session(ours, 1), of_session(ours, 2)
+    crash_daemon(ours)
+    assert ours.once("--find", "run-1 ours") == {"sessions": []}
+    left = ours.forgotten("find", "run-1 ours")
+    assert sorted(left) == sorted(
+        [
+            *(f"vnoded {pid}" for pid in own[::2]),
+            *(f"emane {pid}" for pid in own[1::2]),
+            f"directory {ours.folder}/pycore.2",
+        ]
+    )
+    assert ours.forgotten("remove", "run-1 ours") == []
+    assert not (ours.folder / "pycore.2").exists()
+    assert not ours.ledger("run-1 ours").exists()
+    assert ours.forgotten("remove", "run-1 ours") == []
+    assert alive(foreign) == foreign
+    assert (ours.folder / "pycore.1").exists()
+    assert theirs.forgotten("remove", "run-1 other") == []
+    again = core(processes=True)
+    assert "error" not in again.create(described(read(EMANE), "run-2"))
+
+
+def test_a_directory_that_a_forgotten_session_left_is_one_clear_error(core: Make) -> None:
+    ours = core(processes=True)
+    ours.create(described(read()))
+    crash_daemon(ours)
+    told = core().create(described(read(), "run-2"))["error"]
+    assert "File exists" in told and "rove down" in told
+    ours.forgotten("remove", "run-1")
+
+
+def test_another_session_that_took_over_the_number_is_not_touched(core: Make) -> None:
+    """Somebody cleaned up by hand, and began a session that has the same number."""
+    ours = core(processes=True)
+    ours.create(described(read(), "run-1"))
+    own = of_session(ours, 1)
+    for pid in own:
+        os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(ours.folder / "pycore.1")
+    theirs = core(processes=True)
+    theirs.create(described(read(), "run-2"))
+    foreign = of_session(theirs, 1)
+    assert ours.forgotten("find", "run-1") == []
+    assert ours.forgotten("remove", "run-1") == []
+    assert alive(foreign) == foreign
+    assert (theirs.folder / "pycore.1").exists()
+
+
+def test_a_live_session_is_noted_until_it_is_deleted(core: Make) -> None:
+    ours = core(processes=True)
+    ours.create(described(read()))
+    assert len(ours.forgotten("find", "run-1")) == 4
+    ours.ask("delete")
+    assert ours.forgotten("find", "run-1") == []

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from orchestrator.backends.core.air import air_of
+from orchestrator.backends.core.infrastructure import motion_doubts
+from orchestrator.backends.core.link import Standing
 from orchestrator.backends.core.preflight import Observed, preflight_of, problems
 from orchestrator.backends.core.session import pixel_paths, session_of
 from orchestrator.mobility.generate import generate_trace
@@ -146,3 +148,22 @@ def test_their_topologies_differ_in_name_and_host_only() -> None:
     here = load_topology(ROOT / "topologies/rwp-25.yaml").model_dump()
     there = load_topology(ROOT / "topologies/core-25.yaml").model_dump()
     assert {key for key in here | there if here.get(key) != there.get(key)} == {"name", "core"}
+
+
+@pytest.mark.parametrize(
+    ("rounds", "late_rounds", "late_s", "doubted"),
+    [
+        (1400, 0, 0.05, False),
+        (1400, 14, 0.2, False),
+        (1400, 15, 0.2, True),
+        (1400, 1, 0.29, True),
+        (1400, 3, 0.38, True),
+        (0, 0, 0.0, False),
+    ],
+)
+def test_motion_is_bounded_by_the_period_of_positions(
+    rounds: int, late_rounds: int, late_s: float, doubted: bool
+) -> None:
+    told = motion_doubts(Standing("RUNTIME", "", rounds, late_rounds, late_s))
+    assert bool(told) == doubted
+    assert all("CORE moved the nodes late" in doubt for doubt in told)

@@ -150,6 +150,8 @@ def test_a_run_has_its_own_copy_and_the_plan_its_version(tmp_path: Path, small: 
     assert params.version == small.version
     assert Path(params.gallery).parent == run / "galleries"
     assert load_gallery(Path(params.gallery)) == small
+    assert (run / "galleries").stat().st_mode & 0o777 == 0o700
+    assert Path(params.gallery).stat().st_mode & 0o777 == 0o600
 
 
 def test_where_no_gallery_is_named_it_is_the_scenes_and_made_once(tmp_path: Path, small: Gallery) -> None:

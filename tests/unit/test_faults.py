@@ -146,7 +146,7 @@ HISTORY = [PhaseResult(phase, Ending.OK) for phase in Phase if phase is not Phas
 
 def found(**flaws: int) -> Completeness:
     whole = dict.fromkeys(("missing", "duplicates", "torn", "corrupt", "unclosed_boots"), 0)
-    return Completeness(**{"records": 10, "boots": 2, **whole, **flaws})
+    return Completeness(**{"records": 10, "boots": 2, **whole, **flaws})  # type: ignore[arg-type]
 
 
 def test_who_was_killed_on_purpose_does_not_spoil_the_run() -> None:

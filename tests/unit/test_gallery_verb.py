@@ -48,6 +48,8 @@ def test_persons_come_and_go(folder: Path) -> None:
     assert gallery("add", "Bob", "bob").exit_code == 0
     listed = json.loads(gallery("list", "--json").stdout)
     kept = load_gallery(folder / "galleries" / "people.gallery")
+    assert (folder / "galleries").stat().st_mode & 0o777 == 0o700
+    assert (folder / "galleries" / "people.gallery").stat().st_mode & 0o777 == 0o600
     assert listed == {
         "gallery": "galleries/people.gallery",
         "version": kept.version,

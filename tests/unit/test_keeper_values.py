@@ -1,5 +1,7 @@
 """What a keeper decides without doing anything: orders, leases, and how programs are called."""
 
+import os
+import socket
 import sys
 from pathlib import Path
 
@@ -9,11 +11,14 @@ import pytest
 from node_agent.control import Request, Start
 from node_agent.control_lines import encode
 from node_agent.keeping import PROTOCOL
+from node_agent.keeping.bridge import is_own
 from node_agent.keeping.commands import AskClock, End, Renew
 from node_agent.keeping.lease import Lease, is_term
 from node_agent.keeping.order import BadOrder, KeeperOrder, Program, decode_order, read_order
 from node_agent.keeping.owner import read_envelope, read_request
+from node_agent.keeping.place import NotPrivate, require_private
 from node_agent.keeping.programs import Log, explained, tethered, with_rights
+from node_agent.model.checked import Refused
 
 AGENT = Program("agent", ("python3", "-m", "node_agent"), "agent.log")
 ORDER = KeeperOrder("run", "n1", PROTOCOL, 60.0, None, (), AGENT)
@@ -114,3 +119,37 @@ def test_an_end_is_explained_by_the_last_words_of_this_start(tmp_path: Path) -> 
         more.write("flood\n" * 100_000 + "no such interface\n\n")
     assert explained("olsr", 1, log) == "olsr ended with status 1: no such interface"
     assert explained("olsr", -9, log) == "olsr was ended by SIGKILL"
+
+
+def test_a_place_must_be_the_users_alone(tmp_path: Path) -> None:
+    """Whoever can write there could give orders, and whoever can read there has the run's key."""
+    place = tmp_path / "place"
+    place.mkdir(mode=0o700)
+    require_private(place)
+    place.chmod(0o750)
+    with pytest.raises(NotPrivate, match="other users have rights to it: chmod 700"):
+        require_private(place)
+    place.chmod(0o700)
+    (tmp_path / "link").symlink_to(place)
+    with pytest.raises(NotPrivate, match="not a directory of the user"):
+        require_private(tmp_path / "link")
+    if os.geteuid() == 0:
+        os.chown(place, 12345, 12345)
+        with pytest.raises(NotPrivate, match="not a directory of the user"):
+            require_private(place)
+
+
+def test_only_this_user_and_root_may_be_at_the_other_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert is_own(ours)
+        if (user := os.geteuid()) != 0:
+            monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+            assert not is_own(ours)
+
+
+@pytest.mark.parametrize("line", [b"[" * 100_000, b'{"do": {"do": "end", "x": ' + b"[" * 100_000, b"\xff\n"])
+def test_no_line_is_too_odd_for_a_keeper(line: bytes) -> None:
+    for read in (read_envelope, read_request):
+        with pytest.raises(Refused):
+            read(line)

@@ -111,7 +111,7 @@ def test_every_kind_can_be_opened(kind: str) -> None:
     async def scenario() -> None:
         config = LinkStateConfig(kind, port=9)  # nobody listens there
         assert problems(config) == []
-        async with open_link_state(config, OsPort("127.0.0.1"), {}, Downstream(["127.0.0.2"])) as state:
+        async with open_link_state(config, OsPort("127.0.0.1"), {}, Downstream(["127.0.0.2"]), {}) as state:
             if isinstance(state, ToldLinkState):
                 state.tell(CostGraph({}, "hops", "test", 1))
             try:

@@ -46,7 +46,8 @@ async def all_readings(made: Network, node: int, quality: Quality) -> dict[str, 
     }
     view = daemon.view(made.now)
     server = InfoServer(
-        lambda: Snapshot(view, OlsrConfig(quality=quality), facts, daemon.counters.as_dict(), "0", 1, 1), HOST
+        lambda: Snapshot(view, OlsrConfig(quality=quality), facts, daemon.counters.as_dict(), (), "0", 1, 1),
+        HOST,
     )
     try:
         readers: dict[str, Reader] = {

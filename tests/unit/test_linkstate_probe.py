@@ -2,13 +2,14 @@
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 
 import pytest
 
 from node_agent.linkstate.measured import graph_of
-from node_agent.linkstate.probe.core import ProbeConfig, ProbeCore
+from node_agent.linkstate.probe.core import Outgoing, ProbeConfig, ProbeCore
 from node_agent.linkstate.probe.estimator import WINDOW, Arrivals
 from node_agent.linkstate.probe.messages import (
     HEADERS,
@@ -23,7 +24,12 @@ from node_agent.linkstate.probe.messages import (
     padded,
 )
 from node_agent.linkstate.probe.prober import Prober
+from node_agent.linkstate.probe.tags import SIZE as TAG_SIZE
+from node_agent.linkstate.probe.tags import Tags
+from node_agent.model.checked import Refused
+from node_agent.model.refusals import Refusals
 from node_agent.routing.shortest_path import distances
+from node_agent.transport.keys import keys_of
 from node_agent.virtual.host import VirtualHost
 from node_agent.virtual.interface import Frame, OnFrame
 from node_agent.virtual.loop import VirtualLoop
@@ -33,6 +39,8 @@ from orchestrator.radio.disc import DiscRadio
 LATENCY_NS = 2_000_000
 BANDWIDTH = 1_000_000
 SECOND = 10**9
+SECRET = bytes(32)
+NODES = [f"10.0.0.{number}" for number in range(1, 6)]
 Losses = Mapping[tuple[str, str], float]
 
 
@@ -66,7 +74,8 @@ class Nodes:
         self.probers: dict[str, Prober] = {}
         for node in targets:
             host = VirtualHost(node, node, self.loop, self.radio, lambda destination: destination)
-            self.probers[node] = Prober(VirtualPort(host, seed), targets[node], ProbeConfig())
+            keys = keys_of(SECRET, "run", node, targets)
+            self.probers[node] = Prober(VirtualPort(host, seed), targets[node], keys, ProbeConfig())
         self.radio.move(dict.fromkeys(targets, (0.0, 0.0)))
 
     def run(self, seconds: float) -> None:
@@ -151,16 +160,33 @@ def test_arrivals_in_any_order() -> None:
 @pytest.mark.parametrize("size", [SINGLE_BYTES, PAIR_BYTES])
 def test_probes_have_the_size_that_is_asked_for(size: int) -> None:
     for number in (1, 2**40):
-        assert size - 2 <= len(padded(Probe(2**32 - 1, number, 2**62, 2), size)) + HEADERS <= size
+        assert size - 2 <= len(padded(Probe(2**32 - 1, number, 2**62, 2), size)) + HEADERS + TAG_SIZE <= size
 
 
-def core() -> ProbeCore:
-    made = ProbeCore(ProbeConfig(), "10.0.0.1", ["10.0.0.2"], session=7, now_ns=0)
-    for second in range(20):
-        made.wake(second * SECOND)
+def core(refusals: Refusals | None = None, targets: Sequence[str] = NODES[1:3]) -> ProbeCore:
+    keys = keys_of(SECRET, "run", NODES[0], NODES)
+    made = ProbeCore(ProbeConfig(), NODES[0], targets, session=7, now_ns=0, keys=keys, refusals=refusals)
+    for half in range(40):
+        made.wake(half * SECOND // 2)
     return made
 
 
+def tagged(message: Probe | Reply | bytes, sender: str, to: str = NODES[0]) -> bytes:
+    """As the node itself would send it."""
+    data = message if isinstance(message, bytes) else encode(message)
+    return Tags(sender, keys_of(SECRET, "run", sender, NODES)).add(data, to)
+
+
+def hear(prober: ProbeCore, message: Probe | Reply, sender: str, now_ns: int) -> Outgoing | None:
+    return prober.receive(tagged(message, sender), sender, now_ns)
+
+
+def told(number: int, *known: Known, responder: int = 5) -> Reply:
+    """A reply to a prober that has sent more than ``number`` probes."""
+    return Reply(7, responder, number, 0, 0, number, number, number, number, None, known)
+
+
+TRUE, FALSE = Estimate(0.5, 0.5, None, None), Estimate(1.0, 1.0, None, None)
 LIE = Known("10.0.0.3", 1, {"10.0.0.4": Estimate(7.0, 1.0, None, None)})
 
 
@@ -176,19 +202,17 @@ LIE = Known("10.0.0.3", 1, {"10.0.0.4": Estimate(7.0, 1.0, None, None)})
 )
 def test_impossible_replies_are_ignored(reply: Reply) -> None:
     prober = core()
-    assert prober.receive(encode(reply), "10.0.0.2", 20 * SECOND) is None
+    assert hear(prober, reply, "10.0.0.2", 20 * SECOND) is None
     assert prober.estimates(20 * SECOND) == {}
 
 
 def test_a_peer_that_was_restarted_counts_anew() -> None:
     prober = core()
     for number in range(1, 21):
-        prober.receive(
-            encode(Reply(7, 5, number, 0, 0, number, number, number, number, None)), "10.0.0.2", SECOND
-        )
+        hear(prober, told(number), "10.0.0.2", SECOND)
     assert set(prober.estimates(SECOND)) == {"10.0.0.2"}
     again = Reply(7, 6, 20, 0, 0, 1, 20, 1, 1, None)  # of 20 probes it has seen the last
-    prober.receive(encode(again), "10.0.0.2", 2 * SECOND)
+    hear(prober, again, "10.0.0.2", 2 * SECOND)
     assert prober.estimates(2 * SECOND) == {}
 
 
@@ -197,8 +221,108 @@ def test_lies_and_strangers_are_ignored() -> None:
     honest = Reply(7, 5, 9, 19 * SECOND, 0, 9, 9, 9, 9, None, (LIE,))
     prober.receive(encode(honest), "10.0.0.66", 20 * SECOND)
     assert prober.estimates(20 * SECOND) == {}
-    prober.receive(encode(honest), "10.0.0.2", 20 * SECOND)
-    assert set(prober.reading(20 * SECOND).edges) == {"10.0.0.1", "10.0.0.2"}
+    hear(prober, honest, "10.0.0.2", 20 * SECOND)
+    assert set(prober.reading(20 * SECOND).edges) == {"10.0.0.1"}
+
+
+def test_senders_that_somebody_invented_do_not_keep_nodes_of_the_run_from_being_answered() -> None:
+    refusals = Refusals()
+    prober = core(refusals)
+    probe = Probe(1, 1, 0, 0, bytes(40))
+    for number in range(2000):
+        address = f"10.9.{number // 250}.{number % 250}"
+        assert prober.receive(encode(probe), address, SECOND) is None
+        assert prober.receive(encode(probe), NODES[3], SECOND) is None  # it has no key
+    assert hear(prober, probe, NODES[4], SECOND) is not None
+    reasons = Counter[str]()
+    for refusal in refusals:
+        assert refusal.what == "probe"
+        reasons[refusal.reason] += refusal.count
+    assert reasons == {"not_member": 2000, "unauthenticated": 2000}
+
+
+def test_nobody_can_keep_news_of_a_node_from_being_believed() -> None:
+    prober = core()
+    there, liar = NODES[2], NODES[1]
+    forged = told(1, Known(there, 0, {NODES[3]: FALSE}))
+    prober.receive(encode(forged), there, 19 * SECOND)  # without the key
+    prober.receive(tagged(forged, NODES[4], NODES[0]), there, 19 * SECOND)  # with that of another node
+    assert there not in prober.reading(19 * SECOND).edges
+
+    hear(prober, told(1, Known(there, 0, {NODES[3]: FALSE})), liar, 20 * SECOND)
+    assert prober.reading(20 * SECOND).edges[there][NODES[3]].cost == 1.0
+    hear(prober, told(1, Known(there, 0, {NODES[3]: TRUE})), there, 21 * SECOND)
+    assert prober.reading(21 * SECOND).edges[there][NODES[3]].cost == 4.0
+    hear(prober, told(2, Known(there, 0, {NODES[3]: FALSE})), liar, 22 * SECOND)
+    assert prober.reading(22 * SECOND).edges[there][NODES[3]].cost == 4.0  # it has said so itself
+
+
+def test_what_others_say_of_a_node_is_believed_until_somebody_knows_better() -> None:
+    prober = core()
+    far = NODES[4]
+    hear(prober, told(1, Known(far, 0, {NODES[3]: FALSE})), NODES[1], 20 * SECOND)
+    hear(prober, told(1, Known(far, 3 * SECOND, {NODES[3]: TRUE})), NODES[2], 21 * SECOND)
+    assert prober.reading(21 * SECOND).edges[far][NODES[3]].cost == 1.0  # older
+    hear(prober, told(2, Known(far, SECOND, {NODES[3]: TRUE})), NODES[2], 22 * SECOND)
+    assert prober.reading(22 * SECOND).edges[far][NODES[3]].cost == 4.0
+    # Two that tell each other what they have from each other do not keep it alive.
+    hear(prober, told(2, Known(far, SECOND + 100_000_000, {NODES[3]: TRUE})), NODES[1], 23 * SECOND)
+    assert far not in prober.reading(30 * SECOND).edges
+
+
+def test_only_nodes_of_the_run_are_told_of() -> None:
+    prober = core()
+    strangers = {f"10.8.0.{number}": TRUE for number in range(10)}
+    hear(prober, told(1, Known(NODES[1], 0, strangers), Known("10.8.0.1", 0, strangers)), NODES[1], SECOND)
+    assert set(prober.reading(SECOND).edges) == {NODES[0], NODES[1]}
+
+
+def test_packets_that_somebody_recorded_change_nothing() -> None:
+    refusals = Refusals()
+    prober = core(refusals)
+    old, new = Probe(1, 1, 0, 0, bytes(60)), Probe(2, 1, 0, 0, bytes(60))
+    assert hear(prober, old, NODES[1], SECOND) and hear(prober, new, NODES[1], SECOND)
+    assert hear(prober, old, NODES[1], SECOND) is None
+    assert hear(prober, new, NODES[1], SECOND) is None
+    second = hear(prober, Probe(2, 2, 0, 0, bytes(60)), NODES[1], SECOND)
+    assert second is not None
+    content = Tags(NODES[1], keys_of(SECRET, "run", NODES[1], NODES)).checked(second.data, NODES[0])
+    assert content is not None
+    reply = decode(content)
+    assert isinstance(reply, Reply) and (reply.number, reply.came) == (2, 2)
+
+    for number in range(1, 20):
+        hear(prober, told(number, responder=6), NODES[1], SECOND)
+    assert set(prober.estimates(SECOND)) == {NODES[1]}
+    hear(prober, told(1, responder=5), NODES[1], SECOND)  # of a former self, or so it seems
+    for number in range(1, 20):
+        hear(prober, told(number, responder=8), NODES[1], SECOND)
+    assert set(prober.estimates(SECOND)) == {NODES[1]}
+    hear(prober, told(1, responder=6), NODES[1], SECOND)
+    assert set(prober.estimates(SECOND)) == {NODES[1]}
+    assert [each.reason for each in refusals] == ["replay"]
+
+
+def test_probes_recorded_before_this_node_was_restarted_do_not_end_the_session_that_goes_on() -> None:
+    """The old session seemed to be the newer one, and the true one was refused for the rest of the run."""
+    prober = core()
+    for number in range(1, 40):
+        assert hear(prober, Probe(2, number, 0, 0, bytes(60)), NODES[1], SECOND) is not None
+        hear(prober, Probe(1, number, 0, 0, bytes(60)), NODES[1], SECOND)
+        hear(prober, Probe(1, number, 0, 0, bytes(60)), NODES[1], SECOND)
+    for session in range(100, 2000):  # nor does who has a key of its own take more than its share
+        hear(prober, Probe(session, 1, 0, 0, bytes(60)), NODES[4], SECOND)
+    assert hear(prober, Probe(2, 40, 0, 0, bytes(60)), NODES[1], SECOND) is not None
+
+
+def test_a_probe_is_never_answered_with_more_than_was_sent() -> None:
+    prober = core()
+    short = Probe(2**32 - 1, 1, 2**62, 0)
+    assert hear(prober, short, NODES[1], SECOND) is None
+    for size in (SINGLE_BYTES, PAIR_BYTES):
+        data = tagged(padded(Probe(3, size, 2**62, 0), size), NODES[1])
+        answer = prober.receive(data, NODES[1], SECOND)
+        assert answer is not None and len(answer.data) <= len(data) == size - HEADERS
 
 
 def test_whatever_comes_is_survived() -> None:
@@ -208,6 +332,10 @@ def test_whatever_comes_is_survived() -> None:
         data = bytearray(good[turn % 2])
         for _ in range(rng.randrange(1, 6)):
             data[rng.randrange(min(60, len(data)))] = rng.randrange(256)
-        answer = prober.receive(bytes(data[: rng.randrange(len(data) + 1)]), "10.0.0.2", 20 * SECOND)
-        assert answer is None or len(answer.data) <= len(data)
-    assert decode(b"\x91" * 100_000) is None
+        sent = tagged(bytes(data[: rng.randrange(len(data) + 1)]), "10.0.0.2")
+        answer = prober.receive(sent, "10.0.0.2", 20 * SECOND)
+        assert answer is None or len(answer.data) <= len(sent)
+    prober.reading(20 * SECOND)
+    for deep in (b"\x91" * 100_000, b"\x91" * 1_500):
+        with pytest.raises(Refused):
+            decode(deep)

@@ -166,8 +166,11 @@ def test_networks_are_announced_and_the_nearest_gateway_wins() -> None:
     offering = OlsrConfig(
         hello_interval=0.5, hello_validity=3.0, tc_interval=1.0, tc_validity=12.0, hna=("192.168.55.0/24",)
     )
-    network = Network(range(1, 6), edges(*line(range(1, 6))), FAST, configs={1: offering, 5: offering})
+    accepting = msgspec.structs.replace(FAST, accept_networks=("192.168.0.0/16",))
+    configs = {1: offering, 5: offering, 3: FAST}
+    network = Network(range(1, 6), edges(*line(range(1, 6))), accepting, configs=configs)
     network.run(45)
+    assert not network.daemons[3].network_routes(network.now)
     where = (wire.number("192.168.55.0"), wire.number("255.255.255.0"))
     assert network.daemons[2].network_routes(network.now)[where][:3] == (address(1), 0, 1)
     assert network.daemons[4].network_routes(network.now)[where][:3] == (address(5), 0, 1)
@@ -295,9 +298,9 @@ def test_counters_add_up() -> None:
     assert counted["packet"]["received"] == len(heard)
 
 
-def _with_neighbour() -> Olsr:
+def _with_neighbour(accepted: tuple[str, ...] = ()) -> Olsr:
     """A daemon (10.0.0.1) with a perfect symmetric neighbour (10.0.0.2) that has chosen it to relay."""
-    daemon = Olsr(OlsrConfig(), [Interface("wlan0", address(1))], random.Random(1), 0)
+    daemon = Olsr(OlsrConfig(accept_networks=accepted), [Interface("wlan0", address(1))], random.Random(1), 0)
     listed = wire.Group(2 | 2 << 2, (wire.Neighbour(address(1), bytes((255, 255, 0, 0))),))
     body = wire.encode_hello(wire.Hello(validity.encode(2.0), 3, (listed,)), wire.LQ_HELLO)
     hello = wire.Message(wire.LQ_HELLO, validity.encode(20.0), address(2), 1, 0, 1, body)
@@ -335,7 +338,7 @@ def test_a_hostile_sender_cannot_fill_the_memory() -> None:
     view = daemon.view(5000)
     assert len(view.links) <= MAX_LINKS
     assert len(view.topology) <= 65536 + 1
-    assert daemon.refused and daemon.counters.dropped
+    assert daemon.counters.refusals.total and daemon.counters.dropped
     out = daemon.wake(6000)
     assert sum(len(each.data) for each in out) < 200_000
 
@@ -378,7 +381,7 @@ def test_nobody_leads_us_to_ourselves_or_to_what_is_no_node() -> None:
 
 
 def test_a_network_is_announced_however_its_host_bits_are_set() -> None:
-    daemon = _with_neighbour()
+    daemon = _with_neighbour(("192.168.7.0/24",))
     now = _usable(daemon)
     mask = 0xFFFF_FF00
     _flood(daemon, wire.HNA, wire.encode_hna(wire.Hna(((wire.number("192.168.7.5"), mask),))), 100)
@@ -386,9 +389,11 @@ def test_a_network_is_announced_however_its_host_bits_are_set() -> None:
 
 
 def test_a_hostile_sender_cannot_flood_the_kernel_with_routes() -> None:
-    daemon = _with_neighbour()
+    daemon = _with_neighbour(("11.0.0.0/8",))
     now = _usable(daemon)
-    _flood(daemon, wire.LQ_TC, _tc(*range(address(3), address(3) + 8000)), 100)
+    for number in range(16):
+        listed = range(address(3) + 500 * number, address(3) + 500 * (number + 1))
+        _flood(daemon, wire.LQ_TC, _tc(*listed), 100 + number, address(2 + number))
     for number in range(200):
         networks = tuple((0x0B00_0000 + number * 256 + each, 0xFFFF_FFFF) for each in range(256))
         _flood(daemon, wire.HNA, wire.encode_hna(wire.Hna(networks)), 200 + number, address(3) + number)

@@ -174,7 +174,7 @@ def snapshot(node: str) -> Snapshot:
         for each in interfaces
     }
     return Snapshot(
-        view, OlsrConfig(), facts, {"LQ_HELLO": {"sent": 3}}, "rove-olsr 1.2", 4711, 1_800_000_000
+        view, OlsrConfig(), facts, {"LQ_HELLO": {"sent": 3}}, (), "rove-olsr 1.2", 4711, 1_800_000_000
     )
 
 

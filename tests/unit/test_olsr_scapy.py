@@ -11,7 +11,8 @@ from scapy.utils import PcapReader
 
 from benchmarks.olsr_captures import CAPTURES, payloads
 from benchmarks.olsr_fuzz import mutated
-from node_agent.olsr import wire
+from node_agent.olsr import sealed, wire
+from node_agent.routing_seal import Seal
 from orchestrator.captures.olsr import (
     Olsr,
     OlsrGroup,
@@ -25,6 +26,7 @@ from orchestrator.captures.olsr import (
     OlsrMid,
     OlsrNeighbour,
     OlsrNetwork,
+    OlsrSeal,
     OlsrTc,
 )
 
@@ -134,3 +136,11 @@ def test_what_is_not_a_capture_is_refused_in_one_line() -> None:
         assert (listed.returncode, listed.stdout) == (2, "")
         assert listed.stderr.count("\n") == 1
         assert file in listed.stderr
+
+
+def test_a_seal_is_shown() -> None:
+    packet = wire.encode_packet(3, [wire.Message(wire.MID, 5, 1, 9, 0, 1, bytes(4))])
+    shown = Olsr(sealed.close(Seal(b"key", "olsr", lambda: 77), packet, 0x0A00_0001))
+    _, seal = shown.messages
+    assert (seal.sprintf("%kind%"), seal[OlsrSeal].time_ns, len(seal[OlsrSeal].tag)) == ("SEAL", 77, 16)
+    assert "SEAL of 10.0.0.1" in shown.mysummary()

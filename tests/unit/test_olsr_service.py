@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import pytest
 
@@ -12,6 +13,7 @@ from node_agent.olsr.daemon import Interface
 from node_agent.olsr.service import OlsrService
 from node_agent.olsr.wire import number
 from node_agent.ports import Address, Stream, Unreachable
+from node_agent.routing_seal import Seal
 from node_agent.virtual.host import VirtualHost
 from node_agent.virtual.loop import NS, VirtualLoop
 from node_agent.virtual.port import VirtualPort
@@ -24,10 +26,15 @@ LINE = ((0.0, 0.0), (80.0, 0.0), (160.0, 0.0))
 
 
 class Line:
-    """Nodes n1, n2, … at 10.0.0.1, 10.0.0.2, …, with a range of 100 m."""
+    """Nodes n1, n2, … at 10.0.0.1, 10.0.0.2, …, with a range of 100 m. With a ``key`` they seal packets."""
 
     def __init__(
-        self, positions: Sequence[tuple[float, float]] = LINE, config: OlsrConfig = FAST, seed: int = 1
+        self,
+        positions: Sequence[tuple[float, float]] = LINE,
+        config: OlsrConfig = FAST,
+        seed: int = 1,
+        key: bytes = b"",
+        other_key: Mapping[str, bytes] = MappingProxyType({}),
     ) -> None:
         self.loop = VirtualLoop()
         self.radio = DiscRadio(self.loop, 100.0, 11_000_000, 100_000)
@@ -50,6 +57,7 @@ class Line:
                 self.tables[node],
                 port.now_ns,
                 random.Random(f"{seed}/{node}"),
+                seal=Seal(other_key.get(node, key), "olsr", port.now_ns) if key else None,
             )
         self.radio.move(dict(zip(self.nodes, positions, strict=True)))
         self.loop.run_until_complete(self._start())

@@ -101,7 +101,9 @@ def test_split_tcs_say_together_what_one_would(now: set[int], before: set[int]) 
 
 def _count_new(seen: DuplicateSet, pairs: list[tuple[int, int]], now: int) -> int:
     messages = [wire.Message(wire.LQ_TC, 0, originator, 9, 0, seqno, b"") for originator, seqno in pairs]
-    return len(seen.new(frozenset(map(duplicates.key, messages)), now))
+    new = seen.unseen(frozenset(map(duplicates.key, messages)))
+    seen.remember(new, now)
+    return len(new)
 
 
 def test_duplicates_are_remembered_for_a_while_and_in_bounded_memory() -> None:
@@ -125,7 +127,7 @@ def test_the_topology_is_bounded() -> None:
         known.hear(_tc(1, 1, *neighbours, originator=originator), 0)
     assert len(known.origins) <= topology.MAX_ORIGINATORS
     assert sum(len(origin.edges) for origin in known.origins.values()) <= topology.MAX_EDGES
-    assert known.refused
+    assert known.evicted
     known.expire(60 * SECOND)
     known.hear(_tc(1, 1, 2), 60 * SECOND)
     assert _edges(known) == [2]

@@ -1,4 +1,4 @@
-"""Nodes on other machines, as far as it is values: the journal, lists of files, orders, verdicts."""
+"""Nodes on other machines, as far as it is values: the journal, orders, verdicts."""
 
 import json
 import subprocess
@@ -17,7 +17,6 @@ from node_agent.model.telemetry import AgentStart, AgentStop
 from node_agent.process import ProcessConfig
 from node_agent.setup.order import Lan, SetupOrder
 from node_agent.telemetry.segment_log import SegmentLog
-from orchestrator.backends.remote.collection import Listed, batches, read_listing
 from orchestrator.backends.remote.ledger import KIND, kept, leases_over, uncollected, waiting
 from orchestrator.backends.remote.orders import WholeRun, keeper_order, manet_network
 from orchestrator.backends.remote.site import Site
@@ -33,13 +32,11 @@ from orchestrator.services.registry import service_of
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.load import load_experiment
 from orchestrator.ssh.connection import Connection
-from orchestrator.ssh.errors import CommandFailed
 from orchestrator.ssh.host_keys import KnownHosts
 from orchestrator.ssh.inventory import Host
 from tests.unit.specs import experiment
 
 ROOT = Path(__file__).parents[2]
-DIGEST = "ab" * 32
 KEY = bytes(range(32))
 
 
@@ -194,36 +191,6 @@ def test_leases_are_over_when_the_journal_was_closed_long_enough_ago(tmp_path: P
     ancient = {**json.loads(lines[-1]), "t": "2020-01-01T00:00:00.000+00:00"}
     run.journal.write_text("\n".join([*lines[:-1], json.dumps(ancient)]) + "\n")
     assert leases_over(run.path)
-
-
-def test_a_list_of_files_is_read_with_sizes_and_digests() -> None:
-    text = f"3 record/a b.log\n0 record/segments/x\n\n{DIGEST}  record/a b.log\n{DIGEST}  record/segments/x\n"
-    assert read_listing("n1", text) == [
-        Listed("record/a b.log", 3, DIGEST),
-        Listed("record/segments/x", 0, DIGEST),
-    ]
-    assert read_listing("n1", "\n") == read_listing("n1", "") == []
-
-
-@pytest.mark.parametrize(
-    "name", ["/etc/passwd", "record/../../x", "../x", "other/x", "\\record/new\\nline"], ids=str
-)
-def test_no_node_can_write_elsewhere_than_into_its_own_directory(name: str) -> None:
-    with pytest.raises(CommandFailed, match="cannot be collected"):
-        read_listing("n1", f"1 {name}\n\n{DIGEST}  {name}\n")
-
-
-def test_a_record_that_changes_is_not_collected_by_halves() -> None:
-    with pytest.raises(CommandFailed, match="changes"):
-        read_listing("n1", f"1 record/a\n1 record/b\n\n{DIGEST}  record/a\n")
-
-
-def test_small_files_come_many_at_once_but_not_too_many() -> None:
-    files = [Listed(f"record/{number}", 200_000, DIGEST) for number in range(25)]
-    found = list(batches(files))
-    assert [file for batch in found for file in batch] == files
-    assert all(sum(file.size for file in batch) <= 2 << 20 for batch in found) and len(found) == 3
-    assert list(batches([])) == []
 
 
 def phase(name: str, outcome: str = "ok", reason: str = "") -> dict[str, Any]:

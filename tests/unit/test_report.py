@@ -30,7 +30,7 @@ def result(k: int, speed: int, seed: int) -> dict[str, Any]:
     overhead = {"LQ_TC": {"sent_bps": 100.0 + seed, "forwarded_bps": 20.0}}
     return {
         "metrics": metrics | {"source_sink_connected_ratio": 0.5, "routing_overhead": overhead},
-        "telemetry": {"records": 10, "missing": 0, "corrupt_lines": 0},
+        "telemetry": {"records": 10, "missing": 0, "corrupt_lines": 0, "refused": 0},
         "latency_quantiles_s": [speed * step / 200 / k for step in range(201)],
         "series": {
             "window_s": [10.0, 110.0],

@@ -105,6 +105,18 @@ def test_what_the_backend_found_out_is_in_the_manifest(tmp_path: Path) -> None:
     assert manifest["files"]
 
 
+def test_a_run_whose_directory_is_replaced_under_it_is_not_valid(tmp_path: Path) -> None:
+    async def replace(backend: ScriptedBackend) -> None:
+        journal = RunDirectory(tmp_path / "line" / "r1").journal
+        content = journal.read_bytes()
+        journal.unlink()
+        journal.write_bytes(content)
+
+    (run,) = perform(tmp_path, Stage(stop=replace)).runs
+    assert run.verdict.verdict is Judgement.INVALID
+    assert run.verdict.reasons == ("the run's directory was removed or replaced while it ran",)
+
+
 def test_the_run_is_locked_while_it_lasts_and_its_temporary_directory_journalled(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path / "line" / "r1")
     found: list[bool] = []

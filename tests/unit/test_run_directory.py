@@ -55,6 +55,22 @@ def test_an_unusable_root_is_bad_input(tmp_path: Path) -> None:
         run_directory.create(tmp_path / "runs", "quick", "one")
 
 
+def test_two_that_begin_in_the_same_second_get_two_directories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digits = iter(("aaaa", "aaaa", "bbbb"))
+    noon = datetime(2026, 3, 4, 12, 30, 59, tzinfo=UTC)
+    monkeypatch.setattr(run_directory, "new_run_id", lambda now: f"{noon:%Y%m%d-%H%M%S}-{next(digits)}")
+    made = [run_directory.create_new(tmp_path, "quick").id for _ in range(2)]
+    assert made == ["20260304-123059-aaaa", "20260304-123059-bbbb"]
+
+
+def test_a_new_run_in_an_unusable_root_is_bad_input(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("a file")
+    with pytest.raises(BadInput, match="choose another --runs-dir"):
+        run_directory.create_new(tmp_path / "runs", "quick")
+
+
 def test_latest_is_a_relative_link_that_is_replaced(tmp_path: Path) -> None:
     make_run(tmp_path, "quick", "one", 1)
     make_run(tmp_path, "quick", "two", 2)

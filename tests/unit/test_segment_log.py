@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from node_agent.model.telemetry import KINDS, AgentStop, Envelope, QueueSample
-from node_agent.telemetry.segment_log import LogError, SegmentLog, segment_names
+from node_agent.telemetry.segment_files import segment_names
+from node_agent.telemetry.segment_log import LogError, SegmentLog
 from node_agent.telemetry.segments import inspect, read_records
 
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from node_agent.model.telemetry import AgentStop, QueueSample
-from node_agent.telemetry.segment_log import SegmentLog, segment_names
+from node_agent.telemetry.segment_files import segment_names
+from node_agent.telemetry.segment_log import SegmentLog
 from node_agent.telemetry.segments import Completeness, inspect, read_records
 
 RECORDS = 12

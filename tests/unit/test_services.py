@@ -9,6 +9,7 @@ import pytest
 
 from node_agent.aodv.process import ProcessConfig as AodvProcess
 from node_agent.linkstate.registry import problems
+from node_agent.manet import ManetConfig
 from node_agent.olsr.process import ProcessConfig as OlsrProcess
 from orchestrator.errors import EXIT_FAILED, RoveError
 from orchestrator.services.aodv import aodv_config
@@ -21,12 +22,14 @@ from orchestrator.spec.sweep import cells
 from tests.unit.rove_process import experiment_file, rove
 from tests.unit.specs import experiment
 
+KEY = bytes(range(32))
 PROTOCOLS = ("olsr", "olsrd", "olsrd2", "babel", "aodv")
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    return Place("n1", IPv4Address("10.77.0.1"), IPv4Network("10.77.0.0/16"), "wlan0", tmp_path, 7)
+    own, network = IPv4Address("10.77.0.1"), IPv4Network("10.77.0.0/16")
+    return Place("n1", own, network, "wlan0", tmp_path, 7, (own, own + 1), KEY)
 
 
 def service(protocol: str, **keys: object) -> RoutingService:
@@ -63,7 +66,18 @@ def test_our_daemons_read_what_they_are_told(place: Place) -> None:
     assert (olsr.olsr.hello_interval, olsr.olsr.hello_validity, olsr.olsr.tc_validity) == (2.0, 20.0, 15.0)
     (told,) = service("aodv", active_route="5s").files(place).values()
     aodv = msgspec.json.decode(told, type=AodvProcess)
-    assert (aodv.network, aodv.aodv.active_route_timeout) == ("10.77.0.0/16", 5.0)
+    assert (aodv.manet, aodv.aodv.active_route_timeout) == (olsr.manet, 5.0)
+    assert olsr.manet == ManetConfig(networks=("10.77.0.0/16",), members=("10.77.0.1", "10.77.0.2"))
+    assert olsr.olsr.longest_validity == 40.0
+
+
+@pytest.mark.parametrize("protocol", ["olsr", "aodv"])
+def test_our_daemons_get_the_groups_key_if_they_are_to_authenticate(protocol: str, place: Place) -> None:
+    (told,) = service(protocol, authentication=True).files(place).values()
+    kind: type[OlsrProcess | AodvProcess] = OlsrProcess if protocol == "olsr" else AodvProcess
+    config = msgspec.json.decode(told, type=kind)
+    assert config.manet.key == KEY
+    assert str(KEY) not in f"{place!r}{config!r}"
 
 
 def test_olsrd_is_told_to_broadcast_from_an_address_without_a_network(place: Place) -> None:

@@ -63,13 +63,26 @@ def test_olsr_finds_the_ways_tells_their_costs_and_is_counted(tmp_path: Path) ->
     assert topology_messages[-1]["forwarded_bytes"] > topology_messages[0]["forwarded_bytes"]
 
 
+@pytest.mark.parametrize("authentication", [False, True])
 @pytest.mark.parametrize("protocol", ["olsr", "aodv"])
-def test_same_seed_same_bytes_and_another_seed_another_run(tmp_path: Path, protocol: str) -> None:
+def test_same_seed_same_bytes_and_another_seed_another_run(
+    tmp_path: Path, protocol: str, authentication: bool
+) -> None:
+    routing = {"protocol": protocol, "authentication": authentication}
     for name, seed in (("first", 1), ("again", 1), ("other", 2)):
-        played(tmp_path / name, MOVING, routing=protocol, seed=seed)
+        played(tmp_path / name, MOVING, routing=routing, seed=seed)
     first, again, other = (segments(tmp_path / name) for name in ("first", "again", "other"))
     assert first == again
     assert first != other
+
+
+@pytest.mark.parametrize("protocol", ["olsr", "aodv"])
+def test_with_authentication_all_is_as_before_and_seals_are_counted(tmp_path: Path, protocol: str) -> None:
+    played(tmp_path, LINE, routing={"protocol": protocol, "authentication": True})
+    assert len(records(tmp_path, "d", "tuple_delivered")) > 40
+    counted = records(tmp_path, "a", "routing_overhead")
+    assert any(count["message"] == "SEAL" and count["sent_bytes"] for count in counted)
+    assert [node for node in "abcd" if records(tmp_path, node, "refused")] == []
 
 
 def test_aodv_looks_for_ways_when_they_are_needed(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Teardown ends what carries the run's mark, removes what is temporary, keeps data, touches nothing else."""
 
+import errno
 import json
 import os
 import signal
@@ -11,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from orchestrator.backends import remains
+from orchestrator.errors import EXIT_FAILED, RoveError
 from orchestrator.lifecycle import journal as journals
-from orchestrator.lifecycle import processes, run_directory
+from orchestrator.lifecycle import processes, run_directory, teardown
 from orchestrator.lifecycle.files import write_json
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.lifecycle.teardown import (
+    Failures,
     State,
     remove_abandoned_tables,
     state_of,
@@ -62,6 +65,16 @@ def dead_run(tmp_path: Path) -> RunDirectory:
     run.segments("n1").mkdir(parents=True)
     (run.segments("n1") / "0001.jsonl").write_text("{}\n")
     return run
+
+
+def test_files_that_a_collection_left_half_written_go_and_records_stay(dead_run: RunDirectory) -> None:
+    half = dead_run.nodes / "n1" / ".keeper.log.4711.tmp"
+    half.write_text("ha")
+    odd = dead_run.nodes / "n1" / ".odd.tmp"
+    odd.write_text("a node may call its record so")
+    assert str(half) in tear_down(dead_run).paths
+    assert not half.exists() and odd.exists()
+    assert (dead_run.segments("n1") / "0001.jsonl").exists()
 
 
 def mark(run: RunDirectory) -> Mapping[str, str]:
@@ -205,10 +218,62 @@ def test_half_made_tables_go_unless_an_analysis_is_at_work(tmp_path: Path) -> No
     (staging / "tuples").mkdir(parents=True)
     with (staging.parent / "lock").open("wb") as lock:
         assert journals.try_lock(lock)
-        assert remove_abandoned_tables(tmp_path) == []
-    assert remove_abandoned_tables(tmp_path) == [staging]
+        assert remove_abandoned_tables(tmp_path, Failures()) == []
+    assert remove_abandoned_tables(tmp_path, Failures()) == [staging]
     assert not staging.exists()
-    assert remove_abandoned_tables(tmp_path) == []
+    assert remove_abandoned_tables(tmp_path, Failures()) == []
+
+
+def test_one_run_that_cannot_be_taken_down_does_not_keep_the_others_up(
+    dead_run: RunDirectory, tmp_path: Path
+) -> None:
+    broken = RunDirectory(tmp_path / "quick" / "broken")
+    broken.journal.mkdir(parents=True)  # no journal can be read or locked
+    for version in ("v1", "v2"):
+        (tmp_path / ".tables" / version / "staging").mkdir(parents=True)
+    (tmp_path / ".tables" / "v1" / "lock").mkdir()
+    done = rove(tmp_path, "down")
+    assert done.returncode == EXIT_FAILED
+    assert "broken: STILL THERE: not taken down: Is a directory" in done.stdout
+    assert not dead_run.temporary.exists() and dead_run.verdict.exists()
+    assert "v1/staging: Is a directory" in done.stdout
+    assert not (tmp_path / ".tables" / "v2" / "staging").exists()
+
+
+def test_what_cannot_be_removed_keeps_nothing_else_from_being_removed(
+    dead_run: RunDirectory, spawn: Spawn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stays = dead_run.path / ".stays.tmp"
+    for path in (stays, dead_run.path / ".zzz.tmp"):
+        path.touch()
+
+    def refuse(run_id: str, directory: Path, journal: Journal) -> None:
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+    def cannot_look(run_id: str, directory: Path) -> list[str]:
+        raise RoveError("the lake is frozen")
+
+    with Journal.take_over(dead_run.journal, 1.0) or pytest.fail() as journal:
+        journal.intend("kite")
+    dead_run.journal.write_text(dead_run.journal.read_text().rsplit("\n", 2)[0] + "\n")  # not closed
+    monkeypatch.setitem(remains.KINDS, "kite", remains.Kind(cannot_look, refuse))
+
+    def busy(path: Path) -> None:
+        if path == stays:
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        run_directory.remove_path(path)
+
+    monkeypatch.setattr(teardown, "remove_path", busy)
+    ours = spawn(**mark(dead_run))
+    removal = tear_down(dead_run)
+    assert removal.processes == [ours.pid] and not dead_run.temporary.exists()
+    assert not (dead_run.path / ".zzz.tmp").exists() and removal.judged
+    assert removal.left == [
+        str(stays),
+        "what it made cannot be looked for: the lake is frozen",
+        "what it made: Device or resource busy",
+        f"{stays}: Device or resource busy",
+    ]
 
 
 def test_a_recycled_pid_is_not_signalled(tmp_path: Path, spawn: Spawn) -> None:

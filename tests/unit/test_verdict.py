@@ -139,7 +139,7 @@ def test_exit_codes_and_document() -> None:
     assert [judgement.exit_code for judgement in Judgement] == [0, 3, 1]
     document = judge_run(history(), {"n1": WHOLE}).document()
     document = json.loads(json.dumps(document))
-    assert list(document) == ["verdict", "reasons", "completeness", "phases", "expectations"]
+    assert list(document) == ["verdict", "reasons", "completeness", "phases", "expectations", "refused"]
     assert document["phases"][0] == {"phase": "plan", "seconds": 1.0, "outcome": "ok"}
     assert document["completeness"]["n1"]["records"] == 10
 

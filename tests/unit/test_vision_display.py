@@ -83,6 +83,9 @@ def test_every_nth_frame_is_kept_and_the_newest(tmp_path: Path) -> None:
     latest = decode_image((tmp_path / "frames" / "tested-0" / "latest.jpg").read_bytes())
     assert latest.shape == (240, 320, 3)
     assert bench.of(OperatorFault) == []
+    modes = {path.is_dir(): path.stat().st_mode & 0o777 for path in (tmp_path / "frames").rglob("*")}
+    assert modes == {True: 0o700, False: 0o600}, "pictures of people are for the user alone"
+    assert (tmp_path / "frames").stat().st_mode & 0o777 == 0o700
 
 
 def test_a_screen_that_starts_again_keeps_to_its_bound(tmp_path: Path) -> None:

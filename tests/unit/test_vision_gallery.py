@@ -89,7 +89,7 @@ def test_a_saved_gallery_is_loaded_as_it_was(tmp_path: Path) -> None:
     loaded = load_gallery(path)
     assert loaded == BOTH.remove("Bob") and loaded.version == BOTH.remove("Bob").version
     assert rounded(loaded.recognise(at(1.3))) == ("Ann", 0.1)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600, "biometric data"
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -2,9 +2,12 @@
 
 Every node with a prober answers the probes of others and, in the answers to pairs, tells what it knows. So a
 node that probes those directly downstream of it learns the costs of the whole way to the sinks.
+
+Only nodes of the run are heard, each by the key that it shares with this one. What a node says of itself
+counts before all that others say of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -23,10 +26,20 @@ from node_agent.linkstate.probe.messages import (
     encode,
     padded,
 )
+from node_agent.linkstate.probe.tags import SIZE as TAG_SIZE
+from node_agent.linkstate.probe.tags import Tags
 from node_agent.linkstate.reader import Edge, Edges, Reading
+from node_agent.model.checked import Refused
+from node_agent.model.refusals import Refusals
 
 SOURCE = "probe"
-_MOST_PEERS = 1024
+_MOST_RETIRED = 64
+_MOST_SESSIONS = 16
+_LEAST_DELIVERY = 1e-6
+"""Both directions: less cannot be measured, and its ETX would be endless."""
+_NEWER_NS = 250_000_000
+"""What others tell of a node is news only if it is younger by this: on its way everything seems to get
+younger by the time that it travels."""
 
 
 class ProbeConfig(Struct, frozen=True):
@@ -46,11 +59,32 @@ class Outgoing(NamedTuple):
     data: bytes
 
 
-class _Sender:
-    """A prober as its responder sees it."""
+class _Sessions:
+    """Tells a responder that was restarted from packets of its former selves that somebody sends again. They
+    are all of this prober's own session: none is older than what this node remembers."""
 
-    def __init__(self, session: int) -> None:
-        self.session = session
+    def __init__(self) -> None:
+        self._current: int | None = None
+        self._retired: dict[int, None] = {}
+
+    def begins(self, session: int) -> bool | None:
+        """Whether it is a new one; None for one that has ended."""
+        if session == self._current:
+            return False
+        if session in self._retired:
+            return None
+        if self._current is not None:
+            self._retired[self._current] = None
+            if len(self._retired) > _MOST_RETIRED:
+                del self._retired[next(iter(self._retired))]
+        self._current = session
+        return True
+
+
+class _Sender:
+    """A prober, from one start of it to the next, as its responder sees it."""
+
+    def __init__(self) -> None:
         self.arrivals = Arrivals()
         self.answered = 0
         self.latest = 0
@@ -61,33 +95,42 @@ class _Target:
     def __init__(self) -> None:
         self.sent = 0
         self.rounds = 0
-        self.responder: int | None = None
+        self.responders = _Sessions()
         self.estimator = Estimator()
-
-    def answered_by(self, responder: int) -> None:
-        """One that has been started anew has forgotten what came before."""
-        if responder != self.responder:
-            self.responder = responder
-            self.estimator = Estimator()
 
 
 class _Heard(NamedTuple):
-    known: Known
+    """``taken_ns``: how old it is, by this node's clock. ``of_itself``: the node has told it, nobody else."""
+
+    estimates: Mapping[str, Estimate]
+    taken_ns: int
     at_ns: int
+    of_itself: bool
 
 
 class ProbeCore:
+    """``keys``: those that this node shares with the others of the run, by address. Others are not heard."""
+
     def __init__(
-        self, config: ProbeConfig, own: str, targets: Sequence[str], session: int, now_ns: int
+        self,
+        config: ProbeConfig,
+        own: str,
+        targets: Sequence[str],
+        session: int,
+        now_ns: int,
+        keys: Mapping[str, bytes],
+        refusals: Refusals | None = None,
     ) -> None:
         self._config = config
         self._own = own
         self._session = session
-        self._targets = {target: _Target() for target in targets if target != own}
+        self._tags = Tags(own, keys)
+        self._refusals = refusals or Refusals()
+        self._targets = {target: _Target() for target in targets if target != own and target in self._tags}
         self._order = list(self._targets)
         self._next = 0
         self._next_ns = now_ns
-        self._senders: dict[str, _Sender] = {}
+        self._senders: dict[str, dict[int, _Sender]] = {}
         self._heard: dict[str, _Heard] = {}
         average = (config.pair_every - 1) * SINGLE_BYTES + 2 * PAIR_BYTES
         per_probe = len(self._targets) * average / config.pair_every / config.budget
@@ -106,21 +149,38 @@ class ProbeCore:
         target = self._targets[address]
         target.rounds += 1
         if target.rounds % self._config.pair_every:
-            packets = [self._probe(target, 0, SINGLE_BYTES, now_ns)]
+            probes = [self._probe(target, 0, SINGLE_BYTES, now_ns)]
         else:
-            packets = [self._probe(target, place, PAIR_BYTES, now_ns) for place in (1, 2)]
+            probes = [self._probe(target, place, PAIR_BYTES, now_ns) for place in (1, 2)]
+        packets = [self._tags.add(probe, address) for probe in probes]
         size = sum(len(packet) + HEADERS for packet in packets)
         self._next_ns = now_ns + round(size / self._config.budget * 1e9)
         return [Outgoing(address, packet) for packet in packets]
 
     def receive(self, data: bytes, sender: str, now_ns: int) -> Outgoing | None:
-        """The answer, if there is one to give. Never raises for what others send."""
-        message = decode(data)
+        """The answer, if there is one to give. Never raises for what others send: it is refused and counted,
+        as ``not_member``, ``unauthenticated``, ``malformed``, ``replay`` or ``impossible``."""
+        message = self._read(data, sender)
+        if message is None:
+            return None
         if isinstance(message, Probe):
             return self._answer(message, len(data), sender, now_ns)
-        if isinstance(message, Reply):
-            self._learn(message, sender, now_ns)
+        self._learn(message, sender, now_ns)
         return None
+
+    def _read(self, data: bytes, sender: str) -> Probe | Reply | None:
+        if sender not in self._tags:
+            self._refuse(sender, "not_member")
+            return None
+        content = self._tags.checked(data, sender)
+        if content is None:
+            self._refuse(sender, "unauthenticated")
+            return None
+        try:
+            return decode(content)
+        except Refused as error:
+            self._refuse(sender, error.reason)
+            return None
 
     def estimates(self, now_ns: int) -> dict[str, Estimate]:
         """Of the targets that answer; the others have no link."""
@@ -137,7 +197,7 @@ class ProbeCore:
             for address, estimate in known.estimates.items():
                 edges.setdefault(address, {})
                 both = estimate.delivery_forward * estimate.delivery_backward
-                if both > 0:
+                if both > _LEAST_DELIVERY:
                     row[address] = Edge(1 / both, both, estimate.latency, hops=None)
         return Reading(edges, "etx", SOURCE)
 
@@ -146,14 +206,11 @@ class ProbeCore:
         return padded(Probe(self._session, target.sent, now_ns, in_pair), size)
 
     def _answer(self, probe: Probe, size: int, peer: str, now_ns: int) -> Outgoing | None:
-        sender = self._senders.get(peer)
-        if sender is None or sender.session != probe.session:
-            if peer not in self._senders and len(self._senders) >= _MOST_PEERS:
-                return None
-            sender = self._senders[peer] = _Sender(probe.session)
+        sender = self._sender(peer, probe.session)
         paired = probe.in_pair == 2 and sender.latest == probe.number - 1
-        gap_ns = now_ns - sender.latest_ns if paired else None
-        if not 0 < probe.number < 2**63 or not sender.arrivals.add(probe.number):
+        gap_ns = max(0, now_ns - sender.latest_ns) if paired else None
+        if not sender.arrivals.add(probe.number):
+            self._refuse(peer, "replay")
             return None
         sender.latest, sender.latest_ns = probe.number, now_ns
         sender.answered += 1
@@ -169,12 +226,26 @@ class ProbeCore:
             sender.arrivals.came,
             gap_ns,
         )
-        return Outgoing(peer, self._with_known(reply, size, now_ns))
+        answer = self._with_known(reply, size - TAG_SIZE, now_ns)
+        return Outgoing(peer, self._tags.add(answer, peer)) if answer is not None else None
 
-    def _with_known(self, reply: Reply, room: int, now_ns: int) -> bytes:
-        """As much of what is known as makes the answer no longer than the question."""
+    def _sender(self, peer: str, session: int) -> _Sender:
+        """Several sessions of a peer side by side: a responder that was restarted itself cannot tell an old
+        one, which somebody sends again, from the one that is going on. Who is gone ignores the answers."""
+        sessions = self._senders.setdefault(peer, {})
+        sender = sessions.pop(session, None) or _Sender()
+        sessions[session] = sender
+        if len(sessions) > _MOST_SESSIONS:
+            del sessions[next(iter(sessions))]  # the one that was silent longest
+        return sender
+
+    def _with_known(self, reply: Reply, room: int, now_ns: int) -> bytes | None:
+        """As much of what is known as makes the answer no longer than the question; None if it is longer
+        even without."""
         data = encode(reply)
-        if room < PAIR_BYTES - HEADERS:
+        if len(data) > room:
+            return None
+        if room < PAIR_BYTES - HEADERS - TAG_SIZE:
             return data
         told: tuple[Known, ...] = ()
         for known in self._all_known(now_ns):
@@ -184,40 +255,56 @@ class ProbeCore:
         return data
 
     def _all_known(self, now_ns: int) -> list[Known]:
-        own = Known(self._own, now_ns, self.estimates(now_ns))
-        return [own, *(h.known for h in self._heard.values() if self._recent(h.at_ns, now_ns))]
+        own = Known(self._own, 0, self.estimates(now_ns))
+        return [
+            own,
+            *(
+                Known(node, max(0, now_ns - heard.taken_ns), dict(heard.estimates))
+                for node, heard in self._heard.items()
+                if self._recent(heard.at_ns, now_ns)
+            ),
+        ]
 
     def _learn(self, reply: Reply, peer: str, now_ns: int) -> None:
         target = self._targets.get(peer)
         round_trip_ns = now_ns - reply.sent_ns
         if target is None or reply.session != self._session or round_trip_ns < 0:
+            self._refuse(peer, "replay")
             return
         numbers = (reply.probe, reply.newest, reply.number)
-        if not (
-            all(0 < each <= target.sent for each in numbers) and 0 <= reply.came <= reply.counted <= WINDOW
-        ):
+        counted = 0 <= reply.came <= reply.counted <= WINDOW and reply.counted
+        if not (all(0 < each <= target.sent for each in numbers) and counted):
+            self._refuse(peer, "impossible")
             return
-        if not reply.counted or (reply.gap_ns is not None and reply.gap_ns < 0):
+        begins = target.responders.begins(reply.responder)
+        if begins:
+            target.estimator = Estimator()  # one that has been started anew has forgotten what came before
+        if begins is None or not target.estimator.reply(reply, round_trip_ns, now_ns):
+            self._refuse(peer, "replay")
             return
-        target.answered_by(reply.responder)
-        target.estimator.reply(reply, round_trip_ns, now_ns)
         for known in reply.known:
-            self._believe(known, now_ns)
+            self._believe(known, peer, now_ns)
 
-    def _believe(self, known: Known, now_ns: int) -> None:
+    def _believe(self, known: Known, teller: str, now_ns: int) -> None:
+        """Of nodes of the run only, about nodes of the run only."""
+        if known.node == self._own or known.node not in self._tags:
+            return
         before = self._heard.get(known.node)
-        if known.node == self._own or not all(_possible(e) for e in known.estimates.values()):
-            return
-        if before is None and len(self._heard) >= _MOST_PEERS:
-            return
-        if before is None or known.version > before.known.version:
-            self._heard[known.node] = _Heard(known, now_ns)
+        of_itself = known.node == teller
+        taken_ns = now_ns - known.age_ns
+        if before is not None and not of_itself:
+            itself = before.of_itself and self._recent(before.at_ns, now_ns)
+            if itself or taken_ns <= before.taken_ns + _NEWER_NS:
+                return
+        estimates = {
+            address: estimate
+            for address, estimate in known.estimates.items()
+            if address == self._own or address in self._tags
+        }
+        self._heard[known.node] = _Heard(estimates, taken_ns, now_ns, of_itself)
+
+    def _refuse(self, sender: str, reason: str) -> None:
+        self._refusals.add("probe", sender, reason)
 
     def _recent(self, at_ns: int | None, now_ns: int) -> bool:
         return at_ns is not None and now_ns - at_ns <= self._silence_ns
-
-
-def _possible(estimate: Estimate) -> bool:
-    shares = (estimate.delivery_forward, estimate.delivery_backward)
-    times = [value for value in (estimate.latency, estimate.bandwidth) if value is not None]
-    return all(0 <= share <= 1 for share in shares) and all(0 <= value < 1e18 for value in times)

@@ -59,9 +59,10 @@ class Estimator:
         self._round_trip: float | None = None
         self._gaps: deque[int] = deque(maxlen=_PAIRS)
 
-    def reply(self, reply: Reply, round_trip_ns: int, now_ns: int) -> None:
+    def reply(self, reply: Reply, round_trip_ns: int, now_ns: int) -> bool:
+        """Whether it is a new one."""
         if not self._replies.add(reply.number):
-            return
+            return False
         self.heard_ns = now_ns
         if self._latest is None or reply.newest >= self._latest.newest:
             self._latest = reply
@@ -71,6 +72,7 @@ class Estimator:
             self._round_trip = sample if smooth is None else smooth + _SMOOTHING * (sample - smooth)
         if reply.gap_ns is not None:
             self._gaps.append(reply.gap_ns)
+        return True
 
     def estimate(self, pair_bytes: int) -> Estimate | None:
         """The latency is half the round trip: clocks of two nodes are not compared.

@@ -1,24 +1,36 @@
 """The prober on a port: a socket, a timer, and the readings that its core makes of what they bring."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
 from node_agent.linkstate.probe.core import Outgoing, ProbeConfig, ProbeCore
 from node_agent.linkstate.probe.messages import Estimate
 from node_agent.linkstate.reader import Reading
+from node_agent.model.refusals import Refusals
 from node_agent.ports import Address, DatagramSocket, Port
 
 
 class Prober:
-    """A Reader while it is entered: ``async with Prober(...) as reader``. Without targets it only answers."""
+    """A Reader while it is entered: ``async with Prober(...) as reader``. Without targets it only answers.
 
-    def __init__(self, port: Port, targets: Sequence[str], config: ProbeConfig | None = None) -> None:
+    ``keys``: those that this node shares with the others of the run, by their addresses.
+    """
+
+    def __init__(
+        self,
+        port: Port,
+        targets: Sequence[str],
+        keys: Mapping[str, bytes],
+        config: ProbeConfig | None = None,
+        refusals: Refusals | None = None,
+    ) -> None:
         self._port = port
         self._config = config or ProbeConfig()
         session = port.random.getrandbits(32)
-        self._core = ProbeCore(self._config, port.host, targets, session, port.now_ns())
+        now_ns = port.now_ns()
+        self._core = ProbeCore(self._config, port.host, targets, session, now_ns, keys, refusals)
         self._socket: DatagramSocket
         self._sending: asyncio.Task[None]
 

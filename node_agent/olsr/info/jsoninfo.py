@@ -1,6 +1,6 @@
 """jsoninfo: the same keys, types and units as olsrd 0.9; what only olsrd's inside could say is a constant.
 
-``/counters`` is ours: messages and bytes by kind, for the overhead of the protocol.
+``/counters`` is ours: messages and bytes by kind, for the overhead of the protocol, and what was refused.
 """
 
 import zlib
@@ -314,9 +314,11 @@ _SECTIONS: dict[str, Callable[[Snapshot], Any]] = {
     "config": _config,
     "plugins": lambda _: [],
     "counters": lambda snapshot: snapshot.counters,
+    "refusals": lambda snapshot: snapshot.refusals,
 }
+_COUNTED = ("counters", "refusals")
 _STARTUP = ("version", "config", "plugins")
-_ALL = tuple(name for name in _SECTIONS if name != "counters")
+_ALL = tuple(name for name in _SECTIONS if name not in _COUNTED)
 _RUNTIME = tuple(name for name in _ALL if name not in _STARTUP)
 
 
@@ -346,7 +348,7 @@ JSONINFO = Dialect(
         "runtime": _RUNTIME,
         "startup": _STARTUP,
         "neighbours": ("neighbors", "links"),
-        "counters": ("counters",),
+        "counters": _COUNTED,
     },
     render=render,
 )

@@ -10,6 +10,7 @@ from node_agent.olsr.info.request import BUSY, TIMEOUT, TOO_LARGE, Dialect, answ
 from node_agent.olsr.info.snapshot import Snapshot
 
 MOST_CLIENTS = 16
+_MOST_CONNECTIONS = 64  # beyond that nobody is told that there are too many
 LONGEST_REQUEST = 8192
 _REQUEST_WITHIN_S = 1.0
 _PAUSE_S = 0.05
@@ -55,6 +56,9 @@ class InfoServer:
     async def _serve(
         self, dialect: Dialect, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
+        if len(self._clients) >= _MOST_CONNECTIONS:
+            writer.transport.abort()
+            return
         self._clients[writer] = None
         try:
             async with asyncio.timeout(_REQUEST_WITHIN_S + _ANSWER_WITHIN_S):

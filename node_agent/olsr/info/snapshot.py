@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from node_agent.interfaces import InterfaceFacts
+from node_agent.model.refusals import Refusal
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.view import View
 
@@ -18,6 +19,7 @@ class Snapshot(NamedTuple):
     """By name; one that has vanished is missing."""
     counters: Mapping[str, Mapping[str, int]]
     """By kind of message: see the daemon's ``Counters``."""
+    refusals: tuple[Refusal, ...]
     version: str
     pid: int
     system_time_s: int

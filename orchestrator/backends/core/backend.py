@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from orchestrator.backends.core.infrastructure import CoreInfrastructure
+from orchestrator.backends.core.infrastructure import HOST, CoreInfrastructure
 from orchestrator.backends.remote.backend import RemoteBackend
 from orchestrator.faces.galleries import pinned
 from orchestrator.lifecycle.journal import Journal
@@ -13,4 +13,4 @@ from orchestrator.spec.experiment import Experiment
 def core_backend(experiment: Experiment, run_id: str, directory: Path, journal: Journal) -> RemoteBackend:
     plan = pinned(deployment_plan(experiment), directory.resolve()).plan
     infrastructure = CoreInfrastructure(experiment, plan, run_id, directory, journal)
-    return RemoteBackend(experiment, run_id, directory, journal, plan, infrastructure)
+    return RemoteBackend(experiment, run_id, directory, journal, plan, infrastructure, HOST)

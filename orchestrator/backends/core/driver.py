@@ -1,8 +1,8 @@
-"""Drives CORE on its own host: this one file is uploaded and run there by the Python that CORE is in.
+"""Drives CORE on its own host: uploaded with the modules that it imports, and run by CORE's Python.
 
 One JSON object a line: requests on stdin, answers on stdout. It owns one session. That ends when it is told
-so, when its stdin is closed, or when it is ended itself. With ``--find`` or ``--remove RUN`` it looks
-for what a run left.
+so, when its stdin is closed, or when it is ended itself. With ``--find`` or ``--remove MARK`` it asks the
+daemon for what a run left.
 
 Only the standard library and ``core.api.grpc`` (with the grpc that this brings) are there for certain, and a
 Python that may be 3.10.
@@ -18,7 +18,6 @@ import subprocess
 import sys
 import threading
 import time
-from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,13 +31,13 @@ from core.api.grpc.wrappers import (  # type: ignore[import-not-found,unused-ign
     SessionLocation,
     SessionState,
 )
+from leftovers import note  # type: ignore[import-not-found,unused-ignore]
+from motion import Motion  # type: ignore[import-not-found,unused-ignore]
 
-PROTOCOL = 1
+PROTOCOL = 2
 MARK = "rove.run"
 COMMAND_S = 10.0
 END_S = 60.0
-LEAST_MOVE = 0.01
-"""Pixels: less is not worth a call."""
 SEARCHED = ("/usr/local/bin", "/usr/bin", "/usr/sbin", "/opt/core/bin", "/sbin", "/bin")
 NEM_PORT = 47000
 Json = dict[str, Any]
@@ -51,9 +50,10 @@ class Refused(Exception):
 class CoreSession:
     """The session of one run, and what was started in it."""
 
-    def __init__(self, client: Any, marked: Json) -> None:
+    def __init__(self, client: Any, marked: Json, ledger: str) -> None:
+        """``ledger``: the file in which it is noted for who has to remove what it leaves."""
         self.client = client
-        self.run: str = marked["run"]
+        self.mark: str = marked["mark"]
         self.nodes: list[Json] = marked["nodes"]
         self.ids = {node["name"]: node["id"] for node in self.nodes}
         self.places = {node["name"]: (node["x"], node["y"]) for node in self.nodes}
@@ -63,10 +63,14 @@ class CoreSession:
         self.directory = ""
         # Metadata is sent with a start only. One that merely defines the session puts the mark on it before
         # there is anything to clean up.
-        self.session = client.create_session()
+        try:
+            self.session = client.create_session()
+        except grpc.RpcError as error:
+            raise Refused(no_session(rpc_text(error))) from None
         self.id: int = self.session.id
         try:
-            self.session.metadata = {MARK: self.run}
+            self._note(ledger)
+            self.session.metadata = {MARK: self.mark}
             self._location(marked["location"])
             client.start_session(self.session, definition=True)
             self._describe(marked["air_id"])
@@ -76,6 +80,13 @@ class CoreSession:
         except BaseException:
             self.delete()
             raise
+
+    def _note(self, ledger: str) -> None:
+        self.directory = str(self.client.get_session(self.id).dir)
+        try:
+            note(Path(ledger), self.mark, self.id, self.directory)
+        except OSError as error:
+            raise Refused(f"the session cannot be noted in {ledger} on CORE's host: {error}") from None
 
     def _location(self, location: Json) -> None:
         self.session.location = SessionLocation(
@@ -127,7 +138,6 @@ class CoreSession:
             raise Refused(f"CORE's session did not start: its state is {state}")
 
     def _look(self) -> None:
-        self.directory = str(self.client.get_session(self.id).dir)
         first = self.nodes[0]["name"]
         vcmd = found("vcmd")
         channel = ["-c", f"{self.directory}/{first}", "--", "true"]
@@ -240,60 +250,6 @@ class CoreSession:
         delete(self.client, self.id)
 
 
-class Motion(threading.Thread):
-    """Moves the nodes along their ways, on this host's clock. A round that takes long delays the next."""
-
-    def __init__(self, session: CoreSession, paths: dict[str, list[list[float]]], period: float) -> None:
-        super().__init__(name="motion", daemon=True)
-        self.session = session
-        self.paths = paths
-        self.period = period
-        self.begun_ns = time.time_ns()
-        self.failure = ""
-        self.rounds = 0
-        self.late_s = 0.0
-        """The longest between the moments at which two rounds began, beyond the period."""
-        self._ended = threading.Event()
-
-    def run(self) -> None:
-        times = {node: [point[0] for point in path] for node, path in self.paths.items()}
-        last = max(path[-1][0] for path in self.paths.values())
-        placed: dict[str, tuple[float, float]] = dict(self.session.places)
-        begun = time.monotonic()
-        due = begun
-        try:
-            while not self._ended.wait(max(due - time.monotonic(), 0.0)):
-                now = time.monotonic()
-                self.late_s = max(self.late_s, now - due)
-                due = max(due + self.period, now)
-                elapsed = now - begun
-                for node, path in self.paths.items():
-                    x, y = position(path, times[node], elapsed)
-                    if max(abs(x - placed[node][0]), abs(y - placed[node][1])) >= LEAST_MOVE:
-                        self.session.place(node, x, y)
-                        placed[node] = x, y
-                self.rounds += 1
-                if elapsed > last:
-                    return
-        except grpc.RpcError as error:
-            self.failure = f"nodes move no more: {rpc_text(error)}"
-
-    def stop(self) -> None:
-        self._ended.set()
-        self.join(COMMAND_S)
-
-
-def position(path: list[list[float]], times: list[float], t: float) -> tuple[float, float]:
-    """Straight between the points of a way; at its first before it, at its last after it."""
-    after = bisect_right(times, t)
-    if after == 0 or after == len(path):
-        _, x, y = path[0 if after == 0 else -1]
-        return x, y
-    (t0, x0, y0), (t1, x1, y1) = path[after - 1], path[after]
-    share = (t - t0) / (t1 - t0)
-    return x0 + (x1 - x0) * share, y0 + (y1 - y0) * share
-
-
 class Driver:
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -328,7 +284,7 @@ class Driver:
     def create(self, request: Json) -> Json:
         if self.session is not None:
             raise Refused("there is a session already")
-        session = self.session = CoreSession(self.client, request["session"])
+        session = self.session = CoreSession(self.client, request["session"], request["ledger"])
         enter = {node["name"]: session.enter_as_user(node["name"]) for node in session.nodes}
         return {"session": session.id, "directory": session.directory, "enter": enter}
 
@@ -339,16 +295,19 @@ class Driver:
         session = self._own()
         if session.motion is not None:
             raise Refused("nodes are moving already")
-        session.motion = Motion(session, request["paths"], request["period"])
+        session.motion = Motion(
+            session.place, session.places, request["paths"], request["period"], rpc_failure
+        )
         session.motion.start()
         return {"begun_ns": session.motion.begun_ns}
 
     def status(self, request: Json) -> Json:
         session = self._own()
-        told: Json = {"state": session.state(), "failure": "", "rounds": 0, "late_s": 0.0}
+        told: Json = {"state": session.state(), "failure": "", "rounds": 0, "late_rounds": 0, "late_s": 0.0}
         if session.motion is not None:
             motion = session.motion
             told.update(failure=motion.failure, rounds=motion.rounds, late_s=motion.late_s)
+            told["late_rounds"] = motion.late_rounds
         return told
 
     def execute(self, request: Json) -> Json:
@@ -377,15 +336,24 @@ def delete(client: Any, session_id: int) -> bool:
     return True
 
 
-def marked(client: Any, run: str) -> list[int]:
-    """The sessions that carry this run's mark, and no others."""
+def no_session(told: str) -> str:
+    if "File exists" not in told:
+        return f"CORE could not create a session: {told}"
+    return (
+        f"CORE could not create a session ({told}): core-daemon has forgotten a session that left its "
+        "directory. If it was Rove's, rove down removes it; else see docs/core.md"
+    )
+
+
+def marked(client: Any, mark: str) -> list[int]:
+    """The sessions that carry this mark, and no others."""
     found = []
     for one in client.get_sessions():
         try:
             metadata = client.get_session(one.id).metadata
         except grpc.RpcError:
             continue  # deleted meanwhile
-        if metadata.get(MARK) == run:
+        if metadata.get(MARK) == mark:
             found.append(one.id)
     return found
 
@@ -414,6 +382,11 @@ def rpc_text(error: Any) -> str:
     details = str(error.details() if callable(getattr(error, "details", None)) else error)
     lines = [line.strip() for line in details.splitlines() if line.strip()]
     return " ".join(lines)[:500] or type(error).__name__
+
+
+def rpc_failure(error: Exception) -> str:
+    """Why the daemon could not be told; empty if that is not what the error says."""
+    return rpc_text(error) if isinstance(error, grpc.RpcError) else ""
 
 
 def say(message: Json) -> None:
@@ -463,8 +436,8 @@ def _end(number: int, frame: object) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--daemon", required=True, metavar="HOST:PORT")
-    parser.add_argument("--find", metavar="RUN")
-    parser.add_argument("--remove", metavar="RUN")
+    parser.add_argument("--find", metavar="MARK")
+    parser.add_argument("--remove", metavar="MARK")
     arguments = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, _end)

@@ -19,6 +19,7 @@ from orchestrator.backends.core.link import (
     Welcome,
     remove,
 )
+from orchestrator.backends.core.marks import new_mark
 from orchestrator.backends.core.preflight import Observed, preflight_of, problems
 from orchestrator.backends.core.remains import JOURNAL_KIND
 from orchestrator.backends.core.session import INTERFACE, pixel_paths, session_of
@@ -30,6 +31,7 @@ from orchestrator.deployment.deploy import Deployed, deploy
 from orchestrator.deployment.facts import probe
 from orchestrator.deployment.needs import needs_of
 from orchestrator.errors import RoveError
+from orchestrator.host_load.remote import RemoteHostWatch
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.services.registry import service_of
@@ -38,8 +40,11 @@ from orchestrator.ssh.connection import Connection
 
 PERIOD_S = 0.1
 """Nodes are moved ten times a second, as everywhere."""
-LATEST_S = 0.5
-"""Positions may be this old; later ones are another motion than the seed's."""
+MOST_LATE = 0.01
+"""Share of the updates that may come more than one period late: more is another motion than the seed's."""
+LATEST_S = 2.5 * PERIOD_S
+"""No update may come later than this."""
+HOST = "CORE's host"
 SETTLING_S = 60.0
 NODES_A_CONNECTION = 6
 """Each holds a channel for as long as the run, and sshd allows ten of them."""
@@ -57,12 +62,14 @@ class CoreInfrastructure:
         self._core = experiment.topology.core
         self._experiment = experiment
         self._plan = plan
+        self._directory = directory
         self._log = directory / _LOG
         self._journal = journal
         topology = experiment.topology
         seconds = experiment.warmup + experiment.duration + SETTLING_S
         self._trace = generate_trace(topology, experiment.seed, seconds)
-        self._session = session_of(topology, run_id, self._trace)
+        self._mark = new_mark(run_id)
+        self._session = session_of(topology, self._mark.text, self._trace)
         self._preflight = preflight_of(topology, self._session)
         self._connections: list[Connection] = []
         self._driver: CoreDriver | None = None
@@ -73,6 +80,8 @@ class CoreInfrastructure:
         self._moving: Moving | None = None
         self._standing: Standing | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._deployed: Deployed | None = None
+        self._load: RemoteHostWatch | None = None
         self._broken: RoveError | None = None
 
     async def open(self, progress: Progress) -> Mapping[str, Site | RoveError]:
@@ -88,6 +97,9 @@ class CoreInfrastructure:
 
     async def begin(self) -> None:
         driver = self._driven()
+        if self._deployed is not None:
+            place, log = self._directory, self._log
+            self._load = await RemoteHostWatch.start(self._connections[0], self._deployed, place, log)
         self._moving = await driver.move(pixel_paths(self._trace, self._session.air), PERIOD_S)
         self._watching = asyncio.create_task(self._watch(driver), name="core")
 
@@ -96,10 +108,7 @@ class CoreInfrastructure:
             raise self._broken
 
     def doubts(self) -> Sequence[str]:
-        late = self._standing.late_s if self._standing is not None else 0.0
-        if late <= LATEST_S:
-            return []
-        return [f"CORE moved the nodes up to {late:.1f} s late; {LATEST_S:g} s are allowed"]
+        return motion_doubts(self._standing) if self._standing is not None else []
 
     def facts(self) -> Mapping[str, Any]:
         if self._welcome is None or self._created is None:
@@ -127,7 +136,10 @@ class CoreInfrastructure:
             self._watching.cancel()
             await asyncio.wait([self._watching])
         driver, self._driver = self._driver, None
+        load, self._load = self._load, None
         try:
+            if load is not None:
+                await load.close()
             if driver is not None:
                 await self._end(driver)
         finally:
@@ -143,17 +155,20 @@ class CoreInfrastructure:
         finally:
             await driver.close()
         if self._intent is not None:
-            # Proof, and help for a driver that was lost: another one looks for the run's mark.
+            # Proof, and help for a driver or daemon that was lost: by the run's mark, and what was noted.
             await self._connections[0].ensure(RETURN_S)
-            await remove(self._connections[0], self._core, self._session.run)
+            if left := await remove(self._connections[0], self._core, self._mark):
+                raise CoreError(f"still on CORE's host: {', '.join(left)}")
             self._journal.done(self._intent, removed=True)
 
     async def _create(self) -> Created:
         self._driver = await CoreDriver.start(self._connections[0], self._core, self._log)
         self._welcome = await self._driver.hello()
-        self._intent = self._journal.intend(JOURNAL_KIND, host=str(self._core.machine()))
-        self._created = await self._driver.create(self._session)
-        self._journal.done(self._intent, session=self._created.session)
+        host, token = str(self._core.machine()), self._mark.token
+        self._intent = self._journal.intend(JOURNAL_KIND, host=host, token=token)
+        self._created = await self._driver.create(self._session, self._mark.ledger)
+        made = {"session": self._created.session, "directory": self._created.directory}
+        self._journal.done(self._intent, **made)
         return self._created
 
     async def _try_out(self) -> None:
@@ -185,6 +200,7 @@ class CoreInfrastructure:
             if isinstance(deployed, RoveError):
                 sites[node.name] = deployed
                 continue
+            self._deployed = deployed
             enter = tuple(created.enter[node.name])
             sites[node.name] = Site(node.name, connection, deployed, node.address, INTERFACE, enter)
         return sites
@@ -203,9 +219,20 @@ class CoreInfrastructure:
         return self._driver
 
 
+def motion_doubts(standing: Standing) -> list[str]:
+    """Whether nodes were where the seed has them: positions come every ``PERIOD_S``."""
+    if standing.late_rounds <= MOST_LATE * standing.rounds and standing.late_s <= LATEST_S:
+        return []
+    return [
+        f"CORE moved the nodes late: {standing.late_rounds} of {standing.rounds} times by more than "
+        f"{PERIOD_S:g} s (limit {MOST_LATE:.0%}), once by {standing.late_s:.2f} s (limit {LATEST_S:g} s)"
+    ]
+
+
 def _fault(standing: Standing) -> CoreError | None:
     if standing.failure:
         return CoreError(standing.failure)
     if standing.state != "RUNTIME":
-        return CoreError(f"CORE's session is no more: {standing.state.lower() or 'somebody deleted it'}")
+        why = standing.state.lower() or "somebody deleted it, or core-daemon was restarted"
+        return CoreError(f"CORE's session is no more: {why}")
     return None

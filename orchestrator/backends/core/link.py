@@ -5,22 +5,25 @@ import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from node_agent.model.checked import Checked, Refused
+from orchestrator.backends.core.marks import FOLDER, Mark
 from orchestrator.backends.core.preflight import Observed, Preflight
 from orchestrator.backends.core.session import PixelPath, Session
 from orchestrator.errors import RoveError
 from orchestrator.spec.core import Core
 from orchestrator.ssh.connection import Connection
-from orchestrator.ssh.process import RemoteProcess
+from orchestrator.ssh.process import RemoteProcess, how_it_ended
 
-PROTOCOL = 1
+PROTOCOL = 2
 DRIVER = Path(__file__).with_name("driver.py")
 """Never imported here: what it imports is on CORE's host."""
-FOLDER = ".rove/core"
+LEFTOVERS = Path(__file__).with_name("leftovers.py")
+UPLOADED = (LEFTOVERS, Path(__file__).with_name("motion.py"), DRIVER)
 _ANSWER_S = 20.0
 _START_S = 30.0
 _START_A_NODE_S = 2.0
@@ -28,6 +31,8 @@ _START_A_NODE_S = 2.0
 _PREFLIGHT_S = 90.0
 _DELETE_S = 30.0
 _LAST_WORDS = 2000
+MOST_ANSWER = 64 * 1024 * 1024
+"""Bytes."""
 
 T = TypeVar("T")
 
@@ -55,9 +60,12 @@ class Moving(Struct, frozen=True):
 
 
 class Standing(Struct, frozen=True):
+    """``rounds``: how often all nodes were moved; ``late_rounds`` of them began more than a period late."""
+
     state: str
     failure: str
     rounds: int
+    late_rounds: int
     late_s: float
 
 
@@ -72,6 +80,11 @@ class _Found(Struct, frozen=True):
     error: str = ""
 
 
+class _Left(Struct, frozen=True):
+    left: list[str] = []
+    error: str = ""
+
+
 class _Tried(Struct, frozen=True):
     observed: list[Observed]
 
@@ -83,6 +96,9 @@ class _Nothing(Struct, frozen=True):
 class _Head(Struct, frozen=True):
     id: int
     error: str = ""
+
+
+_heads: Checked[_Head] = Checked(_Head, MOST_ANSWER)
 
 
 class CoreDriver:
@@ -100,15 +116,16 @@ class CoreDriver:
     async def start(cls, connection: Connection, core: Core, log: Path) -> "CoreDriver":
         """``log`` is the file for what it says besides answers."""
         program = await put(connection)
-        argv = [core.python, "-u", program, "--daemon", core.daemon]
+        argv = [core.python, "-u", program.driver, "--daemon", core.daemon]
         return cls(await connection.start(argv, stderr=log), core.python, log)
 
     async def hello(self) -> Welcome:
         return await self._ask("hello", Welcome, _ANSWER_S, protocol=PROTOCOL)
 
-    async def create(self, session: Session) -> Created:
+    async def create(self, session: Session, ledger: str) -> Created:
+        """``ledger``: the file on the host in which it is noted before anything of it is started."""
         patience = _START_S + _START_A_NODE_S * len(session.nodes)
-        return await self._ask("create", Created, patience, session=session)
+        return await self._ask("create", Created, patience, session=session, ledger=ledger)
 
     async def try_out(self, preflight: Preflight) -> list[Observed]:
         return (await self._ask("preflight", _Tried, _PREFLIGHT_S, preflight=preflight)).observed
@@ -151,18 +168,18 @@ class CoreDriver:
                 self._broken = await self._obituary()
                 raise CoreError(self._broken)
         try:
-            head = msgspec.json.decode(line, type=_Head)
+            head = _heads.decode(line)
             if head.error:
                 raise CoreError(head.error)
-            return msgspec.json.decode(line, type=answer)
-        except msgspec.MsgspecError as error:
+            return Checked[T](answer, MOST_ANSWER).decode(line)
+        except Refused as error:
             raise CoreError(f"CORE's driver says what cannot be understood: {error}") from None
 
     async def _answer_to(self, number: int) -> bytes:
         """Answers that nobody waited for, because the run was interrupted, come before it."""
         while line := await self._process.reader.readline():
-            with suppress(msgspec.MsgspecError):
-                if msgspec.json.decode(line, type=_Head).id < number:
+            with suppress(Refused):
+                if _heads.decode(line).id < number:
                     continue
             break
         return line
@@ -181,40 +198,74 @@ class CoreDriver:
                 f"{self._python} on CORE's host does not know CORE ({words}): "
                 "write where its Python is, python: in the topology's section core"
             )
-        return f"CORE's driver ended with status {status}: {words}"
+        return f"CORE's driver {how_it_ended(status)}" + (f": {words}" if words else "")
 
 
-async def put(connection: Connection) -> str:
-    """The driver's file on the host, by its contents: another version is another file."""
-    local = DRIVER
-    digest = await asyncio.to_thread(lambda: hashlib.sha256(local.read_bytes()).hexdigest())
-    remote = f"{FOLDER}/driver-{digest[:12]}.py"
-    await connection.output(["sh", "-c", f"umask 077 && mkdir -p {FOLDER}"])
-    await connection.upload(local, remote)
-    return remote
+class Programs(NamedTuple):
+    """Where they are on the host."""
+
+    driver: str
+    leftovers: str
 
 
-async def marked(connection: Connection, core: Core, run: str) -> list[int]:
-    """The sessions that carry a run's mark."""
-    return await _sessions(connection, core, "--find", run)
+async def put(connection: Connection) -> Programs:
+    """Our programs on the host, in a folder by their contents: another version is another folder."""
+    contents = [await asyncio.to_thread(local.read_bytes) for local in UPLOADED]
+    digest = hashlib.sha256(b"".join(contents)).hexdigest()
+    folder = f"{FOLDER}/{digest[:12]}"
+    await connection.output(["sh", "-c", f"umask 077 && mkdir -p {folder}"])
+    for local in UPLOADED:
+        await connection.upload(local, f"{folder}/{local.name}")
+    return Programs(f"{folder}/{DRIVER.name}", f"{folder}/{LEFTOVERS.name}")
 
 
-async def remove(connection: Connection, core: Core, run: str) -> list[int]:
-    """Delete them; those that there were."""
-    return await _sessions(connection, core, "--remove", run)
+async def left_of(connection: Connection, core: Core, mark: Mark) -> list[str]:
+    """What there is of the run on the host: sessions that the daemon knows, and what it has forgotten."""
+    return await _look(connection, core, mark, "find")
 
 
-async def _sessions(connection: Connection, core: Core, what: str, run: str) -> list[int]:
-    argv = [core.python, "-u", await put(connection), "--daemon", core.daemon, what, run]
-    done = await connection.run(argv, timeout=_DELETE_S)
+async def remove(connection: Connection, core: Core, mark: Mark) -> list[str]:
+    """The daemon deletes what it knows; the rest is removed by what was noted. What is still there then."""
+    return await _look(connection, core, mark, "remove")
+
+
+async def _look(connection: Connection, core: Core, mark: Mark, verb: str) -> list[str]:
+    programs = await put(connection)
     try:
-        told = msgspec.json.decode(done.stdout, type=_Found)
-    except msgspec.MsgspecError:
-        words = _last_line(done.stderr)
-        raise CoreError(f"CORE's driver ended with status {done.status}: {words}") from None
+        sessions = await _sessions(connection, core, programs.driver, mark, verb)
+    except CoreError:
+        if not mark.token:
+            raise
+        sessions = []  # a daemon that does not answer: the note tells what there is
+    found = [f"CORE session {session}" for session in sessions] if verb == "find" else []
+    return [
+        *found,
+        *(await _forgotten(connection, core, programs.leftovers, mark, verb) if mark.token else []),
+    ]
+
+
+async def _sessions(connection: Connection, core: Core, program: str, mark: Mark, verb: str) -> list[int]:
+    argv = [core.python, "-u", program, "--daemon", core.daemon, f"--{verb}", mark.text]
+    told = await _told(connection, argv, _Found)
     if told.error:
         raise CoreError(told.error)
     return told.sessions
+
+
+async def _forgotten(connection: Connection, core: Core, program: str, mark: Mark, verb: str) -> list[str]:
+    told = await _told(connection, [core.python, program, verb, mark.ledger], _Left)
+    if told.error:
+        raise CoreError(f"what is left on CORE's host cannot be looked at: {told.error}")
+    return told.left
+
+
+async def _told(connection: Connection, argv: Sequence[str], kind: type[T]) -> T:
+    done = await connection.run(argv, timeout=_DELETE_S)
+    try:
+        return Checked[T](kind, MOST_ANSWER).decode(done.stdout)
+    except Refused:
+        words = _last_line(done.stderr)
+        raise CoreError(f"CORE's driver ended with status {done.status}: {words}") from None
 
 
 def _last_words(log: Path) -> str:

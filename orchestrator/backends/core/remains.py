@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.backends.core.marks import Mark
 from orchestrator.errors import RoveError
 from orchestrator.lifecycle import journal as journals
 from orchestrator.lifecycle.journal import Entry, Journal
@@ -18,52 +19,61 @@ JOURNAL_KIND = "core-session"
 
 
 def find_sessions(run_id: str, directory: Path) -> list[str]:
-    """Nobody is asked about a run that has deleted its session itself."""
-    if _is_removed(directory):
-        return []
-    return asyncio.run(_found(run_id, directory))
+    """Nobody is asked about a run that has removed its session itself."""
+    marks = _left(run_id, directory)
+    return asyncio.run(_found(marks, directory)) if marks else []
 
 
 def remove_sessions(run_id: str, directory: Path, journal: Journal) -> None:
-    """What could not be deleted is found afterwards, with the reason."""
-    if _is_removed(directory):
-        return
+    """What could not be removed is found afterwards, with the reason."""
     with suppress(RoveError):
-        asyncio.run(_remove(run_id, directory))
-        for number in _intended(journals.read(RunDirectory(directory).journal)):
-            journal.done(number, removed=True)
+        for number, mark in _left(run_id, directory).items():
+            if not asyncio.run(_remove(mark, directory)):
+                journal.done(number, removed=True)
 
 
-def _is_removed(directory: Path) -> bool:
+def sessions_left(directory: Path) -> list[str]:
+    """As far as the run's journal knows, without asking CORE's host: for `rove status`."""
     entries = journals.read(RunDirectory(directory).journal)
-    return _intended(entries) <= {entry.get("id") for entry in entries if entry.get("removed")}
+    made = {entry["id"]: entry["session"] for entry in entries if "id" in entry and "session" in entry}
+    return [
+        f"{made.get(entry['id'], 'that had just been begun')} on {entry.get('host', '?')}"
+        for entry in _unremoved(entries)
+    ]
 
 
-def _intended(entries: list[Entry]) -> set[int]:
-    return {entry["id"] for entry in entries if entry.get("kind") == JOURNAL_KIND}
+def _unremoved(entries: list[Entry]) -> list[Entry]:
+    removed = {entry.get("id") for entry in entries if entry.get("removed")}
+    return [entry for entry in entries if entry.get("kind") == JOURNAL_KIND and entry["id"] not in removed]
 
 
-async def _found(run_id: str, directory: Path) -> list[str]:
+def _left(run_id: str, directory: Path) -> dict[int, Mark]:
+    """The sessions that were begun and are not known to be removed, by their number in the journal."""
+    entries = journals.read(RunDirectory(directory).journal)
+    return {entry["id"]: Mark(run_id, entry.get("token", "")) for entry in _unremoved(entries)}
+
+
+async def _found(marks: dict[int, Mark], directory: Path) -> list[str]:
     # Imported where they are used: runs elsewhere need not wait for paramiko.
-    from orchestrator.backends.core.link import marked
+    from orchestrator.backends.core.link import left_of
 
     try:
         core, connection = await _reached(directory)
         try:
-            sessions = await marked(connection, core, run_id)
+            found = [what for mark in marks.values() for what in await left_of(connection, core, mark)]
         finally:
             await connection.close()
     except RoveError as error:
         return [f"CORE's host cannot be asked: {error}"]
-    return [f"CORE session {session} on {core.machine()}" for session in sessions]
+    return [f"{what} on {core.machine()}" for what in found]
 
 
-async def _remove(run_id: str, directory: Path) -> None:
+async def _remove(mark: Mark, directory: Path) -> list[str]:
     from orchestrator.backends.core.link import remove
 
     core, connection = await _reached(directory)
     try:
-        await remove(connection, core, run_id)
+        return await remove(connection, core, mark)
     finally:
         await connection.close()
 

@@ -47,9 +47,9 @@ class CoreNode(Struct, frozen=True):
 
 
 class Session(Struct, frozen=True):
-    """``run`` is the mark by which it is found again, and told from sessions that are not ours."""
+    """``mark``: by which it is found again, and told from sessions that are not the run's."""
 
-    run: str
+    mark: str
     location: Location
     air: Air
     air_id: int
@@ -71,7 +71,7 @@ def pixels(air: Air) -> Pixels:
     return Pixels(1.0, _SEMI_MAJOR_M / _MERIDIAN_M if air.emane else 1.0)
 
 
-def session_of(topology: Topology, run: str, trace: Trace) -> Session:
+def session_of(topology: Topology, mark: str, trace: Trace) -> Session:
     air = air_of(topology)
     to_pixels, addresses = pixels(air), topology.addresses()
     nodes = tuple(
@@ -79,7 +79,7 @@ def session_of(topology: Topology, run: str, trace: Trace) -> Session:
         for number, name in enumerate(topology.node_names, start=1)
     )
     location = Location(alt=antenna_height(topology))
-    return Session(run, location, air, len(nodes) + 1, nodes)
+    return Session(mark, location, air, len(nodes) + 1, nodes)
 
 
 def antenna_height(topology: Topology) -> float:

@@ -12,6 +12,7 @@ import msgspec
 from node_agent import process as agent_process
 from node_agent.control import Costs, OpenSources, Start
 from node_agent.model.cost_graph import CostGraph
+from node_agent.model.refusals import Refusal
 from node_agent.process import ProcessConfig
 from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_channel import news
@@ -25,6 +26,8 @@ from orchestrator.backends.readiness import unready, unready_within
 from orchestrator.backends.real_time import pass_until
 from orchestrator.faces.galleries import pinned
 from orchestrator.faces.installed import uses_models
+from orchestrator.host_load.local import HostWatch
+from orchestrator.host_load.run_load import RunLoad
 from orchestrator.lifecycle.faults import Infliction
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.run_directory import RunDirectory
@@ -34,6 +37,7 @@ from orchestrator.spec.experiment import Experiment
 PRELOAD = "node_agent.vision.preload:preload"
 SETTLING_S = 60.0
 """Nodes keep moving for so long beyond the measurement: convergence takes its time, too."""
+HOST = "this machine"
 
 
 class NetnsBackend:
@@ -59,18 +63,24 @@ class NetnsBackend:
         self._faults = Infliction(experiment, self, RunDirectory(self._directory).events)
         self._costs: bytes | None = None
         self._secret = secrets.token_bytes(KEY_SIZE)
+        self._watch: HostWatch | None = None
+        self._load = RunLoad(self._directory, experiment, HOST)
 
     def now_ns(self) -> int:
         return time.time_ns()
 
     def doubts(self) -> Sequence[str]:
-        return self._emulation.doubts
+        return (*self._emulation.doubts, *self._load.doubts())
+
+    def refusals(self) -> Sequence[Refusal]:
+        return ()
 
     def facts(self) -> Mapping[str, Any]:
-        return {}
+        return self._load.facts()
 
     async def up(self, progress: Progress) -> Outcomes:
         await self._network.up([agent_process.__name__, *self._models()])
+        self._watch = HostWatch.start(self._directory, self._mark.environment, self._network.server.group)
         nodes = self._experiment.topology.node_names
         await asyncio.gather(*map(self._start_agent, nodes))
         return self._outcomes()
@@ -99,9 +109,11 @@ class NetnsBackend:
 
     async def advance(self, seconds: float, progress: Progress) -> Outcomes:
         end = time.monotonic() + seconds
+        begun_ns = self.now_ns()
         await asyncio.gather(*(agent.ask(OpenSources()) for agent in self._agents.values()))
         self._faults.begin()
         await pass_until(end, seconds, progress, self._check)
+        self._load.flowed(begun_ns, self.now_ns())
         self._faults.check()
         progress(1.0)
         return self._outcomes()
@@ -141,6 +153,8 @@ class NetnsBackend:
         try:
             await self._faults.end()
             await asyncio.gather(*(agent.close() for agent in self._agents.values()))
+            if self._watch is not None:
+                await self._watch.close()
         finally:
             await self._network.down()
 

@@ -1,9 +1,11 @@
 """A routing daemon on every node of an emulation: started by the fork server, watched, stopped in order."""
 
 import asyncio
+import secrets
 import signal
 from pathlib import Path
 
+from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_settings import routing_seed
 from orchestrator.backends.netns.emulation import Emulation
 from orchestrator.backends.netns.errors import ForkServerError
@@ -24,6 +26,7 @@ class Daemons:
         self._emulation = emulation
         self._directory = directory
         self._seed = seed
+        self._key = secrets.token_bytes(KEY_SIZE)
         self._running: dict[str, Watched] = {}
         self._never_started: dict[str, str] = {}
 
@@ -48,6 +51,7 @@ class Daemons:
         place, directory = self._place(node), self._directory / "nodes" / node
         directory.mkdir(parents=True, exist_ok=True)
         for name, content in self._service.files(place).items():
+            (directory / name).touch(mode=0o600)  # the group's key may be in it
             (directory / name).write_text(content)
         log = directory / LOG
         program = self._service.program(place)
@@ -67,4 +71,6 @@ class Daemons:
             RADIO_LINK,
             self._directory / "nodes" / node,
             routing_seed(self._seed, node),
+            tuple(self._emulation.hosts.values()),
+            self._key,
         )

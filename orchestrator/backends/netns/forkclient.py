@@ -90,6 +90,11 @@ class ForkServer:
         self._lost = ""
         self._loop.add_reader(control, self._hear)
 
+    @property
+    def group(self) -> Path | None:
+        """The control group that its programs are in, where there is one."""
+        return self._group.path if self._group is not None else None
+
     @classmethod
     async def start(cls, mark: Mark, preload: Sequence[str] = (), timeout: float = 30.0) -> Self:
         """``preload``: modules that every child will find imported, or ``module:function:argument``: calls

@@ -10,20 +10,23 @@ from typing import Any
 from node_agent.control import AskStatus, Report
 from node_agent.keeping.commands import AskClock
 from node_agent.model.plan import DeploymentPlan
+from node_agent.model.refusals import Refusal
 from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_channel import AgentLost
-from orchestrator.backends.base import NodeOutcome, Outcomes, Progress, Status, with_failures
+from orchestrator.backends.base import NodeOutcome, Outcomes, Progress, with_failures
 from orchestrator.backends.readiness import unready, unready_within
 from orchestrator.backends.real_time import pass_until
 from orchestrator.backends.remote import ledger
-from orchestrator.backends.remote.collection import collect, remove_place
+from orchestrator.backends.remote.collection import collect, note_refused, remove_place
 from orchestrator.backends.remote.infrastructure import Infrastructure
 from orchestrator.backends.remote.keeper import RENEWALS, NodeKeeper
 from orchestrator.backends.remote.orders import WholeRun, keeper_order
+from orchestrator.backends.remote.outcomes import failures
 from orchestrator.backends.remote.site import Site
 from orchestrator.clocks.book import ClockBook
 from orchestrator.clocks.watch import ClockWatch
 from orchestrator.errors import RoveError
+from orchestrator.host_load.run_load import RunLoad
 from orchestrator.lifecycle.faults import Infliction
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.run_directory import RunDirectory
@@ -50,8 +53,12 @@ class RemoteBackend:
         journal: Journal,
         plan: DeploymentPlan,
         infrastructure: Infrastructure,
+        host: str = "",
     ) -> None:
-        """``plan``: with the galleries of the run (``orchestrator.faces.galleries.pinned``)."""
+        """``plan``: with the galleries of the run (``orchestrator.faces.galleries.pinned``).
+
+        ``host``: what to call the one machine that all nodes are on; the infrastructure measures its load.
+        """
         self._experiment = experiment
         self._run_id = run_id
         self._directory = RunDirectory(directory)
@@ -63,6 +70,7 @@ class RemoteBackend:
         self._absent: dict[str, NodeOutcome] = {}
         self._entries: dict[str, int] = {}
         self._collected: dict[str, None] = {}
+        self._refused: list[Refusal] = []
         self._crashed: dict[str, None] = {}
         self._flowed = False
         self._shut = dict.fromkeys(_source_nodes(plan), NOT_OPENED)
@@ -70,6 +78,7 @@ class RemoteBackend:
         self._book = ClockBook()
         self._asks: dict[str, Callable[[], Awaitable[Report]]] = {}
         self._clocks = ClockWatch(self._book, self._asks)
+        self._load = RunLoad(self._directory.path, experiment, host)
 
     def now_ns(self) -> int:
         return time.time_ns()
@@ -77,19 +86,23 @@ class RemoteBackend:
     def doubts(self) -> Sequence[str]:
         took_part = [node for node in self._keepers if node not in self._absent]
         clocks = self._book.doubts(self._experiment.clocks.uncertainty, took_part)
-        return (*self._infrastructure.doubts(), *clocks)
+        loads = self._load.doubts(self._collected, self._book)
+        return (*self._infrastructure.doubts(), *clocks, *loads)
 
     def facts(self) -> Mapping[str, Any]:
-        return {**self._infrastructure.facts(), "clocks": self._book.document()}
+        loads = self._load.facts(self._collected, self._book)
+        return {**self._infrastructure.facts(), "clocks": self._book.document(), **loads}
+
+    def refusals(self) -> Sequence[Refusal]:
+        """What nodes have listed as their records and is none of it."""
+        return self._refused
 
     async def up(self, progress: Progress) -> Outcomes:
         limit = self._experiment.timeouts.up
         deadline = asyncio.get_running_loop().time() + max(limit - MARGIN_S, limit * STARTING)
         found = await self._infrastructure.open(progress)
         sites = {node: site for node, site in found.items() if isinstance(site, Site)}
-        for node, error in found.items():
-            if isinstance(error, RoveError):
-                self._absent[node] = _outcome(node, error)
+        self._absent |= failures(found)
         addresses = {node: site.address for node, site in sites.items()}
         order = WholeRun(
             self._experiment,
@@ -107,10 +120,7 @@ class RemoteBackend:
             except TimeoutError:
                 raise SshError(site.node, f"not started when timeouts.up, {limit:g} s, was over") from None
 
-        started = await on_all(sites, one)
-        for node, ending in started.items():
-            if isinstance(ending, RoveError):
-                self._absent[node] = _outcome(node, ending)
+        self._absent |= failures(await on_all(sites, one))
         await self._clocks.before()
         return self._outcomes()
 
@@ -155,13 +165,14 @@ class RemoteBackend:
             return None
 
     async def advance(self, seconds: float, progress: Progress) -> Outcomes:
-        end = time.monotonic() + seconds
+        end, begun_ns = time.monotonic() + seconds, self.now_ns()
         self._flowed = True
         # Nobody waits for a node that is lost at the moment: time, and what is to happen in it, goes on.
         opening = asyncio.create_task(self._open_sources(), name="open sources")
         try:
             return await self._pass(seconds, end, progress, opening)
         finally:
+            self._load.flowed(begun_ns, self.now_ns())
             opening.cancel()
             await asyncio.wait([opening])
 
@@ -230,11 +241,9 @@ class RemoteBackend:
 
         troubles = await on_all(self._keepers, one)
         outcomes = {outcome.node: outcome for outcome in self._outcomes()}
-        for node, error in troubles.items():
-            if isinstance(error, RoveError):
-                found = _outcome(node, error)
-                reason = f"{found.reason}; its record stays there: rove collect {self._run_id} fetches it"
-                outcomes[node] = NodeOutcome(node, found.status, reason)
+        for node, found in failures(troubles).items():
+            reason = f"{found.reason}; its record stays there: rove collect {self._run_id} fetches it"
+            outcomes[node] = NodeOutcome(node, found.status, reason)
         return list(outcomes.values())
 
     async def _collect(self, keeper: NodeKeeper, into: Path) -> None:
@@ -245,7 +254,9 @@ class RemoteBackend:
             await site.connection.run(["true"], timeout=STATUS_S)  # one that hangs is not waited for
             await keeper.end_from_outside("end of run")
             self._note_ends()
-        await collect(site.connection, place, into / "nodes" / site.node)
+        found = await collect(site.connection, place, into / "nodes" / site.node)
+        note_refused(self._directory, site.node, found.refused)
+        self._refused += found.refused
         self._collected[site.node] = None
         self._journal.done(self._entries[site.node], collected=True)
 
@@ -293,16 +304,9 @@ class RemoteBackend:
         ]
 
     def _outcomes(self) -> list[NodeOutcome]:
-        kept = {node: keeper.outcome() for node, keeper in self._keepers.items()}
-        return [*({**kept, **self._absent}).values()]
+        return [*({n: k.outcome() for n, k in self._keepers.items()} | self._absent).values()]
 
 
 def _source_nodes(plan: DeploymentPlan) -> list[str]:
     sources = plan.query.sources()
     return list(dict.fromkeys(replica.node for replica in plan.replicas if replica.operator in sources))
-
-
-def _outcome(node: str, error: RoveError) -> NodeOutcome:
-    status = Status.UNREACHABLE if isinstance(error, Unreachable) else Status.FAILED
-    text = error.reason if isinstance(error, SshError) and error.host == node else str(error)
-    return NodeOutcome(node, status, text.removeprefix(f"{node}: "))

@@ -1,34 +1,45 @@
 """Bringing a node's record here: listed there with digests, fetched, verified; the node keeps it until then.
 
-What is here already and equal is not fetched again, so a collection that broke off goes on where it was.
+What is here already and equal is not fetched again, so a collection that broke off goes on where it was. A
+file that cannot be had does not keep the others from arriving: it is told of when they are here.
 """
 
 import asyncio
+import errno
 import hashlib
-import io
-import tarfile
+import shutil
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
-from node_agent.keeping.place import ENDED
-from orchestrator.backends.remote.site import RECORD
-from orchestrator.lifecycle.files import sync_directory, write_atomic
+from msgspec import convert, to_builtins
+
+from node_agent.model.refusals import Refusal
+from orchestrator.backends.remote.listing import LIST, Listed, Listing, batches, read_listing
+from orchestrator.foreign_names import printable
+from orchestrator.lifecycle.events import EventLog
+from orchestrator.lifecycle.files import parse_lines, sync_directory, write_atomic
+from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.ssh.connection import Connection
-from orchestrator.ssh.errors import CommandFailed, TransferBroken, Unreachable
+from orchestrator.ssh.errors import CommandFailed, DiskFull, TransferBroken, Unreachable
+from orchestrator.ssh.transfer import no_room_here
 
 LIST_S = 300.0
 ATTEMPTS = 5
+"""With connections that are lost on the way."""
+ATTEMPTS_WITH_DAMAGED = 2
+MOST_DAMAGED = 3
+"""Files of one attempt: a node that sends more of them does not send a record."""
 RECONNECT_S = 10.0
 _SMALL = 256 * 1024
 """Such files are fetched many at once: a round trip each would take longer than they do."""
 _MOST_AT_ONCE = 2 * 1024 * 1024
 _NAMES_AT_ONCE = 500
-_LIST = (
-    'cd "$1" 2>/dev/null && [ -d record ] || exit 0; '
-    'files=record; [ -e ended.json ] && files="record ended.json"; '
-    "find $files -type f -exec stat -c '%s %n' -- {} + && echo && find $files -type f -exec sha256sum -- {} +"
-)
+_OWNER_ONLY = 0o600
+_FOLDER_MODE = 0o700
+"""Pictures of people may be among the files."""
+_CONCATENATE = 'cd "$1" && xargs -0 cat --'
 _REMOVE = (
     'rm -rf -- "$1" || exit 1; run=$(dirname -- "$1"); '
     'rmdir -- "$run" "$(dirname -- "$run")" 2>/dev/null; true'
@@ -36,60 +47,17 @@ _REMOVE = (
 _HAS = 'if [ -d "$1" ]; then echo yes; else echo no; fi'
 
 
-class Listed(NamedTuple):
-    """A file on the node, by its path in the place."""
-
-    name: str
-    size: int
-    digest: str
-
-    @property
-    def kept_as(self) -> str:
-        """Its path below the node's directory here."""
-        return self.name.removeprefix(f"{RECORD}/")
-
-
 class Collected(NamedTuple):
     files: int
     bytes: int
     fetched: int
     """Bytes that were not here before."""
+    refused: tuple[Refusal, ...] = ()
+    """What the node lists as its record and is none of it: it was not fetched."""
 
 
 Progress = Callable[[int, int], None]
 """Told of the bytes that are here, and of all."""
-
-
-def read_listing(host: str, output: str) -> list[Listed]:
-    """Raises CommandFailed for what no node of ours would list."""
-    sized, _, digested = output.partition("\n\n")
-    sizes = {
-        name: int(size) for size, _, name in (line.partition(" ") for line in sized.splitlines() if line)
-    }
-    found = []
-    for line in digested.splitlines():
-        digest, _, name = line.partition("  ")
-        path = PurePosixPath(name)
-        known = name in sizes and len(digest) == 64
-        if not known or path.is_absolute() or ".." in path.parts or path.parts[0] not in (RECORD, ENDED):
-            raise CommandFailed(host, f"its record holds what cannot be collected: {line[:100]!r}")
-        found.append(Listed(name, sizes[name], digest))
-    if len(found) != len(sizes):
-        raise CommandFailed(host, "its record changes while it is listed")
-    return sorted(found)
-
-
-def batches(files: Sequence[Listed]) -> Iterator[list[Listed]]:
-    """Small files together, as many as one command may bring."""
-    batch: list[Listed] = []
-    for file in files:
-        full = sum(each.size for each in batch) + file.size > _MOST_AT_ONCE or len(batch) == _NAMES_AT_ONCE
-        if batch and full:
-            yield batch
-            batch = []
-        batch.append(file)
-    if batch:
-        yield batch
 
 
 async def collect(
@@ -97,16 +65,37 @@ async def collect(
 ) -> Collected:
     """The record of the place, into the node's directory ``into``; whole, or it raises SshError.
 
-    A connection that breaks is made again a few times, if whoever made it lets it.
+    A connection that breaks is made again a few times, if whoever made it lets it. What no record has is
+    refused: the result counts it.
     """
-    for attempt in range(1, ATTEMPTS + 1):
+    lost = damaged = 0
+    while True:
         await connection.ensure(RECONNECT_S)  # a node that cannot be reached for so long is away
         try:
             return await _collect(connection, place, into, progress)
         except (Unreachable, TransferBroken):
-            if attempt == ATTEMPTS:
+            if connection.alive:
+                damaged += 1
+            else:
+                lost += 1
+            if lost == ATTEMPTS or damaged == ATTEMPTS_WITH_DAMAGED:
                 raise
-    raise AssertionError("the last attempt returns or raises")
+
+
+def note_refused(run: RunDirectory, node: str, refused: Sequence[Refusal]) -> None:
+    """In the run's events: the verdict names it."""
+    if refused:
+        EventLog(run.events).add("refused", node=node, refused=to_builtins(refused))
+
+
+def refused_before(run: RunDirectory) -> list[Refusal]:
+    """What was refused in all collections of the run so far, by its events."""
+    try:
+        events = parse_lines(run.events.read_bytes())
+    except FileNotFoundError:
+        return []
+    noted = [event.get("refused") for event in events if event.get("kind") == "refused"]
+    return [refusal for each in noted for refusal in convert(each, list[Refusal])]
 
 
 def collected_before(into: Path) -> Collected:
@@ -125,56 +114,76 @@ async def remove_place(connection: Connection, place: str) -> None:
 
 
 async def _collect(connection: Connection, place: str, into: Path, progress: Progress) -> Collected:
-    name = connection.host.name
-    done = await connection.run(["sh", "-c", _LIST, "sh", place], timeout=LIST_S)
-    if done.status != 0 or done.truncated:
-        told = done.stderr.decode(errors="replace").strip() or "the list of its record is too long"
-        raise CommandFailed(name, told)
-    listed = read_listing(name, done.stdout.decode(errors="replace"))
-    missing = [file for file in listed if not _is_here(into / file.kept_as, file)]
-    total, fetched = sum(file.size for file in listed), 0
+    listing, trouble = await _listed(connection, place, into)
+    missing = await asyncio.to_thread(lambda: [file for file in listing.files if not _is_here(file)])
+    _require_room(connection.host.name, into, sum(file.size for file in missing))
+    total, fetched = listing.bytes, 0
     here = total - sum(file.size for file in missing)
     progress(here, total)
+    broken: list[TransferBroken] = []
     small = [file for file in missing if file.size <= _SMALL]
-    for batch in batches(small):
-        await _fetch_batch(connection, place, batch, into)
-        fetched += sum(file.size for file in batch)
+    again: list[Listed] = []
+    for batch in batches(small, _MOST_AT_ONCE, _NAMES_AT_ONCE):
+        late = await _fetch_batch(connection, place, batch)
+        again += late
+        fetched += sum(file.size for file in batch if file not in late)
         progress(here + fetched, total)
-    for file in missing:
-        if file.size > _SMALL:
-            await _fetch(connection, place, file, into)
-            fetched += file.size
-            progress(here + fetched, total)
+    for file in (*again, *(file for file in missing if file.size > _SMALL)):
+        try:
+            await _fetch(connection, place, file)
+        except TransferBroken as error:
+            broken.append(error)
+            if not connection.alive or len(broken) == MOST_DAMAGED:
+                raise
+            continue
+        fetched += file.size
+        progress(here + fetched, total)
     await asyncio.to_thread(_sync_directories, into)
-    return Collected(len(listed), total, fetched)
+    if broken:
+        raise broken[0]
+    if trouble:
+        raise CommandFailed(connection.host.name, trouble)
+    return Collected(len(listing.files), total, fetched, listing.refused)
 
 
-async def _fetch(connection: Connection, place: str, file: Listed, into: Path) -> None:
-    target = _room(into, file)
-    if await connection.download(f"{place}/{file.name}", target) != file.digest:
-        raise TransferBroken(connection.host.name, f"{file.name}: it was written to while it was collected")
+async def _listed(connection: Connection, place: str, into: Path) -> tuple[Listing, str]:
+    """What is to be had, and why that is not all of it. Raises SshError."""
+    node = connection.host.name
+    done = await connection.run(["sh", "-c", LIST, "sh", place], timeout=LIST_S)
+    if done.truncated:
+        raise CommandFailed(node, f"the list of its record is longer than {len(done.stdout)} bytes")
+    listing = await asyncio.to_thread(read_listing, node, done.stdout, into)
+    if listing.unreadable:
+        first, count = printable(listing.unreadable[0]), len(listing.unreadable)
+        return listing, f"{count} of its files cannot be read there, such as {first}"
+    if done.status != 0:
+        told = done.stderr.decode(errors="replace").strip() or f"status {done.status}"
+        return listing, f"its record cannot be listed: {told[:200]}"
+    return listing, ""
 
 
-async def _fetch_batch(connection: Connection, place: str, batch: Sequence[Listed], into: Path) -> None:
+async def _fetch(connection: Connection, place: str, file: Listed) -> None:
+    with _telling_full_disk(connection.host.name, file):
+        _make_room(file.target)
+        await connection.download(f"{place}/{file.name}", file.target, file.size, file.digest)
+
+
+async def _fetch_batch(connection: Connection, place: str, batch: Sequence[Listed]) -> list[Listed]:
+    """All of them as one stream, parted by the sizes that were listed. Those that did not arrive."""
     names = "\0".join(file.name for file in batch).encode()
-    argv = ["tar", "-c", "-f", "-", "-C", place, "--null", "-T", "-"]
-    done = await connection.run(argv, timeout=LIST_S, input=names)
-    try:
-        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-            arrived = {entry.name: archive.extractfile(entry) for entry in archive if entry.isfile()}
-            contents = {name: stream.read() for name, stream in arrived.items() if stream is not None}
-    except tarfile.TarError as error:
-        told = done.stderr.decode(errors="replace").strip().splitlines()
-        raise TransferBroken(
-            connection.host.name, told[-1] if told else f"a damaged archive: {error}"
-        ) from error
+    done = await connection.run(["sh", "-c", _CONCATENATE, "sh", place], timeout=LIST_S, input=names)
+    late = []
+    begin = 0
     for file in batch:
-        content = contents.get(file.name, b"")
+        content = done.stdout[begin : begin + file.size]
+        begin += file.size
         if hashlib.sha256(content).hexdigest() != file.digest:
-            raise TransferBroken(
-                connection.host.name, f"{file.name}: arrived damaged, or was written to meanwhile"
-            )
-        write_atomic(_room(into, file), content)
+            late.append(file)
+            continue
+        with _telling_full_disk(connection.host.name, file):
+            _make_room(file.target)
+            write_atomic(file.target, content, _OWNER_ONLY)
+    return late
 
 
 def _sync_directories(into: Path) -> None:
@@ -186,13 +195,31 @@ def _sync_directories(into: Path) -> None:
             sync_directory(directory)
 
 
-def _room(into: Path, file: Listed) -> Path:
-    target = into / file.kept_as
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return target
+def _require_room(node: str, into: Path, size: int) -> None:
+    """Raises DiskFull, before anything is fetched."""
+    existing = next(path for path in (into, *into.parents) if path.exists())
+    if size > shutil.disk_usage(existing).free:
+        raise DiskFull(node, no_room_here(into, size))
 
 
-def _is_here(path: Path, file: Listed) -> bool:
+@contextmanager
+def _telling_full_disk(node: str, file: Listed) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(node, no_room_here(file.target.parent, file.size)) from error
+        raise
+
+
+def _make_room(target: Path) -> None:
+    """The directories of the file, only the user's to look into as far as they are made here."""
+    for directory in reversed([each for each in target.parents if not each.exists()]):
+        directory.mkdir(_FOLDER_MODE, exist_ok=True)
+
+
+def _is_here(file: Listed) -> bool:
+    path = file.target
     if not path.is_file() or path.stat().st_size != file.size:
         return False
     with path.open("rb") as stream:

@@ -5,7 +5,7 @@ node is lost only from one attachment to the next.
 """
 
 import asyncio
-import json
+import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,16 +15,21 @@ import msgspec
 
 from node_agent.control import Command, OpenSources, Report, Start
 from node_agent.keeping import PROTOCOL
+from node_agent.keeping.bridge import EXIT_NO_KEEPER
 from node_agent.keeping.commands import End, Hello, KillAgent, Renew, StartAgent
 from node_agent.keeping.order import ORDER, KeeperOrder
 from node_agent.keeping.place import ENDED, Ended
+from node_agent.model.checked import Refused
 from orchestrator.backends.agent_channel import AgentChannel, AgentLost, AgentRefused
 from orchestrator.backends.base import NodeOutcome, Status
+from orchestrator.backends.remote import said
 from orchestrator.backends.remote.site import Site
 from orchestrator.deployment.place import put
 from orchestrator.errors import RoveError
+from orchestrator.foreign_text import one_line
+from orchestrator.ssh.command import SIGNALLED
 from orchestrator.ssh.errors import HostKeyChanged, HostKeyUnknown, LoginRefused, SshError, Unreachable
-from orchestrator.ssh.process import RemoteProcess
+from orchestrator.ssh.process import RemoteProcess, how_it_ended
 
 MODULE = "node_agent.keeping"
 KEEP_S = 90.0
@@ -35,12 +40,16 @@ RENEWALS = 6
 """Within one lease."""
 _PAUSE_S = 0.5
 _MOMENT_S = 0.05
-_SIGNALLED = 128
+_SHELL_SIGNALLED = 128
 """More than that: a signal ended the bridge to the keeper, which may be well."""
+_LAST_WORDS = 4096
 
 
 class KeeperFailed(RoveError):
-    """The node is there, but its keeper is not, or cannot do what it should."""
+    """The node is there, but its keeper is not, or cannot do what it should. Its words become one line."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(one_line(reason))
 
 
 class NodeKeeper:
@@ -86,10 +95,10 @@ class NodeKeeper:
         await put(self.site.connection, self.site.deployed, self._place, everything)
         argv = self.site.command(MODULE, "keep", self._place)
         done = await self.site.connection.run(argv, timeout=KEEP_S)
-        told = _told(done.stdout)
-        if done.status != 0 or "error" in told:
+        error = said.launch_error(done.stdout)
+        if done.status != 0 or error:
             complaint = done.stderr.decode(errors="replace").strip().splitlines()
-            why = told.get("error") or (complaint[-1] if complaint else f"status {done.status}")
+            why = error or (complaint[-1] if complaint else f"status {done.status}")
             raise KeeperFailed(f"{self.site.node}: the keeper did not start: {why}")
         self._holding = asyncio.create_task(self._hold(), name=f"keeper of {self.site.node}")
         try:
@@ -242,35 +251,33 @@ class NodeKeeper:
                 status = await process.wait()
         except TimeoutError:
             return
-        if status is None or status == 0 or status > _SIGNALLED:
+        if status is None or status == 0:
             self._lost = "the connection is lost"
+            return
+        if status == SIGNALLED or status > _SHELL_SIGNALLED:
+            self._lost = f"the process there that leads to the keeper {how_it_ended(status)}"
             return
         epitaph = await self._epitaph()
         if self._ending and epitaph is not None and epitaph.in_order:
             self.ended = True  # as it was told
             return
-        said = f"the run has ended there: {epitaph.reason}" if epitaph is not None else ""
-        raise KeeperFailed(said or _last_line(self._log) or why)
+        if epitaph is not None:
+            raise KeeperFailed(f"the run has ended there: {epitaph.reason}")
+        if status == EXIT_NO_KEEPER:
+            raise KeeperFailed("its keeper was killed, or the node was restarted: the run has ended there")
+        raise KeeperFailed(_last_line(self._log) or why)
 
     async def _epitaph(self) -> Ended | None:
         """What a keeper wrote down when it ended."""
-        with suppress(SshError, msgspec.DecodeError):
+        with suppress(SshError, Refused):
             done = await self.site.connection.run(["cat", f"{self._place}/{ENDED}"], timeout=ANSWER_S)
-            return msgspec.json.decode(done.stdout, type=Ended)
+            return said.ENDED.decode(done.stdout)
         return None
 
 
-def _told(output: bytes) -> dict[str, str]:
-    """A JSON object that was printed, perhaps with lines after it."""
-    try:
-        found, _ = json.JSONDecoder().raw_decode(output.decode(errors="replace").lstrip())
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def _last_line(file: Path) -> str:
-    with suppress(OSError):
-        if lines := file.read_text(errors="replace").strip().splitlines():
+    with suppress(OSError), file.open("rb") as stream:
+        stream.seek(max(stream.seek(0, os.SEEK_END) - _LAST_WORDS, 0))
+        if lines := stream.read(_LAST_WORDS).decode(errors="replace").strip().splitlines():
             return lines[-1]
     return ""

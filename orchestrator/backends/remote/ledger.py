@@ -1,6 +1,7 @@
 """What a run's journal knows of the nodes it has keepers on: enough to end, collect and remove without it."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,9 +54,9 @@ def kept(entries: Iterable[Mapping[str, Any]]) -> list[Kept]:
     for entry in entries:
         number = entry.get("id")
         if entry.get("entry") == "intent" and entry.get("kind") == KIND:
-            facts = {key: entry[key] for key in ("id", "node", "place", "keeping", "lease")}
-            node = msgspec.convert(facts, Kept)
-            found[node.id] = node
+            with suppress(msgspec.ValidationError):
+                node = msgspec.convert({**entry, "ended": False, "collected": False, "removed": False}, Kept)
+                found[node.id] = node
         elif entry.get("entry") == "done" and number in found:
             changes = {key: True for key in ("ended", "collected", "removed") if entry.get(key)}
             found[number] = structs.replace(found[number], **changes)

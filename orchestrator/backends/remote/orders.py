@@ -13,6 +13,7 @@ from node_agent.keeping.order import KeeperOrder, Program, Undo
 from node_agent.model.plan import DeploymentPlan
 from node_agent.setup.journal import path_for
 from node_agent.setup.order import to_json
+from node_agent.transport.keys import derive
 from orchestrator.backends.agent_settings import process_config, routing_seed
 from orchestrator.backends.remote.site import RECORD, Site
 from orchestrator.deployment.place import shipped
@@ -84,6 +85,8 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
         services=tuple(services),
         agent=Program("agent", tuple(agent), "agent.log"),
         undo=undo,
+        # What leads into a node leads from a host that others are on as well: that is probed once.
+        probes_host=not site.enter,
     )
     return order, files
 
@@ -96,6 +99,8 @@ def _routing_place(run: WholeRun, site: Site, place: PurePosixPath) -> Place:
         site.interface,
         place,
         routing_seed(run.experiment.seed, site.node),
+        tuple(IPv4Address(address) for address in run.addresses.values()),
+        derive(run.secret, b"routing"),
     )
 
 

@@ -11,16 +11,18 @@ from orchestrator.backends.remote.collection import (
     collect,
     collected_before,
     has_place,
+    note_refused,
     remove_place,
 )
 from orchestrator.backends.remote.ledger import Kept, nodes_of
+from orchestrator.backends.remote.outcomes import outcome_of
 from orchestrator.backends.remote.remains import CONNECT_S, end_keeper
 from orchestrator.errors import RoveError
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.spec.experiment import Experiment
 from orchestrator.ssh.connection import Connection
-from orchestrator.ssh.errors import SshError, Unreachable
+from orchestrator.ssh.errors import SshError
 from orchestrator.ssh.fleet import on_all
 
 Progress = Callable[[str, float], None]
@@ -61,6 +63,7 @@ def fetch(
                 await end_keeper(node, connection, "rove collect")
                 journal.done(node.id, ended=True)
             found = await collect(connection, node.place, into, lambda *done: tell(node.node, *done))
+            note_refused(directory, node.node, found.refused)
             journal.done(node.id, collected=True)
             await remove_place(connection, node.place)
             journal.done(node.id, removed=True)
@@ -75,5 +78,5 @@ def fetch(
 def _fetched(node: str, result: Collected | RoveError) -> Fetched:
     if isinstance(result, Collected):
         return Fetched(node, Status.OK, result)
-    status = Status.UNREACHABLE if isinstance(result, Unreachable) else Status.FAILED
-    return Fetched(node, status, None, result.reason if isinstance(result, SshError) else str(result))
+    found = outcome_of(node, result)
+    return Fetched(node, found.status, None, found.reason)

@@ -4,14 +4,14 @@ A record that was not collected is no remains: it stays until `rove collect` has
 """
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
+from node_agent.model.checked import Refused
 from orchestrator.backends.remote.access import at_once, hosts_of, known_hosts_of
 from orchestrator.backends.remote.collection import remove_place
 from orchestrator.backends.remote.ledger import Kept, leases_over, nodes_of
+from orchestrator.backends.remote.said import ENDINGS, PLACES
 from orchestrator.errors import RoveError
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.run_directory import RunDirectory
@@ -69,25 +69,26 @@ async def end_keeper(node: Kept, connection: Connection, reason: str) -> None:
     if done.status == 0:
         return
     try:
-        said = json.loads(done.stdout)
-    except ValueError:
+        said = ENDINGS.decode(done.stdout)
+    except Refused:
         told = done.stderr.decode(errors="replace").strip()
         # Layers that nobody used for long are removed: then nothing of that run lives any more.
         if any(sign in told for sign in _LOST_LAYERS):
             return
         raise CommandFailed(node.node, told[-200:] or f"end: status {done.status}") from None
-    left = [f"process {pid} cannot be ended" for pid in said.get("left", ())]
-    trouble = [text for text in (said.get("error"), said.get("trouble")) if text]
-    raise CommandFailed(node.node, "; ".join([*left, *trouble]))
+    left = [f"process {pid} cannot be ended" for pid in said.left]
+    trouble = [text for text in (said.error, said.trouble) if text]
+    raise CommandFailed(node.node, "; ".join([*left, *trouble]) or f"end: status {done.status}")
 
 
 async def _is_kept(node: Kept, connection: Connection) -> bool:
     rove = PurePosixPath(node.place).parents[2]
     done = await connection.run([*node.keeping, "status", str(rove)])
-    with suppress(ValueError, KeyError, TypeError):
-        places = json.loads(done.stdout)["places"]
-        return any(p["place"] == node.place and (p["state"] == "running" or p["pids"]) for p in places)
-    return False
+    try:
+        places = PLACES.decode(done.stdout).places
+    except Refused:
+        return False
+    return any(p.place == node.place and (p.state == "running" or p.pids) for p in places)
 
 
 def _asked(run: RunDirectory, nodes: list[Kept], act: Act) -> list[str]:

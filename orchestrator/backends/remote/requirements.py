@@ -1,9 +1,8 @@
 """What deployment cannot bring to a machine, and whoever owns it has to see to."""
 
-import msgspec
-from msgspec import Struct
-
 from node_agent.keeping.status import PlaceStatus
+from node_agent.model.checked import Refused
+from orchestrator.backends.remote.said import PLACES
 from orchestrator.deployment.deploy import Deployed
 from orchestrator.services.base import RoutingService
 from orchestrator.services.program import SYSTEM_PATH
@@ -28,17 +27,13 @@ async def require(connection: Connection, service: RoutingService | None, privil
             raise NotReady(connection.host.name, f"{program.name} is not installed there: {program.advice}")
 
 
-class _Status(Struct, frozen=True):
-    places: list[PlaceStatus]
-
-
 async def require_free(connection: Connection, deployed: Deployed, run_id: str) -> None:
     """Nobody else's run: two would share ports, routes and the radio. Raises NotReady."""
     argv = deployed.command("node_agent.keeping", "status", deployed.rove)
     told = await connection.output(argv, timeout=_STATUS_S)
     try:
-        places = msgspec.json.decode(told, type=_Status).places
-    except msgspec.DecodeError as error:
+        places = PLACES.decode(told.encode()).places
+    except Refused as error:
         raise NotReady(connection.host.name, f"what runs there cannot be told: {error}") from None
     for place in places:
         if place.run != run_id and (place.state == "running" or place.pids):

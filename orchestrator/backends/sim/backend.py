@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from node_agent.model.refusals import Refusal
 from orchestrator.backends.base import Outcomes, Progress
 from orchestrator.backends.sim.protocol import Command, Reply
 from orchestrator.errors import RoveError
@@ -78,6 +79,9 @@ class SimBackend:
 
     def doubts(self) -> Sequence[str]:
         return ()  # virtual time is never late
+
+    def refusals(self) -> Sequence[Refusal]:
+        return ()
 
     def facts(self) -> Mapping[str, Any]:
         return {}

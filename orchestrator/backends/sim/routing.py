@@ -9,12 +9,16 @@ from node_agent.aodv.service import AodvService
 from node_agent.linkstate.base import LinkState
 from node_agent.linkstate.measured import MeasuredLinkState
 from node_agent.linkstate.olsr_core import OlsrCoreReader
+from node_agent.manet import Manet, manet_of
+from node_agent.model.refusals import Refusals
 from node_agent.model.telemetry import RoutingOverhead
 from node_agent.olsr.broadcast import PortBroadcast
 from node_agent.olsr.daemon import Interface
 from node_agent.olsr.service import OlsrService
 from node_agent.olsr.wire import number
-from node_agent.overhead import OverheadSource
+from node_agent.overhead import Counts, OverheadSource, refusal_counts
+from node_agent.routing_seal import Seal
+from node_agent.transport.keys import derive
 from node_agent.virtual.host import NextHop, VirtualHost
 from node_agent.virtual.port import VirtualPort
 from node_agent.virtual.routes import VirtualRoutes
@@ -92,9 +96,21 @@ class TrueRouting:
         self._truth.update(links)
 
 
+class Group:
+    """The nodes of a simulation as an ad-hoc network. Its key, where there is one, follows from the seed."""
+
+    def __init__(self, node_at: Mapping[str, str], seed: int, authentication: bool) -> None:
+        self.manet: Manet = manet_of((), tuple(node_at))
+        self._key = derive(str(seed).encode(), b"routing") if authentication else b""
+
+    def seal(self, protocol: str, now_ns: Callable[[], int]) -> Seal | None:
+        return Seal(self._key, protocol, now_ns) if self._key else None
+
+
 class OlsrRouting:
     def __init__(self, routing: spec.Olsr, node_at: Mapping[str, str], seed: int) -> None:
         self._config = olsr_config(routing)
+        self._group = Group(node_at, seed, routing.authentication)
         self._metric = routing.metric
         self._node_at = node_at
         self._seed = seed
@@ -112,10 +128,13 @@ class OlsrRouting:
             self._tables[host.node],
             port.now_ns,
             random.Random(f"olsr/{self._seed}/{host.node}"),
+            self._group.manet,
+            self._group.seal("olsr", port.now_ns),
         )
+        counters = service.daemon.counters
         reader = OlsrCoreReader(service.daemon.view, port.now_ns, self._config.quality)
         link_state = MeasuredLinkState(reader, self._node_at, port.now_ns, self._metric)
-        return Joined(link_state, Counted("olsr", service.daemon.counters.kinds), service)
+        return Joined(link_state, Counted("olsr", counters.kinds, counters.refusals), service)
 
     def update(self, links: Links) -> None:
         """Its HELLOs tell."""
@@ -124,6 +143,7 @@ class OlsrRouting:
 class AodvRouting:
     def __init__(self, routing: spec.Aodv, node_at: Mapping[str, str], seed: int) -> None:
         self._config = aodv_config(routing, "sim")
+        self._group = Group(node_at, seed, routing.authentication)
         self._metric = routing.metric
         self._node_at = node_at
         self._seed = seed
@@ -134,10 +154,12 @@ class AodvRouting:
 
     def join(self, host: VirtualHost, port: VirtualPort, wanted: Sequence[str]) -> Joined:
         rng = random.Random(f"aodv/{self._seed}/{host.node}")
-        service = AodvService(host, self._config, self._node_at, rng)
+        seal = self._group.seal("aodv", port.now_ns)
+        service = AodvService(host, self._config, self._node_at, rng, self._group.manet, seal)
         reader = AodvReader(service, wanted)
         link_state = MeasuredLinkState(reader, self._node_at, port.now_ns, self._metric)
-        return Joined(link_state, Counted("aodv", service.counters.kinds), service)
+        counters = service.counters
+        return Joined(link_state, Counted("aodv", counters.kinds, counters.refusals), service)
 
     def update(self, links: Links) -> None:
         """It is told by what no longer arrives."""
@@ -151,16 +173,18 @@ class Count(Protocol):
 
 
 class Counted:
-    """The counters of a daemon in the same process, by kind of message."""
+    """The counters of a daemon in the same process, by kind of message, and what it refused."""
 
-    def __init__(self, protocol: str, kinds: Mapping[str, Count]) -> None:
+    def __init__(self, protocol: str, kinds: Mapping[str, Count], refusals: Refusals) -> None:
         self._protocol = protocol
         self._kinds = kinds
+        self._refusals = refusals
 
-    async def read(self) -> tuple[RoutingOverhead, ...]:
-        return tuple(
+    async def read(self) -> Counts:
+        sent = [
             RoutingOverhead(
                 self._protocol, kind, count.sent, count.sent_bytes, count.forwarded, count.forwarded_bytes
             )
             for kind, count in sorted(self._kinds.items())
-        )
+        ]
+        return (*sent, *refusal_counts(self._refusals))

@@ -3,6 +3,8 @@
 import json
 import math
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ FLOOR_DBM = -110.0
 _SEMI_MAJOR = 6378137.0
 _SEMI_MINOR = 6356752.3142
 _WLAN_DEFAULTS = {"range": "275", "bandwidth": "54000000", "delay": "5000", "jitter": "0", "error": "0"}
+_LONGEST_S = 300
 Json = dict[str, Any]
 
 
@@ -18,10 +21,19 @@ def folder() -> Path:
 
 
 def traits() -> Json:
-    """``up``, ``netem``, ``enforces``, ``emane``: how this CORE and its kernel are."""
+    """``up``, ``netem``, ``enforces``, ``emane``: how this CORE and its kernel are. ``processes``: nodes have
+    processes, called as CORE calls them, that outlive the daemon."""
     stated = folder() / "traits.json"
     told = json.loads(stated.read_text()) if stated.exists() else {}
-    return {"up": True, "netem": True, "enforces": True, "emane": True, "exceptions": [], **told}
+    return {
+        "up": True,
+        "netem": True,
+        "enforces": True,
+        "emane": True,
+        "processes": False,
+        "exceptions": [],
+        **told,
+    }
 
 
 def sessions() -> dict[int, Json]:
@@ -39,6 +51,32 @@ def write(number: int, session: Json) -> None:
     partial = file.with_suffix(f".{os.getpid()}")
     partial.write_text(json.dumps(session))
     partial.rename(file)
+
+
+def start_processes(number: int, session: Json) -> list[int]:
+    """One vnoded a node, and one emane where the air is EMANE's; they only sleep."""
+    pids = []
+    for name in session["nodes"]:
+        channel = f"{session_folder(number)}/{name}"
+        pids.append(_sleeper("vnoded", "-v", "-c", channel, "-l", f"{channel}.log", "-p", f"{channel}.pid"))
+        if session["air"]["emane"]:
+            platform = f"{channel}.conf/eth0-platform.xml"
+            pids.append(_sleeper("emane", "-d", "-r", "-f", f"{channel}.conf/eth0-emane.log", platform))
+    return pids
+
+
+def _sleeper(*argv: str) -> int:
+    name, *words = argv
+    sleep = f"import time; time.sleep({_LONGEST_S})"
+    process = subprocess.Popen(
+        [name, "-c", sleep, *words],
+        executable=sys.executable,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    return process.pid
 
 
 def wlan_config(session: Json) -> dict[str, str]:

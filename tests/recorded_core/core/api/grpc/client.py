@@ -1,8 +1,10 @@
 """The client of the daemon, and in it the daemon: see ``core.recorded`` for what it keeps."""
 
+import os
 import shutil
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -31,7 +33,12 @@ class CoreGrpcClient:
 
     def create_session(self) -> Any:
         self._call()
-        number = max(recorded.sessions(), default=0) + 1
+        number = 1
+        while number in recorded.sessions():
+            number += 1
+        if recorded.session_folder(number).exists():  # of a session that a daemon before this one had
+            text = f"[Errno 17] File exists: '{recorded.session_folder(number)}'"
+            raise grpc.RpcError("UNKNOWN", f"Exception calling application: {text}")
         recorded.write(number, {"state": "DEFINITION", "metadata": {}})
         return wrappers.Session(
             number, wrappers.SessionState.DEFINITION, str(recorded.session_folder(number))
@@ -68,7 +75,8 @@ class CoreGrpcClient:
             names = enumerate(kept["nodes"], start=1)
             lines = "".join(f"{name} eth0 {number}\n" for number, name in names)
             (recorded.session_folder(session.id) / "emane_nems").write_text(lines)
-        recorded.write(session.id, {**kept, "state": "RUNTIME"})
+        pids = recorded.start_processes(session.id, kept) if traits["processes"] else []
+        recorded.write(session.id, {**kept, "state": "RUNTIME", "pids": pids})
         return True, []
 
     def get_sessions(self) -> list[Any]:
@@ -86,7 +94,9 @@ class CoreGrpcClient:
         )
 
     def delete_session(self, session_id: int) -> bool:
-        self._known(session_id)
+        for pid in self._known(session_id).get("pids", ()):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         shutil.rmtree(recorded.session_folder(session_id))
         return True
 

@@ -1,0 +1,1 @@
+"""Attacks on agents and routing daemons that run as processes."""

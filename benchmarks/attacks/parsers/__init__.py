@@ -1,0 +1,1 @@
+"""A target for each parser of foreign bytes."""

@@ -1,0 +1,52 @@
+"""A sound run, made once by the siege itself: what the liar's files are changed from."""
+
+import shutil
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from benchmarks.runs import described, perform
+from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.spec.load import load_topology
+
+TOPOLOGIES = Path(__file__).parents[2] / "topologies"
+EXPERIMENT: dict[str, Any] = {
+    "name": "sound",
+    "backend": "sim",
+    "query": {
+        "operators": {
+            "camera": {"kind": "synthetic_source", "rate": "20 fps", "payload": "1 kB"},
+            "detect": {"kind": "work", "after": "camera", "cpu": "5 ms"},
+            "screen": {"kind": "sink", "after": "detect"},
+        }
+    },
+    "placement": {"policy": "explicit", "nodes": {"camera": ["a"], "detect": ["b", "c"], "screen": ["d"]}},
+    "replicas": 2,
+    "warmup": "1s",
+    "duration": "4s",
+    "seed": 1,
+}
+
+
+@cache
+def sound_run() -> Path:
+    """Its directory. Call it before workers are forked: then they share it."""
+    root = Path(mkdtemp(prefix="rove-siege-sound-")) / "runs"
+    topology = load_topology(TOPOLOGIES / "line-5.yaml").model_dump(mode="json")
+    run = perform(described({**EXPERIMENT, "topology": topology}), root, "sound-1")
+    assert run.verdict.verdict == "valid", run.verdict.reasons
+    return run.directory.path
+
+
+def remove_sound_run() -> None:
+    shutil.rmtree(sound_run().parents[2], ignore_errors=True)
+    sound_run.cache_clear()
+
+
+def copy_of_sound_run(into: Path) -> RunDirectory:
+    """Under ``into/runs``."""
+    sound = sound_run()
+    copied = into / "runs" / sound.parent.name / sound.name
+    shutil.copytree(sound, copied, symlinks=True)
+    return RunDirectory(copied)

@@ -1,0 +1,132 @@
+"""Speaks the agents' protocol as an attacker does: greetings and frames with whatever keys it has.
+
+The only file of the siege that knows how keys and tags are made.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from node_agent.ports import Stream
+from node_agent.transport.authentication import (
+    ID_SIZE,
+    NONCE_SIZE,
+    TAG_SIZE,
+    Credentials,
+    Seal,
+    Stamp,
+    Way,
+    hello_seal,
+    session_seals,
+)
+from node_agent.transport.framing import PRELUDE_SIZE, FrameError
+from node_agent.transport.greeting import PROOF_SIZE, hello_frame, read_hello, read_welcome
+from node_agent.transport.keys import keys_of
+from node_agent.transport.messages import PROTOCOL_VERSION, Hello, Pair, Welcome
+from node_agent.transport.notices import VERSION
+
+RUN = "siege"
+SECRET = bytes(range(32))
+EPOCH = b"epoch of"
+"""Of whoever speaks here."""
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Refused(Exception):
+    """The other end did not take us for whom we claim to be."""
+
+
+class Session(NamedTuple):
+    """The seals of a connection that stands."""
+
+    sending: Seal
+    receiving: Seal
+
+
+def key_settings(node: str, nodes: tuple[str, ...], secret: bytes = SECRET) -> dict[str, Any]:
+    """The arguments of an AgentConfig that hold the keys of ``node``."""
+    return {"keys": keys_of(secret, RUN, node, nodes)}
+
+
+def way(node: str, to: str, nodes: tuple[str, ...]) -> Way:
+    return Credentials(RUN, node, keys_of(SECRET, RUN, node, nodes)).to(to, "connection")
+
+
+class Speaker:
+    """``node``'s voice: with its own keys of run ``run``, made from ``secret``."""
+
+    def __init__(self, node: str, nodes: tuple[str, ...], run: str = RUN, secret: bytes = SECRET) -> None:
+        self.node = node
+        self._own = Credentials(run, node, keys_of(secret, run, node, nodes))
+
+    def hello(self, to: str, pair: Pair, nonce: bytes) -> bytes:
+        return hello_frame(self._own.to(to, "connection"), Hello(PROTOCOL_VERSION, *pair), nonce)
+
+    def hello_of(self, to: str, body: bytes, nonce: bytes) -> bytes:
+        """Any body under a genuine tag."""
+        key = self._own.to(to, "connection")
+        return greeting(key.id, body, nonce, hello_seal(key))
+
+    async def open(self, stream: Stream, to: str, pair: Pair, nonce: bytes) -> Session:
+        """Greet as the opener. Raises Refused, or what the stream raises."""
+        hello = self.hello(to, pair, nonce)
+        stream.put(hello)
+        try:
+            welcomed = await read_welcome(stream, self._own.to(to, "connection"), hello)
+        except FrameError as error:
+            raise Refused(str(error)) from error
+        return Session(welcomed.sending, welcomed.receiving)
+
+    async def accept(self, stream: Stream, nonce: bytes, body: bytes | None = None) -> Session:
+        """Greet as the acceptor, with a welcome of any ``body``. Raises like ``open``."""
+        try:
+            introduced = await read_hello(stream, self._own.incoming("connection"))
+        except FrameError as error:
+            raise Refused(str(error)) from error
+        opener, acceptor = session_seals(introduced.way, introduced.frame, nonce)
+        said = _encode(Welcome(32, 65536)) if body is None else body
+        stream.put(greeting(introduced.way.id, said, nonce, acceptor))
+        return Session(acceptor, opener)
+
+    def datagram(self, to: str, data: bytes) -> bytes:
+        key = self._own.to(to, "datagram")
+        return key.id + Stamp(key).tag(data) + data
+
+    def keys_by(self, hosts: Mapping[str, str]) -> dict[str, bytes]:
+        """Those of this node, by the others' addresses."""
+        return {hosts[node]: key for node, key in self._own.keys.items() if node in hosts}
+
+    def epoch_in(self, datagram: bytes) -> bytes:
+        """That of the node that sent it to us; empty if it is no such datagram."""
+        if datagram[:ID_SIZE] not in self._own.incoming("datagram"):
+            return b""
+        packet = msgspec.msgpack.decode(datagram[ID_SIZE + TAG_SIZE :])
+        return bytes(packet[1])
+
+
+def welcome_body() -> Any:
+    """As a list, to be changed."""
+    return ["welcome", 32, 65536]
+
+
+def hello_body(pair: Pair) -> Any:
+    return ["hello", PROTOCOL_VERSION, *pair]
+
+
+def notice_packet(to_epoch: bytes, notices: list[Any]) -> Any:
+    return [VERSION, EPOCH, to_epoch, notices]
+
+
+def greeting(key_id: bytes, body: bytes, nonce: bytes, seal: Seal) -> bytes:
+    """Length, the key's name, nonce, tag, body; of any length and for any key."""
+    head = (len(body) & 0xFFFF).to_bytes(2, "big") + key_id + nonce
+    return head + seal.tag(head, body) + body
+
+
+def frame(head: bytes, seal: Seal) -> bytes:
+    prelude = len(head).to_bytes(PRELUDE_SIZE, "big")
+    return prelude + seal.tag(prelude, head) + head
+
+
+__all__ = ["ID_SIZE", "NONCE_SIZE", "PROOF_SIZE", "RUN", "SECRET", "Refused", "Session", "Speaker"]

@@ -1,0 +1,191 @@
+"""A victim's agent in memory, among nodes of which one is malicious: what it is told comes from the siege.
+
+Node ``victim`` runs the inner operator; ``mallory``, which holds keys of its own, has one of the two sources,
+a second replica of the operator, and the sink; ``honest`` has the other source.
+"""
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import msgspec
+
+from benchmarks.attacks.memory_port import MemoryPort, MemoryStream
+from benchmarks.attacks.speaking import RUN, Refused, Session, Speaker, key_settings, way
+from node_agent.agent import Agent
+from node_agent.agent_config import AgentConfig, Switching
+from node_agent.delivery.limits import DeliveryLimits
+from node_agent.linkstate.told import ToldLinkState
+from node_agent.model.cost_graph import CostGraph
+from node_agent.model.plan import DeploymentPlan, Replica
+from node_agent.model.query import OperatorSpec, Query
+from node_agent.model.refusals import Refusals
+from node_agent.model.telemetry import Event
+from node_agent.model.units import CountWindow, Each, SameTau, TimeWindow, UnitRule
+from node_agent.ports import Address, PortError
+from node_agent.routing.exchange import Mode
+from node_agent.transport.authentication import Digests
+from node_agent.transport.limits import LinkLimits
+from node_agent.transport.link import OutgoingLink
+from node_agent.transport.messages import Pair
+
+VICTIM, MALLORY, HONEST = NODES = ("victim", "mallory", "honest")
+HOSTS = {node: f"127.77.0.{number}" for number, node in enumerate(NODES, 1)}
+PORT = 7000
+PAIR = Pair("a/0", "op/0")
+"""A connection that mallory may open."""
+SIBLING = Pair("op/1", "op/0")
+OUT = Pair("op/0", "sink/0")
+VICTIM_EPOCH = (1).to_bytes(8, "big")
+"""The first bytes that its port draws."""
+FASTER = 50.0
+"""Pauses of the agent are that much shorter than in a run."""
+
+_TAKES: dict[str, UnitRule] = {
+    "best_effort": Each(),
+    "best_effort_count": CountWindow(3, 1),
+    "exactly_once": Each(),
+    "exactly_once_count": CountWindow(4, 2),
+    "exactly_once_tau": SameTau(),
+    "exactly_once_time": TimeWindow(1_000_000_000, 500_000_000),
+    "at_least_once": Each(),
+}
+VARIANTS = tuple(_TAKES)
+
+
+def plan_of(variant: str) -> DeploymentPlan:
+    levels = ("best_effort", "exactly_once", "at_least_once")
+    reliability: Any = next(level for level in levels if variant.startswith(level))
+    takes = _TAKES[variant]
+    after = ("a",) if isinstance(takes, CountWindow) else ("a", "b")
+    operators = (
+        OperatorSpec("a", "synthetic_source", params={"rate": 1.0}),
+        OperatorSpec("b", "synthetic_source", params={"rate": 1.0}),
+        OperatorSpec("op", "union", after, takes=takes),
+        OperatorSpec("sink", "sink", ("op",) if len(after) == 2 else ("op", "b")),
+    )
+    placed = {"a/0": MALLORY, "b/0": HONEST, "op/0": VICTIM, "op/1": MALLORY, "sink/0": MALLORY}
+    replicas = (Replica(name[:-2], int(name[-1]), node) for name, node in placed.items())
+    return DeploymentPlan(Query("siege", operators, reliability), tuple(replicas))
+
+
+class NoLog:
+    """Counts what an agent records; keeps nothing."""
+
+    boot = 1
+
+    def __init__(self) -> None:
+        self.directory = Path(mkdtemp(prefix="rove-siege-log-"))
+        self.records = 0
+
+    def append(self, event: Event) -> None:
+        msgspec.json.encode(event)  # what cannot be written down is a failure
+        self.records += 1
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class FastPort(MemoryPort):
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds / FASTER)
+
+
+class AgentFell(AssertionError):
+    """The victim's agent has failed."""
+
+
+class World:
+    """A running agent of the victim, and mallory's end of the connection that it opens to the sink."""
+
+    def __init__(self, variant: str) -> None:
+        self._mallory = Speaker(MALLORY, NODES)
+        self.port = FastPort(HOSTS[VICTIM], self._answer)
+        self.session: tuple[MemoryStream, Session] | None = None
+        """Of the connection that the victim has opened to mallory's sink."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._nonce = 0
+        told = ToldLinkState()
+        costs = {node: {other: 1.0 for other in NODES if other != node} for node in NODES}
+        told.tell(CostGraph(costs, "hops", "ground_truth", 1))
+        config = AgentConfig(
+            RUN,
+            VICTIM,
+            plan_of(variant),
+            {node: Address(HOSTS[node], PORT) for node in NODES},
+            switching=Switching(period=0.5, mode=Mode.EXCHANGE),
+            delivery=DeliveryLimits(items=256, bytes=1 << 20, in_flight=64),
+            **key_settings(VICTIM, NODES),
+        )
+        self._log = NoLog()
+        log: Any = self._log
+        self.agent = Agent(config, self.port, told, log)
+
+    async def start(self) -> None:
+        await self.agent.start()
+
+    def connect(self, node: str = MALLORY) -> MemoryStream:
+        """A connection to the victim; this end of it."""
+        here, there = MemoryStream.pair(Address(HOSTS[node], 40_000), Address(HOSTS[VICTIM], PORT))
+        assert self.port.accept is not None
+        self._keep(self.port.accept(there))
+        return here
+
+    def check(self) -> None:
+        if self.agent.failure is not None:
+            raise AgentFell(str(self.agent.failure)) from self.agent.failure.__cause__
+
+    def nonce(self) -> bytes:
+        self._nonce += 1
+        return self._nonce.to_bytes(16, "big")
+
+    async def close(self) -> None:
+        await self.agent.stop("the siege is over")
+        for task in list(self._tasks):
+            task.cancel()
+        shutil.rmtree(self._log.directory, ignore_errors=True)
+
+    def _answer(self, to: Address, stream: MemoryStream) -> None:
+        self._keep(self._attend(stream))
+
+    async def _attend(self, stream: MemoryStream) -> None:
+        """Welcome whoever of the victim connects, read what it sends, and let it be."""
+        try:
+            session = await self._mallory.accept(stream, self.nonce())
+            self.session = stream, session
+            while True:
+                await stream.read_exactly(1)
+        except (PortError, Refused):
+            if self.session is not None and self.session[0] is stream:
+                self.session = None
+
+    def _keep(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def victim_agent(variant: str) -> World:
+    world = World(variant)
+    await world.start()
+    return world
+
+
+def victim_link(port: MemoryPort, on_failure: Callable[[BaseException], None]) -> OutgoingLink:
+    """A link that the victim opens to mallory."""
+    return OutgoingLink(
+        port,
+        Address(HOSTS[MALLORY], PORT),
+        way(VICTIM, MALLORY, NODES),
+        OUT,
+        LinkLimits(),
+        Digests(),
+        Refusals(),
+        on_failure,
+    )

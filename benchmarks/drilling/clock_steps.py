@@ -1,0 +1,36 @@
+"""The machine's clock jumps while a run measures: numbers from before and after it do not belong together.
+
+Nobody's clock is set: a hook in the run's processes adds the step to what they read.
+"""
+
+from benchmarks.drilling.checks import verdict_of
+from benchmarks.drilling.disk import hooked
+from benchmarks.drilling.drill import Drill
+from benchmarks.drilling.moments import Moment, come
+from benchmarks.drilling.settling import settle
+
+STEPS_S = (1.0, -1.0, 3600.0, -3600.0, 0.5, 86400.0 * 365)
+
+
+def clock_step(drill: Drill) -> None:
+    """Of each size in turn, at some moment of the measurement."""
+    step = STEPS_S[drill.number % len(STEPS_S)]
+    moment = Moment(("warm-up", "measure")[drill.number % 2])
+    drill.note(f"the clock steps by {step:g} s at {moment}")
+    trigger = drill.folder / "step"
+    hook = hooked(drill, ROVE_DRILL_CLOCK=str(trigger))
+    process = drill.start_run(drill.experiment(duration="3 s"), env=hook)
+    if not come(drill, drill.run, moment, process):
+        drill.found.wrong_verdicts.append(f"{moment} never came: {drill.told[-300:]}")
+    unfinished = drill.folder / "unfinished"
+    unfinished.write_text(str(step))
+    unfinished.rename(trigger)
+    code = drill.wait(process)
+    verdict = verdict_of(drill.run)
+    if verdict.get("verdict") == "valid" or not any(
+        "clock" in reason for reason in verdict.get("reasons", [])
+    ):
+        drill.found.wrong_verdicts.append(
+            f"the step is not told: {verdict.get('verdict')} {verdict.get('reasons')}"
+        )
+    settle(drill, drill.run, code)

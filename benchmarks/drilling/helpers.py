@@ -1,0 +1,77 @@
+"""The run's own helpers die or stand still: fork server, radio, an agent, a routing daemon."""
+
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from benchmarks.drilling.checks import verdict_of
+from benchmarks.drilling.drill import Drill
+from benchmarks.drilling.moments import Moment, come
+from benchmarks.drilling.settling import settle
+from orchestrator.lifecycle import processes
+from orchestrator.lifecycle.run_directory import RunDirectory
+
+NEEDED = ("up", "converge", "warm-up", "measure")
+"""Who dies in one of these has spoiled the run, whatever comes after."""
+
+
+def _called(module: str) -> Callable[[int], bool]:
+    return lambda pid: module.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+
+
+def _writes(log: str) -> Callable[[int], bool]:
+    """Agents and daemons are forks of one server: what tells them apart is where they write."""
+    return lambda pid: Path(f"/proc/{pid}/fd/2").readlink().name == log
+
+
+_IS_AGENT, _IS_DAEMON = _writes("agent.log"), _writes("routing.log")
+_FORK_SERVER = "orchestrator.backends.netns.forkserver"
+VICTIMS: dict[str, Callable[[int], bool]] = {
+    "fork server": lambda pid: _called(_FORK_SERVER)(pid) and not (_IS_AGENT(pid) or _IS_DAEMON(pid)),
+    "radio": _called("orchestrator.radio.realtime"),
+    "agent": _IS_AGENT,
+    "routing daemon": _IS_DAEMON,
+}
+
+
+def kill_helper(drill: Drill) -> None:
+    """Each of them in each phase, in turn: killed, or (every third) stopped."""
+    number, name = divmod(drill.number, len(VICTIMS))
+    victim = list(VICTIMS)[name]
+    phase = (*NEEDED, "stop")[number % (len(NEEDED) + 1)]
+    how = signal.SIGSTOP if drill.number % 3 == 2 else signal.SIGKILL
+    drill.note(f"{how.name} to a {victim} in {phase}")
+    process = drill.start_run(drill.experiment(duration="3 s", timeouts={"up": "20s", "converge": "15s"}))
+    if not come(drill, drill.run, Moment(phase), process):
+        drill.found.wrong_verdicts.append(f"{phase} never came: {drill.told[-300:]}")
+    victims: list[int] = []
+
+    def struck() -> bool:
+        victims.extend(strike(drill, drill.run, VICTIMS[victim], how))
+        return bool(victims)
+
+    drill.until(struck, process)
+    code = drill.wait(process)
+    if victims and phase in NEEDED and verdict_of(drill.run).get("verdict") == "valid":
+        drill.found.wrong_verdicts.append(f"valid, though the {victim} was lost in {phase}")
+    settle(drill, drill.run, code)
+
+
+def strike(
+    drill: Drill, run: RunDirectory, is_victim: Callable[[int], bool], number: signal.Signals
+) -> list[int]:
+    """One of those that there are."""
+    found = []
+    for process in processes.marked(run.id, run.path):
+        with suppress(OSError):
+            if is_victim(process.pid):
+                found.append(process.pid)
+    if not found:
+        return []
+    chosen = drill.dice.choice(found)
+    with suppress(ProcessLookupError):
+        os.kill(chosen, number)
+        return [chosen]
+    return []

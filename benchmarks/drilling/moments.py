@@ -1,0 +1,82 @@
+"""Moments in the life of a run, as its events and its journal show them: to strike at exactly that time."""
+
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from benchmarks.drilling.drill import Drill
+from orchestrator.lifecycle.events import Event
+from orchestrator.lifecycle.files import parse_lines
+from orchestrator.lifecycle.phases import Phase
+from orchestrator.lifecycle.run_directory import RunDirectory
+
+PHASES = tuple(phase for phase in Phase if phase is not Phase.VERDICT)
+LATEST_S = 6.0
+"""By then a quiet machine has done the whole run."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a phase began or ended with; or the journal's entry of that number; or seconds from the start."""
+
+    phase: str = ""
+    state: str = "started"
+    entry: int = 0
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        if self.phase:
+            return f"{self.phase} {self.state}"
+        return f"journal entry {self.entry}" if self.entry else f"{self.seconds:.2f} s"
+
+
+BOUNDARIES = tuple(Moment(phase, state) for phase in PHASES for state in ("started", "finished"))
+ENTRIES = tuple(Moment(entry=number) for number in range(1, 10))
+VERDICT = Moment("verdict")
+MOMENTS_OF_LOSS: tuple[Moment | None, ...] = (None, *BOUNDARIES, None, *ENTRIES, VERDICT)
+"""None: after the command has ended."""
+
+
+def at_random(drill: Drill, latest: float = LATEST_S) -> Moment:
+    return Moment(seconds=drill.dice.uniform(0.2, latest))
+
+
+def come(drill: Drill, run: RunDirectory, moment: Moment, process: "subprocess.Popen[str]") -> bool:
+    """Wait for it; False if the command ended before."""
+    if not (moment.phase or moment.entry):
+        over = time.monotonic() + moment.seconds
+        return drill.until(lambda: time.monotonic() >= over, process)
+    return drill.until(_seen(run, moment), process)
+
+
+def events(run: RunDirectory) -> list[Event]:
+    return list(parse_lines(run.events.read_bytes())) if run.events.exists() else []
+
+
+def _seen(run: RunDirectory, moment: Moment) -> Callable[[], bool]:
+    file = run.journal if moment.entry else run.events
+    known = -1
+    seen = False
+
+    def look() -> bool:
+        nonlocal known, seen
+        try:
+            size = file.stat().st_size
+        except FileNotFoundError:
+            return False
+        if size != known:
+            known = size
+            entries = parse_lines(file.read_bytes())
+            seen = (
+                len(entries) >= moment.entry if moment.entry else any(_is(moment, each) for each in entries)
+            )
+        return seen
+
+    return look
+
+
+def _is(moment: Moment, event: Event) -> bool:
+    if moment.phase == VERDICT.phase:
+        return bool(event["kind"] == "verdict")
+    return event["kind"] == "phase" and (event["phase"], event["state"]) == (moment.phase, moment.state)

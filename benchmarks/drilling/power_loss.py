@@ -1,0 +1,80 @@
+"""The power goes: what was not synced is forgotten. Nothing may be believed that is not there any more."""
+
+import signal
+from random import Random
+
+from benchmarks.drilling.checks import check_left, flaws, verdict_of
+from benchmarks.drilling.disk import Disk, hooked
+from benchmarks.drilling.drill import Drill
+from benchmarks.drilling.moments import MOMENTS_OF_LOSS, Moment, come
+from benchmarks.drilling.settling import follow_up
+from orchestrator.backends.netns import network
+from orchestrator.backends.netns.marks import Mark
+from orchestrator.errors import EXIT_OK
+from orchestrator.lifecycle import processes
+from orchestrator.lifecycle.run_directory import RunDirectory
+
+
+def power_loss(drill: Drill) -> None:
+    """At each phase in turn, and after the end; every other disk had written some of the rest by itself."""
+    moment = MOMENTS_OF_LOSS[drill.number % len(MOMENTS_OF_LOSS)]
+    backend = "sim" if drill.number % 3 == 2 else "netns"
+    lose_power(drill, moment, backend, drill.dice if drill.number % 2 else None)
+
+
+def lose_power(drill: Drill, moment: Moment | None, backend: str, torn: Random | None) -> None:
+    """``moment``: None for after the end."""
+    drill.note(f"{backend}: power lost at {moment or 'the end'}, {'torn' if torn else 'strictly'}")
+    disk = forgetful_disk(drill)
+    run = drill.run
+    process = drill.start_run(drill.experiment(backend=backend), env=hooked(drill, **disk.variable))
+    if moment is not None and come(drill, run, moment, process) and process.poll() is None:
+        process.send_signal(signal.SIGKILL)
+    code = drill.wait(process)
+    # A machine without power has no processes and no namespaces.
+    processes.end(processes.marked(run.id, run.path), 0.0)
+    network.down(Mark(run.id, run.path))
+    cut_power(drill, disk, code, torn)
+    check_aftermath(drill, run)
+
+
+def forgetful_disk(drill: Drill) -> Disk:
+    """The runs directory is on one; it does not exist yet, as before the first run."""
+    base = drill.folder / "disk"
+    base.mkdir()
+    drill.runs = base / "runs"
+    return Disk(drill.folder / "shadow", base)
+
+
+def cut_power(drill: Drill, disk: Disk, code: int, torn: Random | None) -> None:
+    """``code``: what the command had said before; who was told that a run is valid can rely on it."""
+    disk.cut_power(torn)
+    verdict = verdict_of(drill.run)
+    if code == EXIT_OK and verdict.get("verdict") != "valid":
+        drill.found.lost.append(f"it had said valid, and now {verdict or 'nothing'}")
+
+
+def check_aftermath(drill: Drill, run: RunDirectory) -> None:
+    """The verbs work on what is left; what is valid is whole."""
+    verbs: list[tuple[str, ...]] = [("status", "--json"), ("down", "--json"), ("status", "--json")]
+    if run.journal.exists():
+        verbs += [
+            ("status", run.id),
+            ("events", run.id),
+            ("down", run.id),
+            ("collect", run.id, "--no-analyze"),
+        ]
+        if drill.number % 10 == 9:
+            verbs.append(("analyze", run.id))
+    for verb in verbs:
+        done = drill.rove(*verb)
+        allowed = (0,) if verb[0] in ("status", "down", "events") else (0, 1, 2, 3)
+        if done.returncode not in allowed:
+            told = f"rove {' '.join(verb)}: exit code {done.returncode}: {done.stderr.strip()[-200:]}"
+            drill.found.wrong_verdicts.append(told)
+    check_left(drill, run)
+    if verdict_of(run).get("verdict") == "valid":
+        drill.found.lost.extend(f"valid, but {flaw}" for flaw in flaws(drill, run))
+    elif run.journal.exists() and not verdict_of(run):
+        drill.found.wrong_verdicts.append("no verdict after rove down")
+    follow_up(drill)

@@ -1,0 +1,32 @@
+"""The tag at the end of every probe and reply: two nodes share a key that no third one knows."""
+
+import hmac
+from collections.abc import Mapping
+
+from node_agent.transport.keys import derive
+
+SIZE = 16
+
+
+class Tags:
+    """``keys``: those that the node at ``own`` shares with others, by their addresses."""
+
+    def __init__(self, own: str, keys: Mapping[str, bytes]) -> None:
+        self._own = own
+        self._keys = {peer: derive(key, b"probe") for peer, key in keys.items() if peer != own}
+
+    def __contains__(self, peer: str) -> bool:
+        return peer in self._keys
+
+    def add(self, data: bytes, to: str) -> bytes:
+        return data + self._tag(data, self._own, to, to)
+
+    def checked(self, data: bytes, sender: str) -> bytes | None:
+        """Without the tag; None if it is not the one that ``sender`` would have made for this node."""
+        content, tag = data[:-SIZE], data[-SIZE:]
+        genuine = hmac.compare_digest(tag, self._tag(content, sender, self._own, sender))
+        return content if genuine else None
+
+    def _tag(self, data: bytes, sender: str, receiver: str, peer: str) -> bytes:
+        way = f"{sender} {receiver} ".encode()
+        return hmac.digest(self._keys[peer], way + data, "sha256")[:SIZE]

@@ -1,0 +1,62 @@
+"""What a routing daemon's process makes of its ad-hoc network's configuration: prefixes, keys, protection."""
+
+import os
+import stat
+import time
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from pathlib import Path
+
+from node_agent.daemon_process import CannotStart
+from node_agent.interfaces import InterfaceFacts
+from node_agent.manet import Manet, ManetConfig, manet_of
+from node_agent.routing_seal import Seal
+from node_agent.transport.keys import derive
+
+_SHORTEST_KEY, _LONGEST_KEY = 16, 4096
+
+
+def manet_on(interfaces: Sequence[InterfaceFacts], config: ManetConfig) -> Manet:
+    """By default the networks that the interfaces' own addresses are in. Raises CannotStart."""
+    networks = config.networks
+    if not networks:
+        own = [IPv4Interface(f"{each.address}/{each.netmask}").network for each in interfaces]
+        lonely = [each for each in own if each.prefixlen > 30]
+        if lonely:
+            raise CannotStart(f"{lonely[0]} has no room for other nodes: name their network with --network")
+        networks = tuple(str(each) for each in dict.fromkeys(own))
+    manet = manet_of(networks, config.members)
+    for each in interfaces:
+        if manet.refusal(int(IPv4Address(each.address))):
+            raise CannotStart(
+                f"{each.address} of {each.name} does not belong to the ad-hoc network {manet.described()}:"
+                " name the network with --network"
+            )
+    return manet
+
+
+def protected(manet: Manet, accepted: Iterable[str] = ()) -> list[IPv4Network]:
+    """What the daemon's routes may lead to: its nodes where they are known, and networks it has accepted."""
+    nodes = [IPv4Network(member) for member in sorted(manet.members)] or list(manet.networks)
+    return [*nodes, *map(IPv4Network, accepted)]
+
+
+def seal_of(config: ManetConfig, protocol: str) -> Seal | None:
+    return Seal(config.key, protocol, time.time_ns) if config.key else None
+
+
+def read_key(file: str) -> bytes:
+    """The group's key from a file that nobody else can read: any 16 bytes or more. Raises ValueError."""
+    try:
+        with Path(file).expanduser().open("rb") as opened:
+            if os.fstat(opened.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise ValueError(f"others can read the key {file}: chmod 600 {file}")
+            secret = opened.read(_LONGEST_KEY + 1).strip()
+    except OSError as error:
+        raise ValueError(f"the key {file} cannot be read: {error.strerror}") from None
+    if not _SHORTEST_KEY <= len(secret) <= _LONGEST_KEY:
+        raise ValueError(
+            f"the key {file} has {len(secret)} bytes, and needs {_SHORTEST_KEY} to {_LONGEST_KEY}:"
+            f" head -c 32 /dev/urandom | base64 > {file}"
+        )
+    return derive(secret, b"routing")

@@ -1,0 +1,50 @@
+"""One second of a machine's load, as its probe measured it: a line of ``host.jsonl``."""
+
+from bisect import bisect_left
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from node_agent.model.checked import Checked, Count, Long
+
+FILE = "host.jsonl"
+"""In a run's directory: of the machine that all nodes are on. In a node's record: of that node."""
+LATE_MS = (0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
+"""Upper edges of the bins that wake-ups are counted in. One bin more holds those that came later than all."""
+LONGEST_LINE = 4096
+
+Share = Annotated[float, Meta(ge=0.0)]
+
+
+class LoadSample(Struct, frozen=True, omit_defaults=True):
+    """Shares are of the ``seconds`` that ended at ``t_ns`` by the machine's own clock; None: not known there.
+
+    ``waited``: some process that could run waited for a processor. ``group_waited``: the same, of the run's
+    own processes. ``memory_stalled``, ``io_stalled``: every process that had work waited for memory or disk.
+    ``work_waited``: how much of the time that a short piece of work took was spent waiting; measured only
+    where the kernel does not tell ``waited``. ``late``: wake-ups of the probe, by how late they came.
+    ``step_ns``: by how much somebody set the clock.
+    """
+
+    t_ns: Long
+    seconds: Share
+    late: tuple[Count, ...]
+    latest_ms: Share
+    waited: Share | None = None
+    group_waited: Share | None = None
+    work_waited: Share | None = None
+    memory_stalled: Share | None = None
+    io_stalled: Share | None = None
+    step_ns: Long = 0
+
+
+_samples: Checked[LoadSample] = Checked(LoadSample, LONGEST_LINE)
+
+
+def read_sample(line: bytes) -> LoadSample:
+    """Raises Refused."""
+    return _samples.decode(line)
+
+
+def late_bin(late_ms: float) -> int:
+    return bisect_left(LATE_MS, late_ms)

@@ -1,0 +1,62 @@
+"""The files of a directory of segments, and their lines: only regular files, in bounded memory.
+
+A reader of somebody else's directory may meet anything there: links, pipes, odd names, lines without end.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from io import BufferedReader, FileIO
+from pathlib import Path
+
+import msgspec
+
+from node_agent.telemetry.records import LONGEST_LINE
+
+_SEGMENT_NAME = re.compile(r"b([0-9]{4,6})-s([0-9]{6,9})\.jsonl")
+_CHUNK = 256 * 1024
+
+
+class SegmentName(msgspec.Struct, frozen=True, order=True):
+    boot: int
+    index: int
+
+    def __str__(self) -> str:
+        return f"b{self.boot:04d}-s{self.index:06d}.jsonl"
+
+
+class NotAFile(OSError):
+    """What has a segment's name is a link, a directory, a pipe or a device."""
+
+
+def segment_names(directory: Path) -> list[SegmentName]:
+    """Segments of a directory in the order in which they were written; none if it does not exist.
+
+    A name that no log would give is passed over. Neither the directory nor the one it is in may be a link.
+    """
+    if directory.is_symlink() or directory.parent.is_symlink() or not directory.is_dir():
+        return []
+    matches = (_SEGMENT_NAME.fullmatch(path.name) for path in directory.iterdir())
+    names = ((m[0], SegmentName(int(m[1]), int(m[2]))) for m in matches if m)
+    return sorted(name for text, name in names if name.boot > 0 and str(name) == text)
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """For reading; never waits for a pipe and never follows a link. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotAFile(f"{path} is not a regular file")
+    return BufferedReader(FileIO(descriptor), _CHUNK)
+
+
+def lines_in(file: BufferedReader, longest: int = LONGEST_LINE) -> Iterator[bytes | None]:
+    """Each line with its end, as far as it has one; None for a line that is longer than ``longest``."""
+    while line := file.readline(longest + 1):
+        if len(line) <= longest:
+            yield line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = file.readline(_CHUNK)
+        yield None

@@ -1,0 +1,5 @@
+"""Whether machines kept up with a run in real time: their load is measured, summed up and judged.
+
+Backends start a probe (``local.HostWatch``, ``remote.RemoteHostWatch``, or a node's keeper has one) and ask
+``run_load.RunLoad`` at the end; ``judgement`` is pure.
+"""

@@ -1,0 +1,147 @@
+"""Did a machine keep up with the run? A pure judgement on what its probe measured.
+
+How the limits were chosen is in docs/radio.md, "Did the host keep up".
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from node_agent.model.host_load import LATE_MS, LoadSample
+
+LEAST_LATE = 5
+"""So few late wake-ups are an accident, however short the measurement: a standstill of 0.1 s."""
+
+
+class Limits(NamedTuple):
+    """``waited``: share of the time in which processes may wait for a processor. ``late_ms``: all wake-ups
+    but a share of ``late_share`` must come within that. ``memory``, ``disk``: share of the time in which all
+    may wait for these."""
+
+    waited: float = 0.5
+    late_ms: float = 20.0
+    late_share: float = 0.01
+    memory: float = 0.1
+    disk: float = 0.5
+
+    @property
+    def work(self) -> float:
+        """For the probe's own work, which waits half of its time as soon as one other process keeps each core
+        busy: two of them make two thirds."""
+        return self.waited + 0.1
+
+
+LIMITS = Limits()
+
+
+class Load(Struct, frozen=True):
+    """What was measured over ``seconds``; None: the machine does not tell. The shares are means of those in
+    ``LoadSample``. ``late``: wake-ups that came later than the limit."""
+
+    seconds: float
+    wake_ups: int
+    late: int
+    late_p50_ms: float
+    late_p99_ms: float
+    late_max_ms: float
+    waited: float | None
+    group_waited: float | None
+    work_waited: float | None
+    memory_stalled: float | None
+    io_stalled: float | None
+
+
+class ClockStep(Struct, frozen=True):
+    """Somebody set the clock by ``size_ns``; it then showed about ``at_ns``."""
+
+    size_ns: int
+    at_ns: int
+
+
+def summed_up(samples: Sequence[LoadSample], limits: Limits = LIMITS) -> Load | None:
+    """None if there are none."""
+    seconds = sum(sample.seconds for sample in samples)
+    if not seconds:
+        return None
+    counts = [sum(column) for column in zip(*map(_bins, samples), strict=True)]
+    latest_ms = max(sample.latest_ms for sample in samples)
+
+    def mean(share: Callable[[LoadSample], float | None]) -> float | None:
+        known = [(value, each.seconds) for each in samples if (value := share(each)) is not None]
+        weight = sum(weight for _, weight in known)
+        return round(sum(value * weight for value, weight in known) / weight, 4) if weight else None
+
+    return Load(
+        seconds=round(seconds, 3),
+        wake_ups=sum(counts),
+        late=sum(count for below, count in zip(LATE_MS, counts[1:], strict=True) if below >= limits.late_ms),
+        late_p50_ms=_quantile(counts, 0.5, latest_ms),
+        late_p99_ms=_quantile(counts, 0.99, latest_ms),
+        late_max_ms=latest_ms,
+        waited=mean(lambda sample: sample.waited),
+        group_waited=mean(lambda sample: sample.group_waited),
+        work_waited=mean(lambda sample: sample.work_waited),
+        memory_stalled=mean(lambda sample: sample.memory_stalled),
+        io_stalled=mean(lambda sample: sample.io_stalled),
+    )
+
+
+def doubts(who: str, load: Load | None, limits: Limits = LIMITS) -> list[str]:
+    """Why what ran on ``who`` was not as fast as it should be; one line, or none."""
+    if load is None:
+        return [f"nobody measured whether {who} kept up"]
+    shares = (
+        ("processes waited for a processor", load.waited, limits.waited),
+        ("the run's own processes waited for a processor", load.group_waited, limits.waited),
+        ("work waited for a processor", load.work_waited, limits.work),
+        ("everything waited for memory", load.memory_stalled, limits.memory),
+        ("everything waited for disks", load.io_stalled, limits.disk),
+    )
+    found = [
+        f"{what} {share:.0%} of the time (limit {limit:.0%})"
+        for what, share, limit in shares
+        if share is not None and share > limit
+    ]
+    if load.late > max(limits.late_share * load.wake_ups, LEAST_LATE):
+        found.append(
+            f"{1.0 - limits.late_share:.0%} of wake-ups came within {load.late_p99_ms:g} ms "
+            f"(limit {limits.late_ms:g} ms)"
+        )
+    return [f"{who} was too busy: {', '.join(found)}"] if found else []
+
+
+def steps(samples: Sequence[LoadSample]) -> list[ClockStep]:
+    return [ClockStep(sample.step_ns, sample.t_ns) for sample in samples if sample.step_ns]
+
+
+def step_doubts(who: str, found: Sequence[ClockStep]) -> list[str]:
+    return [
+        f"the clock of {who} was set {'forward' if step.size_ns > 0 else 'back'} by "
+        f"{abs(step.size_ns) / 1e9:.3f} s at {_time_of_day(step.at_ns)} UTC"
+        for step in found
+    ]
+
+
+def _time_of_day(t_ns: int) -> str:
+    try:
+        return f"{datetime.fromtimestamp(t_ns // 10**9, UTC):%H:%M:%S}"
+    except (ValueError, OverflowError, OSError):  # a node may say anything
+        return f"{t_ns} ns"
+
+
+def _bins(sample: LoadSample) -> tuple[int, ...]:
+    """As many as there should be, whatever a node says."""
+    wanted = len(LATE_MS) + 1
+    return (*sample.late[:wanted], *(0 for _ in range(wanted - len(sample.late))))
+
+
+def _quantile(counts: Sequence[int], share: float, latest_ms: float) -> float:
+    """The upper edge of the bin that holds it, but no more than the latest there was."""
+    wanted, passed = share * sum(counts), 0
+    for edge, count in zip(LATE_MS, counts, strict=False):
+        passed += count
+        if passed >= wanted:
+            return min(edge, latest_ms)
+    return latest_ms

@@ -1,0 +1,50 @@
+"""The probe of the machine that we are on, for as long as a run lasts."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from node_agent.model.host_load import FILE
+
+_END_S = 5.0
+MODULE = "node_agent.host_probe"
+
+
+class HostWatch:
+    """A process of its own: threads of the orchestrator would wait for each other. Close it."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self._process = process
+
+    @classmethod
+    def start(cls, directory: Path, environment: Mapping[str, str], group: Path | None) -> "HostWatch":
+        """Samples go to ``host.jsonl`` in ``directory``. ``environment``: the run's mark."""
+        options = [] if group is None else ["--group", str(group)]
+        with (directory / FILE).open("ab") as file:
+            process = subprocess.Popen(
+                [sys.executable, "-m", MODULE, *options],
+                stdin=subprocess.PIPE,
+                stdout=file,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, **environment},
+                start_new_session=True,
+            )
+        return cls(process)
+
+    async def close(self) -> None:
+        """May be repeated."""
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+        await asyncio.to_thread(self._end)
+
+    def _end(self) -> None:
+        try:
+            self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()

@@ -1,0 +1,58 @@
+"""What was refused in a run, by whom and from whom: as values for the verdict, and in words."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from node_agent.model.refusals import OTHERS, Refusal
+from orchestrator.foreign_names import plain
+
+ORCHESTRATOR = "orchestrator"
+RECORD = "record"
+MOST_REFUSED = 64
+"""Entries in a verdict; the others, of which there are fewer each, are added up."""
+
+
+class RefusedBy(Struct, frozen=True):
+    """``by``, a node or the orchestrator, refused ``what`` from ``source`` for ``reason``."""
+
+    by: str
+    what: str
+    source: str
+    reason: str
+    count: int
+
+
+def by_orchestrator(refusals: Iterable[Refusal]) -> list[RefusedBy]:
+    return [RefusedBy(ORCHESTRATOR, each.what, each.source, each.reason, each.count) for each in refusals]
+
+
+def most_frequent(refused: Iterable[RefusedBy]) -> tuple[RefusedBy, ...]:
+    """Most first, at most ``MOST_REFUSED``; what is beyond is told as one entry."""
+    ordered = sorted(refused, key=lambda one: (-one.count, one.by, one.what, one.source, one.reason))
+    if len(ordered) <= MOST_REFUSED:
+        return tuple(ordered)
+    shown, rest = ordered[: MOST_REFUSED - 1], ordered[MOST_REFUSED - 1 :]
+    return (*shown, RefusedBy(OTHERS, OTHERS, OTHERS, OTHERS, sum(one.count for one in rest)))
+
+
+def refused_text(refused: Sequence[Mapping[str, Any]], most: int = 3) -> str:
+    """``1,204 connections from 10.77.0.9 (forged), 3 records of node c``; empty if nothing was refused.
+
+    What several nodes refused from one source is one item.
+    """
+    counts: dict[tuple[str, str, str], int] = {}
+    for entry in refused:
+        key = (str(entry["what"]), str(entry["source"]), str(entry["reason"]))
+        counts[key] = counts.get(key, 0) + int(entry["count"])
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    told = [_refusal(*key, count) for key, count in ordered[:most]]
+    if rest := sum(count for _, count in ordered[most:]):
+        told.append(f"{rest:,} others")
+    return ", ".join(told)
+
+
+def _refusal(what: str, source: str, reason: str, count: int) -> str:
+    things = plain(what) + ("" if count == 1 else "s")
+    return f"{count:,} {things} {'of node' if what == 'record' else 'from'} {plain(source)} ({plain(reason)})"
