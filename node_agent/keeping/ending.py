@@ -23,7 +23,7 @@ from node_agent.keeping.place import (
     write_ended,
 )
 from node_agent.keeping.remains import end_remains
-from node_agent.keeping.undoing import undo_set_up
+from node_agent.keeping.undoing import undo_services, undo_set_up
 from node_agent.marked import identify, send
 
 LONGEST_END_S = 90.0
@@ -36,7 +36,7 @@ _BY_THEMSELVES_S = 15.0
 class EndResult(Struct, frozen=True):
     """``was``: running, ended, dead, or absent: this is no place of a run. ``killed``: by their mark.
 
-    ``left``: what cannot be ended. ``trouble``: what a killed set-up changed and cannot be undone.
+    ``left``: what cannot be ended. ``trouble``: what killed programs changed and cannot be undone.
     """
 
     was: str
@@ -56,7 +56,7 @@ def end_place(place: Path, reason: str) -> EndResult:
     killed, left = end_remains(run_of(place), place, patience)
     remove_socket(place)
     ended = read_ended(place)
-    trouble = _undo(place)
+    trouble = _undo(place, of_services=ended is None)
     if ended is None and was != "absent":
         told = ("its keeper was gone, or did not hear", *([trouble] if trouble else []))
         ended = Ended(reason, time.time_ns(), False, told)
@@ -101,11 +101,14 @@ def _asked(place: Path, reason: str) -> bool:
     return False
 
 
-def _undo(place: Path) -> str:
+def _undo(place: Path, of_services: bool) -> str:
+    """``of_services``: nobody saw them end in order."""
     try:
-        return undo_set_up(read_order(place), place)
+        order = read_order(place)
     except BadOrder:
         return ""  # then nothing was ever started here
+    troubles = [undo_services(order, place) if of_services else "", undo_set_up(order, place)]
+    return "; ".join(trouble for trouble in troubles if trouble)
 
 
 def _line(command: Command, number: int) -> bytes:

@@ -35,7 +35,7 @@ from node_agent.keeping.owner import Owner, read_envelope, read_request
 from node_agent.keeping.place import RECORD, Ended, remove_socket, write_ended
 from node_agent.keeping.programs import CannotStart, HeldProgram, tethered
 from node_agent.keeping.remains import end_remains
-from node_agent.keeping.undoing import undo_set_up
+from node_agent.keeping.undoing import undo_services, undo_set_up
 from node_agent.model.checked import Refused
 
 SERVICE_END_S = 8.0
@@ -292,6 +292,8 @@ class Keeper:
         ended, left = await asyncio.to_thread(end_remains, self._order.run, self._place, 0.0)
         trouble += [f"process {pid} had to be ended" for pid in ended]
         trouble += [f"process {pid} is left" for pid in left]
+        if self._services_failed or any(trouble):
+            trouble.append(await asyncio.to_thread(undo_services, self._order, self._place))
         trouble.append(await asyncio.to_thread(undo_set_up, self._order, self._place))
         told = tuple(text for text in [*self._failures, *trouble] if text)
         for text in told:

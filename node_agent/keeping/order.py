@@ -17,12 +17,16 @@ class BadOrder(Exception):
 
 
 class Program(Struct, frozen=True, forbid_unknown_fields=True):
-    """``log``: the name of a file in the record, for what it prints. ``privileged``: it needs root."""
+    """``log``: the name of a file in the record, for what it prints. ``privileged``: it needs root.
+
+    ``undo``: with the same rights, removes what it leaves if it is killed.
+    """
 
     name: str
     argv: tuple[str, ...]
     log: str
     privileged: bool = False
+    undo: tuple[str, ...] = ()
 
 
 class Undo(Struct, frozen=True, forbid_unknown_fields=True):

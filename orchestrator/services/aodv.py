@@ -29,6 +29,7 @@ def aodv_config(routing: Aodv, backend: str) -> AodvConfig:
 
 class AodvService(RoutingService):
     protocol = "aodv"
+    route_protocol = 84
     modules: ClassVar = (process.__name__,)
 
     def __init__(self, routing: Aodv) -> None:

@@ -66,6 +66,8 @@ class RoutingService:
     executables: ClassVar[tuple[Executable, ...]] = ()
     # What each of its processes would import: loaded once, before they are forked.
     modules: ClassVar[tuple[str, ...]] = ()
+    # The kernel's number for its routes, by which they are removed if it is killed; None: only it knows them.
+    route_protocol: ClassVar[int | None] = None
     # Nodes have IPv6 only where somebody needs it.
     ipv6: ClassVar[bool] = False
 

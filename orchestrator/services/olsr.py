@@ -37,6 +37,7 @@ def olsr_config(routing: Olsr) -> OlsrConfig:
 
 class OlsrService(RoutingService):
     protocol = "olsr"
+    route_protocol = 83
     modules: ClassVar = (process.__name__, "node_agent.kernel_routes")
 
     def __init__(self, routing: Olsr) -> None:

@@ -122,6 +122,16 @@ def test_a_default_route_comes_back_with_the_interface_and_goes_in_the_end(node:
     inside(node, NODE, scenario)
 
 
+def test_routes_of_a_killed_daemon_can_be_removed_without_it(node: Mark) -> None:
+    ip(node, "route", "add", "10.0.0.7", "dev", "wlan0", "proto", "83")
+    ip(node, "route", "add", "10.0.0.8", "dev", "wlan0", "proto", "84")
+    command = [sys.executable, "-m", "node_agent.route_removal", "wlan0", "83"]
+    for _ in range(2):
+        subprocess.run(["nsenter", f"--net={path_of(node, NODE)}", *command], check=True, timeout=30)
+    assert ours(node) == []
+    assert ip(node, "route", "show", "proto", "84") == ["10.0.0.8 dev wlan0 scope link"]
+
+
 def test_one_that_never_claimed_removes_nothing(node: Mark) -> None:
     def scenario() -> None:
         running = KernelRoutes(["wlan0"], pytest.fail)

@@ -9,7 +9,7 @@ from benchmarks.drilling.campaign import LAB_NODES, Order, play
 from tests.ssh.drill import TEST_S
 from tests.ssh.lab import Lab, laboratory
 
-CHOSEN = ("node_kill-10", "power_loss_here-0", "full_here-0", "lost_before_collection-0")
+CHOSEN = ("node_kill-10", "node_helper-3", "power_loss_here-0", "full_here-0", "lost_before_collection-0")
 pytestmark = [pytest.mark.timeout(TEST_S), pytest.mark.slow]
 
 

@@ -7,11 +7,13 @@ import socket
 import subprocess
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from node_agent.control import AskStatus, OpenSources, Request, Start, State, Stop
 from node_agent.control_lines import encode
@@ -124,6 +126,30 @@ def test_a_run_is_kept_and_ended_in_order(rove: Path) -> None:
     assert stop["t_ns"] < int((place / "service.ended").read_text())
     assert int((place / "service.ended").read_text()) < int((place / "setup.undone").read_text())
     assert (place / "record" / "routing.log").read_text() == "the service runs\n"
+
+
+@pytest.mark.parametrize("keeper_too", [False, True], ids=["alone", "with its keeper"])
+def test_what_a_killed_service_left_is_removed(rove: Path, keeper_too: bool) -> None:
+    undone = rove / "undone"
+    undo = (PYTHON, "-c", f"open({str(undone)!r}, 'w')")
+    place = new_place(rove, services=(structs.replace(service(), undo=undo),))
+    keeper = begin(place)
+    scenario(lambda: until(lambda: (place / "service.runs").exists()))
+    killed = [pid for pid in processes_of(place) if pid != keeper]
+    for pid in [*([keeper] if keeper_too else []), *killed]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    status, _ = keeping("end", place)
+    assert status == 0
+    assert undone.exists()
+
+
+def test_a_service_that_ends_in_order_has_nothing_to_be_removed(rove: Path) -> None:
+    place = new_place(rove, services=(structs.replace(service(), undo=(PYTHON, "-c", "1/0")),))
+    begin(place)
+    scenario(lambda: until(lambda: (place / "service.runs").exists()))
+    assert keeping("end", place)[0] == 0
+    assert ended(place)["in_order"], ended(place)
 
 
 def test_when_the_lease_ends_all_ends_in_order(rove: Path) -> None:

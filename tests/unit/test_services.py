@@ -7,7 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from node_agent.aodv.daemon import PROTOCOL as AODV_PROTOCOL
 from node_agent.aodv.process import ProcessConfig as AodvProcess
+from node_agent.kernel_routes import OLSR_PROTOCOL
 from node_agent.linkstate.registry import problems
 from node_agent.manet import ManetConfig
 from node_agent.olsr.process import ProcessConfig as OlsrProcess
@@ -23,7 +25,12 @@ from tests.unit.rove_process import experiment_file, rove
 from tests.unit.specs import experiment
 
 KEY = bytes(range(32))
+OWN_ROUTES = {"olsr": OLSR_PROTOCOL, "aodv": AODV_PROTOCOL}
 PROTOCOLS = ("olsr", "olsrd", "olsrd2", "babel", "aodv")
+
+
+def test_our_own_daemons_routes_can_be_told_from_others() -> None:
+    assert {name: service(name).route_protocol for name in OWN_ROUTES} == OWN_ROUTES
 
 
 @pytest.fixture

@@ -111,7 +111,11 @@ def _routing_program(service: RoutingService, place: Place, site: Site) -> Progr
             argv = tuple(site.deployed.command(program.package, *program.words))
         case Argv():
             argv = ("env", _FULL_PATH, *program.argv)
-    return Program(f"the routing daemon ({service.protocol})", argv, "routing.log", privileged=True)
+    undo: tuple[str, ...] = ()
+    if service.route_protocol is not None:
+        number = str(service.route_protocol)
+        undo = tuple(site.deployed.command("node_agent.route_removal", place.interface, number))
+    return Program(f"the routing daemon ({service.protocol})", argv, "routing.log", True, undo)
 
 
 def manet_network(addresses: Iterable[str]) -> IPv4Network:
