@@ -147,13 +147,10 @@ def unpack(data: Data, payloads: Sequence[bytes]) -> Sequence[StreamTuple]:
     """``payloads``: read as ``outside_sizes`` says, and of the digests announced."""
     if not data.outside:
         return data.items
-    of_item: dict[int, list[bytes]] = {}
-    for (index, _, _), payload in zip(data.outside, payloads, strict=True):
-        of_item.setdefault(index, []).append(payload)
     items = list(data.items)
-    for index, theirs in of_item.items():
+    for (index, _, _), payload in zip(data.outside, payloads, strict=True):
         item = items[index]
-        items[index] = msgspec.structs.replace(item, payloads=(*item.payloads, *theirs))
+        items[index] = msgspec.structs.replace(item, payloads=(*item.payloads, payload))
     return items
 
 

@@ -303,6 +303,18 @@ def test_packets_that_somebody_recorded_change_nothing() -> None:
     assert [each.reason for each in refusals] == ["replay"]
 
 
+def test_probes_recorded_before_this_node_was_restarted_do_not_end_the_session_that_goes_on() -> None:
+    """The old session seemed to be the newer one, and the true one was refused for the rest of the run."""
+    prober = core()
+    for number in range(1, 40):
+        assert hear(prober, Probe(2, number, 0, 0, bytes(60)), NODES[1], SECOND) is not None
+        hear(prober, Probe(1, number, 0, 0, bytes(60)), NODES[1], SECOND)
+        hear(prober, Probe(1, number, 0, 0, bytes(60)), NODES[1], SECOND)
+    for session in range(100, 2000):  # nor does who has a key of its own take more than its share
+        hear(prober, Probe(session, 1, 0, 0, bytes(60)), NODES[4], SECOND)
+    assert hear(prober, Probe(2, 40, 0, 0, bytes(60)), NODES[1], SECOND) is not None
+
+
 def test_a_probe_is_never_answered_with_more_than_was_sent() -> None:
     prober = core()
     short = Probe(2**32 - 1, 1, 2**62, 0)

@@ -43,6 +43,8 @@ class Air:
         self._runner, self._radio, self._net = runner, radio, net
         self.daemons = daemons
         self.address = {node: net.address(node) for node in (*HONEST, MALLORY)}
+        self.query_ports: tuple[int, ...] = ()
+        """Where the daemons answer questions of their own node."""
 
     def wait(self, seconds: float) -> None:
         self._radio.check()
@@ -73,6 +75,17 @@ class Air:
     def outside_routes(self, node: str) -> set[Route]:
         """Those that do not lead into the ad-hoc network."""
         return {route for route in self.routes(node) if not _within(route, RADIO_NETWORK)}
+
+    def routes_to_others(self, node: str) -> set[Route]:
+        """To hosts of the network that are none of the honest nodes, or over such a host."""
+        honest = {self.address[each] for each in HONEST}
+        return {
+            route
+            for route in self.routes(node)
+            if route[1] == "FFFFFFFF"
+            and _within(route, RADIO_NETWORK)
+            and (_dotted(route[0]) not in honest or _dotted(route[2]) not in {"0.0.0.0", *honest})
+        }
 
     def complete(self) -> bool:
         """Has every honest node a route to every other, over nobody but whom it may go over?"""

@@ -76,7 +76,7 @@ class LiveNetwork:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._starts = 0
+        self.starts = 0
         self.directory = root
         self.hosts = hosts()
         self.mallory = Speaker(MALLORY, NODES)
@@ -109,8 +109,8 @@ class LiveNetwork:
         return self.hosts[node], PORT
 
     async def start(self) -> None:
-        self._starts += 1
-        self.directory = self._root / str(self._starts) / RUN
+        self.starts += 1
+        self.directory = self._root / str(self.starts) / RUN
         self.directory.mkdir(parents=True)
         self.ledger = self.directory / "ledger"
         self.ledger.touch()

@@ -27,13 +27,26 @@ class Flow(NamedTuple):
     port: int
 
 
-class Recorder:
+class Heard:
+    """What was said, by datagrams and over connections."""
+
+    def __init__(self) -> None:
+        self.datagrams: list[Datagram] = []
+        self.flows: dict[Flow, bytearray] = {}
+
+    def copy(self) -> "Heard":
+        other = Heard()
+        other.datagrams = list(self.datagrams)
+        other.flows = {flow: bytearray(data) for flow, data in list(self.flows.items())}
+        return other
+
+
+class Recorder(Heard):
     """Between ``hosts`` only. ``close`` it."""
 
     def __init__(self, hosts: Collection[str]) -> None:
         """Raises PermissionError."""
-        self.datagrams: list[Datagram] = []
-        self.flows: dict[Flow, bytearray] = {}
+        super().__init__()
         self._hosts = frozenset(hosts)
         self._seen: dict[Flow, int] = {}
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(_ETH_P_IP))

@@ -77,7 +77,11 @@ ATTACKS: tuple[Attack, ...] = (
     Attack("acknowledges_all", NODE, insider.as_receiver(insider.acknowledge_all)),
     Attack("answers_garbage", NODE, insider.as_receiver(insider.garbage)),
 )
-REPLAYS = {"replay": stranger.replay, "replay_to_others": stranger.replay_to_others}
+REPLAYS: dict[str, Callable[[Recorder], Run]] = {
+    "replay_after_restart": stranger.replay_after_restart,
+    "replay": stranger.replay,
+    "replay_to_others": stranger.replay_to_others,
+}
 """Of what was recorded of this very run, which needs root."""
 
 
@@ -97,7 +101,9 @@ async def _besiege(directory: Path, seed: int, seconds: float, only: Collection[
     recorder = _recorder(net)
     attacks = list(ATTACKS)
     if recorder is not None:
-        attacks += [Attack(name, STRANGER, make(recorder)) for name, make in REPLAYS.items()]
+        replays = [Attack(name, STRANGER, make(recorder)) for name, make in REPLAYS.items()]
+        # A restart comes first: what happens later is then in one record.
+        attacks = [replays[0], *attacks, *replays[1:]]
     end = time.monotonic() + seconds
     try:
         await net.start()
@@ -108,10 +114,12 @@ async def _besiege(directory: Path, seed: int, seconds: float, only: Collection[
         for attack in attacks:
             if (only and attack.name not in only) or time.monotonic() > end:
                 continue
+            starts = net.starts
             if not await _attack(attack, net, seed, found, tell):
                 _measure(net, warm, found)
                 await net.restart()
                 await net.flows()
+            if net.starts != starts:
                 warm = net.usage()
         await asyncio.sleep(SETTLE_S)
         _measure(net, warm, found)

@@ -1,10 +1,11 @@
 """A stranger without a key: it sends what it likes, from any address, and repeats all it heard."""
 
+import asyncio
 import random
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 import msgspec
@@ -20,7 +21,7 @@ from benchmarks.attacks.live.network import (
     SOURCE,
     LiveNetwork,
 )
-from benchmarks.attacks.live.recording import Recorder
+from benchmarks.attacks.live.recording import Heard, Recorder
 from benchmarks.attacks.mutation import changed_bytes, changed_message, deep, encoded, plain
 from benchmarks.attacks.speaking import ID_SIZE, Speaker, greeting
 from node_agent.linkstate.probe.messages import Estimate, Known, Probe, Reply
@@ -221,7 +222,7 @@ def spoofed_replies(net: LiveNetwork, rng: random.Random) -> int:
     return count
 
 
-def replay(recorder: Recorder) -> Callable[[LiveNetwork, random.Random], int]:
+def replay(recorder: Heard) -> Callable[[LiveNetwork, random.Random], int]:
     """All that was heard of this run, said again in its senders' names: connections whole and in part."""
 
     def attack(net: LiveNetwork, rng: random.Random) -> int:
@@ -235,6 +236,17 @@ def replay(recorder: Recorder) -> Callable[[LiveNetwork, random.Random], int]:
             send_datagrams((datagram.destination, datagram.port), [datagram.data] * 3, datagram.source)
             count += 3
         return count
+
+    return attack
+
+
+def replay_after_restart(recorder: Recorder) -> Callable[[LiveNetwork, random.Random], Awaitable[int]]:
+    """What agents said before they were restarted, to those that have just started with the same keys."""
+
+    async def attack(net: LiveNetwork, rng: random.Random) -> int:
+        heard = recorder.copy()
+        await net.restart()
+        return await asyncio.to_thread(replay(heard), net, rng)
 
     return attack
 

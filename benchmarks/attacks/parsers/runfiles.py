@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import yaml
 
 from benchmarks.attacks.canary import Canary
 from benchmarks.attacks.mutation import changed_bytes, several_changes
@@ -88,9 +89,20 @@ class RunFiles:
             name: (self._run.path / name).read_bytes() for name in FILES if (self._run.path / name).is_file()
         }
         self._root = str(directory / "runs")
+        self._with_code = self._plant_code()
+
+    def _plant_code(self) -> bytes:
+        """A query in Python that changes a file elsewhere when it is imported, and a spec that names it."""
+        code = self._run.path / "query" / "theirs.py"
+        code.parent.mkdir()
+        code.write_text(f"open({str(self._canary.key)!r}, 'a').write('owned')\n")
+        spec: dict[str, Any] = yaml.safe_load(self._originals["spec.yaml"])
+        return yaml.safe_dump({**spec, "query": {"python": "query/theirs.py:build"}}).encode()
 
     def draw(self, rng: random.Random) -> Changed:
         name = rng.choice(FILES)
+        if rng.random() < 0.05:
+            return Changed("spec.yaml", self._with_code, rng.choice(VERBS))
         if rng.random() < 0.1:
             return Changed(name, b"", rng.choice(VERBS), rng.choice(SPECIAL))
         sound = self._originals.get(name) or msgspec.json.encode(EXTRA.get(name, {}))

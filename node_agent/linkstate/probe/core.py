@@ -34,6 +34,7 @@ from node_agent.model.refusals import Refusals
 
 SOURCE = "probe"
 _MOST_RETIRED = 64
+_MOST_SESSIONS = 16
 _LEAST_DELIVERY = 1e-6
 """Both directions: less cannot be measured, and its ETX would be endless."""
 _NEWER_NS = 250_000_000
@@ -59,7 +60,8 @@ class Outgoing(NamedTuple):
 
 
 class _Sessions:
-    """Tells a peer that was restarted from packets of its former selves that somebody sends again."""
+    """Tells a responder that was restarted from packets of its former selves that somebody sends again. They
+    are all of this prober's own session: none is older than what this node remembers."""
 
     def __init__(self) -> None:
         self._current: int | None = None
@@ -80,13 +82,9 @@ class _Sessions:
 
 
 class _Sender:
-    """A prober as its responder sees it."""
+    """A prober, from one start of it to the next, as its responder sees it."""
 
     def __init__(self) -> None:
-        self.sessions = _Sessions()
-        self.restart()
-
-    def restart(self) -> None:
         self.arrivals = Arrivals()
         self.answered = 0
         self.latest = 0
@@ -132,7 +130,7 @@ class ProbeCore:
         self._order = list(self._targets)
         self._next = 0
         self._next_ns = now_ns
-        self._senders: dict[str, _Sender] = {}
+        self._senders: dict[str, dict[int, _Sender]] = {}
         self._heard: dict[str, _Heard] = {}
         average = (config.pair_every - 1) * SINGLE_BYTES + 2 * PAIR_BYTES
         per_probe = len(self._targets) * average / config.pair_every / config.budget
@@ -208,13 +206,10 @@ class ProbeCore:
         return padded(Probe(self._session, target.sent, now_ns, in_pair), size)
 
     def _answer(self, probe: Probe, size: int, peer: str, now_ns: int) -> Outgoing | None:
-        sender = self._senders.setdefault(peer, _Sender())
-        begins = sender.sessions.begins(probe.session)
-        if begins:
-            sender.restart()
+        sender = self._sender(peer, probe.session)
         paired = probe.in_pair == 2 and sender.latest == probe.number - 1
         gap_ns = max(0, now_ns - sender.latest_ns) if paired else None
-        if begins is None or not sender.arrivals.add(probe.number):
+        if not sender.arrivals.add(probe.number):
             self._refuse(peer, "replay")
             return None
         sender.latest, sender.latest_ns = probe.number, now_ns
@@ -233,6 +228,16 @@ class ProbeCore:
         )
         answer = self._with_known(reply, size - TAG_SIZE, now_ns)
         return Outgoing(peer, self._tags.add(answer, peer)) if answer is not None else None
+
+    def _sender(self, peer: str, session: int) -> _Sender:
+        """Several sessions of a peer side by side: a responder that was restarted itself cannot tell an old
+        one, which somebody sends again, from the one that is going on. Who is gone ignores the answers."""
+        sessions = self._senders.setdefault(peer, {})
+        sender = sessions.pop(session, None) or _Sender()
+        sessions[session] = sender
+        if len(sessions) > _MOST_SESSIONS:
+            del sessions[next(iter(sessions))]  # the one that was silent longest
+        return sender
 
     def _with_known(self, reply: Reply, room: int, now_ns: int) -> bytes | None:
         """As much of what is known as makes the answer no longer than the question; None if it is longer
