@@ -84,6 +84,9 @@ def main() -> int:
     with TemporaryDirectory(prefix="rove-drills-") as directory:
         root = (arguments.keep or Path(directory)).resolve()
         root.mkdir(parents=True, exist_ok=True)
+        if any(root.iterdir()):
+            print(f"{root} is not empty", file=sys.stderr)
+            return 2
         ordered = orders(scaled(arguments.drills, kinds), arguments.seed, arguments.first)
         played = campaign(ordered, root, arguments.at_once, arguments.labs, arguments.deadline, follow)
     found = figures(played, time.monotonic() - began)

@@ -7,6 +7,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -117,18 +118,16 @@ def campaign(
                 done(play(order, root, lab, deadline_s))
                 lab.tidy()
 
-    workers = [threading.Thread(target=work_here) for _ in range(at_once)]
-    workers += [threading.Thread(target=work_there, args=(number,)) for number in range(labs)]
-    for worker in workers:
-        worker.start()
-    try:
-        for worker in workers:
-            worker.join()
-    except KeyboardInterrupt:  # those that have begun end in order
-        for waiting in (here, there):
-            list(_taken(waiting))
-        for worker in workers:
-            worker.join()
+    with ThreadPoolExecutor(at_once + labs) as pool:
+        workers = [pool.submit(work_here) for _ in range(at_once)]
+        workers += [pool.submit(work_there, number) for number in range(labs)]
+        try:
+            for worker in workers:
+                worker.result()  # raises what broke it
+        except BaseException:  # those that have begun end in order
+            for waiting in (here, there):
+                list(_taken(waiting))
+            raise
     return played
 
 
