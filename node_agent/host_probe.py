@@ -98,7 +98,7 @@ class Stalls:
         self._known = total
         if total is None or known is None or seconds <= 0:
             return None
-        return round(min((total - known) / 1e6 / seconds, 1.0), 4)
+        return round(min(max((total - known) / 1e6 / seconds, 0.0), 1.0), 4)
 
     def _total_us(self) -> int | None:
         with suppress(OSError, ValueError, IndexError):

@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -140,6 +141,23 @@ def test_nonsense_is_left_out_and_nothing_at_all_is_told(tmp_path: Path) -> None
     )
     with pytest.raises(Refused):
         read_sample(b'{"t_ns": 99999999999999999999, "seconds": 1, "late": [], "latest_ms": 0}')
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seconds": 1e308},
+        {"latest_ms": 1e300},
+        {"waited": 1.5},
+        {"group_waited": 1e308},
+        {"late": [2**62]},
+        {"seconds": -1.0},
+    ],
+)
+def test_no_node_makes_figures_that_no_file_can_hold(tmp_path: Path, change: dict[str, Any]) -> None:
+    line = {**msgspec.to_builtins(sample(3)), **change}
+    with pytest.raises(Refused):
+        read_sample(msgspec.json.encode(line))
 
 
 # The clock
