@@ -165,7 +165,10 @@ def share_of_waiting(work_s: float) -> float:
 
 
 class HostProbe(threading.Thread):
-    """Hands each sample to ``write``, as a line. A write that fails is that sample's loss."""
+    """Hands each sample to ``write``, as a line. A write that fails is that sample's loss.
+
+    The first one comes at once and is of no time: from then on all is measured.
+    """
 
     def __init__(self, write: Callable[[bytes], object], meter: Meter) -> None:
         super().__init__(name="host probe", daemon=True)
@@ -174,6 +177,7 @@ class HostProbe(threading.Thread):
         self._ended = threading.Event()
 
     def run(self) -> None:
+        self._tell()
         due = time.monotonic() + PERIOD_S
         full = time.monotonic() + SAMPLE_S
         while not self._ended.wait(max(due - time.monotonic(), 0.0)):
