@@ -98,7 +98,7 @@ class Stalls:
         self._known = total
         if total is None or known is None or seconds <= 0:
             return None
-        return round(min((total - known) / 1e6 / seconds, 1.0), 4)
+        return round(min(max((total - known) / 1e6 / seconds, 0.0), 1.0), 4)
 
     def _total_us(self) -> int | None:
         with suppress(OSError, ValueError, IndexError):
@@ -165,7 +165,10 @@ def share_of_waiting(work_s: float) -> float:
 
 
 class HostProbe(threading.Thread):
-    """Hands each sample to ``write``, as a line. A write that fails is that sample's loss."""
+    """Hands each sample to ``write``, as a line. A write that fails is that sample's loss.
+
+    The first one comes at once and is of no time: from then on all is measured.
+    """
 
     def __init__(self, write: Callable[[bytes], object], meter: Meter) -> None:
         super().__init__(name="host probe", daemon=True)
@@ -174,6 +177,7 @@ class HostProbe(threading.Thread):
         self._ended = threading.Event()
 
     def run(self) -> None:
+        self._tell()
         due = time.monotonic() + PERIOD_S
         full = time.monotonic() + SAMPLE_S
         while not self._ended.wait(max(due - time.monotonic(), 0.0)):

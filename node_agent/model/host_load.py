@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from node_agent.model.checked import Checked, Count, Long
+from node_agent.model.checked import Checked, Long
 
 FILE = "host.jsonl"
 """In a run's directory: of the machine that all nodes are on. In a node's record: of that node."""
@@ -13,7 +13,13 @@ LATE_MS = (0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0, 20
 """Upper edges of the bins that wake-ups are counted in. One bin more holds those that came later than all."""
 LONGEST_LINE = 4096
 
-Share = Annotated[float, Meta(ge=0.0)]
+_LONGEST_S = 7 * 24 * 3600.0
+"""A week: no run is longer."""
+
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Seconds = Annotated[float, Meta(ge=0.0, le=_LONGEST_S)]
+Milliseconds = Annotated[float, Meta(ge=0.0, le=_LONGEST_S * 1e3)]
+WakeUps = Annotated[int, Meta(ge=0, le=1_000_000)]
 
 
 class LoadSample(Struct, frozen=True, omit_defaults=True):
@@ -27,9 +33,9 @@ class LoadSample(Struct, frozen=True, omit_defaults=True):
     """
 
     t_ns: Long
-    seconds: Share
-    late: tuple[Count, ...]
-    latest_ms: Share
+    seconds: Seconds
+    late: tuple[WakeUps, ...]
+    latest_ms: Milliseconds
     waited: Share | None = None
     group_waited: Share | None = None
     work_waited: Share | None = None

@@ -49,7 +49,9 @@ class TableStore:
         staging = self.root / "staging"
         try:
             self.root.mkdir(parents=True, exist_ok=True)
-            lock = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._refuse_links()
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            lock = os.open(self.root / "lock", flags, 0o644)
         except OSError as error:
             raise RoveError(f"cannot keep tables in {self.root}: {error.strerror}") from error
         try:
@@ -62,6 +64,12 @@ class TableStore:
                 shutil.rmtree(staging, ignore_errors=True)
         finally:
             os.close(lock)
+
+    def _refuse_links(self) -> None:
+        """What is replaced and removed in here must not be somebody's elsewhere."""
+        for path in (self.root.parent, self.root, *self.root.iterdir()):
+            if path.is_symlink():
+                raise RoveError(f"cannot keep tables in {self.root}: {path} is a link: remove it")
 
     def commit(self, staging: Path, ingested: RunInput, fingerprint: str) -> None:
         """Replace the run's tables by those in ``staging``. Cut short, it leaves the run as not ingested."""

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct, to_builtins
 
 from node_agent.model.checked import Refused
 from node_agent.model.host_load import FILE, LONGEST_LINE, LoadSample, read_sample
+from node_agent.telemetry.segment_files import open_regular
 from orchestrator.clocks.correction import Pieces, ahead_ns
 from orchestrator.host_load import judgement
 from orchestrator.host_load.judgement import ClockStep, Limits, Load
@@ -63,28 +64,73 @@ def of_nodes(
 
 
 def _measured(who: str, file: Path, window: Window, limits: Limits, clock: Pieces) -> Measured:
-    samples = _read(file)
-    times = [sample.t_ns - ahead_ns(clock, sample.t_ns) for sample in samples]
-    flow = _first_from(times, window.flow_ns)
-    begin = _first_from(times, window.from_ns)
-    # By their order in the file: a clock that was set back must not hide what came after.
-    end = max((at + 1 for at in range(begin, len(times)) if times[at] <= window.until_ns), default=begin)
-    # The first of them began before the window did.
-    chosen = samples[begin + 1 : end] or samples[begin : max(end, begin + 1)]
-    load, steps = judgement.summed_up(chosen, limits), judgement.steps(samples[flow:])
-    doubts = (*judgement.doubts(who, load, limits), *judgement.step_doubts(who, steps))
+    samples = [_Timed(sample, sample.t_ns - ahead_ns(clock, sample.t_ns)) for sample in _read(file)]
+    steps = judgement.steps([each.sample for each in samples[_first_from(samples, window.flow_ns) :]])
+    if steps:
+        # Times before and after do not fit together, nor to the window. The run is invalid anyway.
+        chosen, missing = _by_order(samples, window), []
+    else:
+        chosen = _within(samples, window)
+        measured_s = _covered_ns(samples, window) / 1e9
+        whole_s = (window.until_ns - window.from_ns) / 1e9
+        missing = judgement.measured_doubts(who, measured_s, whole_s) if chosen else []
+    load = judgement.summed_up(chosen, limits)
+    doubts = (*judgement.doubts(who, load, limits), *missing, *judgement.step_doubts(who, steps))
     return Measured(who, load, tuple(steps), doubts)
 
 
-def _first_from(times: Sequence[int], t_ns: int) -> int:
-    return next((at for at, time in enumerate(times) if time >= t_ns), len(times))
+class _Timed(NamedTuple):
+    """A sample, and when it ended by the orchestrator's clock."""
+
+    sample: LoadSample
+    end_ns: int
+
+    @property
+    def begin_ns(self) -> int:
+        return self.end_ns - round(self.sample.seconds * 1e9)
+
+    @property
+    def latest_ns(self) -> int:
+        """If the clock was set back within it, it had shown a later time before."""
+        return max(self.end_ns, self.end_ns - self.sample.step_ns)
+
+
+def _first_from(samples: Sequence[_Timed], t_ns: int) -> int:
+    return next((at for at, each in enumerate(samples) if each.latest_ns >= t_ns), len(samples))
+
+
+def _within(samples: Sequence[_Timed], window: Window) -> list[LoadSample]:
+    """Those of the window alone; if they are too few, for it is short, those that have a part of it."""
+    whole = [s for s in samples if window.from_ns <= s.begin_ns and s.end_ns <= window.until_ns]
+    touching = [s for s in samples if window.from_ns < s.end_ns and s.begin_ns < window.until_ns]
+    enough = 2 * _covered_ns(whole, window) >= _covered_ns(touching, window)
+    return [each.sample for each in (whole if enough else touching)]
+
+
+def _by_order(samples: Sequence[_Timed], window: Window) -> list[LoadSample]:
+    """By their order in the file: a clock that was set back must not hide what came after."""
+    begin = _first_from(samples, window.from_ns)
+    inside = (at + 1 for at in range(begin, len(samples)) if samples[at].end_ns <= window.until_ns)
+    end = max(inside, default=begin + 1)
+    # The first of them began before the window did.
+    return [each.sample for each in samples[begin + 1 : end] or samples[begin:end]]
+
+
+def _covered_ns(samples: Iterable[_Timed], window: Window) -> int:
+    """How much of the window the samples tell of, together."""
+    covered, known_until = 0, window.from_ns
+    for each in sorted(samples, key=lambda each: each.begin_ns):
+        end = min(each.end_ns, window.until_ns)
+        covered += max(end - max(each.begin_ns, known_until), 0)
+        known_until = max(known_until, end)
+    return covered
 
 
 def _read(file: Path) -> list[LoadSample]:
     """What cannot be read is left out: a node's disk may have been full."""
     samples: list[LoadSample] = []
     try:
-        with file.open("rb") as lines:
+        with open_regular(file) as lines:
             while len(samples) < _MOST_SAMPLES and (line := lines.readline(LONGEST_LINE)):
                 try:
                     samples.append(read_sample(line))

@@ -3,6 +3,7 @@
 How the limits were chosen is in docs/radio.md, "Did the host keep up".
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -15,10 +16,18 @@ LEAST_LATE = 5
 """So few late wake-ups are an accident, however short the measurement: a standstill of 0.1 s."""
 
 
+STRETCH_S = 10.0
+"""How long a machine may be full at a time: a burst that is shorter counts only in the mean."""
+FULL = 0.9
+LEAST_MEASURED = 0.9
+"""Of the measured time; but a probe may owe the last of its samples, which is about a second long."""
+_OWED_S = 1.5
+
+
 class Limits(NamedTuple):
     """``waited``: share of the time in which processes may wait for a processor. ``late_ms``: all wake-ups
     but a share of ``late_share`` must come within that. ``memory``, ``disk``: share of the time in which all
-    may wait for these."""
+    may wait for these. Each of the shares is a mean; in every ``STRETCH_S`` it may be up to ``FULL``."""
 
     waited: float = 0.5
     late_ms: float = 20.0
@@ -38,7 +47,8 @@ LIMITS = Limits()
 
 class Load(Struct, frozen=True):
     """What was measured over ``seconds``; None: the machine does not tell. The shares are means of those in
-    ``LoadSample``. ``late``: wake-ups that came later than the limit."""
+    ``LoadSample``; ``worst`` has those of the worst ``STRETCH_S``. ``late``: wake-ups that came later than
+    the limit."""
 
     seconds: float
     wake_ups: int
@@ -51,6 +61,7 @@ class Load(Struct, frozen=True):
     work_waited: float | None
     memory_stalled: float | None
     io_stalled: float | None
+    worst: dict[str, float] = {}
 
 
 class ClockStep(Struct, frozen=True):
@@ -68,11 +79,9 @@ def summed_up(samples: Sequence[LoadSample], limits: Limits = LIMITS) -> Load | 
     counts = [sum(column) for column in zip(*map(_bins, samples), strict=True)]
     latest_ms = max(sample.latest_ms for sample in samples)
 
-    def mean(share: Callable[[LoadSample], float | None]) -> float | None:
-        known = [(value, each.seconds) for each in samples if (value := share(each)) is not None]
-        weight = sum(weight for _, weight in known)
-        return round(sum(value * weight for value, weight in known) / weight, 4) if weight else None
-
+    shares = {name: _known(samples, share) for name, share in _SHARES.items()}
+    means = {name: _mean(known) for name, known in shares.items()}
+    worst = {name: _worst(known) for name, known in shares.items() if means[name] is not None}
     return Load(
         seconds=round(seconds, 3),
         wake_ups=sum(counts),
@@ -80,12 +89,56 @@ def summed_up(samples: Sequence[LoadSample], limits: Limits = LIMITS) -> Load | 
         late_p50_ms=_quantile(counts, 0.5, latest_ms),
         late_p99_ms=_quantile(counts, 0.99, latest_ms),
         late_max_ms=latest_ms,
-        waited=mean(lambda sample: sample.waited),
-        group_waited=mean(lambda sample: sample.group_waited),
-        work_waited=mean(lambda sample: sample.work_waited),
-        memory_stalled=mean(lambda sample: sample.memory_stalled),
-        io_stalled=mean(lambda sample: sample.io_stalled),
+        waited=means["waited"],
+        group_waited=means["group_waited"],
+        work_waited=means["work_waited"],
+        memory_stalled=means["memory_stalled"],
+        io_stalled=means["io_stalled"],
+        worst=worst,
     )
+
+
+_SHARES: dict[str, Callable[[LoadSample], float | None]] = {
+    "waited": lambda sample: sample.waited,
+    "group_waited": lambda sample: sample.group_waited,
+    "work_waited": lambda sample: sample.work_waited,
+    "memory_stalled": lambda sample: sample.memory_stalled,
+    "io_stalled": lambda sample: sample.io_stalled,
+}
+_Known = Sequence[tuple[float, float]]
+"""What share of how many seconds."""
+
+
+def _known(samples: Sequence[LoadSample], share: Callable[[LoadSample], float | None]) -> _Known:
+    return [(value, each.seconds) for each in samples if (value := share(each)) is not None]
+
+
+def _mean(known: _Known) -> float | None:
+    seconds = sum(seconds for _, seconds in known)
+    return round(sum(share * seconds for share, seconds in known) / seconds, 4) if seconds else None
+
+
+def _worst(known: _Known) -> float:
+    """The greatest mean over ``STRETCH_S``, or over all if that is shorter."""
+    stretch: deque[tuple[float, float]] = deque()
+    found: list[float] = []
+    length = 0.0
+    for share, seconds in known:
+        stretch.append((share, seconds))
+        length += seconds
+        while length - stretch[0][1] >= STRETCH_S:
+            length -= stretch.popleft()[1]
+        if length >= STRETCH_S:
+            found.append(_mean(stretch) or 0.0)
+    return max(found) if found else _mean(known) or 0.0
+
+
+def measured_doubts(who: str, measured_s: float, whole_s: float) -> list[str]:
+    """Whether the samples tell enough of a time of ``whole_s``."""
+    missing_s = whole_s - measured_s
+    if missing_s <= max((1.0 - LEAST_MEASURED) * whole_s, min(_OWED_S, whole_s / 2)):
+        return []
+    return [f"whether {who} kept up was measured for only {measured_s:.1f} of {whole_s:.1f} s"]
 
 
 def doubts(who: str, load: Load | None, limits: Limits = LIMITS) -> list[str]:
@@ -93,17 +146,19 @@ def doubts(who: str, load: Load | None, limits: Limits = LIMITS) -> list[str]:
     if load is None:
         return [f"nobody measured whether {who} kept up"]
     shares = (
-        ("processes waited for a processor", load.waited, limits.waited),
-        ("the run's own processes waited for a processor", load.group_waited, limits.waited),
-        ("work waited for a processor", load.work_waited, limits.work),
-        ("everything waited for memory", load.memory_stalled, limits.memory),
-        ("everything waited for disks", load.io_stalled, limits.disk),
+        ("processes waited for a processor", "waited", load.waited, limits.waited),
+        ("the run's own processes waited for a processor", "group_waited", load.group_waited, limits.waited),
+        ("work waited for a processor", "work_waited", load.work_waited, limits.work),
+        ("everything waited for memory", "memory_stalled", load.memory_stalled, limits.memory),
+        ("everything waited for disks", "io_stalled", load.io_stalled, limits.disk),
     )
-    found = [
-        f"{what} {share:.0%} of the time (limit {limit:.0%})"
-        for what, share, limit in shares
-        if share is not None and share > limit
-    ]
+    found = []
+    for what, name, share, limit in shares:
+        worst, most = load.worst.get(name, 0.0), max(limit, FULL)
+        if share is not None and share > limit:
+            found.append(f"{what} {share:.0%} of the time (limit {limit:.0%})")
+        elif worst > most:
+            found.append(f"{what} {worst:.0%} of {STRETCH_S:g} s (limit {most:.0%})")
     if load.late > max(limits.late_share * load.wake_ups, LEAST_LATE):
         found.append(
             f"{1.0 - limits.late_share:.0%} of wake-ups came within {load.late_p99_ms:g} ms "

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from node_agent.model.host_load import FILE
 
+_BEGIN_S = 20.0
+_LOOK_S = 0.02
 _END_S = 5.0
 MODULE = "node_agent.host_probe"
 
@@ -17,8 +19,9 @@ MODULE = "node_agent.host_probe"
 class HostWatch:
     """A process of its own: threads of the orchestrator would wait for each other. Close it."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", file: Path) -> None:
         self._process = process
+        self._file = file
 
     @classmethod
     def start(cls, directory: Path, environment: Mapping[str, str], group: Path | None) -> "HostWatch":
@@ -33,7 +36,16 @@ class HostWatch:
                 env={**os.environ, **environment},
                 start_new_session=True,
             )
-        return cls(process)
+        return cls(process, directory / FILE)
+
+    async def begun(self) -> None:
+        """Waits until it measures: what happens to the clock before that, it cannot tell. Bounded."""
+        with suppress(TimeoutError, OSError):
+            await asyncio.wait_for(self._first_sample(), _BEGIN_S)
+
+    async def _first_sample(self) -> None:
+        while self._process.poll() is None and not self._file.stat().st_size:  # noqa: ASYNC110 - a file
+            await asyncio.sleep(_LOOK_S)
 
     async def close(self) -> None:
         """May be repeated."""

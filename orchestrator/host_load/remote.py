@@ -15,7 +15,7 @@ _MOST_BYTES = 256 * 1024 * 1024
 
 
 class RemoteHostWatch:
-    """Close it. A connection that is lost ends the samples: then nobody measured whether the host kept up."""
+    """Close it. A connection that is lost ends the samples: the time that they lack is a doubt."""
 
     def __init__(self, process: RemoteProcess, directory: Path) -> None:
         self._process = process

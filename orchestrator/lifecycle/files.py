@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -33,7 +34,26 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o666) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    write_atomic(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+    write_atomic(path, (_text(value, 2) + "\n").encode())
+
+
+def _text(value: Any, indent: int | None = None) -> str:
+    """JSON that every reader takes. A number that is not finite, which JSON does not have, becomes null."""
+    try:
+        return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case float() if not math.isfinite(value):
+            return None
+        case dict():
+            return {key: _finite(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_finite(each) for each in value]
+    return value
 
 
 def open_to_append(path: Path) -> BinaryIO:
@@ -44,7 +64,7 @@ def open_to_append(path: Path) -> BinaryIO:
 
 def append_line(file: BinaryIO, value: Any) -> None:
     """In one unbuffered write, so that no reader sees half; a disk that takes only a part of it is full."""
-    line = json.dumps(value, ensure_ascii=False).encode() + b"\n"
+    line = _text(value).encode() + b"\n"
     try:
         written = file.write(line)
     except OSError as error:

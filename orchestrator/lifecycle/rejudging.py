@@ -27,6 +27,7 @@ from orchestrator.planning import faults as fault_plan
 from orchestrator.spec.experiment import Experiment
 
 ENDED = "ended.json"
+NO_PLAN = "the manifest has no plan: records cannot be checked"
 
 Event = dict[str, Any]
 E = TypeVar("E")
@@ -44,7 +45,8 @@ def judge_anew(
     """
     nodes = experiment.topology.node_names
     known = read_object(directory.manifest)
-    examined = examine(directory, nodes, manifest.plan_in(known))
+    plan = manifest.plan_in(known)
+    examined = examine(directory, nodes, plan)
     before = read_verdict(directory)
     if before is not None and any(reason.startswith(ORCHESTRATOR_DIED) for reason in before.reasons):
         verdict = structs.replace(before, completeness=examined.completeness)
@@ -52,9 +54,9 @@ def judge_anew(
         events = read_lines(directory.events)
         in_order = [node for node in nodes if _ended_in_order(directory, node)]
         history = mended(events, missing, in_order, experiment.quorum)
-        doubts = list(
-            dict.fromkeys([*known.get("doubts", ()), *_load_doubts(directory, experiment, known, missing)])
-        )
+        unplanned = [NO_PLAN] if plan is None and _got_beyond_planning(events) else []
+        loads = _load_doubts(directory, experiment, known, missing)
+        doubts = list(dict.fromkeys([*_told_doubts(known), *unplanned, *loads]))
         verdict = judge_run(
             history,
             examined.completeness,
@@ -68,6 +70,17 @@ def judge_anew(
     write_json(directory.verdict, verdict.document())
     EventLog(directory.events).add("verdict", verdict=verdict.verdict, reasons=verdict.reasons)
     return verdict
+
+
+def _got_beyond_planning(events: Sequence[Event]) -> bool:
+    beyond = (Phase.UP, Phase.CONVERGE, Phase.WARM_UP, Phase.MEASURE, Phase.STOP, Phase.COLLECT)
+    return any(event.get("phase") in beyond for event in events)
+
+
+def _told_doubts(known: Mapping[str, Any]) -> list[str]:
+    """Those that the run had when it ended."""
+    told = known.get("doubts")
+    return [str(doubt) for doubt in told] if isinstance(told, list) else []
 
 
 def _load_doubts(

@@ -5,6 +5,7 @@ import os
 import re
 import secrets
 import shutil
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -124,9 +125,9 @@ class RunDirectory:
         return 0.0
 
     def temporary_paths(self) -> list[Path]:
-        """The temporary directory and half-written files, if there are any."""
+        """The temporary directory and half-written files, if there are any; none beyond a link."""
         own = (self.temporary, *sorted(self.path.glob(".*.tmp")))
-        collected = (path for path in self.nodes.rglob(".*.tmp") if _HALF_WRITTEN.fullmatch(path.name))
+        collected = () if self.nodes.is_symlink() else _half_written(self.nodes)
         return [*(path for path in own if os.path.lexists(path)), *sorted(collected)]
 
     def remove_temporary(self) -> list[Path]:
@@ -134,6 +135,11 @@ class RunDirectory:
         for path in found:
             remove_path(path)
         return found
+
+
+def _half_written(directory: Path) -> Iterator[Path]:
+    for place, _, names in os.walk(directory):  # which goes through no link below the first
+        yield from (Path(place, name) for name in names if _HALF_WRITTEN.fullmatch(name))
 
 
 def remove_path(path: Path) -> None:

@@ -15,7 +15,7 @@ from orchestrator.backends import remains
 from orchestrator.errors import RoveError
 from orchestrator.lifecycle import journal as journals
 from orchestrator.lifecycle import processes
-from orchestrator.lifecycle.files import read_lines, write_json
+from orchestrator.lifecycle.files import open_to_append, read_lines, write_json
 from orchestrator.lifecycle.journal import TORN_DOWN, Journal
 from orchestrator.lifecycle.processes import Identity
 from orchestrator.lifecycle.run_directory import RunDirectory, remove_path
@@ -144,10 +144,15 @@ class Failures:
 
 
 def remove_abandoned_tables(root: Path, failures: Failures) -> list[Path]:
-    """Tables that an analysis was preparing when it was killed; the store's lock tells if one still is."""
+    """Tables that an analysis was preparing when it was killed; the store's lock tells if one still is.
+
+    What lies beyond a link is not ours to remove.
+    """
     removed = []
     for staging in sorted(root.glob(".tables/*/staging")):
-        with failures.noting(str(staging)), (staging.parent / "lock").open("ab") as lock:
+        if any(path.is_symlink() for path in (staging, *staging.parents[:2])):
+            continue
+        with failures.noting(str(staging)), open_to_append(staging.parent / "lock") as lock:
             if journals.try_lock(lock):
                 shutil.rmtree(staging)
                 removed.append(staging)

@@ -15,6 +15,7 @@ from orchestrator.backends.core.link import CoreDriver, CoreError
 from orchestrator.backends.remote.ledger import leases_over, nodes_of
 from orchestrator.lifecycle import journal as journals
 from orchestrator.lifecycle.events import EventLog, describe
+from orchestrator.lifecycle.files import read_json, read_lines, write_json
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.phases import Ending, Phase
 from orchestrator.lifecycle.rejudging import mended
@@ -75,6 +76,15 @@ def test_what_is_no_file_is_neither_waited_for_nor_written_through(tmp_path: Pat
     with pytest.raises(OSError):
         EventLog(run.events).add("verdict")
     assert outside.read_text() == "mine\n" and last_phase(run) is None
+
+
+def test_numbers_that_json_does_not_have_leave_a_readable_file(tmp_path: Path) -> None:
+    odd = {"a": [1.5, float("inf")], "b": {"c": float("nan")}, "d": (-float("inf"),)}
+    write_json(tmp_path / "manifest.json", odd)
+    assert read_json(tmp_path / "manifest.json") == {"a": [1.5, None], "b": {"c": None}, "d": [None]}
+    EventLog(tmp_path / "events.jsonl").add("odd", value=float("inf"))
+    [event] = read_lines(tmp_path / "events.jsonl")
+    assert event["value"] is None
 
 
 @pytest.mark.parametrize(

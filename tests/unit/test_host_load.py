@@ -1,7 +1,9 @@
 """Whether a machine kept up: what the probe measures, and the judgement on it."""
 
+import asyncio
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,6 +17,7 @@ from orchestrator.clocks.correction import pieces_of
 from orchestrator.clocks.offsets import Offset
 from orchestrator.host_load.files import Window, after, of_host, of_nodes
 from orchestrator.host_load.judgement import LIMITS, Load, doubts, step_doubts, steps, summed_up
+from orchestrator.host_load.local import HostWatch
 from orchestrator.lifecycle.journal import Journal
 from tests.unit.specs import experiment
 
@@ -142,6 +145,59 @@ def test_nonsense_is_left_out_and_nothing_at_all_is_told(tmp_path: Path) -> None
         read_sample(b'{"t_ns": 99999999999999999999, "seconds": 1, "late": [], "latest_ms": 0}')
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seconds": 1e308},
+        {"latest_ms": 1e300},
+        {"waited": 1.5},
+        {"group_waited": 1e308},
+        {"late": [2**62]},
+        {"seconds": -1.0},
+    ],
+)
+def test_no_node_makes_figures_that_no_file_can_hold(tmp_path: Path, change: dict[str, Any]) -> None:
+    line = {**msgspec.to_builtins(sample(3)), **change}
+    with pytest.raises(Refused):
+        read_sample(msgspec.json.encode(line))
+
+
+@pytest.mark.parametrize(
+    ("samples", "words"),
+    [
+        ([sample(0), sample(1)], "measured for only 1.0 of 120.0 s"),  # the probe died
+        ([sample(300)], "nobody measured"),
+        ([sample(s) for s in range(121) if not 50 <= s < 70], "measured for only 100.0 of 120.0 s"),
+        ([sample(2)] * 200, "measured for only 1.0 of 120.0 s"),
+        ([sample(s, 1.0 if s <= 60 else 0.0) for s in range(121)], "100% of 10 s (limit 90%)"),
+        ([sample(s, 1.0 if 40 < s <= 50 else 0.1) for s in range(121)], "100% of 10 s (limit 90%)"),
+    ],
+)
+def test_a_machine_is_doubted_for_what_was_not_measured_and_for_its_worst_stretch(
+    tmp_path: Path, samples: list[LoadSample], words: str
+) -> None:
+    written(tmp_path / FILE, samples)
+    (doubt,) = of_host(tmp_path, "this machine", window(0, 120), LIMITS).doubts
+    assert words in doubt
+
+
+@pytest.mark.parametrize(
+    ("samples", "begin", "end"),
+    [
+        ([sample(s, 1.0 if 40 < s <= 48 else 0.1) for s in range(121)], 0, 120),  # a burst
+        ([sample(s) for s in range(3)], 0, 3),  # the last sample is still owed
+        ([sample(s) for s in range(10)], 4.3, 5.8),
+        ([sample(s) for s in range(10)], 4.3, 4.5),
+    ],
+)
+def test_short_bursts_and_short_windows_are_not_doubted(
+    tmp_path: Path, samples: list[LoadSample], begin: float, end: float
+) -> None:
+    written(tmp_path / FILE, samples)
+    during = after(None, NOON_NS + round(begin * SECOND), NOON_NS + round(end * SECOND))
+    assert of_host(tmp_path, "this machine", during, LIMITS).doubts == ()
+
+
 # The clock
 
 
@@ -233,6 +289,17 @@ def test_a_clock_that_was_set_back_hides_nothing(tmp_path: Path) -> None:
     assert any("too busy" in doubt for doubt in told)
 
 
+def test_a_step_back_in_the_first_sample_of_a_busy_machine_is_told(tmp_path: Path) -> None:
+    """It shows a time from before the flow, although it was taken after its beginning."""
+    back = [sample(0), sample(1)]
+    back += [sample(second - 1, 1.0, step_ns=-SECOND if second == 2 else 0) for second in range(2, 8)]
+    written(tmp_path / FILE, back)
+    flow_ns = NOON_NS + SECOND + SECOND // 2
+    told = of_host(tmp_path, "n1", after(None, flow_ns, flow_ns + 4 * SECOND), LIMITS).doubts
+    assert any("set back by 1.000 s" in doubt for doubt in told)
+    assert any("too busy" in doubt for doubt in told)
+
+
 def test_a_time_that_no_calendar_knows_can_still_be_told() -> None:
     told = step_doubts("n1", steps([msgspec.structs.replace(sample(step_ns=1), t_ns=2**63 - 1)]))
     assert len(told) == 1
@@ -282,6 +349,18 @@ def test_the_probe_writes_a_sample_a_second_and_survives_a_full_disk() -> None:
     taken = read_sample(lines[-1])
     assert sum(sum(read_sample(line).late) for line in lines) > 0
     assert abs(taken.t_ns - time.time_ns()) < 30 * SECOND
+
+
+def test_a_watch_has_begun_when_its_probe_measures(tmp_path: Path) -> None:
+    async def watch() -> None:
+        watch = HostWatch.start(tmp_path, {}, None)
+        try:
+            await watch.begun()
+            assert (tmp_path / FILE).stat().st_size
+        finally:
+            await watch.close()
+
+    asyncio.run(watch())
 
 
 def test_work_takes_no_negative_time() -> None:

@@ -24,7 +24,7 @@ from orchestrator.deployment.deploy import Deployed
 from orchestrator.lifecycle import run_directory
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.phases import Ending, Phase
-from orchestrator.lifecycle.rejudging import judge_anew, mended
+from orchestrator.lifecycle.rejudging import NO_PLAN, judge_anew, mended
 from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.lifecycle.verdict import Judgement, judge_dead
 from orchestrator.planning.placement import deployment_plan
@@ -245,7 +245,8 @@ def ended_run(tmp_path: Path) -> tuple[RunDirectory, Experiment]:
     lost = {"ok": list(nodes[1:]), "failed": {}, "unreachable": {nodes[0]: "lost"}}
     events = [event if event["kind"] == "phase" else {**event, **lost} for event in HISTORY]
     run.events.write_text("".join(json.dumps(event) + "\n" for event in events))
-    run.manifest.write_text(json.dumps({"run": "r1", "clocks": {"kept": True}, "files": {}}))
+    plan = msgspec.to_builtins(deployment_plan(spec))
+    run.manifest.write_text(json.dumps({"run": "r1", "plan": plan, "clocks": {"kept": True}, "files": {}}))
     return run, spec
 
 
@@ -260,6 +261,13 @@ def test_a_run_whose_collection_broke_becomes_what_its_data_says(
     assert "nodes/n1/ended.json" in written["files"] and written["clocks"] == {"kept": True}
     run.manifest.write_text(json.dumps({**written, "doubts": ["the clock of n1 was off"]}))
     assert judge_anew(run, spec, []).reasons == ("the clock of n1 was off",)
+
+
+def test_records_that_nobody_can_check_are_doubted(ended_run: tuple[RunDirectory, Experiment]) -> None:
+    run, spec = ended_run
+    run.manifest.write_text('{"run": "r1", "files": {}, "host_load": Infinity}')
+    verdict = judge_anew(run, spec, [])
+    assert verdict.verdict is Judgement.INVALID and verdict.reasons == (NO_PLAN,)
 
 
 def test_a_run_whose_orchestrator_died_stays_failed(ended_run: tuple[RunDirectory, Experiment]) -> None:

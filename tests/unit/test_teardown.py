@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.analytics.store import TableStore
 from orchestrator.backends import remains
 from orchestrator.errors import EXIT_FAILED, RoveError
 from orchestrator.lifecycle import journal as journals
@@ -75,6 +77,44 @@ def test_files_that_a_collection_left_half_written_go_and_records_stay(dead_run:
     assert str(half) in tear_down(dead_run).paths
     assert not half.exists() and odd.exists()
     assert (dead_run.segments("n1") / "0001.jsonl").exists()
+
+
+def test_nothing_beyond_a_link_is_removed(dead_run: RunDirectory, tmp_path: Path) -> None:
+    elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere"
+    thesis = elsewhere / "n1" / ".thesis.2024.tmp"
+    folder = elsewhere / ".backup.7.tmp"
+    staging = elsewhere / "staging"
+    for directory in (thesis.parent, folder, staging):
+        directory.mkdir(parents=True)
+    for file in (thesis, folder / "all.txt", staging / "thesis.tex"):
+        file.write_text("precious")
+    (dead_run.nodes / "n2").symlink_to(thesis.parent)
+    assert not any("thesis" in path for path in tear_down(dead_run).paths)
+    shutil.rmtree(dead_run.nodes)
+    dead_run.nodes.symlink_to(elsewhere)
+    assert dead_run.temporary_paths() == []
+    failures = Failures()
+    (tmp_path / ".tables").mkdir()
+    (tmp_path / ".tables/v3").symlink_to(elsewhere)
+    assert remove_abandoned_tables(tmp_path, failures) == []
+    shutil.rmtree(tmp_path / ".tables")
+    (elsewhere / "v3/staging").mkdir(parents=True)
+    (tmp_path / ".tables").symlink_to(elsewhere)
+    assert remove_abandoned_tables(tmp_path, failures) == [] and failures.told == []
+    assert thesis.exists() and (folder / "all.txt").exists() and (staging / "thesis.tex").exists()
+    assert not (elsewhere / "lock").exists() and not (elsewhere / "v3/lock").exists()
+
+
+def test_tables_are_not_kept_beyond_a_link(tmp_path: Path) -> None:
+    thesis = tmp_path / "elsewhere/staging/thesis.tex"
+    thesis.parent.mkdir(parents=True)
+    thesis.write_text("precious")
+    store = TableStore(tmp_path / "runs")
+    store.root.parent.mkdir(parents=True)
+    store.root.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RoveError, match="is a link"), store.writing():
+        pass
+    assert thesis.exists() and not (tmp_path / "elsewhere/lock").exists()
 
 
 def mark(run: RunDirectory) -> Mapping[str, str]:

@@ -83,6 +83,7 @@ class NetnsBackend:
         self._watch = HostWatch.start(self._directory, self._mark.environment, self._network.server.group)
         nodes = self._experiment.topology.node_names
         await asyncio.gather(*map(self._start_agent, nodes))
+        await self._watch.begun()
         return self._outcomes()
 
     def _models(self) -> list[str]:
