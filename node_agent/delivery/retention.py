@@ -13,9 +13,9 @@ from node_agent.delivery.effects import Drop, Effect, Send
 from node_agent.delivery.inbox import stretches
 from node_agent.delivery.limits import EMPTY_PER_ITEM, MOST_RANGES, DeliveryLimits, Overflow, Reliability
 from node_agent.delivery.positions import Positions, Range
-from node_agent.delivery.shelf import Parcel, Shelf, State, size_of
+from node_agent.delivery.shelf import Parcel, Shelf, State
 from node_agent.delivery.spill import Spill
-from node_agent.model.tuples import StreamTuple
+from node_agent.model.tuples import StreamTuple, weight_of
 from node_agent.routing.route import Hop
 
 WAITING, FLYING, TAKEN, GONE = State
@@ -228,7 +228,7 @@ class Retention:
                 self._make_room(shelf)
 
     def _add(self, shelf: Shelf, items: list[StreamTuple]) -> None:
-        parcel = Parcel(items, size_of(items))
+        parcel = Parcel(items, weight_of(items))
         shelf.add(parcel)
         in_order = not self._waiting or _age(self._waiting[-1]) <= _age(parcel)
         self._waiting.append(parcel)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from node_agent.delivery.spill import Spill, SpillFull
-from node_agent.model.tuples import StreamTuple, sizes_of
+from node_agent.model.tuples import StreamTuple, weight_of
 
 
 class State(IntEnum):
@@ -115,7 +115,7 @@ class Shelf:
         self._bring_back(parcel)
         self._count(parcel, -1)
         rest = Parcel(parcel.items[before:], 0, parcel.state, parcel.to, parcel.at, parcel.holders)
-        rest.size = size_of(rest.items)
+        rest.size = weight_of(rest.items)
         parcel.size -= rest.size
         parcel.items = parcel.items[:before]
         if parcel.hollowed:
@@ -138,7 +138,7 @@ class Shelf:
         dropped = parcel.items[at]
         self._count(parcel, -1)
         parcel.items = [*parcel.items[:at], replace(dropped, payloads=()), *parcel.items[at + 1 :]]
-        parcel.size -= dropped.size
+        parcel.size -= weight_of([dropped])
         parcel.hollowed += 1
         self._count(parcel, 1)
         return dropped
@@ -194,7 +194,3 @@ class Shelf:
 
 def _empty(items: list[StreamTuple]) -> int:
     return sum([not item.payloads for item in items])
-
-
-def size_of(items: list[StreamTuple]) -> int:
-    return sum(sizes_of(items))

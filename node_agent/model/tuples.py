@@ -13,6 +13,11 @@ Whole = Annotated[int, Meta(ge=0, le=2**62)]
 """Bounded: what is made of a few of them still has 64 bits."""
 
 
+PAYLOAD_OVERHEAD = 64
+MOST_PAYLOADS = 8192
+"""Of one item: what a frame carries. Who sends more sends what nobody could send on."""
+
+
 # It cannot be part of a cycle, and there are many: spare them the garbage collector.
 class StreamTuple(Struct, frozen=True, array_like=True, gc=False):
     """Position ``tau`` of the stream ``origin``; the position before it is ``prev``, 0 at the start.
@@ -28,7 +33,7 @@ class StreamTuple(Struct, frozen=True, array_like=True, gc=False):
     prev: Whole
     born_ns: Whole
     prev_born_ns: Whole
-    payloads: tuple[bytes, ...] = ()
+    payloads: Annotated[tuple[bytes, ...], Meta(max_length=MOST_PAYLOADS)] = ()
     last: bool = False
 
     @property
@@ -48,6 +53,17 @@ class StreamTuple(Struct, frozen=True, array_like=True, gc=False):
 def sizes_of(items: Iterable[StreamTuple]) -> list[int]:
     """Bytes of payload of each; one payload an item is the common case."""
     return [len(held[0]) if len(held := item.payloads) == 1 else item.size for item in items]
+
+
+def weight_of(items: Iterable[StreamTuple]) -> int:
+    """About the bytes of memory that the payloads of all take: each has its own overhead, which is most of it
+    where an item has thousands of a few bytes."""
+    return sum(
+        [
+            len(held[0]) if len(held := item.payloads) == 1 else item.size + PAYLOAD_OVERHEAD * len(held)
+            for item in items
+        ]
+    )
 
 
 class Position(Struct, frozen=True, order=True):

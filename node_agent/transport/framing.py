@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 
 from node_agent.model.checked import Checked, Refused
-from node_agent.model.tuples import StreamTuple
+from node_agent.model.tuples import MOST_PAYLOADS, StreamTuple
 from node_agent.transport.messages import Data, Header, Outside, PassedOn
 
 MAX_HEADER = 1024 * 1024
 MAX_PAYLOAD = 16 * 1024 * 1024
-MAX_PAYLOADS = 8192
+MAX_PAYLOADS = MOST_PAYLOADS
 """Payloads of all items of a frame: each may need a place in the header of its own."""
 INLINE = 4096
 """Items up to this size are copied into the header: cheaper than to handle their payloads one by one."""
@@ -146,6 +146,8 @@ def outside_sizes(header: Header) -> Iterable[int]:
     _refuse_too_much(header.outside)
     if not all(each.item < len(header.items) for each in header.outside):
         raise FrameError("the peer announced a payload of no item")
+    if any(header.items[each.item].payloads for each in header.outside):
+        raise FrameError("the peer announced payloads of an item that has some already")
     return [each.size for each in header.outside]
 
 

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node_agent.model.tuples import StreamTuple
+from node_agent.model.tuples import StreamTuple, weight_of
 from node_agent.transport.framing import (
     INLINE,
     MAX_HEADER,
     MAX_PAYLOAD,
+    MAX_PAYLOADS,
     FrameError,
     decode_header,
     decode_prelude,
@@ -138,6 +139,29 @@ def test_too_much_is_not_sent_either() -> None:
 def test_payloads_that_cannot_be_are_refused(outside: Outside) -> None:
     with pytest.raises(FrameError):
         outside_sizes(Data([StreamTuple("camera/0", 1, 0, 0, 0)], [outside]))
+
+
+def test_an_item_of_more_parts_than_could_be_sent_on_is_refused_where_it_comes() -> None:
+    """Whoever passed it on would choke on it: one tuple of a malicious node ended an honest agent."""
+    for count in (MAX_PAYLOADS, MAX_PAYLOADS + 1, 40_000):
+        header = encode(Data([StreamTuple("camera/0", 1, 0, 0, 0, (b"x",) * count)]))[1]
+        if count <= MAX_PAYLOADS:
+            decode_header(header)
+        else:
+            with pytest.raises(FrameError):
+                decode_header(header)
+
+
+def test_an_item_has_its_parts_in_the_header_or_after_it() -> None:
+    item = StreamTuple("camera/0", 1, 0, 0, 0, (b"x",) * MAX_PAYLOADS)
+    with pytest.raises(FrameError):
+        outside_sizes(Data([item], [Outside(0, 1, bytes(32))]))
+
+
+def test_many_small_parts_weigh_what_they_take_in_memory() -> None:
+    light, heavy = (StreamTuple("camera/0", 1, 0, 0, 0, parts) for parts in ((bytes(1000),), (b"x",) * 1000))
+    assert weight_of([light]) == 1000 and weight_of([heavy]) > 30 * 1000
+    assert weight_of([StreamTuple("camera/0", 1, 0, 0, 0)]) == 0
 
 
 @given(

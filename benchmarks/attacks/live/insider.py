@@ -147,6 +147,21 @@ async def no_credit(net: LiveNetwork, rng: random.Random) -> int:
     return count
 
 
+async def too_much_to_pass_on(net: LiveNetwork, rng: random.Random) -> int:
+    """Tuples that are small enough to come, and too large, or of too many parts, to be sent on."""
+    count = 0
+    for number in range(40):
+        with suppress(PortError, Refused, TimeoutError):
+            async with session(net, *OWN[0], rng) as (stream, made):
+                tau = 1 + 2 * number
+                parts = [b"spied " + b"x" * rng.choice((0, 40))] * rng.choice((1_000, 5_000, 8_192, 40_000))
+                held = [[*item(tau + n, b"")[:5], parts, False] for n in range(rng.choice((1, 2)))]
+                stream.put(frame(encoded(["data", held, [], {}, None], "msgpack")[:1_048_576], made.sending))
+                count += 1
+                await asyncio.sleep(0.1)
+    return count
+
+
 async def never_reads(net: LiveNetwork, rng: random.Random) -> int:
     """Connections that ask much and never take an answer."""
     held: list[tuple[Any, Stream]] = []

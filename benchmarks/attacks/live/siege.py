@@ -70,6 +70,7 @@ ATTACKS: tuple[Attack, ...] = (
     Attack("forged_tuples", NODE, insider.forged_tuples),
     Attack("fuzzed_frames", NODE, insider.fuzzed_frames),
     Attack("no_credit", NODE, insider.no_credit),
+    Attack("too_much_to_pass_on", NODE, insider.too_much_to_pass_on),
     Attack("never_reads", NODE, insider.never_reads),
     Attack("notices_about_others", NODE, insider.notices_about_others),
     Attack("lying_probes", NODE, insider.lying_probes),

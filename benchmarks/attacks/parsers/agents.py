@@ -77,6 +77,8 @@ def _item(origin: str, rng: random.Random) -> list[Any]:
     tau = _position(rng)
     prev = tau - 1 if rng.random() < 0.8 else rng.randrange(tau)
     payloads = [rng.randbytes(rng.choice((0, 8, 500)))] * rng.choice((0, 1, 1, 1, 2))
+    if rng.random() < 0.01:  # as many as a frame holds, or more than the next one does
+        payloads = [bytes(rng.choice((1, 40)))] * rng.choice((1_000, 8_000, 8_192, 40_000))
     last = rng.random() < 0.03
     return [origin, tau, prev, tau * 1000, prev * 1000, [] if last else payloads, last]
 
