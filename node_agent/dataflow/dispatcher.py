@@ -18,6 +18,7 @@ from node_agent.model.telemetry import Event, QueueSample
 from node_agent.model.tuples import StreamTuple
 from node_agent.ports import PortError
 from node_agent.routing.route import Hop
+from node_agent.transport.framing import TooLarge
 from node_agent.transport.link import Link, OnLost
 from node_agent.transport.messages import Pair
 
@@ -142,7 +143,12 @@ class Dispatcher:
             if give_up_at is not None and loop.time() >= give_up_at:
                 self._drop(item, "expired")
                 return
-            if taken := await self._send(item, to):
+            try:
+                taken = await self._send(item, to)
+            except TooLarge as error:
+                self._drop(item, error.reason)
+                return
+            if taken:
                 self._account.sent(to, taken)
                 return
             if give_up_at is None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from node_agent.dataflow.units import Units
 from node_agent.model.tuples import StreamTuple
 from node_agent.ports import PortError
+from node_agent.transport.framing import TooLarge
 from node_agent.transport.link import OnLost, OnMessage, OutgoingLink, ignore_message
 from node_agent.transport.messages import Batch, Pair, PassedOn
 
@@ -116,7 +117,12 @@ class Handover:
         try:
             async with asyncio.timeout_at(expires) as self._attempt:
                 while left:
-                    count = await self._some(part, left)
+                    try:
+                        count = await self._some(part, left)
+                    except TooLarge as error:
+                        self._heard.lost(left[:1], error.reason)
+                        left = left[1:]
+                        continue
                     self._heard.taken(part.sibling, left[:count])
                     left = left[count:]
         except TimeoutError:

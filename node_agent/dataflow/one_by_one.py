@@ -47,6 +47,8 @@ class OneByOne:
                     made = tuple(await process(unit))
                     if made != payloads:
                         payloads = sendable(made)
+                    elif len(payloads) > 1:
+                        sendable(payloads)
                 except Exception as error:
                     await self._go_on_after(error, unit, item)
                     continue

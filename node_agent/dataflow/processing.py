@@ -34,7 +34,10 @@ def sendable(payloads: tuple[bytes, ...]) -> tuple[bytes, ...]:
 async def process(
     operator: Operator, unit: Unit, spec: OperatorSpec, sleep: Callable[[float], Awaitable[None]]
 ) -> tuple[bytes, ...]:
-    """The payloads of the result. Raises GivenUp, or what the operator raised where that is to stop it."""
+    """The payloads of the result. Raises GivenUp, or what the operator raised where that is to stop it.
+
+    A result that cannot be sent is given up under every policy: items that others have sent may add up to it.
+    """
     if not has_work(unit, spec):
         return ()
     try:
@@ -59,7 +62,7 @@ async def process_again(
             return sendable(tuple(await operator.process(unit)))
         except Exception as again:
             error = again
-    if spec.on_error.then == "stop":
+    if spec.on_error.then == "stop" and not isinstance(error, CannotBeSent):
         raise error
     raise GivenUp(error) from error
 

@@ -9,7 +9,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from node_agent.model.tuples import StreamTuple
-from node_agent.ports import PortError
+from node_agent.ports import ConnectionLost, PortError
+from node_agent.transport.framing import TooLarge
 from node_agent.transport.link import OnLost, OnMessage, OutgoingLink
 from node_agent.transport.messages import Message
 
@@ -19,7 +20,9 @@ OpenLink = Callable[[OnMessage, OnLost], OutgoingLink]
 
 
 class Channel:
-    """``on_sent`` hears what the link has taken, ``on_failed`` that anything sent before may be lost."""
+    """``on_sent`` hears what the link has taken, ``on_failed`` that anything sent before may be lost, and
+    ``on_dropped`` of an item that no frame carries: a hole is sent in its place.
+    """
 
     def __init__(
         self,
@@ -27,10 +30,12 @@ class Channel:
         on_message: OnMessage,
         on_sent: Callable[[Sequence[StreamTuple]], None],
         on_failed: Callable[[], None],
+        on_dropped: Callable[[StreamTuple, str], None],
     ) -> None:
         self._link = open_link(on_message, lambda pair, items, reason: self._failed())
         self._on_sent = on_sent
         self._on_failed = on_failed
+        self._on_dropped = on_dropped
         self._items: deque[StreamTuple] = deque()
         self._floors: dict[str, int] = {}
         self._wanted = False
@@ -80,7 +85,15 @@ class Channel:
         failures, batch = self._failures, list(self._items)
         if not batch:
             return
-        count = await self._link.send(batch, self._floors)
+        try:
+            count = await self._link.send(batch, self._floors)
+        except TooLarge as error:
+            if not batch[0].payloads:
+                raise ConnectionLost(f"a hole cannot be sent: {error}") from error
+            if failures == self._failures:
+                self._items[0] = batch[0].with_payloads(())
+                self._on_dropped(batch[0], error.reason)
+            return
         self._on_sent(batch[:count])
         if failures == self._failures:  # else other items wait now
             for _ in range(count):

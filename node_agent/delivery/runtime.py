@@ -402,6 +402,7 @@ class DeliveryRuntime:
             lambda pair, message: self.hear(to, message),
             lambda items: self._sent(to, items),
             failed,
+            lambda item, reason: self._account.dropped(item, reason, self._downstreams[to]),
         )
 
     # What is told.

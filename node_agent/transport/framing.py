@@ -39,6 +39,12 @@ class FrameError(Exception):
     reason = "frame"
 
 
+class TooLarge(FrameError):
+    """No frame carries the item that was to be sent, alone."""
+
+    reason = "too_large"
+
+
 class Stranger(FrameError):
     """The peer names no key of this run."""
 

@@ -17,7 +17,7 @@ from node_agent.transport.authentication import NONCE_SIZE, Digests, Way
 from node_agent.transport.claims import check_answer
 from node_agent.transport.connection import Connection, why_lost
 from node_agent.transport.credit import Allowance
-from node_agent.transport.framing import FrameError, fitting
+from node_agent.transport.framing import FrameError, TooLarge, fitting
 from node_agent.transport.greeting import hello_frame, read_welcome
 from node_agent.transport.limits import LinkLimits
 from node_agent.transport.messages import (
@@ -71,7 +71,8 @@ class Link(Protocol):
         ...
 
     async def send(self, items: Sequence[StreamTuple]) -> int:
-        """Hand over the first of ``items``, at least one, once there is room for it; raises PortError.
+        """Hand over the first of ``items``, at least one, once there is room for it; raises PortError, and
+        TooLarge if no frame carries the first.
 
         Says how many. If it fails or is cancelled, none was handed over.
         """
@@ -308,9 +309,9 @@ class _Session:
             batch, sizes = batch[:count], sizes[:count]
             try:
                 self.connection.post_items(batch, sizes, floors, passed_on)
-            except FrameError:  # of very many payloads each: one alone always fits
+            except FrameError as error:  # of very many payloads each
                 if count == 1:
-                    raise
+                    raise TooLarge(str(error)) from error
                 count //= 2
                 continue
             self.allowance.sent(batch, sizes)

@@ -3,19 +3,25 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec import Struct
 
+from node_agent.dataflow.dispatcher import Dispatcher, Limits
 from node_agent.dataflow.registry import Context, register_operator, register_source
 from node_agent.dataflow.units import Unit
+from node_agent.delivery.channel import Channel
 from node_agent.delivery.effects import Acknowledge
 from node_agent.delivery.reports import Reports
 from node_agent.model.query import ErrorPolicy, OperatorSpec, Query, Reliability
+from node_agent.model.telemetry import Event, TupleDropped
+from node_agent.model.tuples import StreamTuple
 from node_agent.model.units import CountWindow, Each, UnitRule
+from node_agent.routing.route import Hop
 from node_agent.transport.claims import MOST_RANGES, check_answer
-from node_agent.transport.framing import MAX_PAYLOAD, MAX_PAYLOADS, encode, unfit
+from node_agent.transport.framing import MAX_PAYLOAD, MAX_PAYLOADS, TooLarge, encode, unfit
+from node_agent.transport.link import OutgoingLink
 from tests.unit.test_agent import RadioTestbed, plan, run
 
 COUNT = 9
@@ -129,3 +135,66 @@ def test_acknowledgements_of_any_number_of_ranges_go_in_frames() -> None:
     assert [r for message in told for r in message.done.get("camera/0", ())] == holes
     assert [r for message in told for r in message.done.get("camera/1", ())] == holes[:10]
     assert list(reports.take()) == []
+
+
+class Narrow:
+    """A link of which no frame carries a payload."""
+
+    answers = True
+
+    def __init__(self) -> None:
+        self.sent: list[StreamTuple] = []
+
+    async def ready(self) -> None:
+        pass
+
+    async def send(self, items: Sequence[StreamTuple], *more: object) -> int:
+        await asyncio.sleep(0)
+        if items[0].payloads:
+            raise TooLarge("too much")
+        self.sent.append(items[0])
+        return 1
+
+    async def close(self) -> None:
+        pass
+
+
+ITEMS = [StreamTuple("camera/0", tau, tau - 1, tau, tau - 1, (b"x",)) for tau in (1, 2)]
+
+
+def test_what_a_link_finds_too_large_is_lost_alone_and_leaves_a_hole() -> None:
+    async def scenario() -> None:
+        link, dropped = Narrow(), list[tuple[int, str]]()
+        channel = Channel(
+            lambda on_message, on_lost: cast(OutgoingLink, link),
+            lambda pair, message: None,
+            lambda items: None,
+            lambda: None,
+            lambda item, reason: dropped.append((item.tau, reason)),
+        )
+        task = asyncio.create_task(channel.run())
+        channel.put(ITEMS, {})
+        await asyncio.sleep(0.1)
+        assert not task.done() and dropped == [(1, "too_large"), (2, "too_large")]
+        assert [(item.tau, item.payloads) for item in link.sent] == [(1, ()), (2, ())]
+        task.cancel()
+
+    asyncio.run(scenario())
+
+
+def test_without_acknowledgement_it_is_dropped() -> None:
+    async def scenario() -> None:
+        events: list[Event] = []
+        dispatcher = Dispatcher("camera/0", "detect", lambda to, on_lost: Narrow(), events.append, Limits())
+        task = asyncio.create_task(dispatcher.run())
+        dispatcher.steer(Hop("detect/0", 1.0))
+        dispatcher.extend(ITEMS)
+        await asyncio.sleep(0.1)
+        assert not task.done()
+        assert [(e.tau, e.reason) for e in events if isinstance(e, TupleDropped)] == [
+            (1, "too_large"),
+            (2, "too_large"),
+        ]
+        task.cancel()
+
+    asyncio.run(scenario())

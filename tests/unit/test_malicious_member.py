@@ -143,6 +143,20 @@ class Liar:
         return Acknowledgement(self.streams(), self.streams())
 
 
+async def connect(network: RadioNetwork, plan: DeploymentPlan, pair: Pair) -> tuple[Stream, Connection]:
+    """As the replica ``pair.sender``, which is on ``EVIL``."""
+    nodes = tuple(dict.fromkeys(replica.node for replica in plan.replicas))
+    node, port = plan.replica(pair.receiver).node, network.port(EVIL)
+    way = Credentials("run", EVIL, keys_of(KEY, "run", EVIL, nodes)).to(node, "connection")
+    hello = hello_frame(way, Hello(PROTOCOL_VERSION, *pair), port.fresh_bytes(NONCE_SIZE))
+    stream = await port.connect(network.address(node), 1.0)
+    stream.put(hello)
+    _, sending, receiving = await read_welcome(stream, way, hello)
+    connection = Connection(stream, sending, receiving, Digests())
+    connection.post(Alive())
+    return stream, connection
+
+
 class Member(Liar):
     """Whoever has taken ``EVIL`` over."""
 
@@ -236,3 +250,32 @@ def test_nothing_that_a_member_says_ends_another_agent(tmp_path: Path, rule: str
     began = time.process_time()
     run(scenario)
     assert time.process_time() - began < 30
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    ("rule", "count", "payloads"),
+    [("each", 1, 8193), ("count", 3, 3000), ("join", 5, 8192)],
+)
+def test_items_of_many_payloads_end_no_agent(
+    tmp_path: Path, rule: str, count: int, payloads: int, level: Reliability
+) -> None:
+    """One that no frame carries, and legal ones that a window or join adds up to what no frame carries."""
+    items = [StreamTuple("left/0", t, t - 1, t, t - 1, (b"x",) * payloads) for t in range(1, count + 1)]
+
+    async def scenario() -> None:
+        plan = deployment(rule, level)
+        network = RadioNetwork(("n1", "n2", "n3"))
+        testbed = Testbed(tmp_path, plan, network, switching=Switching(period=0.5))
+        del testbed.agents[EVIL]
+        await testbed.start()
+        stream, connection = await connect(network, plan, Pair("left/0", "op/0"))
+        for item in items:
+            connection.post(Data([item]))
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(2)
+        stream.abort()
+        await testbed.stop()
+        assert [agent.failure for agent in testbed.agents.values() if agent.failure] == []
+
+    run(scenario)
