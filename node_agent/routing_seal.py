@@ -9,6 +9,12 @@ run on. So clocks need not agree, and a node that was restarted with its clock f
 until it has heard one packet of a neighbour. What remains possible: a packet can be sent again within
 ``FRESH_S`` to nodes that heard neither it nor a later one of its sender; if all nodes are restarted with
 their clocks set back, old packets are new again; and whoever has the key can say anything.
+
+Whoever has the key can also push the group's time ahead. The others follow, so nobody is locked out, also not
+after the pusher has left. The time counts milliseconds in 64 bits, and leaps at most once per ``_PAUSE_MS``
+and by no more than ``_LEAP_MS``: to use it up takes 24 days of leaps. A node whose clock is several leaps
+behind needs as many packets to catch up. Farther ahead than ``_REACH_MS`` nothing is followed, so that one
+recorded packet cannot be used for leaps without end.
 """
 
 import hmac
@@ -23,13 +29,20 @@ SIZE = 24
 _TAG_SIZE = 16
 _TIME = Struct("!Q")
 _ADDRESS = Struct("!I")
-_FRESH_NS = int(FRESH_S * 1e9)
-_MOST_NS = 1 << 62
+_FRESH_MS = int(FRESH_S * 1e3)
+_NEAR_MS = 60_000
+"""Farther ahead is a leap."""
+_LEAP_MS = 1 << 42
+"""139 years: one leap takes a clock that begins in 1970 to the present."""
+_REACH_MS = _LEAP_MS << 12
+_PAUSE_MS = 1_000
+_MOST_MS = 1 << 63
 _MOST_SENDERS = 4096
 
 
 class Unsealed(Exception):
-    """Refused. ``reason``: ``unauthenticated`` (no seal, or not by the key's owner) or ``replay``."""
+    """Refused. ``reason``: ``unauthenticated`` (no seal, or not by the key's owner) or ``replay`` (its
+    time is past, or too far ahead to be followed at once)."""
 
     def __init__(self, reason: Literal["unauthenticated", "replay"]) -> None:
         super().__init__(reason)
@@ -45,15 +58,17 @@ class Seal:
             raise ValueError("a seal needs a key")
         self._key = hmac.digest(key, b"rove seal " + protocol.encode(), "sha256")
         self._clock_ns = clock_ns
-        self._ahead_ns = 0
+        self._ahead_ms = 0
         """How far the group's time is ahead of the clock."""
-        self._last_ns = 0
+        self._leapt_ms: int | None = None
+        """The clock when the group's time leapt last."""
+        self._last_ms = 0
         self._latest: dict[int, int] = {}
-        """When the last packet of each sender was sealed; needed for ``FRESH_S`` only."""
+        """When the last packet of each sender was sealed, in ms; needed for ``FRESH_S`` only."""
 
     def close(self, content: bytes, sender: int) -> bytes:
-        self._last_ns = max(self._last_ns + 1, self._now_ns())
-        sealed = content + _TIME.pack(self._last_ns)
+        self._last_ms = max(self._last_ms + 1, self._now_ms())
+        sealed = content + _TIME.pack(self._last_ms)
         return sealed + self._tag(sealed, sender)
 
     def open(self, data: bytes, sender: int) -> bytes:
@@ -61,26 +76,44 @@ class Seal:
         content, sealed, tag = data[:-SIZE], data[:-_TAG_SIZE], data[-_TAG_SIZE:]
         if len(data) < SIZE or not hmac.compare_digest(tag, self._tag(sealed, sender)):
             raise Unsealed("unauthenticated")
-        (sealed_ns,) = _TIME.unpack(sealed[len(content) :])
-        now_ns = self._now_ns()
-        if not max(self._latest.get(sender, -1), now_ns - _FRESH_NS) < sealed_ns < _MOST_NS:
+        (sealed_ms,) = _TIME.unpack(sealed[len(content) :])
+        now_ms = self._now_ms()
+        if sealed_ms <= max(self._latest.get(sender, -1), now_ms - _FRESH_MS):
             raise Unsealed("replay")
-        if sealed_ns > now_ns:
-            self._ahead_ns += sealed_ns - now_ns
+        if sealed_ms > now_ms and not self._follow(sealed_ms - now_ms):
+            raise Unsealed("replay")
         if sender not in self._latest and len(self._latest) >= _MOST_SENDERS:
-            self._forget(sealed_ns)
-        self._latest[sender] = sealed_ns
+            self._forget(sealed_ms)
+        self._latest[sender] = sealed_ms
         return content
 
-    def _now_ns(self) -> int:
-        return self._clock_ns() + self._ahead_ns
+    def _follow(self, ahead_ms: int) -> bool:
+        """Moves the group's time forward; whether all the way."""
+        if ahead_ms > _REACH_MS:
+            return False
+        if ahead_ms > _NEAR_MS:
+            clock_ms = self._clock_ms()
+            if self._leapt_ms is not None and abs(clock_ms - self._leapt_ms) < _PAUSE_MS:
+                return False
+            self._leapt_ms = clock_ms
+        step_ms = min(ahead_ms, _LEAP_MS)
+        if self._now_ms() + step_ms >= _MOST_MS:
+            return False
+        self._ahead_ms += step_ms
+        return step_ms == ahead_ms
+
+    def _clock_ms(self) -> int:
+        return self._clock_ns() // 1_000_000
+
+    def _now_ms(self) -> int:
+        return self._clock_ms() + self._ahead_ms
 
     def _tag(self, sealed: bytes, sender: int) -> bytes:
         return hmac.digest(self._key, _ADDRESS.pack(sender) + sealed, "sha256")[:_TAG_SIZE]
 
-    def _forget(self, now_ns: int) -> None:
+    def _forget(self, now_ms: int) -> None:
         """Those whose packets are too old to be taken anyway; if there are none, the one silent longest."""
-        kept = {sender: when for sender, when in self._latest.items() if when > now_ns - _FRESH_NS}
+        kept = {sender: when for sender, when in self._latest.items() if when > now_ms - _FRESH_MS}
         if len(kept) >= _MOST_SENDERS:
             del kept[min(kept, key=lambda sender: kept[sender])]
         self._latest = kept

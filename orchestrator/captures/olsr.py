@@ -156,7 +156,7 @@ class OlsrHna(Packet):
 
 class OlsrSeal(Packet):
     name = "SEAL"
-    fields_desc = [LongField("time_ns", 0), XStrFixedLenField("tag", bytes(16), 16)]
+    fields_desc = [LongField("time_ms", 0), XStrFixedLenField("tag", bytes(16), 16)]
 
 
 class OlsrMessage(Packet):

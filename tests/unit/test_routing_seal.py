@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,48 @@ def test_a_restarted_node_is_believed_as_soon_as_it_has_heard_somebody() -> None
     assert restarted.open(neighbour.close(b"hello", THERE), THERE)
     assert neighbour.open(restarted.close(b"greeting", HERE), HERE) == b"greeting"
     assert refusal(neighbour, recorded) == "replay"
+
+
+@pytest.mark.parametrize("ahead_s", [(1 << 62) / SECOND - 5, (1 << 53) / 1000, (1 << 64) / 1000 - 5])
+def test_a_member_that_stamps_the_far_future_ends_nothing(ahead_s: float) -> None:
+    """One such packet took the group's time to where it ended: nobody believed anybody, for good."""
+    clock = Clock(1_800_000_000.0)
+    seals = one, *_ = [sealing(clock) for _ in range(3)]
+    for _ in range(20):
+        packet = sealing(Clock(ahead_s)).close(b"far", 9)
+        with suppress(Unsealed):
+            one.open(packet, 9)  # the others do not hear it
+    for _ in range(2):
+        clock.seconds += 10
+        for address, sender in enumerate(seals):
+            receivers = [each for each in seals if each is not sender]
+            data = sender.close(b"hello", address)
+            assert [each.open(data, address) for each in receivers] == [b"hello"] * 2
+            assert [refusal(each, data, address) for each in receivers] == ["replay"] * 2
+    restarted = sealing(clock)
+    for _ in range(2):  # the first may take it less than all the way
+        clock.seconds += 1
+        with suppress(Unsealed):
+            restarted.open(one.close(b"hello", HERE), HERE)
+    assert one.open(restarted.close(b"hello", THERE), THERE)
+
+
+def test_a_node_that_is_several_leaps_behind_catches_up() -> None:
+    clock = Clock(1_800_000_000.0)
+    one = sealing(clock)
+    for _ in range(5):
+        clock.seconds += 1
+        with suppress(Unsealed):
+            one.open(sealing(Clock((1 << 53) / 1000)).close(b"far", 9), 9)
+    restarted = sealing(clock)
+    heard = 0
+    for _ in range(10):
+        clock.seconds += 1
+        with suppress(Unsealed):
+            restarted.open(one.close(b"hello", HERE), HERE)
+            heard += 1
+    assert heard == 6
+    assert one.open(restarted.close(b"hello", THERE), THERE)
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
