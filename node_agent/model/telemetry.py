@@ -33,6 +33,10 @@ class AgentStart(Event, tag="agent_start", frozen=True):
     replicas: tuple[str, ...]
 
 
+KILLED = "killed by a fault"
+"""The reason of the simulator's agents that stop where others would be killed. They hold nothing."""
+
+
 class AgentStop(Event, tag="agent_stop", frozen=True):
     """The last record of a boot that ended in order: its presence proves that no tail was lost."""
 

@@ -1,7 +1,7 @@
 """What a line of telemetry may hold: the fields of every kind, their types and bounds, each said once.
 
 Python's readers decode ``Record``; Spark's columns (``orchestrator.analytics.belief``) are checked against
-the same ``BOUNDS`` and ``NEEDED``. A line that breaks them is corrupt, whoever wrote it.
+the same ``BOUNDS``, ``NEEDED`` and ``KINDS_WITH``. A line that breaks them is corrupt, whoever wrote it.
 """
 
 from collections.abc import Callable
@@ -63,6 +63,12 @@ def tag_of(kind: type[Event]) -> str:
 NEEDED: dict[str, tuple[str, ...]] = {tag_of(kind): _needed(kind) for kind in KINDS}
 """By kind. Of a kind that is not known here, nothing is asked; it enters no table."""
 
+KINDS_WITH: dict[str, tuple[str, ...]] = {}
+"""By field, the kinds that have it. In a record of another known kind it must be null."""
+for _kind in KINDS:
+    for _name in _kind.__struct_fields__:
+        KINDS_WITH[_name] = (*KINDS_WITH.get(_name, ()), tag_of(_kind))
+
 
 def _bounded(name: str, kind: Any) -> Any:
     low, high = BOUNDS.get(name, _LONG)
@@ -101,6 +107,9 @@ _checked = Checked(Record, LONGEST_LINE)
 _of_needed: dict[str, Callable[[Any], Any]] = {
     kind: attrgetter("kind", *names) for kind, names in NEEDED.items()
 }
+_foreign = {kind: [name for name, having in KINDS_WITH.items() if kind not in having] for kind in NEEDED}
+_of_foreign: dict[str, Callable[[Any], Any]] = {kind: attrgetter(*names) for kind, names in _foreign.items()}
+_nothing = {kind: (None,) * len(names) for kind, names in _foreign.items()}
 
 
 def decode(line: bytes) -> Any:
@@ -110,9 +119,13 @@ def decode(line: bytes) -> Any:
 
 def flaw(record: Any) -> str:
     """Why the fields of ``record`` do not fit together; empty if they do."""
-    of_kind = _of_needed.get(record.kind)
-    if of_kind is not None and None in of_kind(record):
-        return "incomplete"
+    kind = record.kind
+    of_kind = _of_needed.get(kind)
+    if of_kind is not None:
+        if None in of_kind(record):
+            return "incomplete"
+        if _of_foreign[kind](record) != _nothing[kind]:
+            return "field"
     if record.sizes or record.births:
         many = record.tuples or 1
         if any(each and len(each) != many for each in (record.sizes, record.births)):

@@ -1,10 +1,10 @@
 """The rules of ``node_agent.telemetry`` for lines and their writers, as columns: one definition for both.
 
-A line is *corrupt* if it breaks ``records.BOUNDS`` or ``records.NEEDED``, and *refused* if it cannot be its
-node's word by ``belief.RULES``. Neither enters a table other than the counts of ``nodes``.
+A line is *corrupt* if it breaks ``BOUNDS``, ``NEEDED`` or ``KINDS_WITH`` of ``records``, and *refused* if it
+cannot be its node's word by ``belief.RULES``. Neither enters a table other than the counts of ``nodes``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType
 
 from node_agent.telemetry.belief import OTHER_NODE, OTHER_REPLICA, OTHER_RUN, RULES, scope_of
-from node_agent.telemetry.records import BOUNDS, ENVELOPE, NEEDED
+from node_agent.telemetry.records import BOUNDS, ENVELOPE, KINDS_WITH, NEEDED
 from orchestrator.analytics import schemas
 from orchestrator.analytics.inputs import RunInput
 
@@ -68,7 +68,18 @@ def _corrupt() -> Column:
     extent = [(F.size(name) > 0) & (F.size(name) != many) for name in ("sizes", "births")]
     elsewhere = F.col("boot") != F.col(IN_BOOT)
     unread = F.col(schemas.CORRUPT).isNotNull()
-    return _any([unread, *absent, elsewhere, *outside, *incomplete, *extent])
+    return _any([unread, *absent, elsewhere, *outside, *incomplete, *_foreign(), *extent])
+
+
+def _foreign() -> Iterator[Column]:
+    """Whether there is a field that the record's kind does not have, if that kind is known."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, kinds in KINDS_WITH.items():
+        alike.setdefault(kinds, []).append(name)
+    kind = F.col("kind")
+    for kinds, names in alike.items():
+        others = [other for other in NEEDED if other not in kinds]
+        yield kind.isin(others) & _any([F.col(name).isNotNull() for name in names])
 
 
 def _outside(name: str) -> Column:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from node_agent.telemetry.records import LONGEST_LINE
+from node_agent.telemetry.records import LONGEST_LINE, NEEDED
 from orchestrator.analytics import belief, clocks, faces, schemas, tables
 from orchestrator.analytics.connectivity import connected_intervals, read_changes
 from orchestrator.analytics.inputs import LATEST_NS, RunInput, Segment
@@ -65,7 +65,7 @@ def ingest(spark: SparkSession, store: TableStore, runs: Sequence[RunInput], pro
 
 def _prepare(spark: SparkSession, staging: Path, runs: Sequence[RunInput], progress: Progress) -> None:
     lines = _in_one_time(spark, _read_lines(spark, runs), runs).persist()
-    readable = lines.where(~F.col("corrupt") & ~F.col("is_refused"))
+    readable = lines.where(~F.col("corrupt") & ~F.col("is_refused") & F.col("kind").isin(*NEEDED))
     nodes = tables.nodes(lines, _frame(spark, _unread(runs), schemas.UNREAD)).persist()
     # Rarely is there anything to remove, and to look for it means to sort everything.
     twice = not nodes.where("duplicates > 0").isEmpty()
@@ -229,6 +229,7 @@ def _read_json(spark: SparkSession, paths: Sequence[Path], schema: StructType) -
             mode="PERMISSIVE",
             columnNameOfCorruptRecord=CORRUPT,
             allowNonNumericNumbers=False,
+            lineSep="\n",  # as Python's readers have it: by itself, Spark ends lines at \r, too
         )
     )
     # It is a URI, in which a plus is a plus.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from orchestrator.analytics.store import TableStore
 
 SUMMARY_SCHEMA = 1
-RESULTS_VERSION = 6
+RESULTS_VERSION = 7
 """Part of what results are kept under: raise it when metrics or series are computed in another way."""
 
 _OF_MEMBERS = ("run", "factors", "seed", "verdict", "metrics", "operator_faults")

@@ -7,7 +7,21 @@ told tuple by tuple; ``runs`` is the ``runs`` table.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from node_agent.model.telemetry import (
+    KILLED,
+    TupleDelivered,
+    TupleDropped,
+    TupleEmitted,
+    TupleProcessed,
+    TupleReceived,
+    TupleSent,
+)
 from node_agent.telemetry.belief import ABSORBED, FILTERED
+from node_agent.telemetry.records import tag_of
+
+TUPLE_KINDS = tuple(
+    map(tag_of, (TupleEmitted, TupleSent, TupleReceived, TupleProcessed, TupleDelivered, TupleDropped))
+)
 
 # A tuple that was on a link this shortly before the end may still have arrived: streams under back-pressure
 # hold tuples for seconds. It then counts as in flight, neither delivered nor lost.
@@ -176,15 +190,20 @@ def tuples(
     # What a link had under way when it failed may have arrived all the same: any other word outweighs this.
     weight = F.when(F.col("reason") == LINK_FAILED, 0).when(is_loss, 2).otherwise(1)
     drop = F.struct(weight.alias("weight"), is_loss.alias("is_loss"), "t_ns", "seq", "reason", "replica")
+    toward = (
+        F.when(_is("tuple_sent"), F.col("to"))
+        .when(_is("tuple_dropped"), F.coalesce("downstream", "replica"))
+        .otherwise(F.col("replica"))
+    )
     lives = (
-        records.where(F.col("kind").startswith("tuple_"))
-        .withColumn("toward", F.coalesce("downstream", "to", "replica"))
+        records.where(F.col("kind").isin(*TUPLE_KINDS))
+        .withColumn("toward", toward)
         .join(sinks, ["run", "toward"])
         .groupBy(*key)
         .agg(
             F.min(F.when(_is("tuple_emitted"), F.col("t_ns"))).alias("emitted_ns"),
             F.max(F.when(_is("tuple_emitted"), F.col("size"))).alias("size"),
-            F.min("born_ns").alias("born_ns"),
+            F.min(F.when(_is("tuple_delivered"), F.col("born_ns"))).alias("born_ns"),
             F.min(at_sink).alias("arrival"),
             F.count(at_sink).alias("arrivals"),
             F.max(F.when(_is("tuple_dropped"), drop)).alias("drop"),
@@ -192,12 +211,13 @@ def tuples(
         )
         .withColumns({"node": F.col("last.node"), "boot": F.col("last.boot"), "last_ns": F.col("last.t_ns")})
     )
-    toward = hops.withColumn("toward", F.col("receiver")).join(sinks, ["run", "toward"])
-    on_links = toward.groupBy(*key).agg(
+    passed = hops.withColumn("toward", F.col("receiver")).join(sinks, ["run", "toward"])
+    on_links = passed.groupBy(*key).agg(
         F.max(F.when(F.col("received_ns").isNull(), F.col("sent_ns"))).alias("unreceived_ns"),
         F.max("received_ns").alias("received_ns"),
     )
-    ended_in_order = nodes.select("run", "node", "boot", F.col("stopped").alias("holder_stopped"))
+    in_order = F.col("stopped") & (F.coalesce("stop_reason", F.lit("")) != KILLED)
+    ended_in_order = nodes.select("run", "node", "boot", in_order.alias("holder_stopped"))
     on_a_link = F.col("unreceived_ns") >= F.coalesce(F.col("received_ns"), F.col("unreceived_ns"))
     # What failed in an operator is told in full by the reason: there may be as many as tuples.
     what = F.substring_index("drop.reason", ":", 1)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from orchestrator.lifecycle.files import sync_directory
 
-_NOTHING_TO_SYNC = (errno.ELOOP, errno.ENXIO)
-"""What the system says of links and sockets."""
+_NOTHING_TO_SYNC = (errno.ELOOP, errno.ENXIO, errno.EINVAL)
+"""What the system says of links, sockets and pipes."""
 
 
 def make_directory(path: Path) -> None:
@@ -29,13 +29,12 @@ def sync_tree(directory: Path) -> None:
 def _sync_file(path: Path) -> None:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
     except FileNotFoundError:
         return  # removed meanwhile
     except OSError as error:
-        if error.errno in _NOTHING_TO_SYNC:
-            return
-        raise
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        if error.errno not in _NOTHING_TO_SYNC:
+            raise

@@ -11,8 +11,10 @@ from pyspark.sql import SparkSession
 from node_agent.model.plan import Replica
 from node_agent.model.query import OperatorSpec
 from node_agent.model.telemetry import (
+    KILLED,
     AgentStart,
     AgentStop,
+    Event,
     SpillSample,
     TupleDelivered,
     TupleDropped,
@@ -38,7 +40,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def analysed(spark: SparkSession, runs: Path) -> dict[str, dict[str, Any]]:
     """Summaries by name, of one analysis."""
-    made = {"forged": forged_run(runs), "two": two_sinks(runs), "hostile": hostile_run(runs)}
+    made = {
+        "forged": forged_run(runs),
+        "two": two_sinks(runs),
+        "hostile": hostile_run(runs),
+        "killed": killed_run(runs),
+    }
     return dict(zip(made, analyze(list(made.values()), spark=spark), strict=True))
 
 
@@ -50,6 +57,22 @@ def begin(writer: RunWriter, *nodes: str) -> None:
 def end(writer: RunWriter, *nodes: str) -> None:
     for node in nodes:
         writer.record(node, END_S, AgentStop("stopped"))
+
+
+def write(writer: RunWriter, node: str, **fields: Any) -> None:
+    """A line that no agent writes."""
+    lines = writer.lines(node)
+    envelope = {"run": writer.run, "node": node, "boot": 1, "seq": len(lines), "t_ns": ns(30)}
+    lines.append(json.dumps({**envelope, **fields}).encode())
+
+
+def smuggle(writer: RunWriter, node: str, t_s: float, event: Event) -> None:
+    """A record within a field of another, between carriage returns."""
+    writer.record(node, t_s, event)
+    inner = json.loads(writer.lines(node).pop()) | {"seq": 10_000 + round(t_s)}
+    writer.record(node, t_s, SpillSample(0, 0, None))
+    outer = writer.lines(node)[-1]
+    writer.lines(node)[-1] = outer[:-1] + b',"x":[\r' + json.dumps(inner).encode() + b"\r]}"
 
 
 def forged_run(root: Path) -> Path:
@@ -64,6 +87,12 @@ def forged_run(root: Path) -> Path:
         writer.record("n3", 21.0 + tau, TupleDelivered(SINK, SOURCE, tau, 500, ns(20.0 + tau)))
         forged = json.loads(writer.lines("n3")[-1]) | {"node": "n9", "seq": 1000 + tau}
         writer.lines("n3")[-1] = json.dumps(forged).encode()
+        # In kinds that nobody knows, and between ends of lines that only Spark would see.
+        write(writer, "n3", kind="tuple_x", to=SINK, origin=SOURCE, tau=tau, born_ns=1)
+        hidden = TupleDelivered(SINK, SOURCE, tau, 500, ns(20.0 + tau))
+        smuggle(writer, "n9", 21.0 + tau, hidden)
+    for tau in range(1, 5):
+        write(writer, "n3", kind="tuple_x", to=SINK, origin=SOURCE, tau=tau, born_ns=1)
     for tau in (11, 12):  # and the sink itself delivers what was never emitted
         writer.record("n9", 31.0, TupleDelivered(SINK, SOURCE, tau, 500, ns(30.0)))
     end(writer, "n1", "n2", "n9")
@@ -97,6 +126,21 @@ def two_sinks(root: Path) -> Path:
     return writer.write()
 
 
+def killed_run(root: Path) -> Path:
+    """Of 10 tuples 4 arrived, and 6 were at detect/0 when a fault killed its agent, in the simulator."""
+    writer = RunWriter(root, "killed", "k1")
+    begin(writer, "n1", "n2", "n9")
+    for tau in range(1, 5):
+        deliver(writer, tau, 20.0 + tau, 0.4)
+    for tau in range(5, 11):
+        writer.record("n1", 20.0 + tau, TupleEmitted(SOURCE, SOURCE, tau, 1000))
+        writer.record("n1", 20.0 + tau, TupleSent(SOURCE, "detect/0", SOURCE, tau, 1000))
+        writer.record("n2", 20.1 + tau, TupleReceived("detect/0", SOURCE, SOURCE, tau, 1000))
+    writer.record("n2", 35, AgentStop(KILLED))
+    end(writer, "n1", "n9")
+    return writer.write()
+
+
 def hostile_lines(writer: RunWriter) -> list[bytes]:
     """Each is corrupt, whoever looks at it."""
     writer.record("n2", 30, TupleSent("detect/0", SINK, SOURCE, 1, 9))
@@ -115,6 +159,8 @@ def hostile_lines(writer: RunWriter) -> list[bytes]:
         bad(tuples=3, sizes=[1, 2]),
         bad(tuples=2, sizes=[1, -2]),
         bad(tau=None),
+        bad(downstream="sink"),
+        bad(births=[]),
         bad(t_ns=2**63 - 1),
         bad(cost=float("nan")),
         bad(reason="?").replace(b"?", b"\xff\xfe"),
@@ -155,6 +201,13 @@ def test_a_node_cannot_forge_what_another_measured(analysed: dict[str, dict[str,
     metrics, telemetry = analysed["forged"]["metrics"], analysed["forged"]["telemetry"]
     assert (metrics["emitted"], metrics["delivered"], metrics["loss_ratio"]) == (10, 4, 0.6)
     assert (telemetry["refused"], telemetry["never_emitted"]) == (6, 2)
+    assert metrics["latency_max_s"] == 0.4
+
+
+def test_what_died_with_a_killed_agent_is_lost(analysed: dict[str, dict[str, Any]]) -> None:
+    metrics = analysed["killed"]["metrics"]
+    assert metrics["fates"] == {"delivered": 4, "lost_in_transit": 6}
+    assert (metrics["lost"], metrics["in_flight_at_end"]) == (6, 0)
 
 
 def test_every_tuple_owes_a_delivery_to_every_sink(analysed: dict[str, dict[str, Any]]) -> None:
@@ -186,5 +239,5 @@ def test_nonsense_is_counted_and_the_rest_is_used(
         row = table[node]
         told = (row["records"], row["missing"], row["duplicates"], row["corrupt_lines"], row["refused"])
         assert told == (found.records, found.missing, found.duplicates, found.corrupt, found.refused), node
-    assert table["n2"]["corrupt_lines"] == 16 + 3
+    assert table["n2"]["corrupt_lines"] == 18 + 3
     assert table[ODD]["records"] == 1

@@ -220,6 +220,8 @@ HOSTILE = {
     "negative": (hostile_record(size=-1), "malformed"),
     "sizes": (hostile_record(tuples=3, sizes=[1, 2]), "extent"),
     "no tau": (hostile_record(tau=None), "incomplete"),
+    "a field of another kind": (hostile_record(downstream="screen"), "field"),
+    "an empty field of another kind": (hostile_record(births=[]), "field"),
     "NaN": (hostile_record(cost=float("nan")), "malformed"),
     "not UTF-8": (hostile_record(reason="?").replace(b"?", b"\xff\xfe"), "malformed"),
     "long": (hostile_record(reason="x" * (1 << 20)), "size"),

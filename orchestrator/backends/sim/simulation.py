@@ -11,6 +11,7 @@ from pathlib import Path
 
 from node_agent.agent import Agent
 from node_agent.agent_config import AgentConfig, Switching
+from node_agent.model.telemetry import KILLED
 from node_agent.ports import Address
 from node_agent.process import downstream_of
 from node_agent.routing.exchange import Mode
@@ -125,7 +126,7 @@ class Simulation:
         agent = self._agents[node]
         if agent.failure is None:
             self._crashed[node] = None
-            await agent.stop("killed by a fault")
+            await agent.stop(KILLED)
 
     async def restart(self, node: str) -> None:
         if node in self._crashed:
