@@ -3,6 +3,7 @@
 A reader of somebody else's directory may meet anything there: links, pipes, odd names, lines without end.
 """
 
+import errno
 import os
 import re
 import stat
@@ -47,7 +48,7 @@ def open_regular(path: Path) -> BufferedReader:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise NotAFile(f"{path} is not a regular file")
+        raise NotAFile(errno.EINVAL, "not a regular file", str(path))
     return BufferedReader(FileIO(descriptor), _CHUNK)
 
 

@@ -143,8 +143,9 @@ def _spread(spread: Mapping[str, Any] | None, factor: float, digits: int) -> str
     return text if spread["sd"] is None else f"{text}±{spread['sd'] * factor:.{digits}f}"
 
 
-def verdict_text(verdict: str | None) -> str:
+def verdict_text(verdict: object) -> str:
+    """``verdict``: what somebody's verdict.json says."""
     if verdict is None:
         return _NO_VALUE
-    style = VERDICT_STYLES.get(verdict)
+    style = VERDICT_STYLES.get(verdict) if isinstance(verdict, str) else None
     return f"[{style}]{verdict}[/]" if style else escape(str(verdict))

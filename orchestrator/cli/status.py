@@ -13,6 +13,7 @@ from orchestrator.backends.remote.ledger import waiting
 from orchestrator.cli.output import JsonFlag, console, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
 from orchestrator.cli.results import verdict_text
+from orchestrator.errors import RoveError
 from orchestrator.lifecycle.files import read_json, read_object
 from orchestrator.lifecycle.refused import refused_text
 from orchestrator.lifecycle.run_directory import RunDirectory, all_runs, resolve
@@ -20,6 +21,7 @@ from orchestrator.lifecycle.teardown import State, last_phase, state_of
 from orchestrator.lifecycle.verdict import Verdict, read_verdict
 
 _STATE_STYLES = {State.ALIVE: "cyan", State.FINISHED: "default", State.DEAD: "red"}
+_UNREADABLE = "unreadable"
 
 
 def status(
@@ -47,7 +49,7 @@ def status(
     if run is not None:
         _show_one(resolve(run, runs_dir), as_json)
         return
-    rows = [overview(directory) for directory in all_runs(runs_dir)]
+    rows = [_overview_or_trouble(directory) for directory in all_runs(runs_dir)]
     if as_json:
         print_json({"runs": rows})
     elif not rows:
@@ -59,6 +61,25 @@ def status(
         for row in rows:
             for text in _elsewhere(row):
                 console.print(f"{row['run']}: {text}", markup=False, soft_wrap=True)
+
+
+def _overview_or_trouble(directory: RunDirectory) -> dict[str, Any]:
+    """A run that cannot be read does not hide the others."""
+    try:
+        return overview(directory)
+    except (OSError, ValueError, RoveError) as error:
+        return {
+            "run": directory.id,
+            "experiment": directory.experiment,
+            "state": _UNREADABLE,
+            "phase": None,
+            "verdict": None,
+            "elsewhere": [],
+            "waiting": [],
+            "age_s": 0.0,
+            "directory": str(directory.path),
+            "trouble": str(error),
+        }
 
 
 def overview(directory: RunDirectory) -> dict[str, Any]:
@@ -81,7 +102,7 @@ def _show_one(directory: RunDirectory, as_json: bool) -> None:
     facts = overview(directory)
     places = [directory, *directory.members()] if directory.is_sweep else [directory]
     waits = list(dict.fromkeys(node for place in places for node in waiting(place.path)))
-    members = [overview(member) for member in directory.members()] if directory.is_sweep else []
+    members = [_overview_or_trouble(member) for member in directory.members()] if directory.is_sweep else []
     if as_json:
         print_json(
             {
@@ -113,7 +134,7 @@ def _elsewhere(row: dict[str, Any]) -> list[str]:
     """What a run still has on other machines; one that is alive looks after it itself."""
     if row["state"] is State.ALIVE:
         return [f"runs elsewhere: {', '.join(row['elsewhere'])}"] if row["elsewhere"] else []
-    told = []
+    told = [f"cannot be read: {row['trouble']}"] if "trouble" in row else []
     if row["elsewhere"]:
         told.append(f"not seen to end: {', '.join(row['elsewhere'])}: rove down {row['run']} ends it")
     if row["waiting"]:
@@ -140,7 +161,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         table.add_row(
             Text(row["run"]),  # names and words that are not ours may look like markup
             Text(row["experiment"]),
-            Text(row["state"], _STATE_STYLES[row["state"]]),
+            Text(row["state"], _STATE_STYLES.get(row["state"], "red")),
             Text(str(row["phase"] or "–")),
             verdict_text(row["verdict"]),
             _age(row["age_s"]),

@@ -16,7 +16,14 @@ from msgspec import Struct, ValidationError, convert
 
 from node_agent.model.checked import Count
 from node_agent.telemetry.segment_files import open_regular
-from orchestrator.lifecycle.files import append_line, not_regular, open_to_append, read_lines, sync_directory
+from orchestrator.lifecycle.files import (
+    append_line,
+    not_regular,
+    open_to_append,
+    read_lines,
+    readable,
+    sync_directory,
+)
 from orchestrator.lifecycle.processes import Identity, this_process
 
 CLOSED = "closed"
@@ -52,7 +59,7 @@ class Journal:
             if time.monotonic() >= deadline:
                 return None
             time.sleep(0.05)
-        data = path.read_bytes()
+        data = readable(path)
         if data and not data.endswith(b"\n"):
             file.write(b"\n")  # end the torn line, so that ours stands alone
         return cls(file, 1 + max((entry.get("id", 0) for entry in read(path)), default=0))

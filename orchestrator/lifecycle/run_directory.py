@@ -120,7 +120,7 @@ class RunDirectory:
         for path in (self.spec, self.path):
             try:
                 return path.stat().st_mtime
-            except FileNotFoundError:
+            except OSError:  # none is there, or a link to nowhere
                 continue
         return 0.0
 

@@ -353,6 +353,6 @@ def test_the_load_of_the_host_is_measured_while_the_run_lasts(host: CoreHost) ->
         await infrastructure.begin()
         file = host.folder / "runs" / RUN / HOST_LOAD
         await until(lambda: file.exists() and len(file.read_bytes().splitlines()) >= 2)
-        assert read_sample(file.read_bytes().splitlines()[0]).seconds > 0.5
+        assert read_sample(file.read_bytes().splitlines()[1]).seconds > 0.5
 
     during(host, host.experiment(), act)

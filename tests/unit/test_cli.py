@@ -123,7 +123,7 @@ def test_what_the_system_refuses_is_one_line(tmp_path: Path) -> None:
     run = finished_run(tmp_path, "quick", "r1")
     run.events.mkdir()
     ended = rove(tmp_path, "events", "r1", "--json")
-    assert (ended.returncode, ended.stderr) == (1, f"Is a directory: {run.events}\n")
+    assert (ended.returncode, ended.stderr) == (1, f"not a regular file: {run.events}\n")
     assert json.loads(ended.stdout)["error"]["exit_code"] == 1
 
 
@@ -159,6 +159,28 @@ def test_status_of_an_empty_and_of_a_filled_root(tmp_path: Path) -> None:
     assert (row["run"], row["state"], row["verdict"]) == ("one", "finished", "valid")
     assert "finished" in rove(tmp_path, "status").stdout
     assert json.loads(rove(tmp_path, "status", "one", "--json").stdout)["judgement"]["verdict"] == "valid"
+
+
+def test_one_odd_run_hides_no_other_and_no_pipe_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished_run(tmp_path, "quick", "sound")
+    write_json(finished_run(tmp_path, "quick", "odd").verdict, {"verdict": [], "reasons": 5})
+    piped = finished_run(tmp_path, "quick", "piped")
+    os.mkfifo(piped.events)
+    finished_run(tmp_path, "quick", "broken")
+
+    def reads(directory: run_directory.RunDirectory) -> None:
+        if directory.id == "broken":
+            raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("orchestrator.cli.status.last_phase", reads)
+    shown = CliRunner().invoke(app, ["status", "--runs-dir", str(tmp_path)], env={"COLUMNS": "160"})
+    assert shown.exit_code == 0, shown.exception
+    assert all(name in shown.stdout for name in ("sound", "odd", "piped", "unreadable"))
+    assert "broken: cannot be read: [Errno 13] Permission denied" in shown.stdout
+    told = rove(tmp_path, "events", "piped")
+    assert (told.returncode, told.stderr) == (1, f"not a regular file: {piped.events}\n")
 
 
 def test_the_shell_completes_verbs_runs_and_files(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from node_agent.telemetry.segments import read_records
 from node_agent.vision.gallery import BadGallery, Gallery
 from orchestrator.backends.core.link import CoreDriver, CoreError
+from orchestrator.backends.remote.collection import refused_before
 from orchestrator.backends.remote.ledger import leases_over, nodes_of
 from orchestrator.lifecycle import journal as journals
 from orchestrator.lifecycle.events import EventLog, describe
@@ -140,6 +141,17 @@ def test_events_that_are_not_ours_are_passed_over(tmp_path: Path) -> None:
         "\n".join(map(json.dumps, [ended, {"kind": "phase"}, {"kind": "phase", "phase": 5}]))
     )
     assert last_phase(run) == "up"
+
+
+def test_refusals_that_are_not_ours_are_passed_over(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path)
+    ours = {"what": "file", "source": "n1", "reason": "size", "count": 2}
+    told: list[Any] = [5, [{}], [ours], None]
+    run.events.write_text("\n".join(json.dumps({"kind": "refused", "refused": each}) for each in told))
+    assert [each.count for each in refused_before(run)] == [2]
+    run.events.unlink()
+    os.mkfifo(run.events)
+    assert refused_before(run) == []
 
 
 def test_a_record_with_a_field_that_nobody_knows_and_nothing_can_hold_is_passed_over(tmp_path: Path) -> None:

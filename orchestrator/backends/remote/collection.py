@@ -9,17 +9,17 @@ import errno
 import hashlib
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec import convert, to_builtins
+from msgspec import ValidationError, convert, to_builtins
 
 from node_agent.model.refusals import Refusal
 from orchestrator.backends.remote.listing import LIST, Listed, Listing, batches, read_listing
 from orchestrator.foreign_names import printable
 from orchestrator.lifecycle.events import EventLog
-from orchestrator.lifecycle.files import parse_lines, sync_directory, write_atomic
+from orchestrator.lifecycle.files import read_lines, sync_directory, write_atomic
 from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.errors import CommandFailed, DiskFull, TransferBroken, Unreachable
@@ -90,12 +90,12 @@ def note_refused(run: RunDirectory, node: str, refused: Sequence[Refusal]) -> No
 
 def refused_before(run: RunDirectory) -> list[Refusal]:
     """What was refused in all collections of the run so far, by its events."""
-    try:
-        events = parse_lines(run.events.read_bytes())
-    except FileNotFoundError:
-        return []
-    noted = [event.get("refused") for event in events if event.get("kind") == "refused"]
-    return [refusal for each in noted for refusal in convert(each, list[Refusal])]
+    found: list[Refusal] = []
+    for event in read_lines(run.events):
+        if event.get("kind") == "refused":
+            with suppress(ValidationError):  # not what we write
+                found += convert(event.get("refused"), list[Refusal])
+    return found
 
 
 def collected_before(into: Path) -> Collected:
