@@ -21,9 +21,9 @@ class OtherRoute(NamedTuple):
 
 
 class GuardedRoutes:
-    """``own``: the protocol's networks (or its nodes' addresses), which are its own unless another interface
-    has a route that is at least as specific. ``interfaces``: where the protocol puts its routes.
-    ``report`` is told, once for each, which routes of others are left alone.
+    """``own``: the protocol's networks, which are its own unless another interface has a route that is at
+    least as specific. ``interfaces``: where the protocol puts its routes. ``report`` is told, once for each,
+    which routes of others are left alone.
     """
 
     def __init__(

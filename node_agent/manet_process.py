@@ -20,7 +20,7 @@ def manet_on(interfaces: Sequence[InterfaceFacts], config: ManetConfig) -> Manet
     """By default the networks that the interfaces' own addresses are in. Raises CannotStart."""
     networks = config.networks
     if not networks:
-        own = [IPv4Interface(f"{each.address}/{each.netmask}").network for each in interfaces]
+        own = [_network(each) for each in interfaces]
         lonely = [each for each in own if each.prefixlen > 30]
         if lonely:
             raise CannotStart(f"{lonely[0]} has no room for other nodes: name their network with --network")
@@ -35,10 +35,18 @@ def manet_on(interfaces: Sequence[InterfaceFacts], config: ManetConfig) -> Manet
     return manet
 
 
-def protected(manet: Manet, accepted: Iterable[str] = ()) -> list[IPv4Network]:
-    """What the daemon's routes may lead to: its nodes where they are known, and networks it has accepted."""
-    nodes = [IPv4Network(member) for member in sorted(manet.members)] or list(manet.networks)
-    return [*nodes, *map(IPv4Network, accepted)]
+def own_networks(
+    manet: Manet, interfaces: Iterable[InterfaceFacts], accepted: Iterable[str] = ()
+) -> list[IPv4Network]:
+    """Where the daemon's routes go before less specific routes of other interfaces: the networks that its
+    interfaces are in, those it has accepted and, where nodes are not known by address, those named as theirs.
+    Known addresses do not count: as networks of one host they would go before every other route."""
+    named = () if manet.members else manet.networks
+    return [*map(_network, interfaces), *named, *map(IPv4Network, accepted)]
+
+
+def _network(interface: InterfaceFacts) -> IPv4Network:
+    return IPv4Interface(f"{interface.address}/{interface.netmask}").network
 
 
 def seal_of(config: ManetConfig, protocol: str) -> Seal | None:

@@ -21,7 +21,7 @@ from node_agent.daemon_process import (
 from node_agent.guarded_routes import GuardedRoutes
 from node_agent.interfaces import InterfaceError, read_interface
 from node_agent.manet import ManetConfig
-from node_agent.manet_process import manet_on, protected, seal_of
+from node_agent.manet_process import manet_on, own_networks, seal_of
 
 try:  # here, and not when it is needed: a fork server's children then share it
     from node_agent.kernel_routes import KernelRoutes, RoutesRefused
@@ -74,7 +74,8 @@ async def _live(config: ProcessConfig) -> None:
     interface = read_interface(config.interface)
     manet = manet_on([interface], config.manet)
     kernel = _kernel_routes(config.interface)
-    table = GuardedRoutes(kernel, protected(manet), (config.interface, config.device), say)
+    own = own_networks(manet, [interface])
+    table = GuardedRoutes(kernel, own, (config.interface, config.device), say)
     rng, seal = random.Random(config.seed), seal_of(config.manet, "aodv")
     daemon = AodvDaemon(config.aodv, interface, table, rng, manet, config.device, seal)
     try:

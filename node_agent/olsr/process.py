@@ -24,7 +24,7 @@ from node_agent.daemon_process import (
 from node_agent.guarded_routes import GuardedRoutes
 from node_agent.interfaces import InterfaceError, InterfaceFacts, read_interface
 from node_agent.manet import ManetConfig
-from node_agent.manet_process import manet_on, protected, seal_of
+from node_agent.manet_process import manet_on, own_networks, seal_of
 from node_agent.olsr.broadcast import OsBroadcast
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.daemon import Interface, Olsr
@@ -98,8 +98,8 @@ async def _live(config: ProcessConfig) -> None:
     if config.log:
         table = LoggedRoutes(table, _log_line)
     if kernel is not None:
-        allowed = protected(manet, config.olsr.accept_networks)
-        table = GuardedRoutes(table, allowed, config.interfaces, say)
+        own = own_networks(manet, facts, config.olsr.accept_networks)
+        table = GuardedRoutes(table, own, config.interfaces, say)
     service = OlsrService(
         config.olsr,
         interfaces,

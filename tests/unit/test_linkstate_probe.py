@@ -148,6 +148,21 @@ def test_same_seed_same_estimates() -> None:
     assert runs[0].estimates == runs[1].estimates
 
 
+def test_a_clock_that_is_set_does_not_stop_the_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next probe was due when the clock would again show what it had shown."""
+    nodes = Nodes({"a": ["b"], "b": []}, {})
+
+    def wall_clock(port: VirtualPort) -> int:
+        now_ns = nodes.loop.now_ns()
+        return now_ns + 10_000 * SECOND - (3600 * SECOND if now_ns > 10 * SECOND else 0)
+
+    monkeypatch.setattr(VirtualPort, "now_ns", wall_clock)
+    nodes.run(30)
+    assert nodes.radio.bytes_from["a"] > 0.9 * 30 * ProbeConfig().budget
+    found = nodes.estimates["a"]["b"]
+    assert found.latency is not None and found.latency < 0.1
+
+
 def test_arrivals_in_any_order() -> None:
     arrivals = Arrivals()
     assert [arrivals.add(number) for number in (1, 2, 5, 4, 4)] == [True, True, True, True, False]
@@ -211,7 +226,7 @@ def test_a_peer_that_was_restarted_counts_anew() -> None:
     for number in range(1, 21):
         hear(prober, told(number), "10.0.0.2", SECOND)
     assert set(prober.estimates(SECOND)) == {"10.0.0.2"}
-    again = Reply(7, 6, 20, 0, 0, 1, 20, 1, 1, None)  # of 20 probes it has seen the last
+    again = Reply(7, 6, 21, 0, 0, 1, 21, 1, 1, None)  # of 21 probes it has seen the last
     hear(prober, again, "10.0.0.2", 2 * SECOND)
     assert prober.estimates(2 * SECOND) == {}
 
@@ -313,6 +328,39 @@ def test_probes_recorded_before_this_node_was_restarted_do_not_end_the_session_t
     for session in range(100, 2000):  # nor does who has a key of its own take more than its share
         hear(prober, Probe(session, 1, 0, 0, bytes(60)), NODES[4], SECOND)
     assert hear(prober, Probe(2, 40, 0, 0, bytes(60)), NODES[1], SECOND) is not None
+
+
+def test_replies_of_a_former_self_do_not_end_the_session_that_goes_on() -> None:
+    """The prober had never heard the former self, and took it for the newer one."""
+    prober = core()
+    former = tagged(told(1, responder=5), NODES[1])  # somebody else heard it, and nobody here
+    for number in range(2, 10):
+        hear(prober, told(number, responder=6), NODES[1], SECOND)
+    prober.receive(former, NODES[1], SECOND)
+    for number in range(10, 20):
+        hear(prober, told(number, responder=6), NODES[1], 9 * SECOND)
+    assert set(prober.estimates(9 * SECOND)) == {NODES[1]}
+
+
+def test_a_prober_that_many_old_sessions_have_pushed_out_is_answered_and_believes_the_answers() -> None:
+    here, there = NODES[:2]
+    refusals = Refusals()
+    prober = ProbeCore(ProbeConfig(), here, [there], 7, 0, keys_of(SECRET, "run", here, NODES), refusals)
+    peer = ProbeCore(ProbeConfig(), there, [], 8, 0, keys_of(SECRET, "run", there, NODES))
+
+    def probe(since: int) -> None:
+        for now_ns in range(since * SECOND, (since + 20) * SECOND, SECOND):
+            for sent in prober.wake(now_ns):
+                answer = peer.receive(sent.data, here, now_ns)
+                assert answer is not None
+                prober.receive(answer.data, there, now_ns)
+
+    probe(0)
+    for session in range(100, 120):
+        peer.receive(tagged(Probe(session, 1, 0, 0, bytes(60)), here, there), here, 20 * SECOND)
+    probe(30)
+    assert set(prober.estimates(49 * SECOND)) == {there}
+    assert refusals.total == 0
 
 
 def test_a_probe_is_never_answered_with_more_than_was_sent() -> None:

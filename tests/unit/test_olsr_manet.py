@@ -8,7 +8,9 @@ from ipaddress import IPv4Network
 import pytest
 
 from node_agent.guarded_routes import OtherRoute, claimed_by, read_routes
+from node_agent.interfaces import InterfaceFacts
 from node_agent.manet import Manet, ManetConfig, manet_of
+from node_agent.manet_process import own_networks
 from node_agent.olsr import topology, validity, wire
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.consent import AcceptedNetworks
@@ -229,6 +231,25 @@ def test_what_another_interface_reaches_is_left_alone() -> None:
 
     assert claimed("10.0.5.7", "10.0.0.0/16") == control
     assert claimed("10.0.5.7", "10.0.5.0/24") == control  # nobody can tell whose it is
-    assert claimed("10.0.5.7", "10.0.5.7/32", "10.0.6.1/32") is None  # a node of the run
+    assert claimed("10.0.5.7") == control  # the protocol's interface is in no network
     assert claimed("10.0.6.7", "10.0.0.0/16") is None
     assert claimed("0.0.0.0/0", "10.0.0.0/16", "0.0.0.0/0") is None
+
+
+@pytest.mark.parametrize(
+    ("address", "netmask", "left_alone"),
+    [
+        ("10.0.5.1", "255.255.255.0", True),  # two interfaces in one network: nobody can tell
+        ("10.0.5.1", "255.255.255.255", True),
+        ("10.0.5.1", "255.255.255.128", False),  # without any protocol it would be reached by wlan0
+    ],
+)
+def test_a_node_of_the_run_that_another_interface_reaches_is_left_alone(
+    address: str, netmask: str, left_alone: bool
+) -> None:
+    """It was not: the address of a known node counted as a network of its own, more specific than any."""
+    wlan0 = InterfaceFacts("wlan0", address, netmask, "10.0.5.255", 1500, 3, 1, True)
+    manet = manet_of(("10.0.0.0/16",), ("10.0.5.1", "10.0.5.7"))
+    control = OtherRoute(IPv4Network("10.0.5.0/24"), "eth0")
+    claimed = claimed_by(IPv4Network("10.0.5.7"), own_networks(manet, [wlan0]), [control])
+    assert claimed == (control if left_alone else None)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from node_agent.linkstate.probe.estimator import WINDOW, Arrivals, Estimator
+from node_agent.linkstate.probe.estimator import WINDOW, Estimator
 from node_agent.linkstate.probe.messages import (
     HEADERS,
     PAIR_BYTES,
@@ -26,6 +26,7 @@ from node_agent.linkstate.probe.messages import (
     encode,
     padded,
 )
+from node_agent.linkstate.probe.responder import Responder
 from node_agent.linkstate.probe.tags import SIZE as TAG_SIZE
 from node_agent.linkstate.probe.tags import Tags
 from node_agent.linkstate.reader import Edge, Edges, Reading
@@ -33,8 +34,6 @@ from node_agent.model.checked import Refused
 from node_agent.model.refusals import Refusals
 
 SOURCE = "probe"
-_MOST_RETIRED = 64
-_MOST_SESSIONS = 16
 _LEAST_DELIVERY = 1e-6
 """Both directions: less cannot be measured, and its ETX would be endless."""
 _NEWER_NS = 250_000_000
@@ -59,44 +58,25 @@ class Outgoing(NamedTuple):
     data: bytes
 
 
-class _Sessions:
-    """Tells a responder that was restarted from packets of its former selves that somebody sends again. They
-    are all of this prober's own session: none is older than what this node remembers."""
-
-    def __init__(self) -> None:
-        self._current: int | None = None
-        self._retired: dict[int, None] = {}
-
-    def begins(self, session: int) -> bool | None:
-        """Whether it is a new one; None for one that has ended."""
-        if session == self._current:
-            return False
-        if session in self._retired:
-            return None
-        if self._current is not None:
-            self._retired[self._current] = None
-            if len(self._retired) > _MOST_RETIRED:
-                del self._retired[next(iter(self._retired))]
-        self._current = session
-        return True
-
-
-class _Sender:
-    """A prober, from one start of it to the next, as its responder sees it."""
-
-    def __init__(self) -> None:
-        self.arrivals = Arrivals()
-        self.answered = 0
-        self.latest = 0
-        self.latest_ns = 0
-
-
 class _Target:
     def __init__(self) -> None:
         self.sent = 0
         self.rounds = 0
-        self.responders = _Sessions()
+        self.responder: int | None = None
+        self.answered = 0
+        """The latest probe that was answered."""
         self.estimator = Estimator()
+
+    def learn(self, reply: Reply, round_trip_ns: int, now_ns: int) -> bool:
+        """Whether it is a new one. A responder that was restarted answers a later probe than all its former
+        selves did: what they said can be sent again, but it does not end the one that goes on."""
+        if reply.responder != self.responder:
+            if reply.probe <= self.answered:
+                return False
+            self.responder = reply.responder
+            self.estimator = Estimator()  # one that has been started anew has forgotten what came before
+        self.answered = max(self.answered, reply.probe)
+        return self.estimator.reply(reply, round_trip_ns, now_ns)
 
 
 class _Heard(NamedTuple):
@@ -109,7 +89,8 @@ class _Heard(NamedTuple):
 
 
 class ProbeCore:
-    """``keys``: those that this node shares with the others of the run, by address. Others are not heard."""
+    """``keys``: those that this node shares with the others of the run, by address. Others are not heard.
+    ``now_ns``, here and in all calls, is of a clock that nobody sets."""
 
     def __init__(
         self,
@@ -130,7 +111,7 @@ class ProbeCore:
         self._order = list(self._targets)
         self._next = 0
         self._next_ns = now_ns
-        self._senders: dict[str, dict[int, _Sender]] = {}
+        self._responder = Responder(session)
         self._heard: dict[str, _Heard] = {}
         average = (config.pair_every - 1) * SINGLE_BYTES + 2 * PAIR_BYTES
         per_probe = len(self._targets) * average / config.pair_every / config.budget
@@ -206,38 +187,12 @@ class ProbeCore:
         return padded(Probe(self._session, target.sent, now_ns, in_pair), size)
 
     def _answer(self, probe: Probe, size: int, peer: str, now_ns: int) -> Outgoing | None:
-        sender = self._sender(peer, probe.session)
-        paired = probe.in_pair == 2 and sender.latest == probe.number - 1
-        gap_ns = max(0, now_ns - sender.latest_ns) if paired else None
-        if not sender.arrivals.add(probe.number):
+        reply = self._responder.reply(probe, peer, now_ns)
+        if reply is None:
             self._refuse(peer, "replay")
             return None
-        sender.latest, sender.latest_ns = probe.number, now_ns
-        sender.answered += 1
-        reply = Reply(
-            probe.session,
-            self._session,
-            probe.number,
-            probe.sent_ns,
-            probe.in_pair,
-            sender.answered,
-            sender.arrivals.newest,
-            sender.arrivals.counted,
-            sender.arrivals.came,
-            gap_ns,
-        )
         answer = self._with_known(reply, size - TAG_SIZE, now_ns)
         return Outgoing(peer, self._tags.add(answer, peer)) if answer is not None else None
-
-    def _sender(self, peer: str, session: int) -> _Sender:
-        """Several sessions of a peer side by side: a responder that was restarted itself cannot tell an old
-        one, which somebody sends again, from the one that is going on. Who is gone ignores the answers."""
-        sessions = self._senders.setdefault(peer, {})
-        sender = sessions.pop(session, None) or _Sender()
-        sessions[session] = sender
-        if len(sessions) > _MOST_SESSIONS:
-            del sessions[next(iter(sessions))]  # the one that was silent longest
-        return sender
 
     def _with_known(self, reply: Reply, room: int, now_ns: int) -> bytes | None:
         """As much of what is known as makes the answer no longer than the question; None if it is longer
@@ -276,10 +231,7 @@ class ProbeCore:
         if not (all(0 < each <= target.sent for each in numbers) and counted):
             self._refuse(peer, "impossible")
             return
-        begins = target.responders.begins(reply.responder)
-        if begins:
-            target.estimator = Estimator()  # one that has been started anew has forgotten what came before
-        if begins is None or not target.estimator.reply(reply, round_trip_ns, now_ns):
+        if not target.learn(reply, round_trip_ns, now_ns):
             self._refuse(peer, "replay")
             return
         for known in reply.known:

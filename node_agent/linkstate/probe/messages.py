@@ -59,7 +59,8 @@ class Probe(Struct, frozen=True, array_like=True, tag=1):
 class Reply(Struct, frozen=True, array_like=True, tag=2):
     """How many of the last probes, up to ``newest``, have come, and how far apart a pair was.
 
-    ``number`` counts the replies to this prober by this ``responder``, who after a restart is another one.
+    ``number`` counts the replies to this prober by this ``responder``, which is another one after a
+    restart, or when it has forgotten what it counted.
     ``known`` is what it knows of the network.
     """
 

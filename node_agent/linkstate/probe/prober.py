@@ -29,12 +29,13 @@ class Prober:
         self._port = port
         self._config = config or ProbeConfig()
         session = port.random.getrandbits(32)
-        now_ns = port.now_ns()
-        self._core = ProbeCore(self._config, port.host, targets, session, now_ns, keys, refusals)
+        self._core = ProbeCore(self._config, port.host, targets, session, 0, keys, refusals)
+        self._loop: asyncio.AbstractEventLoop
         self._socket: DatagramSocket
         self._sending: asyncio.Task[None]
 
     async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
         self._socket = await self._port.datagrams(self._config.port, self._received)
         self._sending = asyncio.create_task(self._send(), name="prober")
         return self
@@ -50,22 +51,26 @@ class Prober:
         self._socket.close()
 
     async def read(self) -> Reading:
-        return self._core.reading(self._port.now_ns())
+        return self._core.reading(self._now_ns())
 
     def estimates(self) -> dict[str, Estimate]:
-        return self._core.estimates(self._port.now_ns())
+        return self._core.estimates(self._now_ns())
 
     async def _send(self) -> None:
         # Nodes that start together should not all probe together.
         await self._port.sleep(self._port.random.random())
         while (wake_ns := self._core.next_wake_ns()) is not None:
-            await self._port.sleep(max(0.0, (wake_ns - self._port.now_ns()) / 1e9))
-            for outgoing in self._core.wake(self._port.now_ns()):
+            await self._port.sleep(max(0.0, (wake_ns - self._now_ns()) / 1e9))
+            for outgoing in self._core.wake(self._now_ns()):
                 self._transmit(outgoing)
 
     def _received(self, data: bytes, sender: Address) -> None:
-        if answer := self._core.receive(data, sender.host, self._port.now_ns()):
+        if answer := self._core.receive(data, sender.host, self._now_ns()):
             self._transmit(answer)
+
+    def _now_ns(self) -> int:
+        """The loop's own clock: nobody sets it, and it is compared with no other node's."""
+        return round(self._loop.time() * 1e9)
 
     def _transmit(self, outgoing: Outgoing) -> None:
         self._socket.send(outgoing.data, Address(outgoing.to, self._config.port))
