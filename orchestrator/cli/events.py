@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+from node_agent.telemetry.segment_files import open_regular
 from orchestrator.cli.output import console, json_text, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RunReference, RunsDir
 from orchestrator.lifecycle.events import describe
-from orchestrator.lifecycle.files import parse_lines
+from orchestrator.lifecycle.files import not_regular, parse_lines
 from orchestrator.lifecycle.run_directory import RunDirectory, resolve
 from orchestrator.lifecycle.teardown import State, state_of
 
@@ -60,11 +61,15 @@ class _Tail:
 
     def read(self) -> list[dict[str, Any]]:
         try:
-            with self._path.open("rb") as file:
+            with open_regular(self._path) as file:
                 file.seek(self._offset)
                 data = file.read()
         except FileNotFoundError:
             return []
+        except OSError as error:
+            if not_regular(error):
+                return []
+            raise
         whole = data[: data.rfind(b"\n") + 1]
         self._offset += len(whole)
         return parse_lines(whole)
