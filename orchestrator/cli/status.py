@@ -83,13 +83,13 @@ def _overview_or_trouble(directory: RunDirectory) -> dict[str, Any]:
 
 
 def overview(directory: RunDirectory) -> dict[str, Any]:
-    verdict = read_object(directory.verdict)
+    verdict = read_object(directory.verdict).get("verdict")
     return {
         "run": directory.id,
         "experiment": directory.experiment,
         "state": state_of(directory),
         "phase": last_phase(directory),
-        "verdict": verdict.get("verdict"),
+        "verdict": verdict if isinstance(verdict, str) else None,
         "elsewhere": noted(directory.path),
         "waiting": waiting(directory.path),
         "age_s": round(time.time() - directory.created(), 1),

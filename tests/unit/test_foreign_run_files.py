@@ -14,6 +14,7 @@ from node_agent.vision.gallery import BadGallery, Gallery
 from orchestrator.backends.core.link import CoreDriver, CoreError
 from orchestrator.backends.remote.collection import refused_before
 from orchestrator.backends.remote.ledger import leases_over, nodes_of
+from orchestrator.cli.app import app
 from orchestrator.lifecycle import journal as journals
 from orchestrator.lifecycle.events import EventLog, describe
 from orchestrator.lifecycle.files import read_json, read_lines, write_json
@@ -86,6 +87,18 @@ def test_numbers_that_json_does_not_have_leave_a_readable_file(tmp_path: Path) -
     EventLog(tmp_path / "events.jsonl").add("odd", value=float("inf"))
     [event] = read_lines(tmp_path / "events.jsonl")
     assert event["value"] is None
+
+
+def test_the_verbs_show_a_run_whose_events_are_a_pipe_and_whose_verdict_is_a_list(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = RunDirectory(tmp_path / "experiment" / "r1")
+    run.path.mkdir(parents=True)
+    run.verdict.write_text('{"verdict": [["valid"]]}')
+    os.mkfifo(run.events)
+    for verb in (["events", "r1"], ["status"], ["status", "r1"]):
+        app([*verb, "--runs-dir", str(tmp_path)], standalone_mode=False)
+    assert "r1" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
