@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from node_agent.model.checked import Long
+from node_agent.model.checked import Long, Moment
 from node_agent.model.cost_graph import CostGraph
 
 
@@ -67,7 +67,7 @@ class Report(Struct, frozen=True):
     id: Long
     state: State
     ready: bool
-    now_ns: Long
+    now_ns: Moment
     failure: str = ""
     error: str = ""
     reaches: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from node_agent.keeping.bridge import SOCKET
-from node_agent.model.checked import Checked, Long, Refused
+from node_agent.model.checked import Checked, Moment, Refused
 
 RECORD = "record"
 LOG = "keeper.log"
@@ -38,7 +38,7 @@ class Ended(Struct, frozen=True):
     """``in_order``: nothing had failed and nothing had to be killed; else ``trouble`` says what."""
 
     reason: str
-    t_ns: Long
+    t_ns: Moment
     in_order: bool
     trouble: tuple[str, ...] = ()
 

@@ -22,6 +22,8 @@ MOST_ITEMS = 1_000_000
 
 Long = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 """An integer that a Parquet or Spark column of 64 bits can hold."""
+Moment = Annotated[int, Meta(ge=0, le=2**62)]
+"""Nanoseconds of some clock. The difference of two, and the sum with such a difference, is a ``Long``."""
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from node_agent.model.checked import Checked, Long
+from node_agent.model.checked import Checked, Long, Moment
 
 FILE = "host.jsonl"
 """In a run's directory: of the machine that all nodes are on. In a node's record: of that node."""
@@ -32,7 +32,7 @@ class LoadSample(Struct, frozen=True, omit_defaults=True):
     ``step_ns``: by how much somebody set the clock.
     """
 
-    t_ns: Long
+    t_ns: Moment
     seconds: Seconds
     late: tuple[WakeUps, ...]
     latest_ms: Milliseconds

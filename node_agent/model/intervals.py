@@ -62,10 +62,11 @@ class Intervals:
         """The largest number in the set, 0 if it is empty."""
         return self._lasts[-1] if self._lasts else 0
 
-    def fill(self) -> None:
-        """Close the lowest gap, so that the set stays small where numbers are lost."""
-        if len(self._firsts) > 1:
-            del self._firsts[1], self._lasts[0]
+    def fill(self, gaps: int = 1) -> None:
+        """Close the lowest gaps, so that the set stays small where numbers are lost."""
+        closed = min(gaps, len(self._firsts) - 1)
+        if closed > 0:
+            del self._firsts[1 : 1 + closed], self._lasts[:closed]
 
     def drop_lowest(self) -> None:
         """Forget the lowest interval."""

@@ -32,7 +32,7 @@ BOUNDS: dict[str, tuple[int, int]] = {
     "taken_ns": _TIME_NS,
     "took_ns": _TIME_NS,
     "births": (-(2**61), 2**61),
-    "latency_ns": (-(2**62), 2**62),
+    "latency_ns": (-(2**61), 2**61),
     "tau": (0, 2**62),
     "tuples": (1, MOST_TUPLES),
     "size": _SIZE,

@@ -12,12 +12,15 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from node_agent.model.checked import Checked, Refused
+from node_agent.model.intervals import Intervals
 from node_agent.model.telemetry import AgentStop
 from node_agent.telemetry.belief import Writer
 from node_agent.telemetry.records import LONGEST_LINE, decode, flaw, tag_of
 from node_agent.telemetry.segment_files import SegmentName, lines_in, open_regular, segment_names
 
 _STOP = tag_of(AgentStop)
+MOST_GAPS = 16_384
+"""Between the numbers of one boot's records: an agent writes them in order."""
 
 
 class Completeness(msgspec.Struct, frozen=True):
@@ -25,7 +28,8 @@ class Completeness(msgspec.Struct, frozen=True):
     refused records fill.
 
     ``unclosed_boots`` did not end in order; of the ``vanished_boots`` among them nothing is left at all.
-    ``refused`` records cannot be this node's. ``reasons`` counts why lines were corrupt or refused.
+    Nobody started the ``surplus_boots``. ``refused`` records cannot be this node's. ``reasons`` counts why
+    lines were corrupt or refused.
     """
 
     records: int
@@ -38,11 +42,12 @@ class Completeness(msgspec.Struct, frozen=True):
     vanished_boots: int = 0
     refused: int = 0
     reasons: dict[str, int] = {}
+    surplus_boots: int = 0
 
     @property
     def complete(self) -> bool:
-        flaws = self.missing + self.duplicates + self.torn + self.corrupt + self.unclosed_boots + self.refused
-        return self.boots > 0 and flaws == 0
+        in_lines = self.missing + self.duplicates + self.torn + self.corrupt + self.refused
+        return self.boots > 0 and in_lines + self.unclosed_boots + self.surplus_boots == 0
 
 
 class _Line(NamedTuple):
@@ -93,8 +98,9 @@ def inspect(
 ) -> Completeness:
     """Count what there is and what is missing.
 
-    ``starts``: how often the agent was started, as far as that is known: a node that lost its disk counts its
-    boots from 1 again. ``notice`` is called with each believable record, once.
+    ``starts``: how often the agent was started, 0 if that is not known: a node that lost its disk counts its
+    boots from 1 again, and one that has more boots made them up. ``notice`` is called with each believable
+    record, once.
     """
     tallies = {name.boot: _BootTally() for name in segment_names(directory)}
     reasons: dict[str, int] = {}
@@ -103,6 +109,8 @@ def inspect(
             notice(line.record)
         if line.state in ("corrupt", "refused"):
             reasons[line.reason] = reasons.get(line.reason, 0) + 1
+    if disordered := sum(boot.disordered for boot in tallies.values()):
+        reasons["order"] = disordered
     # Boots are numbered from 1 without gaps, so a boot whose files are gone altogether still shows.
     boots = max(*tallies, starts) if tallies else 0
     vanished = boots - len(tallies)
@@ -118,58 +126,60 @@ def inspect(
         vanished_boots=vanished,
         refused=sum(boot.refused for boot in found),
         reasons=reasons,
+        surplus_boots=max(0, boots - starts) if starts else 0,
     )
 
 
 class _BootTally:
-    """Counts one boot's lines in constant memory as long as they come in order."""
+    """Counts one boot's lines in bounded memory: a record out of order beyond ``MOST_GAPS`` is corrupt."""
 
     def __init__(self) -> None:
         self.records = 0
         self.duplicates = 0
         self.torn = 0
         self.corrupt = 0
+        self.disordered = 0
         self.refused = 0
         self.highest = -1
         self.last_kind = ""
-        self._refused_seqs: set[int] = set()
-        self._seen_below = 0  # every seq below this has been seen
-        self._seen_beyond: set[int] = set()
+        self._seen = Intervals()
+        self._refused = Intervals()
 
     def add(self, line: _Line) -> bool:
         """Whether it is a record that was not there before."""
-        if line.state == "torn":
-            self.torn += 1
-        elif line.state == "corrupt":
-            self.corrupt += 1
-        elif line.state == "refused":
-            self.refused += 1
-            self._refused_seqs.add(line.record.seq)
-        elif self._has_seen(line.record.seq):
-            self.duplicates += 1
-        else:
-            self._see(line.record)
-            return True
+        match line.state:
+            case "torn":
+                self.torn += 1
+            case "corrupt":
+                self.corrupt += 1
+            case "refused":
+                self.refused += 1
+                if len(self._refused) < MOST_GAPS:
+                    self._refused.add(line.record.seq)
+            case "record":
+                return self._see(line.record)
         return False
 
     def missing(self) -> int:
-        refused = sum(not self._has_seen(seq) for seq in self._refused_seqs)
-        return max(self.highest, *self._refused_seqs, -1) + 1 - self.records - refused
+        present = Intervals()
+        for first, last in (*self._seen, *self._refused):
+            present.add(first, last)
+        beyond = max((last for _, last in present), default=-1) + 1
+        return beyond - sum(last - first + 1 for first, last in present)
 
-    def _has_seen(self, seq: int) -> bool:
-        return seq < self._seen_below or seq in self._seen_beyond
-
-    def _see(self, record: Any) -> None:
+    def _see(self, record: Any) -> bool:
+        if record.seq in self._seen:
+            self.duplicates += 1
+            return False
+        if len(self._seen) >= MOST_GAPS and record.seq != self.highest + 1:
+            self.corrupt += 1
+            self.disordered += 1
+            return False
         self.records += 1
+        self._seen.add(record.seq)
         if record.seq > self.highest:
             self.highest, self.last_kind = record.seq, record.kind
-        if record.seq == self._seen_below and not self._seen_beyond:
-            self._seen_below += 1
-            return
-        self._seen_beyond.add(record.seq)
-        while self._seen_below in self._seen_beyond:
-            self._seen_beyond.remove(self._seen_below)
-            self._seen_below += 1
+        return True
 
 
 def _lines(directory: Path, writer: Writer | None) -> Iterator[_Line]:

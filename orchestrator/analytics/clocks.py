@@ -6,10 +6,10 @@ A record's own time is of its node's clock, the birth of a tuple of that of the 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from orchestrator.analytics.inputs import RunInput
+from orchestrator.analytics.inputs import LATEST_NS, RunInput
 from orchestrator.clocks.correction import Pieces, births_in
 
 
@@ -35,12 +35,18 @@ def corrected(lines: DataFrame, clocks: DataFrame, births: DataFrame) -> DataFra
     ahead, birth_ahead = F.col("ahead_ns"), F.col("birth_ahead_ns")
     return known.withColumns(
         {
-            "t_ns": F.col("t_ns") - ahead,
-            "taken_ns": F.col("taken_ns") - ahead,
-            "born_ns": F.col("born_ns") - birth_ahead,
+            "t_ns": _bounded(F.col("t_ns") - ahead),
+            "taken_ns": _bounded(F.col("taken_ns") - ahead),
+            "born_ns": _bounded(F.col("born_ns") - birth_ahead),
             "latency_ns": F.col("latency_ns") - ahead + birth_ahead,
         }
     ).drop("birth_ns", "ahead_ns", "birth_ahead_ns")
+
+
+def _bounded(time: Column) -> Column:
+    """A node that answered with another time than it wrote down must not stop the analysis: differences of
+    corrected times stay in 64 bits."""
+    return F.when(time.isNotNull(), F.greatest(F.lit(0), F.least(F.lit(LATEST_NS), time)))
 
 
 def _ahead(lines: DataFrame, clocks: DataFrame, whose: str, t_ns: str, name: str) -> DataFrame:

@@ -61,10 +61,12 @@ from orchestrator.analytics.tuple_figures import (
 )
 
 LOG_FIGURES = ("boots", "incomplete_boots", "records", "missing", "duplicates", "corrupt_lines", "refused")
+READ_FIGURES = ("records", "corrupt_lines", "refused")
 
 
 def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) -> dict[str, dict[str, Any]]:
-    """For each run: ``metrics``, ``operator_faults``, how complete its ``telemetry`` is, and quantiles."""
+    """For each run: ``metrics``, ``operator_faults``, how complete its ``telemetry`` is, what was read of its
+    ``nodes``, and quantiles."""
     names = [run.run for run in inputs]
     runs = store.read(spark, "runs", names)
     windows = F.broadcast(runs.select("run", "measure_from_ns", "measure_until_ns"))
@@ -91,6 +93,7 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
             "connected": _connected(store.read(spark, "connectivity", names), windows),
             "overhead": _overhead(store.read(spark, "overhead", names), windows),
             "logs": _completeness(store.read(spark, "nodes", names)),
+            "read": _read_of_nodes(store.read(spark, "nodes", names)),
             "passed_over": _passed_over(store.read(spark, "operator_faults", names)),
             "faces": faces.counted(store.read(spark, "faces", names)),
         }
@@ -100,6 +103,7 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
     overhead = _overhead_by_run(rows.pop("overhead"))
     passed_over = _passed_over_by_run(rows.pop("passed_over"))
     seen = faces.by_run(rows.pop("faces"))
+    read = rows.pop("read")
     of = {name: {row["run"]: row for row in found} for name, found in rows.items()}
     born, arrived, switched = of["born"], of["arrived"], of["switched"]
     unrouted, connected, logs = of["unrouted"], of["connected"], of["logs"]
@@ -120,6 +124,11 @@ def measure(spark: SparkSession, store: TableStore, inputs: Sequence[RunInput]) 
             "telemetry": {
                 **{name: logs[run.run][name] if run.run in logs else 0 for name in LOG_FIGURES},
                 NEVER_EMITTED: of["unfounded"].get(run.run, {"tuples": 0})["tuples"],
+            },
+            "nodes": {
+                row["node"]: {name: row[name] for name in READ_FIGURES}
+                for row in sorted(read, key=lambda row: str(row["node"]))
+                if row["run"] == run.run
             },
             "latency_quantiles_s": quantiles_s(born.get(run.run)),
         }
@@ -254,6 +263,11 @@ def _completeness(nodes: DataFrame) -> DataFrame:
         F.count(F.when(~F.col("complete"), True)).alias("incomplete_boots"),
         *(F.sum(F.col(name).cast(SUM)).alias(name) for name in LOG_FIGURES[2:]),
     )
+
+
+def _read_of_nodes(nodes: DataFrame) -> DataFrame:
+    sums = (F.sum(F.col(name).cast(SUM)).alias(name) for name in READ_FIGURES)
+    return nodes.groupBy("run", "node").agg(*sums)
 
 
 def _no_route_s(unrouted: Row | None, run: RunInput) -> float:

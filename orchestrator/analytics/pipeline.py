@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.analytics.cells import cells
 from orchestrator.analytics.inputs import RunInput, runs_in, unique
+from orchestrator.analytics.kept import is_result
 from orchestrator.errors import BadInput, RoveError
 from orchestrator.lifecycle.files import read_json, read_object, write_atomic
 from orchestrator.lifecycle.run_directory import RunDirectory
@@ -104,11 +105,7 @@ def _results(runs: Sequence[RunInput], tell: Progress, spark: "SparkSession | No
         path = run.directory.path
         store = stores[roots[path]]
         kept = read_json(store.results(run.run))
-        if (
-            isinstance(kept, dict)
-            and kept.get("stamp") == stamps[path]
-            and store.holds(run.run, prints[path])
-        ):
+        if is_result(kept) and kept["stamp"] == stamps[path] and store.holds(run.run, prints[path]):
             known[path] = kept
     missing = [run for run in runs if run.directory.path not in known]
     if missing:
@@ -195,6 +192,7 @@ def _summary(run: RunInput, result: Document) -> Document:
         "metrics": result["metrics"],
         "operator_faults": result["operator_faults"],
         "telemetry": result["telemetry"],
+        "nodes": result["nodes"],
         "radio": run.punctuality(),
     }
 

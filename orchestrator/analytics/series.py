@@ -15,6 +15,7 @@ from orchestrator.analytics.gather import gather
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.neighbourhood import moments
 from orchestrator.analytics.store import TableStore
+from orchestrator.analytics.tables import SUM
 from orchestrator.lifecycle.outages import read_outages
 
 MOST_POSITIONS = 150
@@ -113,7 +114,7 @@ def _deliveries(tuples: DataFrame) -> DataFrame:
     return (
         tuples.where("delivered")
         .groupBy("run", _whole_second("delivered_ns").alias("second"))
-        .agg(F.count("*").alias("tuples"), F.sum("delivered_size").alias("bytes"))
+        .agg(F.count("*").alias("tuples"), F.sum(F.col("delivered_size").cast(SUM)).alias("bytes"))
     )
 
 

@@ -48,7 +48,7 @@ class TableStore:
         """Be the only writer, with an empty directory to prepare tables in. Who is killed leaves no lock."""
         staging = self.root / "staging"
         try:
-            self.root.mkdir(parents=True, exist_ok=True)
+            self._make_private()
             self._refuse_links()
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
             lock = os.open(self.root / "lock", flags, 0o644)
@@ -64,6 +64,16 @@ class TableStore:
                 shutil.rmtree(staging, ignore_errors=True)
         finally:
             os.close(lock)
+
+    def _make_private(self) -> None:
+        """Tables tell all that the records do, and what is found in them is believed."""
+        tables = self.root.parent
+        if tables.is_symlink():
+            return
+        tables.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if tables.stat().st_uid == os.geteuid():
+            tables.chmod(0o700)
+        self.root.mkdir(exist_ok=True)
 
     def _refuse_links(self) -> None:
         """What is replaced and removed in here must not be somebody's elsewhere."""
@@ -90,7 +100,7 @@ class TableStore:
     def restate(self, run: RunInput) -> None:
         """Bring the verdict in the ``runs`` table up to date, if that is all that has changed."""
         marker = read_json(self._marker(run.run))
-        if marker is None or marker["judgement"] == run.judgement():
+        if not isinstance(marker, dict) or marker.get("judgement") == run.judgement():
             return
         with self.writing() as staging:
             for path in self.partition("runs", run.run).glob("*.parquet"):
@@ -103,7 +113,7 @@ class TableStore:
                 parquet.write_table(table, staging / "restated.parquet", compression="zstd")
                 (staging / "restated.parquet").rename(path.with_stem(f"{path.stem}-restated"))
                 path.unlink()
-            self._mark(run, marker["fingerprint"])
+            self._mark(run, str(marker.get("fingerprint")))
 
     def read(self, spark: SparkSession, table: str, runs: Sequence[str]) -> DataFrame:
         """The rows of ``runs``; a run that has none in this table has no directory there."""

@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
-from msgspec import Struct, convert, to_builtins
+from msgspec import Struct, ValidationError, convert, to_builtins
 
 from orchestrator.clocks.offsets import Offset, between, stepped
 
@@ -119,7 +119,11 @@ class ClockBook:
 
 def read_book(document: Any) -> ClockBook:
     """What ``ClockBook.document`` wrote; raises msgspec.ValidationError for anything else."""
-    return ClockBook(convert(document or {}, dict[str, NodeClock]))
+    clocks = convert(document or {}, dict[str, NodeClock])
+    for node, clock in clocks.items():
+        if any(after.at_ns <= before.at_ns for before, after in pairwise(clock.samples)):
+            raise ValidationError(f"the samples of {node} are not in the order of time")
+    return ClockBook(clocks)
 
 
 def _doubts(node: str, clock: NodeClock, bound_s: float) -> Sequence[str]:

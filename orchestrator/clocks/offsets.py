@@ -5,11 +5,14 @@ time between is split over the two ways, the middle is off by no more than half 
 """
 
 from collections.abc import Iterable
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 GRANULARITY_NS = 1_000
 """Clocks are read in steps of no more than this."""
+LATEST_NS = 2**62
+"""No clock shows more than that: in the year 2116."""
 MOST_DRIFT = 500e-6
 """Of one clock against another as long as nobody sets either: kernels slew by no more than that."""
 
@@ -29,9 +32,9 @@ class Exchange(Struct, frozen=True):
 class Offset(Struct, frozen=True):
     """At ``at_ns`` of our clock the node's showed ``at_ns + offset_ns``, give or take the uncertainty."""
 
-    at_ns: int
-    offset_ns: int
-    uncertainty_ns: int
+    at_ns: Annotated[int, Meta(ge=0, le=LATEST_NS)]
+    offset_ns: Annotated[int, Meta(ge=-LATEST_NS, le=LATEST_NS)]
+    uncertainty_ns: Annotated[int, Meta(ge=0, le=LATEST_NS)]
 
     @property
     def node_ns(self) -> int:
@@ -40,8 +43,8 @@ class Offset(Struct, frozen=True):
 
 def estimate(exchanges: Iterable[Exchange]) -> Offset:
     """By the exchange with the least round trip; raises ValueError if there is none that can be used."""
-    # Our own clock may have been set back between question and answer.
-    usable = [exchange for exchange in exchanges if exchange.round_trip_ns >= 0]
+    # Our own clock may have been set back between question and answer, and a node may answer anything.
+    usable = [each for each in exchanges if each.round_trip_ns >= 0 and 0 <= each.node_ns <= LATEST_NS]
     if not usable:
         raise ValueError("no exchange to estimate an offset from")
     best = min(usable, key=lambda exchange: exchange.round_trip_ns)

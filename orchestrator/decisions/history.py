@@ -16,7 +16,7 @@ from node_agent.telemetry.segment_files import lines_in, open_regular, segment_n
 from orchestrator.clocks.correction import ahead_ns, clocks_in
 from orchestrator.errors import BadInput
 from orchestrator.lifecycle.files import read_object
-from orchestrator.lifecycle.manifest import plan_in
+from orchestrator.lifecycle.manifest import plan_in, span_ns
 from orchestrator.lifecycle.outages import Outage, read_outages
 from orchestrator.lifecycle.run_directory import RunDirectory
 
@@ -81,6 +81,9 @@ def read_history(directory: RunDirectory) -> History:
                 found.append(Recorded(t_ns, envelope.node, envelope.boot, envelope.seq, decision))
     if first is None or not found:
         raise BadInput(f"run {directory.id} has no decisions recorded: nothing was routed in it, or not yet")
+    if (span := span_ns(manifest)) is not None:
+        # As in the analysis: one node that writes down any time does not move the others' zero.
+        first, last = max(first, span[0]), min(last, span[1])
     outages = read_outages(directory.events)
     return History(directory.id, plan, first, last, _series(plan, found), outages)
 

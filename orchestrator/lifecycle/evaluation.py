@@ -14,7 +14,7 @@ from orchestrator.lifecycle.files import read_json, read_object, write_json
 from orchestrator.lifecycle.invocation import Finished, FinishedRun
 from orchestrator.lifecycle.journal import Journal
 from orchestrator.lifecycle.run_directory import RunDirectory
-from orchestrator.lifecycle.verdict import Verdict, judge_expectations
+from orchestrator.lifecycle.verdict import Verdict, judge_expectations, judge_reading
 from orchestrator.spec.expectations import evaluate_expectations, parse_expectation
 
 
@@ -78,7 +78,10 @@ def _was_measured(directory: RunDirectory) -> bool:
 
 def _held_to(expect: Sequence[str], run: FinishedRun) -> FinishedRun:
     summary = read_json(run.directory.summary)
-    if summary is None or not expect:
+    if summary is None:
+        return run
+    sound = judge_reading(run.verdict, summary["nodes"])
+    if not expect and sound == run.verdict:
         return run
     metrics = summary["metrics"]
     failed = evaluate_expectations(expect, metrics)
@@ -87,7 +90,7 @@ def _held_to(expect: Sequence[str], run: FinishedRun) -> FinishedRun:
     documents = [
         {"expect": str(e), "value": metrics.get(e.metric), "holds": e not in unmet} for e in expected
     ]
-    verdict = judge_expectations(run.verdict, documents, [str(failure) for failure in failed])
+    verdict = judge_expectations(sound, documents, [str(failure) for failure in failed])
     write_json(run.directory.verdict, verdict.document())
     return FinishedRun(run.directory, run.factors, verdict)
 

@@ -20,6 +20,9 @@ from orchestrator.lifecycle.run_directory import RunDirectory
 
 _EMITTED, _DELIVERED, _REFUSED = tag_of(TupleEmitted), tag_of(TupleDelivered), tag_of(RefusalCount)
 _STREAMS = (_EMITTED, _DELIVERED)
+MOST_SPANS = 16_384
+LONGEST = 200
+"""Characters of what a node calls what it refused."""
 
 
 class Examined(Struct, frozen=True):
@@ -30,13 +33,19 @@ class Examined(Struct, frozen=True):
     never_emitted: dict[str, int] = {}
 
 
-def examine(directory: RunDirectory, nodes: Sequence[str], plan: DeploymentPlan | None) -> Examined:
-    """``plan``: None if the run did not get so far; then no record can be held against it."""
-    known = writers(directory.id, nodes, plan) if plan is not None else {}
-    starts = agent_starts(read_lines(directory.events))
+def examine(
+    directory: RunDirectory, nodes: Sequence[str], plan: DeploymentPlan | None, run: str = ""
+) -> Examined:
+    """``plan``: None if the run did not get so far; then no record can be held against it.
+
+    ``run``: what the records call their run, if not as its directory is called now.
+    """
+    known = writers(run or directory.id, nodes, plan) if plan is not None else {}
+    events = read_lines(directory.events)
+    starts = dict.fromkeys(nodes, 1) | agent_starts(events) if events else {}
     notes = {node: _Notes() for node in nodes}
     completeness = {
-        node: inspect(directory.segments(node), known.get(node), starts.get(node, 1), notes[node].take)
+        node: inspect(directory.segments(node), known.get(node), starts.get(node, 0), notes[node].take)
         for node in nodes
     }
     return Examined(
@@ -57,7 +66,11 @@ def agent_starts(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 class _Notes:
-    """What one node's records tell that is needed here, in memory that grows with gaps, not with tuples."""
+    """What one node's records tell that is needed here, in bounded memory.
+
+    Where a stream has more than ``MOST_SPANS`` gaps, the lowest are closed: deliveries of what nobody emitted
+    are still found, since whoever makes a stream leaves no gaps in it.
+    """
 
     def __init__(self) -> None:
         self.emitted: dict[str, Intervals] = {}
@@ -72,9 +85,12 @@ class _Notes:
             if positions is None:
                 positions = streams[record.origin] = Intervals()
             positions.add(record.tau, record.tau + (record.tuples or 1) - 1)
+            if len(positions) > MOST_SPANS:
+                positions.fill(MOST_SPANS // 2)
         elif kind == _REFUSED:
             # Each counts since its agent's start: the highest is the last.
-            key = record.boot, record.what, record.source, record.reason
+            what, source, reason = (each[:LONGEST] for each in (record.what, record.source, record.reason))
+            key = record.boot, what, source, reason
             if key in self.refusals or len(self.refusals) < 16 * MOST_REFUSED:
                 self.refusals[key] = max(record.count, self.refusals.get(key, 0))
 

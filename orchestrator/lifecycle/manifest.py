@@ -5,6 +5,7 @@ import os
 import platform
 import stat
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,30 @@ def plan_in(document: Any) -> DeploymentPlan | None:
     except (msgspec.ValidationError, KeyError, TypeError, ValueError):
         return None
     return plan
+
+
+class _Times(msgspec.Struct):
+    clock: str
+    started: datetime
+    finished: datetime
+    measure_from_ns: int
+    measure_until_ns: int
+
+
+def span_ns(document: Any) -> tuple[int, int] | None:
+    """The earliest and the latest that the run can have been: within its own length of the measured window.
+
+    None where time is virtual, and while it is not known.
+    """
+    try:
+        times = msgspec.convert(document, _Times)
+        length = times.finished - times.started
+    except (msgspec.ValidationError, TypeError):  # the latter of times of which one has no zone
+        return None
+    if times.clock != "real":
+        return None
+    length_ns = length // timedelta(microseconds=1) * 1000
+    return times.measure_from_ns - length_ns, times.measure_until_ns + length_ns
 
 
 def _sha256(path: Path) -> str:

@@ -46,7 +46,7 @@ def judge_anew(
     nodes = experiment.topology.node_names
     known = read_object(directory.manifest)
     plan = manifest.plan_in(known)
-    examined = examine(directory, nodes, plan)
+    examined = examine(directory, nodes, plan, str(known.get("run") or ""))
     before = read_verdict(directory)
     if before is not None and any(reason.startswith(ORCHESTRATOR_DIED) for reason in before.reasons):
         verdict = structs.replace(before, completeness=examined.completeness)

@@ -119,6 +119,36 @@ def judge_expectations(
     return replace(judged, verdict=Judgement.FAILED, reasons=reasons)
 
 
+def judge_reading(verdict: Verdict, read: Mapping[str, Mapping[str, int]]) -> Verdict:
+    """Invalid if the analysis did not read what was judged; ``read``: its counts, by node.
+
+    Both apply the same rules to the same files: where they differ, a node wrote lines that can be read in two
+    ways.
+    """
+    doubts = []
+    for node, found in verdict.completeness.items():
+        judged = {
+            "records": found.records,
+            "corrupt_lines": found.corrupt + found.torn,
+            "refused": found.refused,
+        }
+        counted = {name: read.get(node, {}).get(name, 0) for name in judged}
+        if counted != judged:
+            differ = ", ".join(
+                f"{counted[name]} instead of {judged[name]} {name.replace('_', ' ')}"
+                for name in judged
+                if counted[name] != judged[name]
+            )
+            doubts.append(f"the analysis reads the records of node {node} in another way: {differ}")
+    if not doubts:
+        return verdict
+    return replace(
+        verdict,
+        verdict=worst([verdict.verdict, Judgement.INVALID]),
+        reasons=tuple(dict.fromkeys((*verdict.reasons, *doubts))),
+    )
+
+
 def judge_sweep(members: Mapping[str, Verdict], planned: int) -> Verdict:
     """A sweep is as good as its worst member; only who leaves before all have begun cuts it short."""
     findings = [(v.verdict, f"{run}: {reason}") for run, v in members.items() for reason in v.reasons]
@@ -204,6 +234,7 @@ def _telemetry_flaws(completeness: Mapping[str, Completeness]) -> list[str]:
         "lines corrupt": lambda found: found.corrupt,
         "agents not stopped in order": lambda found: found.unclosed_boots - found.vanished_boots,
         "agents of whose records nothing is left": lambda found: found.vanished_boots,
+        "agents that nobody started": lambda found: found.surplus_boots,
     }
     counts = {
         what: {node: number for node, found in completeness.items() if (number := count(found))}

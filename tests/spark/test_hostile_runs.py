@@ -22,8 +22,10 @@ from node_agent.model.telemetry import (
     TupleReceived,
     TupleSent,
 )
+from orchestrator.analytics.kept import is_result
 from orchestrator.analytics.pipeline import analyze
 from orchestrator.analytics.store import TableStore
+from orchestrator.lifecycle.files import read_json
 from tests.synthetic_runs import END_S, SINK, SOURCE, RunWriter, deliver, ns
 
 pytestmark = pytest.mark.timeout(300)
@@ -45,6 +47,7 @@ def analysed(spark: SparkSession, runs: Path) -> dict[str, dict[str, Any]]:
         "two": two_sinks(runs),
         "hostile": hostile_run(runs),
         "killed": killed_run(runs),
+        "clocks": run_of_absurd_clocks(runs),
     }
     return dict(zip(made, analyze(list(made.values()), spark=spark), strict=True))
 
@@ -141,6 +144,23 @@ def killed_run(root: Path) -> Path:
     return writer.write()
 
 
+def run_of_absurd_clocks(root: Path) -> Path:
+    """The clocks of n1 and n9 are ages apart, and n9 writes down yet another time."""
+    writer = RunWriter(root, "clocks", "c1")
+    begin(writer, "n1", "n2", "n9")
+    deliver(writer, 1, 50.0, 0.5)
+    writer.record("n9", 0, TupleDelivered(SINK, SOURCE, 1, 500, 0))
+    writer.lines("n9")[-1] = writer.lines("n9")[-1].replace(b'"t_ns":0', b'"t_ns":%d' % 2**62)
+    end(writer, "n1", "n2", "n9")
+    directory = writer.write(verdict="invalid")
+    manifest = json.loads((directory / "manifest.json").read_text())
+    told = {"n1": (0, 2**62, 1), "n9": (2**61, -(2**61), 1)}
+    names = ("at_ns", "offset_ns", "uncertainty_ns")
+    clocks = {node: {"samples": [dict(zip(names, sample, strict=True))]} for node, sample in told.items()}
+    (directory / "manifest.json").write_text(json.dumps({**manifest, "clocks": clocks, "clock": "real"}))
+    return directory
+
+
 def hostile_lines(writer: RunWriter) -> list[bytes]:
     """Each is corrupt, whoever looks at it."""
     writer.record("n2", 30, TupleSent("detect/0", SINK, SOURCE, 1, 9))
@@ -202,6 +222,17 @@ def test_a_node_cannot_forge_what_another_measured(analysed: dict[str, dict[str,
     assert (metrics["emitted"], metrics["delivered"], metrics["loss_ratio"]) == (10, 4, 0.6)
     assert (telemetry["refused"], telemetry["never_emitted"]) == (6, 2)
     assert metrics["latency_max_s"] == 0.4
+
+
+def test_absurd_clocks_do_not_stop_the_analysis(analysed: dict[str, dict[str, Any]]) -> None:
+    assert analysed["clocks"]["telemetry"]["records"] == 14
+    assert analysed["clocks"]["nodes"]["n9"] == {"records": 5, "corrupt_lines": 0, "refused": 0}
+
+
+def test_results_are_private_and_taken_again(runs: Path, analysed: dict[str, dict[str, Any]]) -> None:
+    assert (runs / ".tables").stat().st_mode & 0o777 == 0o700
+    kept = [read_json(TableStore(runs).results(summary["run"])) for summary in analysed.values()]
+    assert all(map(is_result, kept))
 
 
 def test_what_died_with_a_killed_agent_is_lost(analysed: dict[str, dict[str, Any]]) -> None:

@@ -201,6 +201,47 @@ def test_a_node_that_lost_its_disk_and_counts_from_one_again_is_noticed(tmp_path
     assert reasons == ("telemetry incomplete: 1 × agents of whose records nothing is left (b)",)
 
 
+def test_a_boot_that_nobody_started_is_noticed(tmp_path: Path) -> None:
+    def begin_anew() -> None:
+        boot = [AgentStart("0", "virtual", ()), AgentStop("end")]
+        path = segment(tmp_path, "b", "b0002-s000001.jsonl")
+        path.write_bytes(b"".join(line("r1", "b", seq, event, boot=2) for seq, event in enumerate(boot)))
+
+    reasons = judged(tmp_path, begin_anew).reasons
+    assert reasons == ("telemetry incomplete: 1 × agents that nobody started (b)",)
+
+
+def test_a_renamed_run_is_judged_by_the_name_in_its_records(tmp_path: Path) -> None:
+    from orchestrator.lifecycle.examination import examine
+    from orchestrator.lifecycle.manifest import plan_in
+
+    judged(tmp_path, lambda: None)
+    place = RunDirectory((tmp_path / "line" / "r1").rename(tmp_path / "line" / "r2"))
+    manifest, _, _ = documents(place)
+    found = examine(place, ["a", "b"], plan_in(manifest), manifest["run"]).completeness
+    assert {node: each.refused for node, each in found.items()} == {"a": 0, "b": 0}
+
+
+def test_a_sink_cannot_fill_the_memory_nor_hide_what_nobody_emitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from orchestrator.lifecycle import examination
+
+    monkeypatch.setattr(examination, "MOST_SPANS", 8)
+
+    def forge() -> None:
+        insert(tmp_path, "a", TupleEmitted(CAMERA, CAMERA, 1, 900, 100))
+        insert(
+            tmp_path,
+            "e",
+            *(TupleDelivered(SCREEN, CAMERA, tau, 9, 5) for tau in (*range(1, 100, 2), 200, 202)),
+        )
+
+    assert judged(tmp_path, forge).reasons == (
+        "records refused: node e delivered 2 tuples that nobody emitted",
+    )
+
+
 def spoil(path: Path, raw: bytes) -> None:
     path.write_bytes(path.read_bytes() + raw + b"\n")
 

@@ -5,11 +5,13 @@ import json
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from node_agent.control import Report, State
+from node_agent.model.checked import Checked, Refused
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query
 from node_agent.model.units import SameTau
@@ -44,6 +46,32 @@ def test_answers_from_before_the_question_are_of_no_use() -> None:
     assert estimate([set_back, Exchange(NOON_NS, NOON_NS + 7, NOON_NS)]).offset_ns == 7
     with pytest.raises(ValueError, match="no exchange"):
         estimate([set_back])
+
+
+@pytest.mark.parametrize("told", [-(2**63), -1, 2**62 + 1, 2**63 - 1])
+def test_a_time_that_no_clock_shows_is_no_answer(told: int) -> None:
+    answer = msgspec.json.encode({"id": 1, "state": "running", "ready": True, "now_ns": told})
+    with pytest.raises(Refused):
+        Checked(Report, 1000).decode(answer)
+    absurd = Exchange(NOON_NS, told, NOON_NS)
+    assert estimate([absurd, Exchange(NOON_NS, NOON_NS + 7, NOON_NS + 2)]).offset_ns == 6
+    with pytest.raises(ValueError, match="no exchange"):
+        estimate([absurd])
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        [(NOON_NS, -(2**63), 1)],
+        [(2**63, 0, 1)],
+        [(NOON_NS, 0, 1), (NOON_NS, 1, 1), (NOON_NS, 2, 1)],
+    ],
+)
+def test_clocks_that_nobody_measured_give_one_clear_error(samples: list[tuple[int, int, int]]) -> None:
+    names = ("at_ns", "offset_ns", "uncertainty_ns")
+    told = {"n1": {"samples": [dict(zip(names, sample, strict=True)) for sample in samples]}}
+    with pytest.raises(BadInput, match="clocks in manifest"):
+        clocks_in({"clocks": told})
 
 
 @dataclass

@@ -70,6 +70,19 @@ def test_decisions_are_told_in_the_orchestrators_time(tmp_path: Path, run: RunDi
         assert age_ns == pytest.approx(theirs.t_ns - theirs.decision.taken_ns, rel=1e-4)
 
 
+def test_one_absurd_time_does_not_move_the_zero(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path, "faces", "r1")
+    record(writer, Rule(threshold=Threshold(0.25, relative=True)), list(COSTS), first_s=1_790_000_012.0)
+    writer.record("n2", 1e-9, AgentStart("0", "real", ("detect/0",)))
+    directory = RunDirectory(writer.write())
+    known = json.loads(directory.manifest.read_text())
+    window = {"measure_from_ns": ns(1_790_000_015), "measure_until_ns": ns(1_790_000_100)}
+    directory.manifest.write_text(json.dumps({**known, **window, "clock": "real"}))
+    history = read_history(directory)
+    # It is no more than the run's length, 129 s, before the window.
+    assert 0 <= history.seconds(history.series[0][0].t_ns) < 129
+
+
 def text(*arguments: str, root: Path) -> str:
     ended = rove(root, *arguments)
     assert ended.returncode == 0, ended.stderr

@@ -3,10 +3,12 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from node_agent.model.telemetry import AgentStop, QueueSample
+from node_agent.telemetry import segments
 from node_agent.telemetry.segment_files import segment_names
 from node_agent.telemetry.segment_log import SegmentLog
 from node_agent.telemetry.segments import Completeness, inspect, read_records
@@ -32,6 +34,29 @@ def test_an_untouched_log_is_complete(tmp_path: Path) -> None:
     write_boot(tmp_path)
     assert inspect(tmp_path) == Completeness(2 * RECORDS, 2, 0, 0, 0, 0, 0)
     assert inspect(tmp_path).complete
+
+
+def test_numbers_that_only_have_gaps_are_counted_in_bounded_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "MOST_GAPS", 10)
+    line = '{"run":"run","node":"n1","boot":1,"seq":%d,"t_ns":5,"kind":"queue","replica":"op/0",'
+    line += '"queue":"input","length":0}\n'
+    (tmp_path / "b0001-s000001.jsonl").write_text("".join(line % (2 * i) for i in range(100)))
+    found = inspect(tmp_path)
+    assert (found.records, found.corrupt, found.reasons) == (10, 90, {"order": 90})
+    assert found.missing == 9
+    # A node that writes on in order is still read.
+    with (tmp_path / "b0001-s000001.jsonl").open("a") as log:
+        log.write("".join(line % i for i in range(19, 29)))
+    assert inspect(tmp_path).records == 20
+
+
+def test_more_boots_than_were_started_are_a_flaw(tmp_path: Path) -> None:
+    write_boot(tmp_path)
+    write_boot(tmp_path)
+    assert inspect(tmp_path, starts=2).complete
+    assert (inspect(tmp_path, starts=1).surplus_boots, inspect(tmp_path, starts=1).complete) == (1, False)
 
 
 def test_no_log_at_all_is_not_complete(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from orchestrator.lifecycle.verdict import (
     Verdict,
     judge_dead,
     judge_expectations,
+    judge_reading,
     judge_run,
     judge_sweep,
 )
@@ -124,6 +125,22 @@ def test_expectations_fail_a_valid_run_only() -> None:
     invalid = judge_expectations(Verdict(Judgement.INVALID, ("host late",)), asked, ["expected more"])
     assert (invalid.verdict, invalid.reasons) == (Judgement.INVALID, ("host late",))
     assert judge_expectations(Verdict(Judgement.VALID), asked, []).verdict is Judgement.VALID
+
+
+def test_who_is_read_in_two_ways_spoils_the_run() -> None:
+    sound = judge_run(history(), {"n1": flawed(), "n2": flawed(torn=1)}, crashes={"n2": 1})
+    as_judged = {
+        node: {"records": found.records, "corrupt_lines": found.torn, "refused": 0}
+        for node, found in sound.completeness.items()
+    }
+    assert sound.verdict is Judgement.VALID
+    assert judge_reading(sound, as_judged) == sound
+    other = judge_reading(sound, {**as_judged, "n1": {"records": 3, "corrupt_lines": 0, "refused": 1}})
+    assert other.verdict is Judgement.INVALID
+    assert other.reasons == (
+        "the analysis reads the records of node n1 in another way: 3 instead of "
+        f"{sound.completeness['n1'].records} records, 1 instead of 0 refused",
+    )
 
 
 def test_a_sweep_is_as_good_as_its_worst_member() -> None:
