@@ -26,7 +26,8 @@ FEW_BYTES = 256 * 1024
 class Retention:
     """``whole``: the operator needs several items for a result, so they must all go to the same replica.
 
-    ``done``, by stream, is all that is known to be done; ``ends``: the last items of streams that ended.
+    ``done``, by stream, is all that is known to be done; ``ends``: the last items of streams that ended;
+    ``reach``: the highest positions that were ever kept.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Retention:
         self.hop: Hop | None = None
         self.done: dict[str, Positions] = {}
         self.ends: dict[str, StreamTuple] = {}
+        self.reach: dict[str, int] = {}
         self._whole = whole
         self._keeps = level is not Reliability.BEST_EFFORT
         self._limits = limits
@@ -100,6 +102,7 @@ class Retention:
             shelf = self._shelves[origin] = Shelf(self._spill)
             self.done.setdefault(origin, Positions())
         first, last, done = items[0].tau, items[-1].tau, self.done[origin]
+        self.reach[origin] = max(self.reach.get(origin, 0), last)
         if not (shelf.overlaps(first, last) or done.overlaps(first, last)):
             self._add(shelf, items)
         else:

@@ -181,9 +181,9 @@ class DeliveryRuntime:
             self._account_for_holes(upstream, items)
         if items:
             floors = _of_streams(streams, batch.floors)
-            for (_, origin), handed in self._handed.items():
-                handed.add(1, floors.get(origin, 0))  # nobody is handed what is done
             self._do(self._core.receive(batch.sender, upstream, items, floors, self._now()))
+            for (sender, origin), handed in self._handed.items():
+                handed.add(1, self._core.floor(operator_of(sender), origin))  # nobody is handed what is done
             self._hand_over()
 
     def hear(self, sender: str, message: Message) -> None:

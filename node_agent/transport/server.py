@@ -16,6 +16,7 @@ from typing import NamedTuple
 from node_agent.model.plan import DeploymentPlan
 from node_agent.model.refusals import Refusals
 from node_agent.model.tuples import sizes_of
+from node_agent.model.units import Each
 from node_agent.ports import Address, ConnectionLost, Listener, Port, PortError, Stream
 from node_agent.transport.authentication import NONCE_SIZE, Credentials, Digests, session_seals
 from node_agent.transport.claims import Claims
@@ -50,15 +51,17 @@ OnBatch = Callable[[Pair, Batch], Awaitable[None]]
 def refusal(hello: Hello, peer: str, node: str, plan: DeploymentPlan) -> str | None:
     """Why a connection that node ``peer`` begins with ``hello`` is not welcome on ``node``; None if it is.
 
-    Besides the replicas upstream, those of the same operator may have something to pass on. A node speaks
-    for its own replicas only.
+    Besides the replicas upstream, those of the same operator may have something to pass on, if it takes
+    several items at once. A node speaks for its own replicas only.
     """
     if hello.version != PROTOCOL_VERSION:
         return "version"
     receiver = next((r for r in plan.on(node) if r.id == hello.receiver), None)
     if receiver is None:
         return "receiver"
-    operators = (*plan.query.upstream(receiver.operator), receiver.operator)
+    operators = plan.query.upstream(receiver.operator)
+    if not isinstance(plan.query.operator(receiver.operator).takes, Each):
+        operators = (*operators, receiver.operator)
     senders = (r.id for name in operators for r in plan.of(name) if r != receiver and r.node == peer)
     return None if hello.sender in senders else "sender"
 

@@ -130,7 +130,8 @@ class Liar:
         def make() -> Header:
             sender = self.random.choice(senders)
             items = [self.item(sender) for _ in range(self.random.randrange(1, 4))]
-            return Data(items, (), self.floors(), PassedOn(sender, self.ranges()))
+            floors = self.floors() if self.random.random() < 0.1 else {}
+            return Data(items, (), floors, PassedOn(sender, self.ranges()))
 
         return make
 
