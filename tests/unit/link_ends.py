@@ -82,7 +82,7 @@ class Receiver:
             port,
             credentials_of("down"),
             PLAN,
-            peers,
+            dict(zip(MEMBERS, peers, strict=False)),
             limits,
             Digests(),
             self.refusals,

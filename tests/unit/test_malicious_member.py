@@ -16,6 +16,7 @@ import pytest
 from node_agent.agent_config import Switching
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query, Reliability
+from node_agent.model.refusals import Refusals
 from node_agent.model.tuples import StreamTuple
 from node_agent.model.units import CountWindow, Each, SameTau, TimeWindow, UnitRule
 from node_agent.ports import Listener, PortError, Stream
@@ -280,3 +281,12 @@ def test_items_of_many_payloads_end_no_agent(
         assert [agent.failure for agent in testbed.agents.values() if agent.failure] == []
 
     run(scenario)
+
+
+def test_strangers_do_not_hide_what_a_node_of_the_run_did() -> None:
+    refusals = Refusals()
+    refusals.know(["n7"])
+    for i in range(40):
+        refusals.add("datagram", f"10.9.9.{i}", "stranger")
+    refusals.add("connection", "n7", "impossible")
+    assert [each.count for each in refusals if each.source == "n7"] == [1]
