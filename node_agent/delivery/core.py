@@ -57,6 +57,8 @@ class DeliveryCore:
         self.place = place
         self._unacknowledged = limits.unacknowledged
         self._most_held = OVERRUN * EMPTY_PER_ITEM * max(each.items for each in (limits, *buffers.values()))
+        self.most_bytes = OVERRUN * limits.bytes
+        """More than a replica upstream that keeps to these limits can have sent of one stream."""
         self._keeps = level is not Reliability.BEST_EFFORT
         self._forgetful = level is Reliability.AT_LEAST_ONCE and place.role == "sink"
         self._assembler = assembler

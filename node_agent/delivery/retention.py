@@ -49,6 +49,7 @@ class Retention:
         self._spill = spill
         self._shelves: dict[str, Shelf] = {}
         self._waiting: deque[Parcel] = deque()
+        self._in_order = True
         self._flying: dict[str, int] = {}
         self._paused: dict[str, float] = {}
 
@@ -124,6 +125,8 @@ class Retention:
 
     def send(self, now: float) -> list[Effect]:
         """Give what waits to the replica chosen, as far as it has room in flight."""
+        if not self._in_order:
+            self._sort_waiting()
         hop, waiting = self.hop, self._waiting
         if hop is None or not waiting:
             return []
@@ -281,7 +284,7 @@ class Retention:
                 rests.append(shelf.cut(parcel, bisect_left(parcel.items, first, key=_tau)))
             if rests and parcel.state is WAITING:
                 self._waiting += rests
-                self._sort_waiting()
+                self._in_order = False  # until something is sent: there may be many cuts
 
     def _rewind(self, parcels: list[Parcel]) -> None:
         if not parcels:
@@ -296,6 +299,7 @@ class Retention:
 
     def _sort_waiting(self) -> None:
         """The oldest first; a parcel that was sent and rewound may stand there twice."""
+        self._in_order = True
         waiting = {id(parcel): parcel for parcel in self._waiting if parcel.state is WAITING}
         self._waiting = deque(sorted(waiting.values(), key=_age))
 

@@ -10,6 +10,7 @@ from node_agent.delivery.core import DeliveryCore
 from node_agent.delivery.effects import Effect, Process, ProcessUnit, Send
 from node_agent.delivery.limits import DeliveryLimits, Overflow, Reliability
 from node_agent.delivery.place import place_of
+from node_agent.delivery.retention import Retention
 from node_agent.model.plan import DeploymentPlan
 from node_agent.model.tuples import StreamTuple
 from node_agent.model.units import Each
@@ -205,3 +206,18 @@ def test_one_hole_does_not_stand_for_a_whole_stream_of_a_source() -> None:
 def test_a_sibling_is_welcome_only_where_parts_are_handed_over(rule: str, reason: str | None) -> None:
     hello = Hello(PROTOCOL_VERSION, "op/1", "op/0")
     assert refusal(hello, EVIL, "n2", deployment(rule, "exactly_once")) == reason
+
+
+def test_many_acknowledged_ranges_sort_what_waits_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = core_of("right/0", deployment("each", "exactly_once"))
+    core.steer("op", Hop("op/0", 1.0), 0.0)
+    core.emit([((b"x",), tau) for tau in range(1, 4001)], 0.0)
+    sorts, sort = list[int](), Retention._sort_waiting
+
+    def counted(retention: Retention) -> None:
+        sorts.append(1)
+        sort(retention)
+
+    monkeypatch.setattr(Retention, "_sort_waiting", counted)
+    core.acknowledged("op/1", "op", {}, {"right/0": [(tau, tau) for tau in range(300, 4000, 2)]}, 0.0)
+    assert len(sorts) <= 10

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from node_agent.agent_config import Switching
+from node_agent.delivery.runtime import DeliveryRuntime
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query, Reliability
 from node_agent.model.refusals import Refusals
@@ -30,6 +31,7 @@ from node_agent.transport.messages import (
     Acknowledgement,
     Alive,
     Ask,
+    Batch,
     Data,
     Header,
     Hello,
@@ -290,3 +292,34 @@ def test_strangers_do_not_hide_what_a_node_of_the_run_did() -> None:
         refusals.add("datagram", f"10.9.9.{i}", "stranger")
     refusals.add("connection", "n7", "impossible")
     assert [each.count for each in refusals if each.source == "n7"] == [1]
+
+
+def test_who_sends_more_bytes_than_it_may_keep_is_cut_off(tmp_path: Path) -> None:
+    """The operator is slow, so that what comes waits to be processed."""
+
+    async def scenario() -> None:
+        specs = (
+            OperatorSpec("left", "synthetic_source", params={"rate": 1.0, "payload": 64}),
+            OperatorSpec("op", "work", ("left",), {"cpu": 100.0}),
+            OperatorSpec("screen", "sink", ("op",)),
+        )
+        where = (("left", EVIL), ("op", "n2"), ("screen", "n3"))
+        plan = DeploymentPlan(
+            Query("q", specs, "exactly_once"), tuple(Replica(name, 0, node) for name, node in where)
+        )
+        network = RadioNetwork(("n1", "n2", "n3"))
+        testbed = Testbed(tmp_path, plan, network, switching=Switching(period=0.5))
+        del testbed.agents[EVIL]
+        await testbed.start()
+        runtime = testbed.agents["n2"]._replicas["op/0"]
+        assert isinstance(runtime, DeliveryRuntime)
+        big = bytes(8 * 2**20)
+        for tau in range(1, 100):
+            batch = Batch("left/0", [StreamTuple("left/0", tau, tau - 1, tau, tau - 1, (big,))], {})
+            if runtime.overrun(batch):
+                break
+            await runtime.take(batch)
+        assert 16 <= tau <= 20
+        await testbed.stop()
+
+    run(scenario)

@@ -254,8 +254,12 @@ def test_repeating_an_old_epoch_does_not_take_the_answer_to_the_present_one() ->
 
 def test_a_packet_says_one_thing_of_a_replica() -> None:
     heard: list[Notice] = []
-    network = RadioNetwork((*NODES, "stranger"))
-    notices = notices_of("b", network.port("b"), {"a": network.address("a")}, heard)
-    flips = [Notice("one/0", CostReport("two/0", 1, n, 1.0, f"one/{n % 3}")) for n in range(1, 189)]
-    notices._believe(notices._peers["a"], Packet(VERSION, EPOCH, notices._epoch, flips))
+
+    async def scenario() -> None:
+        network = RadioNetwork((*NODES, "stranger"))
+        notices = notices_of("b", network.port("b"), {"a": network.address("a")}, heard)
+        flips = [Notice("one/0", CostReport("two/0", 1, n, 1.0, f"one/{n % 3}")) for n in range(1, 189)]
+        notices._believe(notices._peers["a"], Packet(VERSION, EPOCH, notices._epoch, flips))
+
+    run(scenario())
     assert [notice.message.number for notice in heard] == [188]
