@@ -95,6 +95,7 @@ class Agent:
         self._core = asyncio.Semaphore(config.cores)
         self.refusals = refusals or Refusals()
         """What this agent refused, and from whom."""
+        self.refusals.know([*config.addresses, *(address.host for address in config.addresses.values())])
         self._credentials = Credentials(config.run, config.node, config.keys)
         self._digests = Digests()
         self._replicas: dict[str, Runtime] = {
@@ -110,7 +111,7 @@ class Agent:
             port,
             self._credentials,
             config.plan,
-            [address.host for address in config.addresses.values()],
+            {node: address.host for node, address in config.addresses.items() if node != config.node},
             config.links,
             self._digests,
             self.refusals,

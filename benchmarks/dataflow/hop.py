@@ -102,7 +102,9 @@ async def over_links(task: Task, progress: Progress) -> None:
             items = items[await link.send(items) :]
         progress.passed(sum(item.size for item in batch.items))
 
-    server = LinkServer(port, credentials, PLAN, [HOST], LIMITS, digests, refusals, pass_on, fail)
+    server = LinkServer(
+        port, credentials, PLAN, dict.fromkeys(NAMES, HOST), LIMITS, digests, refusals, pass_on, fail
+    )
     if task.place > 0:
         print((await server.open(0)).port, flush=True)
     else:

@@ -57,6 +57,8 @@ class DeliveryCore:
         self.place = place
         self._unacknowledged = limits.unacknowledged
         self._most_held = OVERRUN * EMPTY_PER_ITEM * max(each.items for each in (limits, *buffers.values()))
+        self.most_bytes = OVERRUN * limits.bytes
+        """More than a replica upstream that keeps to these limits can have sent of one stream."""
         self._keeps = level is not Reliability.BEST_EFFORT
         self._forgetful = level is Reliability.AT_LEAST_ONCE and place.role == "sink"
         self._assembler = assembler
@@ -86,11 +88,13 @@ class DeliveryCore:
         now: float,
     ) -> list[Effect]:
         """Take a batch that replica ``sender`` of ``upstream`` sent, or had forwarded by a sibling."""
+        came = [(self._inbox(upstream, stretch[0].origin), stretch) for stretch in stretches(items)]
+        for inbox, stretch in came:
+            inbox.reach, inbox.came_at = max(inbox.reach, stretch[-1].tau), now
         self._learn(upstream, floors, now)
         if self._keeps:
             self._patience.begin(now)
-        for stretch in stretches(items):
-            inbox = self._inbox(upstream, stretch[0].origin)
+        for inbox, stretch in came:
             first, last = stretch[0].prev + 1, stretch[-1].tau
             inbox.came(sender, first, last, self._keeps)
             if self._assembler is not None:
@@ -122,8 +126,10 @@ class DeliveryCore:
             for first, last in ranges:
                 retention.taken(replica, origin, first, last)
         for origin, ranges in done.items():
+            reach = retention.reach.get(origin, 0)  # what was never sent cannot be done
             for first, last in ranges:
-                self._output_done(retention, origin, first, last, now)
+                if first <= reach:
+                    self._output_done(retention, origin, first, min(last, reach), now)
         if self._assembler is not None:
             self._release(self._assembler, now)
         return self._outcome(now)
@@ -147,7 +153,11 @@ class DeliveryCore:
     def settled(
         self, upstream: str, floors: Mapping[str, int], ends: Sequence[StreamTuple], now: float
     ) -> list[Effect]:
-        """A replica of ``upstream`` says up to where everything is done, and which streams have ended."""
+        """A replica of ``upstream`` says up to where everything is done, and which streams have ended.
+
+        That one has ended is not believed while it comes.
+        """
+        ends = [end for end in ends if self._may_have_ended(self._inbox(upstream, end.origin), end, now)]
         self._learn(upstream, floors, now)
         for end in ends:
             for retention in self._retentions.values():
@@ -251,6 +261,11 @@ class DeliveryCore:
         """Whether ``item`` has come before or need not come. Windows keep their own account."""
         inbox = self._inboxes.get((upstream, item.origin))
         return inbox is not None and (item.tau in inbox.held or item.tau in inbox.done)
+
+    def floor(self, upstream: str, origin: str) -> int:
+        """Up to where that stream is done."""
+        inbox = self._inboxes.get((upstream, origin))
+        return inbox.done.floor if inbox is not None else 0
 
     @property
     def holding(self) -> bool:
@@ -389,14 +404,21 @@ class DeliveryCore:
     def _learn(self, upstream: str, floors: Mapping[str, int], now: float) -> None:
         if not self._keeps:
             return
-        for origin, floor in floors.items():
+        for origin, told in floors.items():
             inbox = self._inbox(upstream, origin)
+            floor = min(told, inbox.reach)  # an idle replica cannot say that what is yet to come is done
             if floor <= inbox.done.floor:
                 continue
             self._input_done(inbox, 1, floor, now)
             if self._assembler is not None:
                 self._assembler.settled(upstream, origin, floor)
                 self._release(self._assembler, now)
+
+    def _may_have_ended(self, inbox: Inbox, end: StreamTuple, now: float) -> bool:
+        if end.tau > inbox.reach and now - inbox.came_at < self._unacknowledged:
+            return False
+        inbox.reach = max(inbox.reach, end.tau)
+        return True
 
     def _output_done(self, retention: Retention, origin: str, first: int, last: int, now: float) -> None:
         for part in retention.settle(origin, first, last):
@@ -448,10 +470,6 @@ class DeliveryCore:
         if inbox is None:
             inbox = self._inboxes[upstream, origin] = Inbox(upstream, origin)
             self._upstream_of[origin] = inbox
-            if self._assembler is None and self._retentions:
-                # Word may have come, of what a predecessor of this replica had sent.
-                for first, last in self._done_by_all(origin, 1, sys.maxsize):
-                    inbox.done.add(first, last)
         return inbox
 
     def _catch_up(self) -> None:

@@ -1,6 +1,7 @@
 """What a replica knows of one input stream: what it holds, what is done, and whom it owes word of that."""
 
 from collections.abc import Iterable, Sequence
+from math import inf
 
 from node_agent.delivery.limits import MOST_RANGES
 from node_agent.delivery.positions import Positions, Range
@@ -12,6 +13,7 @@ class Inbox:
 
     Both are for operators that take items one by one; windows keep their own account.
 
+    ``reach``: the highest position that came; ``came_at``: when something came last.
     ``backlog``: held, but there is no room yet for what they will give rise to.
     ``owed``: by replica upstream, what came from it and was not reported done to it. ``untaken`` likewise, of
     what it was not told that this replica has taken.
@@ -26,6 +28,8 @@ class Inbox:
         self.owed: dict[str, Positions] = {}
         self.untaken: dict[str, Positions] = {}
         self.before: dict[int, int] = {}
+        self.reach = 0
+        self.came_at = -inf
         self.backlog: dict[int, StreamTuple] = {}
 
     def came(self, sender: str, first: int, last: int, until_done: bool) -> None:

@@ -26,7 +26,8 @@ FEW_BYTES = 256 * 1024
 class Retention:
     """``whole``: the operator needs several items for a result, so they must all go to the same replica.
 
-    ``done``, by stream, is all that is known to be done; ``ends``: the last items of streams that ended.
+    ``done``, by stream, is all that is known to be done; ``ends``: the last items of streams that ended;
+    ``reach``: the highest positions that were ever kept.
     """
 
     def __init__(
@@ -41,12 +42,14 @@ class Retention:
         self.hop: Hop | None = None
         self.done: dict[str, Positions] = {}
         self.ends: dict[str, StreamTuple] = {}
+        self.reach: dict[str, int] = {}
         self._whole = whole
         self._keeps = level is not Reliability.BEST_EFFORT
         self._limits = limits
         self._spill = spill
         self._shelves: dict[str, Shelf] = {}
         self._waiting: deque[Parcel] = deque()
+        self._in_order = True
         self._flying: dict[str, int] = {}
         self._paused: dict[str, float] = {}
 
@@ -100,6 +103,7 @@ class Retention:
             shelf = self._shelves[origin] = Shelf(self._spill)
             self.done.setdefault(origin, Positions())
         first, last, done = items[0].tau, items[-1].tau, self.done[origin]
+        self.reach[origin] = max(self.reach.get(origin, 0), last)
         if not (shelf.overlaps(first, last) or done.overlaps(first, last)):
             self._add(shelf, items)
         else:
@@ -121,6 +125,8 @@ class Retention:
 
     def send(self, now: float) -> list[Effect]:
         """Give what waits to the replica chosen, as far as it has room in flight."""
+        if not self._in_order:
+            self._sort_waiting()
         hop, waiting = self.hop, self._waiting
         if hop is None or not waiting:
             return []
@@ -278,7 +284,7 @@ class Retention:
                 rests.append(shelf.cut(parcel, bisect_left(parcel.items, first, key=_tau)))
             if rests and parcel.state is WAITING:
                 self._waiting += rests
-                self._sort_waiting()
+                self._in_order = False  # until something is sent: there may be many cuts
 
     def _rewind(self, parcels: list[Parcel]) -> None:
         if not parcels:
@@ -293,6 +299,7 @@ class Retention:
 
     def _sort_waiting(self) -> None:
         """The oldest first; a parcel that was sent and rewound may stand there twice."""
+        self._in_order = True
         waiting = {id(parcel): parcel for parcel in self._waiting if parcel.state is WAITING}
         self._waiting = deque(sorted(waiting.values(), key=_age))
 

@@ -1,7 +1,7 @@
 """The run-time of a replica whose query promises delivery: a core, the operator, and channels to others.
 
 Carries out what the core wants. Items and messages between replicas of one node come by mail, those of others
-over links. Whatever the core asks of the operator is queued: its credit bounds how much that can be.
+over links. Whatever the core asks of the operator is queued: who sends more than it may keep is cut off.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ from node_agent.delivery.positions import Positions
 from node_agent.delivery.reports import Reports
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.telemetry import Event, QueueSample
-from node_agent.model.tuples import StreamTuple
+from node_agent.model.tuples import StreamTuple, weight_of
 from node_agent.routing.route import Route
 from node_agent.transport import messages
 from node_agent.transport.link import OnLost, OnMessage, OutgoingLink
@@ -110,7 +110,10 @@ class DeliveryRuntime:
         }
         self._mail: deque[tuple[str, Batch | Message]] = deque()
         self._has_mail = asyncio.Event()
-        self._work: deque[Process | ProcessUnit] = deque()
+        self._work: deque[tuple[Process | ProcessUnit, int]] = deque()
+        self._work_bytes = 0
+        ways = sum(len(plan.of(name)) * len(self._origins[name]) for name in core.place.upstreams)
+        self._most_work = core.most_bytes * ways
         self._has_work = asyncio.Event()
         self._has_room = asyncio.Event()
         self._has_room.set()
@@ -167,7 +170,8 @@ class DeliveryRuntime:
 
     def overrun(self, batch: Batch) -> bool:
         """Whether more has come from its sender than it can have if it keeps to its limits."""
-        return self._core.overrun(batch.sender, operator_of(batch.sender))
+        upstream = operator_of(batch.sender)
+        return self._work_bytes > self._most_work or self._core.overrun(batch.sender, upstream)
 
     async def take(self, batch: Batch, via: str = "") -> None:
         """``batch`` is of one of this replica's inputs. ``via``: the sibling that has passed it on."""
@@ -181,9 +185,9 @@ class DeliveryRuntime:
             self._account_for_holes(upstream, items)
         if items:
             floors = _of_streams(streams, batch.floors)
-            for (_, origin), handed in self._handed.items():
-                handed.add(1, floors.get(origin, 0))  # nobody is handed what is done
             self._do(self._core.receive(batch.sender, upstream, items, floors, self._now()))
+            for (sender, origin), handed in self._handed.items():
+                handed.add(1, self._core.floor(operator_of(sender), origin))  # nobody is handed what is done
             self._hand_over()
 
     def hear(self, sender: str, message: Message) -> None:
@@ -270,7 +274,8 @@ class DeliveryRuntime:
             if not self._work:
                 self._has_work.clear()
                 await self._has_work.wait()
-            job = self._work.popleft()
+            job, size = self._work.popleft()
+            self._work_bytes -= size
             if isinstance(job, Process):
                 await each[job.upstream].work(zip(repeat(job.upstream), job.items))
                 continue
@@ -337,7 +342,9 @@ class DeliveryRuntime:
         for effect in effects:
             match effect:
                 case Process() | ProcessUnit():
-                    self._work.append(effect)
+                    size = weight_of(effect.items) if isinstance(effect, Process) else 0
+                    self._work.append((effect, size))
+                    self._work_bytes += size
                     self._has_work.set()
                 case Send(_, to, items, floors):
                     self._send(to, items, floors)
@@ -391,7 +398,7 @@ class DeliveryRuntime:
         return True
 
     def _waiting_to_be_processed(self) -> int:
-        return sum(1 if isinstance(each, ProcessUnit) else len(each.items) for each in self._work)
+        return sum(1 if isinstance(each, ProcessUnit) else len(each.items) for each, _ in self._work)
 
     def _open_channel(self, to: str) -> Channel:
         def failed() -> None:

@@ -1,12 +1,12 @@
 """Counts what a node refused, and from whom: bounded, however many strangers there are."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
 MOST_SOURCES = 32
 OTHERS = "others"
-"""Stands for all sources beyond the first ``MOST_SOURCES``: an attacker can invent addresses."""
+"""Stands for all strangers beyond the first ``MOST_SOURCES``: an attacker can invent addresses."""
 
 
 class Refusal(Struct, frozen=True):
@@ -27,10 +27,15 @@ class Refusals:
     def __init__(self, most_sources: int = MOST_SOURCES) -> None:
         self._most = most_sources
         self._sources: set[str] = set()
+        self._members: frozenset[str] = frozenset()
         self._counts: dict[tuple[str, str, str], int] = {}
 
+    def know(self, members: Iterable[str]) -> None:
+        """The nodes and the addresses of the run: counted one by one, however many strangers come."""
+        self._members = frozenset(members)
+
     def add(self, what: str, source: str, reason: str, count: int = 1) -> None:
-        if source not in self._sources:
+        if source not in self._sources and source not in self._members:
             if len(self._sources) < self._most:
                 self._sources.add(source)
             else:

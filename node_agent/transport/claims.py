@@ -26,13 +26,22 @@ class Claims:
         own, self._operator = (plan.replica(replica).operator for replica in (pair.receiver, pair.sender))
         origins = query.origins()
         self._pair = pair
-        self._dense = isinstance(query.operator(own).takes, CountWindow)
+        counted = isinstance(query.operator(own).takes, CountWindow)
         self._passes_on = self._operator == own
         self._streams = {name: frozenset(origins[name]) for name in query.upstream(own)}
+        # A source numbers its items without a gap; who takes one at a time leaves holes for what it filters.
+        self._dense = frozenset(
+            origin
+            for streams in self._streams.values()
+            for origin in streams
+            if counted or origin not in query.names()
+        )
         self._senders = {replica.id: name for name in self._streams for replica in plan.of(name)}
 
     def check_data(self, data: Data) -> None:
         """Raises Impossible."""
+        if data.passed_on is not None and data.floors:
+            raise Impossible(f"{self._pair.sender} told what is done of what it passes on")
         self._check_items(data.items, self._upstream(data.passed_on))
 
     def check_message(self, message: Message) -> None:
@@ -48,13 +57,15 @@ class Claims:
             return
         origin = items[0].origin
         # Most batches are of one stream and in order: this is on the way of every tuple.
-        odd = [item for item in items if item.origin != origin or item.prev >= item.tau or item.last]
+        odd = [item for item in items if item.origin != origin or item.prev + 1 != item.tau or item.last]
         streams = self._streams[upstream]
         possible = origin in streams and all(
-            item.origin in streams and item.prev < item.tau and not (item.last and item.payloads)
+            item.origin in streams
+            and (item.prev + 1 == item.tau or (item.prev < item.tau and item.origin not in self._dense))
+            and not (item.last and item.payloads)
             for item in odd
         )
-        if not possible or (self._dense and [item for item in items if item.prev + 1 != item.tau]):
+        if not possible:
             raise Impossible(f"{self._pair.sender} sent an item that it cannot have")
 
     def _upstream(self, passed_on: PassedOn | None) -> str:

@@ -127,6 +127,8 @@ def pack(
     large = [index for index, size in enumerate(sizes) if size > INLINE]
     if not large:
         return Data(items, (), floors, passed_on), []
+    if (count := sum([len(items[index].payloads) for index in large])) > MAX_PAYLOADS:
+        raise FrameError(f"{count} payloads exceed the limit of {MAX_PAYLOADS}")
     listed = list(items)
     payloads: list[bytes] = []
     outside: list[Outside] = []
@@ -156,9 +158,11 @@ def unpack(data: Data, payloads: Sequence[bytes]) -> Sequence[StreamTuple]:
     if not data.outside:
         return data.items
     items = list(data.items)
+    parts: dict[int, list[bytes]] = {}
     for (index, _, _), payload in zip(data.outside, payloads, strict=True):
-        item = items[index]
-        items[index] = msgspec.structs.replace(item, payloads=(*item.payloads, payload))
+        parts.setdefault(index, []).append(payload)
+    for index, found in parts.items():
+        items[index] = items[index].with_payloads(tuple(found))
     return items
 
 

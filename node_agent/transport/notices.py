@@ -94,7 +94,7 @@ class _Peer:
         self.epoch = b""
         self.starts = 0
         self.said: Sequence[Notice] = ()
-        self.answered = -ANSWER_EVERY
+        self._answered: dict[bytes, float] = {}
         self._past: deque[bytes] = deque(maxlen=EPOCHS_KNOWN)
 
     def began(self, epoch: bytes) -> bool:
@@ -104,6 +104,16 @@ class _Peer:
         self._past.append(epoch)
         self.epoch = epoch
         self.starts += 1
+        return True
+
+    def may_answer(self, epoch: bytes, now: float) -> bool:
+        """Whether it is time to answer who names that epoch; what is repeated of another one takes none."""
+        if now - self._answered.get(epoch, -ANSWER_EVERY) < ANSWER_EVERY:
+            return False
+        self._answered.pop(epoch, None)
+        self._answered[epoch] = now
+        if len(self._answered) > EPOCHS_KNOWN:
+            del self._answered[next(iter(self._answered))]
         return True
 
 
@@ -201,12 +211,12 @@ class Notices:
                 return
             if peer.said:  # nothing of it was believed so far
                 self.send(peer.node, peer.said)
-        for notice in packet.notices:
+        # A replica says one thing at a time to another: of what contradicts itself, the last counts.
+        for notice in {(notice.to, notice.message.sender): notice for notice in packet.notices}.values():
             self._on_notice(Notice(notice.to, structs.replace(notice.message, boot=peer.starts)))
 
     def _answer(self, peer: _Peer, packet: Packet) -> None:
         """Whoever said it does not know yet that this agent has started."""
         now = asyncio.get_running_loop().time()
-        if now - peer.answered >= ANSWER_EVERY:
-            peer.answered = now
+        if peer.may_answer(packet.epoch, now):
             self._transmit(peer, packet.epoch, ())

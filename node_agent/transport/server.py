@@ -8,7 +8,7 @@ it.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from typing import NamedTuple
 from node_agent.model.plan import DeploymentPlan
 from node_agent.model.refusals import Refusals
 from node_agent.model.tuples import sizes_of
+from node_agent.model.units import Each
 from node_agent.ports import Address, ConnectionLost, Listener, Port, PortError, Stream
 from node_agent.transport.authentication import NONCE_SIZE, Credentials, Digests, session_seals
 from node_agent.transport.claims import Claims
@@ -50,32 +51,46 @@ OnBatch = Callable[[Pair, Batch], Awaitable[None]]
 def refusal(hello: Hello, peer: str, node: str, plan: DeploymentPlan) -> str | None:
     """Why a connection that node ``peer`` begins with ``hello`` is not welcome on ``node``; None if it is.
 
-    Besides the replicas upstream, those of the same operator may have something to pass on. A node speaks
-    for its own replicas only.
+    Besides the replicas upstream, those of the same operator may have something to pass on, if it takes
+    several items at once. A node speaks for its own replicas only.
     """
     if hello.version != PROTOCOL_VERSION:
         return "version"
     receiver = next((r for r in plan.on(node) if r.id == hello.receiver), None)
     if receiver is None:
         return "receiver"
-    operators = (*plan.query.upstream(receiver.operator), receiver.operator)
+    operators = plan.query.upstream(receiver.operator)
+    if not isinstance(plan.query.operator(receiver.operator).takes, Each):
+        operators = (*operators, receiver.operator)
     senders = (r.id for name in operators for r in plan.of(name) if r != receiver and r.node == peer)
     return None if hello.sender in senders else "sender"
 
 
+def links_between(plan: DeploymentPlan, sender: str, receiver: str) -> int:
+    """How many connections of node ``sender`` to ``receiver`` the plan has at most."""
+    return sum(
+        refusal(Hello(PROTOCOL_VERSION, s.id, r.id), sender, receiver, plan) is None
+        for s in plan.on(sender)
+        for r in plan.on(receiver)
+    )
+
+
 class _HalfOpen(NamedTuple):
-    """``source``: the host, if it is a peer's; strangers share what little there is for them."""
+    """``source``: the host, if it is a peer's; strangers share what little there is for them. Once its hello
+    was genuine, the ``node`` that it is from: who says nothing cannot take the place of such a connection.
+    """
 
     source: str | None
     stream: Stream
+    node: str | None = None
 
 
 class LinkServer:
     """``on_batch`` takes what arrives, or raises Impossible; ``on_failure`` hears of errors that are not the
     peer's doing.
 
-    ``peers``: the hosts that connections of the run come from. Others share what little there is for
-    strangers, so that they cannot keep the peers out. ``digests``: to be shared with the node's links.
+    ``peers``: the hosts of the other nodes. Others share what little there is for strangers, so that they
+    cannot keep the peers out. ``digests``: to be shared with the node's links.
     ``refusals`` counts the connections that were closed for what they sent or did not send.
     """
 
@@ -84,7 +99,7 @@ class LinkServer:
         port: Port,
         credentials: Credentials,
         plan: DeploymentPlan,
-        peers: Collection[str],
+        peers: Mapping[str, str],
         limits: LinkLimits,
         digests: Digests,
         refusals: Refusals,
@@ -96,7 +111,10 @@ class LinkServer:
         self._node = credentials.node
         self._ways = credentials.incoming("connection")
         self._plan = plan
-        self._peers = frozenset(peers)
+        self._links = {node: max(HALF_OPEN_PER_PEER, links_between(plan, node, self._node)) for node in peers}
+        self._peers: dict[str, int] = {}
+        for node, host in peers.items():  # nodes may share a host
+            self._peers[host] = self._peers.get(host, 0) + self._links[node]
         self._limits = limits
         self._digests = digests
         self._refusals = refusals
@@ -151,13 +169,22 @@ class LinkServer:
         """The newest are the likeliest to complete: where there are too many, the oldest makes room."""
         host = stream.peer.host
         source = host if host in self._peers else None
-        same = [task for task, other in self._half_open.items() if other.source == source]
-        if len(same) >= (HALF_OPEN_STRANGERS if source is None else HALF_OPEN_PER_PEER):
+        silent = {task: other for task, other in self._half_open.items() if other.node is None}
+        same = [task for task, other in silent.items() if other.source == source]
+        if len(same) >= self._peers.get(host, HALF_OPEN_STRANGERS):
             self._evict(same[0])
-        elif len(self._half_open) >= HALF_OPEN_IN_ALL:
-            self._evict(next(iter(self._half_open)))
+        elif len(silent) >= max(HALF_OPEN_IN_ALL, sum(self._peers.values())):
+            self._evict(next(iter(silent)))
         self._half_open[connection] = _HalfOpen(source, stream)
         connection.add_done_callback(lambda done: self._half_open.pop(done, None))
+
+    def _has_greeted(self, connection: "asyncio.Task[None]", node: str) -> None:
+        """Its hello was genuine; somebody's recording of one may be, too, so this is bounded as well."""
+        same = [task for task, other in self._half_open.items() if other.node == node]
+        if len(same) >= self._links.get(node, HALF_OPEN_PER_PEER):
+            self._evict(same[0])
+        if (entered := self._half_open.pop(connection, None)) is not None:
+            self._half_open[connection] = entered._replace(node=node)
 
     def _evict(self, task: "asyncio.Task[None]") -> None:
         stream = self._half_open.pop(task).stream
@@ -186,6 +213,7 @@ class LinkServer:
             async with asyncio.timeout(HELLO_TIMEOUT):
                 way, hello, frame = await read_hello(stream, self._ways)
                 source = way.node
+                self._has_greeted(task, way.node)
                 reason = refusal(hello, way.node, self._node, self._plan)
                 if reason is not None:
                     self._refuse(source, reason)

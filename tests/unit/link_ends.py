@@ -10,6 +10,7 @@ from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query
 from node_agent.model.refusals import Refusals
 from node_agent.model.tuples import StreamTuple
+from node_agent.model.units import CountWindow
 from node_agent.ports import Address, ConnectionLost, EndOfStream, Port, Stream
 from node_agent.transport.authentication import Credentials, Digests, Way
 from node_agent.transport.connection import Connection
@@ -27,7 +28,7 @@ PLAN = DeploymentPlan(
         "q",
         (
             OperatorSpec("camera", "synthetic_source"),
-            OperatorSpec("detect", "work", ("camera",)),
+            OperatorSpec("detect", "work", ("camera",), {}, CountWindow(2, 2)),
             OperatorSpec("screen", "sink", ("detect",)),
         ),
     ),
@@ -81,7 +82,7 @@ class Receiver:
             port,
             credentials_of("down"),
             PLAN,
-            peers,
+            dict(zip(MEMBERS, peers, strict=False)),
             limits,
             Digests(),
             self.refusals,

@@ -291,12 +291,13 @@ def test_a_repeated_item_that_was_processed_before_is_reported_as_taken() -> Non
     assert of(Acknowledge, again) == [Acknowledge("s/0", {}, {"s/0": [(1, 1)]})]
 
 
-def test_word_of_what_a_predecessor_sent_counts_when_the_item_comes() -> None:
+def test_word_of_what_a_predecessor_sent_counts_once_the_item_is_sent_again() -> None:
     core = relay("z")
     core.acknowledged("z/0", "z", {"s/0": [(1, 5)]}, {}, 0.0)
-    effects = core.receive("s/0", "s", items(3, 3), {}, 0.0)
-    assert not of(Process, effects)
-    assert of(Acknowledge, effects)[0].done == {"s/0": [(1, 5)]}
+    effects = process(core, core.receive("s/0", "s", items(3, 3), {}, 0.0))
+    assert taus(of(Send, effects)[0].items) == [3]
+    again = core.acknowledged("z/0", "z", {"s/0": [(1, 5)]}, {}, 0.0)
+    assert of(Acknowledge, again)[0].done == {"s/0": [(1, 3)]}
 
 
 def test_downstream_operators_share_a_batch_but_not_its_fate() -> None:
@@ -333,7 +334,7 @@ def test_a_time_window_lets_go_of_a_stream_that_is_done_to_its_end(told: str) ->
     for end, upstream in zip(ends, ("s", "t"), strict=True):
         if told == "end first":
             core.receive(end.origin, upstream, [end], {}, 0.0)
-        core.settled(upstream, {end.origin: 4}, [end], 0.0)
+        core.settled(upstream, {end.origin: 4}, [end], 3.0)
     assert not core.holding
     assert not of(ProcessUnit, core.tick(100.0)), "it was done elsewhere"
 

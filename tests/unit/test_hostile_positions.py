@@ -7,16 +7,19 @@ import pytest
 from node_agent.dataflow.assembly import assembler_for
 from node_agent.dataflow.units import Gaps
 from node_agent.delivery.core import DeliveryCore
-from node_agent.delivery.effects import Effect, Process, ProcessUnit
+from node_agent.delivery.effects import Effect, Process, ProcessUnit, Send
 from node_agent.delivery.limits import DeliveryLimits, Overflow, Reliability
 from node_agent.delivery.place import place_of
+from node_agent.delivery.retention import Retention
+from node_agent.model.plan import DeploymentPlan
 from node_agent.model.tuples import StreamTuple
 from node_agent.model.units import Each
 from node_agent.routing.route import Hop
 from node_agent.transport.claims import Claims
 from node_agent.transport.framing import Impossible
-from node_agent.transport.messages import Data, Pair, PassedOn
-from tests.unit.test_malicious_member import RULES, Liar, deployment
+from node_agent.transport.messages import PROTOCOL_VERSION, Data, Hello, Pair, PassedOn
+from node_agent.transport.server import refusal
+from tests.unit.test_malicious_member import EVIL, RULES, Liar, deployment
 
 SEEDS = range(10)
 STEPS = 400
@@ -140,3 +143,81 @@ def test_who_sends_without_end_is_told_from_who_keeps_to_its_limits(rule: str) -
             if isinstance(effect, Process):
                 core.processed_each("left", effect.items, [(b"x",)] * len(effect.items), 0.0)
     assert overrun_at is not None and 2 * 16 * 16 <= overrun_at <= 3 * 16 * 16
+
+
+FAR = 2**61
+
+
+def core_of(replica: str, plan: DeploymentPlan, limits: DeliveryLimits | None = None) -> DeliveryCore:
+    spec, origins = plan.query.operator(plan.replica(replica).operator), plan.query.origins()
+    assembler = None if isinstance(spec.takes, Each) else assembler_for(spec, origins)
+    return DeliveryCore(
+        place_of(plan.replica(replica), plan), Reliability.EXACTLY_ONCE, limits or DeliveryLimits(), assembler
+    )
+
+
+def items_of(origin: str, first: int, last: int) -> list[StreamTuple]:
+    return [StreamTuple(origin, tau, tau - 1, tau, tau - 1, (b"x",)) for tau in range(first, last + 1)]
+
+
+def test_a_sink_goes_on_after_an_idle_replica_said_that_what_is_to_come_is_done() -> None:
+    core = core_of("screen/0", deployment("each", "exactly_once"))
+    core.receive("op/0", "op", items_of("right/0", 1, 5), {}, 0.0)
+    end = StreamTuple("right/0", FAR, FAR - 1, FAR, FAR, (), True)
+    for ends in ([], [end]):
+        core.settled("op", {"right/0": FAR}, ends, 0.5)
+    effects = core.receive("op/0", "op", items_of("right/0", 6, 9), {"left/0": FAR}, 1.0)
+    assert [item.tau for e in effects if isinstance(e, Process) for item in e.items] == [6, 7, 8, 9]
+
+
+def test_a_source_goes_on_after_an_idle_replica_has_acknowledged_what_is_to_come() -> None:
+    core = core_of("right/0", deployment("each", "exactly_once"))
+    core.steer("op", Hop("op/0", 1.0), 0.0)
+    core.emit([((b"x",), 1)], 0.0)
+    core.acknowledged("op/1", "op", {"right/0": [(1, FAR)]}, {}, 0.0)
+    effects = core.emit([((b"x",), tau) for tau in range(2, 12)], 1.0)
+    assert [item.tau for e in effects if isinstance(e, Send) for item in e.items] == list(range(2, 12))
+
+
+def test_the_end_of_a_stream_that_is_over_is_still_believed() -> None:
+    """A replica that takes over has to hear of it: nobody sends it what is done."""
+    core = core_of("op/0", deployment("join", "exactly_once"))
+    core.receive("right/0", "right", items_of("right/0", 1, 5), {"right/0": 0}, 0.0)
+    assert core.holding
+    core.settled("left", {"left/0": 3}, [StreamTuple("left/0", 3, 2, 2, 2, (), True)], 3.0)
+    assert core.floor("left", "left/0") == 3 and core.floor("right", "right/0") == 5
+
+
+def test_a_sibling_does_not_say_what_is_done() -> None:
+    claims = Claims(deployment("join", "exactly_once"), Pair("op/1", "op/0"))
+    items = items_of("right/0", 1, 1)
+    claims.check_data(Data(items, passed_on=PassedOn("right/0")))
+    with pytest.raises(Impossible):
+        claims.check_data(Data(items, (), {"right/0": FAR}, PassedOn("right/0")))
+
+
+def test_one_hole_does_not_stand_for_a_whole_stream_of_a_source() -> None:
+    claims = Claims(deployment("each", "exactly_once"), Pair("op/1", "screen/0"))
+    with pytest.raises(Impossible):
+        claims.check_data(Data([StreamTuple("right/0", FAR, 0, 1, 0)]))
+
+
+@pytest.mark.parametrize(("rule", "reason"), [("each", "sender"), ("join", None), ("count", None)])
+def test_a_sibling_is_welcome_only_where_parts_are_handed_over(rule: str, reason: str | None) -> None:
+    hello = Hello(PROTOCOL_VERSION, "op/1", "op/0")
+    assert refusal(hello, EVIL, "n2", deployment(rule, "exactly_once")) == reason
+
+
+def test_many_acknowledged_ranges_sort_what_waits_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = core_of("right/0", deployment("each", "exactly_once"))
+    core.steer("op", Hop("op/0", 1.0), 0.0)
+    core.emit([((b"x",), tau) for tau in range(1, 4001)], 0.0)
+    sorts, sort = list[int](), Retention._sort_waiting
+
+    def counted(retention: Retention) -> None:
+        sorts.append(1)
+        sort(retention)
+
+    monkeypatch.setattr(Retention, "_sort_waiting", counted)
+    core.acknowledged("op/1", "op", {}, {"right/0": [(tau, tau) for tau in range(300, 4000, 2)]}, 0.0)
+    assert len(sorts) <= 10

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from node_agent.agent_config import Switching
+from node_agent.delivery.runtime import DeliveryRuntime
 from node_agent.model.plan import DeploymentPlan, Replica
 from node_agent.model.query import OperatorSpec, Query, Reliability
+from node_agent.model.refusals import Refusals
 from node_agent.model.tuples import StreamTuple
 from node_agent.model.units import CountWindow, Each, SameTau, TimeWindow, UnitRule
 from node_agent.ports import Listener, PortError, Stream
@@ -29,6 +31,7 @@ from node_agent.transport.messages import (
     Acknowledgement,
     Alive,
     Ask,
+    Batch,
     Data,
     Header,
     Hello,
@@ -130,7 +133,8 @@ class Liar:
         def make() -> Header:
             sender = self.random.choice(senders)
             items = [self.item(sender) for _ in range(self.random.randrange(1, 4))]
-            return Data(items, (), self.floors(), PassedOn(sender, self.ranges()))
+            floors = self.floors() if self.random.random() < 0.1 else {}
+            return Data(items, (), floors, PassedOn(sender, self.ranges()))
 
         return make
 
@@ -277,5 +281,45 @@ def test_items_of_many_payloads_end_no_agent(
         stream.abort()
         await testbed.stop()
         assert [agent.failure for agent in testbed.agents.values() if agent.failure] == []
+
+    run(scenario)
+
+
+def test_strangers_do_not_hide_what_a_node_of_the_run_did() -> None:
+    refusals = Refusals()
+    refusals.know(["n7"])
+    for i in range(40):
+        refusals.add("datagram", f"10.9.9.{i}", "stranger")
+    refusals.add("connection", "n7", "impossible")
+    assert [each.count for each in refusals if each.source == "n7"] == [1]
+
+
+def test_who_sends_more_bytes_than_it_may_keep_is_cut_off(tmp_path: Path) -> None:
+    """The operator is slow, so that what comes waits to be processed."""
+
+    async def scenario() -> None:
+        specs = (
+            OperatorSpec("left", "synthetic_source", params={"rate": 1.0, "payload": 64}),
+            OperatorSpec("op", "work", ("left",), {"cpu": 100.0}),
+            OperatorSpec("screen", "sink", ("op",)),
+        )
+        where = (("left", EVIL), ("op", "n2"), ("screen", "n3"))
+        plan = DeploymentPlan(
+            Query("q", specs, "exactly_once"), tuple(Replica(name, 0, node) for name, node in where)
+        )
+        network = RadioNetwork(("n1", "n2", "n3"))
+        testbed = Testbed(tmp_path, plan, network, switching=Switching(period=0.5))
+        del testbed.agents[EVIL]
+        await testbed.start()
+        runtime = testbed.agents["n2"]._replicas["op/0"]
+        assert isinstance(runtime, DeliveryRuntime)
+        big = bytes(8 * 2**20)
+        for tau in range(1, 100):
+            batch = Batch("left/0", [StreamTuple("left/0", tau, tau - 1, tau, tau - 1, (big,))], {})
+            if runtime.overrun(batch):
+                break
+            await runtime.take(batch)
+        assert 16 <= tau <= 20
+        await testbed.stop()
 
     run(scenario)

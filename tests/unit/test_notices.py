@@ -15,7 +15,16 @@ from node_agent.model.routing_messages import CostReport, CostUpdate, Message, N
 from node_agent.ports import Address, Port
 from node_agent.transport.authentication import ID_SIZE, TAG_SIZE, Credentials, Stamp
 from node_agent.transport.keys import keys_of
-from node_agent.transport.notices import EPOCH_SIZE, MOST_BYTES, VERSION, Notices, Packet, refusal
+from node_agent.transport.notices import (
+    EPOCH_SIZE,
+    EPOCHS_KNOWN,
+    MOST_BYTES,
+    VERSION,
+    Notices,
+    Packet,
+    _Peer,
+    refusal,
+)
 from node_agent.virtual.loop import VirtualLoop
 from tests.unit.networks import RadioNetwork
 
@@ -232,3 +241,25 @@ def _refused_of(data: bytes, tagged: bool) -> dict[tuple[str, str], int]:
 
     run(scenario())
     return refused
+
+
+def test_repeating_an_old_epoch_does_not_take_the_answer_to_the_present_one() -> None:
+    peer = _Peer(credentials_of("a"), "b")
+    assert peer.may_answer(b"old", 0.0) and not peer.may_answer(b"old", 0.1)
+    assert peer.may_answer(b"present", 0.1)
+    for number in range(1000):
+        peer.may_answer(number.to_bytes(8, "big"), 0.1)
+    assert len(peer._answered) <= EPOCHS_KNOWN
+
+
+def test_a_packet_says_one_thing_of_a_replica() -> None:
+    heard: list[Notice] = []
+
+    async def scenario() -> None:
+        network = RadioNetwork((*NODES, "stranger"))
+        notices = notices_of("b", network.port("b"), {"a": network.address("a")}, heard)
+        flips = [Notice("one/0", CostReport("two/0", 1, n, 1.0, f"one/{n % 3}")) for n in range(1, 189)]
+        notices._believe(notices._peers["a"], Packet(VERSION, EPOCH, notices._epoch, flips))
+
+    run(scenario())
+    assert [notice.message.number for notice in heard] == [188]

@@ -96,9 +96,9 @@ def test_a_sibling_passes_items_on_in_the_name_of_their_sender() -> None:
     async def scenario() -> None:
         network, receiver, _ = await ends()
         sibling = Sender(network.port("up"), pair=Pair("detect/1", "detect/0"))
-        assert await sibling.link.send([item(1)], {"camera/0": 7}, PassedOn("camera/0", [(2, 4)])) == 1
+        assert await sibling.link.send([item(1)], {}, PassedOn("camera/0", [(2, 4)])) == 1
         await asyncio.sleep(1)
-        assert receiver.batches == [Batch("camera/0", [item(1)], {"camera/0": 7}, [(2, 4)])]
+        assert receiver.batches == [Batch("camera/0", [item(1)], {}, [(2, 4)])]
         await sibling.link.close()
         await receiver.server.close()
 
@@ -254,7 +254,7 @@ def test_what_a_superseded_connection_brought_does_not_wait_for_ever() -> None:
 def test_an_error_of_our_own_is_reported_not_swallowed() -> None:
     async def scenario() -> None:
         _, receiver, sender = await ends()
-        await sender.send(StreamTuple("camera/0", POISON, 0, 1, 0))
+        await sender.send(StreamTuple("camera/0", POISON, POISON - 1, 1, 0))
         await asyncio.sleep(1)
         assert [str(failure) for failure in receiver.failures] == ["a bug in the agent"]
         assert sender.silences == 1

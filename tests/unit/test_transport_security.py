@@ -4,7 +4,7 @@ import asyncio
 import hmac
 import random
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -12,8 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.agent_config import AgentConfig
+from node_agent.model.plan import DeploymentPlan, Replica
+from node_agent.model.query import OperatorSpec, Query
+from node_agent.model.refusals import Refusals
 from node_agent.model.tuples import StreamTuple
-from node_agent.ports import Address, ConnectionLost, PortError, Stream
+from node_agent.ports import Address, ConnectionLost, Port, PortError, Stream
 from node_agent.transport.authentication import (
     TAG_SIZE,
     Digests,
@@ -39,7 +42,14 @@ from node_agent.transport.messages import (
     Settled,
     Welcome,
 )
-from node_agent.transport.server import HALF_OPEN_PER_PEER, HALF_OPEN_STRANGERS, HELLO_TIMEOUT
+from node_agent.transport.server import (
+    HALF_OPEN_PER_PEER,
+    HALF_OPEN_STRANGERS,
+    HELLO_TIMEOUT,
+    LinkServer,
+    OnBatch,
+    links_between,
+)
 from tests.unit.link_ends import (
     AT,
     HELLO,
@@ -502,3 +512,40 @@ def test_keys_are_not_printed() -> None:
     for value in (config, credentials_of("up"), WAY):
         for key in (*keys.values(), WAY.key):
             assert repr(key) not in repr(value) and key.hex() not in repr(value)
+
+
+def test_silent_connections_from_its_address_do_not_displace_a_node_that_has_greeted() -> None:
+    async def scenario() -> None:
+        network, receiver, _ = await ends()
+        await raw(network, hello_frame(WAY, HELLO, NONCE))
+        await asyncio.sleep(0.1)
+        flood = [await raw(network) for _ in range(3 * HALF_OPEN_PER_PEER)]
+        await asyncio.sleep(0.1)
+        assert [each.node for each in receiver.server._half_open.values()].count("up") == 1
+        assert receiver.refused[("up", "crowded")] == len(flood) - HALF_OPEN_PER_PEER
+        await receiver.server.close()
+
+    run(scenario())
+
+
+def test_as_many_greetings_at_once_as_the_plan_has_links_are_no_crowd() -> None:
+    names = [f"{kind}{i}" for i in range(12) for kind in ("s", "k")]
+    specs = [
+        OperatorSpec(n, "synthetic_source") if n[0] == "s" else OperatorSpec(n, "sink", (f"s{n[1:]}",))
+        for n in names
+    ]
+    replicas = tuple(Replica(n, 0, "up" if n[0] == "s" else "down") for n in names)
+    plan = DeploymentPlan(Query("q", tuple(specs)), replicas)
+    assert links_between(plan, "up", "down") == 12 and links_between(plan, "down", "up") == 0
+    server = LinkServer(
+        cast(Port, None),
+        credentials_of("down"),
+        plan,
+        {"up": "host", "other": "host"},
+        LinkLimits(),
+        Digests(),
+        Refusals(),
+        cast(OnBatch, None),
+        lambda error: None,
+    )
+    assert server._peers == {"host": 12 + HALF_OPEN_PER_PEER}
