@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from node_agent.model.telemetry import (
     KILLED,
+    Event,
     TupleDelivered,
     TupleDropped,
     TupleEmitted,
@@ -19,9 +20,15 @@ from node_agent.model.telemetry import (
 from node_agent.telemetry.belief import ABSORBED, FILTERED
 from node_agent.telemetry.records import tag_of
 
-TUPLE_KINDS = tuple(
-    map(tag_of, (TupleEmitted, TupleSent, TupleReceived, TupleProcessed, TupleDelivered, TupleDropped))
+_KINDS: tuple[type[Event], ...] = (
+    TupleEmitted,
+    TupleSent,
+    TupleReceived,
+    TupleProcessed,
+    TupleDelivered,
+    TupleDropped,
 )
+TUPLE_KINDS = tuple(map(tag_of, _KINDS))
 
 # A tuple that was on a link this shortly before the end may still have arrived: streams under back-pressure
 # hold tuples for seconds. It then counts as in flight, neither delivered nor lost.
