@@ -74,7 +74,7 @@ def test_status_names_a_session_that_is_up_or_left(tmp_path: Path) -> None:
         told = rove(tmp_path, "status", "r1").stdout
         assert "CORE session" in told and "3 on me@emulator.lab" in told and "rove down" not in told
         journal.abandon()
-        assert "3 on me@emulator.lab: rove down r1 removes it" in rove(tmp_path, "status", "r1").stdout
+        assert "CORE session 3 on me@emulator.lab: rove down r1 ends it" in rove(tmp_path, "status", "r1").stdout
 
 
 def test_a_session_that_was_removed_is_not_named(tmp_path: Path) -> None:
@@ -83,4 +83,4 @@ def test_a_session_that_was_removed_is_not_named(tmp_path: Path) -> None:
         number = journal.intend("core-session", host="me@emulator.lab", token="0123456789abcdef")
         journal.done(number, removed=True)
     assert sessions_left(run.path) == []
-    assert json.loads(rove(tmp_path, "status", "r1", "--json").stdout)["core_sessions"] == []
+    assert json.loads(rove(tmp_path, "status", "r1", "--json").stdout)["elsewhere"] == []
