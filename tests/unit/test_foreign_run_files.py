@@ -96,7 +96,7 @@ def test_the_verbs_show_a_run_whose_events_are_a_pipe_and_whose_verdict_is_a_lis
     run.path.mkdir(parents=True)
     run.verdict.write_text('{"verdict": [["valid"]]}')
     os.mkfifo(run.events)
-    for verb in (["events", "r1"], ["status"], ["status", "r1"]):
+    for verb in (["status"], ["status", "r1"]):
         app([*verb, "--runs-dir", str(tmp_path)], standalone_mode=False)
     assert "r1" in capsys.readouterr().out
 
