@@ -74,7 +74,8 @@ def test_status_names_a_session_that_is_up_or_left(tmp_path: Path) -> None:
         told = rove(tmp_path, "status", "r1").stdout
         assert "CORE session" in told and "3 on me@emulator.lab" in told and "rove down" not in told
         journal.abandon()
-        assert "CORE session 3 on me@emulator.lab: rove down r1 ends it" in rove(tmp_path, "status", "r1").stdout
+        told = rove(tmp_path, "status", "r1").stdout
+        assert "CORE session 3 on me@emulator.lab: rove down r1 ends it" in told
 
 
 def test_a_session_that_was_removed_is_not_named(tmp_path: Path) -> None:
