@@ -6,6 +6,7 @@ here (``unfit``, ``fitting``) before anything is to be sent.
 """
 
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
@@ -121,6 +122,8 @@ def pack(
     large = [index for index, size in enumerate(sizes) if size > INLINE]
     if not large:
         return Data(items, (), floors, passed_on), []
+    if sum([len(items[index].payloads) for index in large]) > MAX_PAYLOADS:
+        raise FrameError(f"the payloads of {len(large)} large items exceed the limit of {MAX_PAYLOADS}")
     listed = list(items)
     payloads: list[bytes] = []
     outside: list[Outside] = []
@@ -138,8 +141,9 @@ def outside_sizes(header: Header) -> Iterable[int]:
     if not isinstance(header, Data) or not header.outside:
         return ()
     _refuse_too_much(header.outside)
-    if not all(each.item < len(header.items) for each in header.outside):
-        raise FrameError("the peer announced a payload of no item")
+    of = [each.item for each in header.outside]
+    if of[-1] >= len(header.items) or of != sorted(of):
+        raise FrameError("the peer announced a payload of no item, or not in the order of the items")
     return [each.size for each in header.outside]
 
 
@@ -148,9 +152,12 @@ def unpack(data: Data, payloads: Sequence[bytes]) -> Sequence[StreamTuple]:
     if not data.outside:
         return data.items
     items = list(data.items)
-    for (index, _, _), payload in zip(data.outside, payloads, strict=True):
+    begin = 0
+    for index, count in Counter([each.item for each in data.outside]).items():
+        end = begin + count
         item = items[index]
-        items[index] = msgspec.structs.replace(item, payloads=(*item.payloads, payload))
+        items[index] = msgspec.structs.replace(item, payloads=(*item.payloads, *payloads[begin:end]))
+        begin = end
     return items
 
 
