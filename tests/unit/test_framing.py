@@ -135,10 +135,18 @@ def test_too_much_is_not_sent_either() -> None:
         encode(packed(StreamTuple("x" * MAX_HEADER, 1, 0, 0, 0))[0])
 
 
-@pytest.mark.parametrize("outside", [Outside(1, 2, b""), Outside(0, MAX_PAYLOAD + 1, b"")])
-def test_payloads_that_cannot_be_are_refused(outside: Outside) -> None:
+@pytest.mark.parametrize(
+    "outside",
+    [
+        [Outside(2, 2, b"")],
+        [Outside(0, MAX_PAYLOAD + 1, b"")],
+        [Outside(1, 1, b""), Outside(0, 1, b"")],
+        [Outside(0, 0, b"")] * 10_000,
+    ],
+)
+def test_payloads_that_cannot_be_are_refused(outside: list[Outside]) -> None:
     with pytest.raises(FrameError):
-        outside_sizes(Data([StreamTuple("camera/0", 1, 0, 0, 0)], [outside]))
+        outside_sizes(Data([StreamTuple("camera/0", 1, 0, 0, 0)] * 2, outside))
 
 
 def test_an_item_of_more_parts_than_could_be_sent_on_is_refused_where_it_comes() -> None:

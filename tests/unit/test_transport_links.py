@@ -323,11 +323,11 @@ def test_items_of_very_many_payloads_go_in_frames_that_they_fit_into(payload: by
         _, receiver, sender = await ends(limits)
         items = [
             StreamTuple("camera/0", tau, tau - 1, tau, tau, (payload,) * MAX_PAYLOADS)
-            for tau in range(1, 101)
+            for tau in range(1, 21)
         ]
         await sender.send(*items)
         await asyncio.sleep(10)
-        assert receiver.taken == list(range(1, 101))
+        assert receiver.taken == list(range(1, 21))
         assert {each.payloads for batch in receiver.batches for each in batch.items} == {items[0].payloads}
         assert sender.failures == [] and receiver.failures == []
         await sender.link.close()
