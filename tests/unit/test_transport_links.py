@@ -322,8 +322,7 @@ def test_items_of_very_many_payloads_go_in_frames_that_they_fit_into(payload: by
         limits = LinkLimits(window_items=400, window_bytes=2**24, batch_items=100, batch_bytes=2**19)
         _, receiver, sender = await ends(limits)
         items = [
-            StreamTuple("camera/0", tau, tau - 1, tau, tau, (payload,) * MAX_PAYLOADS)
-            for tau in range(1, 21)
+            StreamTuple("camera/0", tau, tau - 1, tau, tau, (payload,) * MAX_PAYLOADS) for tau in range(1, 21)
         ]
         await sender.send(*items)
         await asyncio.sleep(10)
