@@ -64,6 +64,14 @@ NEEDS: dict[str, Callable[[], str | None]] = {
 SHARES = {"spark": "spark", "browser": "spark", "kernel": "namespaces", "ssh": "ssh", "core": "core"}
 
 
+@pytest.fixture(autouse=True)
+def same_directory() -> Iterator[None]:
+    """Brings a test that went elsewhere back, so that the next one finds its files and modules."""
+    before = Path.cwd()
+    yield
+    os.chdir(before)
+
+
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """One session for all tests that need Spark: to start it takes longer than to run them."""

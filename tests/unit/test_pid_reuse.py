@@ -54,6 +54,7 @@ def test_what_a_keeper_before_wrote_down_is_not_this_keepers(
     (tmp_path / HELD).write_text(str(stranger.pid))
     monkeypatch.setattr(ending, "LONGEST_END_S", 0.1)
     monkeypatch.setattr(ending, "_EXIT_S", 0.1)
+    monkeypatch.chdir(tmp_path)  # where it goes to speak to a keeper, and stays
     with (tmp_path / HELD).open("rb+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert occupant(tmp_path) == 0
