@@ -140,7 +140,6 @@ def test_too_much_is_not_sent_either() -> None:
     [
         [Outside(2, 2, b"")],
         [Outside(0, MAX_PAYLOAD + 1, b"")],
-        [Outside(1, 1, b""), Outside(0, 1, b"")],
         [Outside(0, 0, b"")] * 10_000,
     ],
 )
