@@ -11,6 +11,7 @@ from itertools import islice, takewhile
 from struct import pack_into
 from typing import Any
 
+from benchmarks.attacks.mutation import ByteChange, extend, flip_bits, insert_or_cut, truncate
 from benchmarks.harness import Figures, main
 from benchmarks.olsr_captures import payloads
 from node_agent.olsr import wire
@@ -34,29 +35,6 @@ CODECS: Mapping[int, tuple[Callable[[Message], Any], Callable[[Any], bytes]]] = 
     MID: (wire.decode_mid, wire.encode_mid),
     HNA: (wire.decode_hna, wire.encode_hna),
 }
-
-Mutation = Callable[[bytearray, random.Random], None]
-
-
-def flip_bits(data: bytearray, rng: random.Random) -> None:
-    for _ in range(rng.randint(1, 4)):
-        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-
-
-def truncate(data: bytearray, rng: random.Random) -> None:
-    del data[rng.randrange(len(data)) :]
-
-
-def extend(data: bytearray, rng: random.Random) -> None:
-    data += rng.randbytes(rng.randint(1, 32))
-
-
-def insert_or_cut(data: bytearray, rng: random.Random) -> None:
-    start = rng.randrange(len(data))
-    if rng.random() < 0.5:
-        data[start:start] = rng.randbytes(rng.randint(1, 16))
-    else:
-        del data[start : start + rng.randint(1, 16)]
 
 
 def lie_about_a_size(data: bytearray, rng: random.Random) -> None:
@@ -87,7 +65,7 @@ def size_fields(data: bytearray) -> list[int]:
     return places
 
 
-MUTATIONS: Sequence[Mutation] = (flip_bits, truncate, extend, insert_or_cut, lie_about_a_size)
+MUTATIONS: Sequence[ByteChange] = (flip_bits, truncate, extend, insert_or_cut, lie_about_a_size)
 
 
 def mutated(originals: Sequence[bytes], seed: int) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 import os
 import stat
 import time
+from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from pathlib import Path
@@ -51,6 +52,16 @@ def _network(interface: InterfaceFacts) -> IPv4Network:
 
 def seal_of(config: ManetConfig, protocol: str) -> Seal | None:
     return Seal(config.key, protocol, time.time_ns) if config.key else None
+
+
+def add_key_argument(parser: ArgumentParser) -> None:
+    """Adds ``--key-file``, whose value ``read_key`` takes."""
+    parser.add_argument(
+        "--key-file",
+        metavar="FILE",
+        help="the group's key: packets are sealed with it, and others' without seal refused;"
+        " make one with: head -c 32 /dev/urandom | base64",
+    )
 
 
 def read_key(file: str) -> bytes:

@@ -3,6 +3,7 @@
 from pathlib import Path, PurePosixPath
 
 from orchestrator.errors import RoveError
+from orchestrator.foreign_text import one_line
 
 MOST_PARTS = 16
 LONGEST = 1024
@@ -20,22 +21,16 @@ def path_inside(directory: Path, name: str) -> Path:
     symbolic link that exists on the way may lead out of ``directory``.
     """
     if problem := _problem(name):
-        raise UnsafeName(f"the name {printable(name)} cannot be used here: {problem}")
+        raise UnsafeName(f"the name {_shown(name)} cannot be used here: {problem}")
     path = directory.joinpath(*PurePosixPath(name).parts)
     root = directory.resolve()
     if path.is_symlink() or not path.resolve().is_relative_to(root):
-        raise UnsafeName(f"the name {printable(name)} cannot be used here: it leads out of {directory}")
+        raise UnsafeName(f"the name {_shown(name)} cannot be used here: it leads out of {directory}")
     return path
 
 
-def printable(text: str, most: int = 100) -> str:
-    """``text`` as one line that no terminal takes for anything but text: quoted, escaped, cut."""
-    return ascii(text if len(text) <= most else text[:most] + "…")
-
-
-def plain(text: str, most: int = 100) -> str:
-    """``text`` as it is if it is short and prints, else ``printable``."""
-    return text if len(text) <= most and text.isprintable() else printable(text, most)
+def _shown(name: str) -> str:
+    return f"'{one_line(name, 100)}'"
 
 
 def _problem(name: str) -> str | None:

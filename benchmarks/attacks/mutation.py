@@ -173,6 +173,9 @@ def _changed_list(value: list[Any], format: Format, rng: random.Random) -> list[
     return [*value[:at], changed(value[at], format, rng), *value[at + 1 :]]
 
 
+ByteChange = Callable[[bytearray, random.Random], None]
+
+
 def flip_bits(data: bytearray, rng: random.Random) -> None:
     for _ in range(rng.randint(1, 4)):
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
@@ -200,7 +203,7 @@ def repeat(data: bytearray, rng: random.Random) -> None:
     data[start:start] = piece * rng.choice((1, 2, 20))
 
 
-_BYTE_CHANGES: Sequence[Callable[[bytearray, random.Random], None]] = (
+_BYTE_CHANGES: Sequence[ByteChange] = (
     flip_bits,
     truncate,
     extend,

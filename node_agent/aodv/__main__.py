@@ -7,7 +7,7 @@ from node_agent.aodv.config import AodvConfig
 from node_agent.aodv.process import ProcessConfig, live, run, say
 from node_agent.daemon_process import EXIT_BAD_CONFIG
 from node_agent.manet import ManetConfig
-from node_agent.manet_process import read_key
+from node_agent.manet_process import add_key_argument, read_key
 
 _DEFAULT = AodvConfig(detection="hello")
 _PROCESS = ProcessConfig(interface="any")
@@ -71,12 +71,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="NETWORK",
         help="of the other nodes, e.g. 10.0.0.0/16: routes lead nowhere else (the interface's own)",
     )
-    made.add_argument(
-        "--key-file",
-        metavar="FILE",
-        help="the group's key: messages are sealed with it, and others' without seal refused;"
-        " make one with: head -c 32 /dev/urandom | base64",
-    )
+    add_key_argument(made)
     made.add_argument(
         "--device", metavar="NAME", default=_PROCESS.device, help=f"of the TUN ({_PROCESS.device})"
     )

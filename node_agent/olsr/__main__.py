@@ -7,7 +7,7 @@ from typing import get_args
 
 from node_agent.daemon_process import EXIT_BAD_CONFIG
 from node_agent.manet import ManetConfig
-from node_agent.manet_process import read_key
+from node_agent.manet_process import add_key_argument, read_key
 from node_agent.olsr.config import OlsrConfig, Quality
 from node_agent.olsr.process import ProcessConfig, live, run, say
 
@@ -108,12 +108,7 @@ def parser() -> argparse.ArgumentParser:
         help="of the other nodes, e.g. 10.0.0.0/16: routes lead nowhere else; may be repeated"
         " (the interfaces' own networks)",
     )
-    made.add_argument(
-        "--key-file",
-        metavar="FILE",
-        help="the group's key: packets are sealed with it, and others' without seal refused;"
-        " make one with: head -c 32 /dev/urandom | base64",
-    )
+    add_key_argument(made)
     made.add_argument(
         "--longest-validity",
         type=float,

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from node_agent.model.refusals import OTHERS, Refusal
-from orchestrator.foreign_names import plain
+from orchestrator.foreign_text import one_line
 
 ORCHESTRATOR = "orchestrator"
 RECORD = "record"
@@ -54,5 +54,6 @@ def refused_text(refused: Sequence[Mapping[str, Any]], most: int = 3) -> str:
 
 
 def _refusal(what: str, source: str, reason: str, count: int) -> str:
-    things = plain(what) + ("" if count == 1 else "s")
-    return f"{count:,} {things} {'of node' if what == 'record' else 'from'} {plain(source)} ({plain(reason)})"
+    kind, sender, why = (one_line(word, 100) for word in (what, source, reason))
+    things = kind + ("" if count == 1 else "s")
+    return f"{count:,} {things} {'of node' if what == 'record' else 'from'} {sender} ({why})"

@@ -17,7 +17,7 @@ from msgspec import ValidationError, convert, to_builtins
 
 from node_agent.model.refusals import Refusal
 from orchestrator.backends.remote.listing import LIST, Listed, Listing, batches, read_listing
-from orchestrator.foreign_names import printable
+from orchestrator.foreign_text import one_line
 from orchestrator.lifecycle.events import EventLog
 from orchestrator.lifecycle.files import read_lines, sync_directory, write_atomic
 from orchestrator.lifecycle.run_directory import RunDirectory
@@ -154,8 +154,8 @@ async def _listed(connection: Connection, place: str, into: Path) -> tuple[Listi
         raise CommandFailed(node, f"the list of its record is longer than {len(done.stdout)} bytes")
     listing = await asyncio.to_thread(read_listing, node, done.stdout, into)
     if listing.unreadable:
-        first, count = printable(listing.unreadable[0]), len(listing.unreadable)
-        return listing, f"{count} of its files cannot be read there, such as {first}"
+        first, count = one_line(listing.unreadable[0], 100), len(listing.unreadable)
+        return listing, f"{count} of its files cannot be read there, such as '{first}'"
     if done.status != 0:
         told = done.stderr.decode(errors="replace").strip() or f"status {done.status}"
         return listing, f"its record cannot be listed: {told[:200]}"
