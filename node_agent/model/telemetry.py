@@ -262,15 +262,20 @@ class OperatorFault(Event, tag="operator_fault", frozen=True):
     count: int
 
 
-KINDS: tuple[type[Event], ...] = (
-    AgentStart,
-    AgentStop,
+TUPLE_KINDS: tuple[type[Event], ...] = (
     TupleEmitted,
     TupleSent,
     TupleReceived,
     TupleProcessed,
     TupleDelivered,
     TupleDropped,
+)
+"""What can happen to a tuple on its way from a source to a sink."""
+
+KINDS: tuple[type[Event], ...] = (
+    AgentStart,
+    AgentStop,
+    *TUPLE_KINDS,
     RouteSwitch,
     RouteDecision,
     LinkCost,

@@ -43,6 +43,15 @@ def segment_names(directory: Path) -> list[SegmentName]:
     return sorted(name for text, name in names if name.boot > 0 and str(name) == text)
 
 
+def sync_directory(directory: Path) -> None:
+    """Make renames and new names in ``directory`` survive a power cut."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def open_regular(path: Path) -> BufferedReader:
     """For reading; never waits for a pipe and never follows a link. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from node_agent.model.telemetry import Event
-from node_agent.telemetry.segment_files import SegmentName, segment_names
+from node_agent.telemetry.segment_files import SegmentName, segment_names, sync_directory
 
 
 class LogError(Exception):
@@ -45,7 +45,7 @@ class SegmentLog:
             self._segment = 0
             self._open_next()
             # Power may fail before the first rotation: that there was this boot must not be forgotten.
-            _sync_directory(directory)
+            sync_directory(directory)
         except OSError as error:
             raise LogError(f"cannot start a telemetry log in {directory}: {error}") from error
         envelope = self._encode({"run": run, "node": node, "boot": self.boot})
@@ -118,14 +118,6 @@ class SegmentLog:
             return
         try:
             os.fsync(self._fd)
-            _sync_directory(self.directory)
+            sync_directory(self.directory)
         except OSError as error:
             raise LogError(f"cannot make telemetry durable in {self.directory}: {error}") from error
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -7,28 +7,9 @@ told tuple by tuple; ``runs`` is the ``runs`` table.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from node_agent.model.telemetry import (
-    KILLED,
-    Event,
-    TupleDelivered,
-    TupleDropped,
-    TupleEmitted,
-    TupleProcessed,
-    TupleReceived,
-    TupleSent,
-)
+from node_agent.model.telemetry import KILLED, TUPLE_KINDS
 from node_agent.telemetry.belief import ABSORBED, FILTERED
 from node_agent.telemetry.records import tag_of
-
-_OF_TUPLES: tuple[type[Event], ...] = (
-    TupleEmitted,
-    TupleSent,
-    TupleReceived,
-    TupleProcessed,
-    TupleDelivered,
-    TupleDropped,
-)
-TUPLE_KINDS = tuple(map(tag_of, _OF_TUPLES))
 
 # A tuple that was on a link this shortly before the end may still have arrived: streams under back-pressure
 # hold tuples for seconds. It then counts as in flight, neither delivered nor lost.
@@ -203,7 +184,7 @@ def tuples(
         .otherwise(F.col("replica"))
     )
     lives = (
-        records.where(F.col("kind").isin(*TUPLE_KINDS))
+        records.where(F.col("kind").isin(*map(tag_of, TUPLE_KINDS)))
         .withColumn("toward", toward)
         .join(sinks, ["run", "toward"])
         .groupBy(*key)

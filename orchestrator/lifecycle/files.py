@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 
 from node_agent.model.checked import Checked, Refused
 from node_agent.telemetry.segment_files import NotAFile, open_regular
+from node_agent.telemetry.segment_files import sync_directory as sync_directory
 
 MOST_BYTES = 256 * 1024 * 1024
 MOST_LINE_BYTES = 4 * 1024 * 1024
@@ -72,15 +73,6 @@ def append_line(file: BinaryIO, value: Any) -> None:
         raise
     if written != len(line):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), file.name)
-
-
-def sync_directory(directory: Path) -> None:
-    """Make renames and new names in ``directory`` survive a power cut."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def read_json(path: Path) -> Any:
