@@ -64,7 +64,7 @@ def of_nodes(
 
 
 def _measured(who: str, file: Path, window: Window, limits: Limits, clock: Pieces) -> Measured:
-    samples = [_Timed(sample, sample.t_ns - ahead_ns(clock, sample.t_ns)) for sample in _read(file)]
+    samples = [_Timed(sample, sample.t_ns - ahead_ns(clock, sample.t_ns)) for sample in read_samples(file)]
     steps = judgement.steps([each.sample for each in samples[_first_from(samples, window.flow_ns) :]])
     if steps:
         # Times before and after do not fit together, nor to the window. The run is invalid anyway.
@@ -126,7 +126,7 @@ def _covered_ns(samples: Iterable[_Timed], window: Window) -> int:
     return covered
 
 
-def _read(file: Path) -> list[LoadSample]:
+def read_samples(file: Path) -> list[LoadSample]:
     """What cannot be read is left out: a node's disk may have been full."""
     samples: list[LoadSample] = []
     try:
