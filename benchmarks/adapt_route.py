@@ -10,14 +10,14 @@ from math import dist, sqrt
 from statistics import median
 
 from benchmarks.harness import Figures, main
+from node_agent.apps.dataflow.model.decision import Rule
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.query import OperatorSpec, Query
+from node_agent.apps.dataflow.switching.decision import View, decide
+from node_agent.apps.dataflow.switching.outlook import link_state_outlook
+from node_agent.apps.dataflow.switching.policy import POLICIES
+from node_agent.apps.dataflow.switching.route import Route
 from node_agent.model.cost_graph import CostGraph
-from node_agent.model.decision import Rule
-from node_agent.model.plan import DeploymentPlan, Replica
-from node_agent.model.query import OperatorSpec, Query
-from node_agent.routing.decision import View, decide
-from node_agent.routing.outlook import link_state_outlook
-from node_agent.routing.policy import POLICIES
-from node_agent.routing.route import Route
 
 NODES, OPERATORS, REPLICAS = 50, 3, 5
 SIDE_M, RANGE_M = 1200 * sqrt(NODES / 25), 500.0

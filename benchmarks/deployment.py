@@ -12,19 +12,19 @@ import time
 from pathlib import Path
 
 from benchmarks import harness
-from node_agent.model.plan import DeploymentPlan
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from orchestrator.apps.dataflow.faces.installed import require_faces
+from orchestrator.apps.dataflow.planning.placement import deployment_plan
 from orchestrator.deployment.bundle import bundle_for
 from orchestrator.deployment.deploy import Deployed, deploy
 from orchestrator.deployment.facts import probe
 from orchestrator.deployment.needs import needs_of
 from orchestrator.errors import RoveError
-from orchestrator.faces.installed import require_faces
-from orchestrator.planning.placement import deployment_plan
+from orchestrator.spec.inventory import Host
 from orchestrator.spec.routing import Olsr
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.fleet import on_all
 from orchestrator.ssh.host_keys import KnownHosts
-from orchestrator.ssh.inventory import Host
 from tests.ssh.sshd import SshServer, known_hosts, lacking, new_key, running
 from tests.unit.specs import experiment, topology
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from statistics import quantiles
 
 # An agent's own modules belong to what 25 agents take of the memory.
-import node_agent.agent  # noqa: F401
+import node_agent.agent.agent  # noqa: F401
 from benchmarks.faces_memory import pss_mb
 from benchmarks.faces_protocol import (
     DEVELOPMENT,
@@ -28,12 +28,12 @@ from benchmarks.faces_protocol import (
     views,
 )
 from benchmarks.harness import Figures, main
-from node_agent.vision.detection import shared_detector
-from node_agent.vision.embedding import shared_embedder
-from node_agent.vision.gallery import EMBEDDING_THRESHOLD, Gallery
-from node_agent.vision.people import find_people
-from node_agent.vision.pixels import decode_image
-from node_agent.vision.recognition import Recogniser
+from node_agent.apps.dataflow.faces.detection import shared_detector
+from node_agent.apps.dataflow.faces.embedding import shared_embedder
+from node_agent.apps.dataflow.faces.gallery import EMBEDDING_THRESHOLD, Gallery
+from node_agent.apps.dataflow.faces.people import find_people
+from node_agent.apps.dataflow.faces.pixels import decode_image
+from node_agent.apps.dataflow.faces.recognition import Recogniser
 
 AGENTS, FRAMES_EACH, TIMED_FRAMES = 25, 8, 200
 METHODS = ("embedding", "lbph")

@@ -13,15 +13,15 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from node_agent.vision import lbph
-from node_agent.vision.alignment import align, small_grey
-from node_agent.vision.detection import Detector
-from node_agent.vision.embedding import Embedder
-from node_agent.vision.enrolment import enrol_image
-from node_agent.vision.frames import Face
-from node_agent.vision.gallery import Gallery, Sample, sample
-from node_agent.vision.people import People
-from node_agent.vision.pixels import Image, decode_image, encode_jpeg
+from node_agent.apps.dataflow.faces import lbph
+from node_agent.apps.dataflow.faces.alignment import align, small_grey
+from node_agent.apps.dataflow.faces.detection import Detector
+from node_agent.apps.dataflow.faces.embedding import Embedder
+from node_agent.apps.dataflow.faces.enrolment import enrol_image
+from node_agent.apps.dataflow.faces.frames import Face
+from node_agent.apps.dataflow.faces.gallery import Gallery, Sample, sample
+from node_agent.apps.dataflow.faces.people import People
+from node_agent.apps.dataflow.faces.pixels import Image, decode_image, encode_jpeg
 
 DEVELOPMENT = tuple(f"s{number}" for number in range(1, 16))
 EVALUATION = tuple(f"s{number}" for number in range(16, 41))

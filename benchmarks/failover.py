@@ -23,8 +23,8 @@ from msgspec import Struct
 
 from benchmarks.runs import described, leftovers, own_reasons, perform
 from node_agent.telemetry.segments import read_records
-from orchestrator.lifecycle.files import parse_lines
 from orchestrator.lifecycle.invocation import FinishedRun
+from orchestrator.runs.files import parse_lines
 from orchestrator.spec.experiment import Experiment
 
 RATE = 20.0

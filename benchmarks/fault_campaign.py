@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from benchmarks.faults.schedules import OVERFLOWS, Schedule, schedule, tight_schedule
 from benchmarks.faults.world import Outcome, outcome
-from node_agent.model.query import Reliability
+from node_agent.apps.dataflow.model.query import Reliability
 
 SCHEDULES = 300
 SECONDS_AT_MOST = 1500.0

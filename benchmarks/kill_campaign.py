@@ -21,8 +21,8 @@ from msgspec import Struct
 from benchmarks.killing.queries import captured
 from benchmarks.killing.schedules import TUPLES, schedule
 from benchmarks.runs import leftovers, own_reasons, perform
-from node_agent import testing
-from orchestrator.lifecycle.files import parse_lines
+from node_agent.apps.dataflow import testing
+from orchestrator.runs.files import parse_lines
 from orchestrator.spec.experiment import Experiment
 
 SCHEDULES = 20

@@ -26,9 +26,9 @@ from orchestrator.backends.netns.executor import Descriptors
 from orchestrator.backends.netns.forkclient import ForkServer, Launch
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.netns.routes import Routes
-from orchestrator.lifecycle import processes
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.survey import survey
+from orchestrator.runs import processes
 from orchestrator.services.program import Argv
 from orchestrator.spec.topology import Topology
 

@@ -22,8 +22,8 @@ from typing import NamedTuple
 from benchmarks.olsr.virtual import Roaming, VirtualNetwork
 from benchmarks.radio.report import Row, show
 from node_agent.olsr.config import OlsrConfig
-from node_agent.virtual.host import Datagram
-from node_agent.virtual.loop import NS
+from node_agent.ports.virtual.host import Datagram
+from node_agent.ports.virtual.loop import NS
 from orchestrator.mobility.random_waypoint import random_waypoint_path
 from orchestrator.mobility.trace import Trace
 from orchestrator.radio.presets import ns3_range

@@ -27,18 +27,18 @@ from typing import NamedTuple
 from benchmarks import harness
 from benchmarks.radio.tap import Network, lacking, load_average, network_of, stream, tcp_pair, udp_pair
 from orchestrator.backends.netns.layout import numbered
+from orchestrator.backends.netns.radio import shared
+from orchestrator.backends.netns.radio.client import RadioProcess
+from orchestrator.backends.netns.radio.config import hardware_address, radio_config
+from orchestrator.backends.netns.radio.lateness import LatenessReport
+from orchestrator.backends.netns.radio.loop import AirLoop
+from orchestrator.backends.netns.radio.priority import become_punctual
+from orchestrator.backends.netns.radio.shared import Shared
 from orchestrator.mobility.trace import Position, Trace, Waypoint
 from orchestrator.radio.channel import build_channel
 from orchestrator.radio.choice import RadioChoice
 from orchestrator.radio.contention import NEVER
 from orchestrator.radio.presets import ns3_range
-from orchestrator.radio.realtime import shared
-from orchestrator.radio.realtime.client import RadioProcess
-from orchestrator.radio.realtime.config import hardware_address, radio_config
-from orchestrator.radio.realtime.lateness import LatenessReport
-from orchestrator.radio.realtime.loop import AirLoop
-from orchestrator.radio.realtime.priority import become_punctual
-from orchestrator.radio.realtime.shared import Shared
 from orchestrator.radio.settings import Mac
 
 FRAMES = 2_000

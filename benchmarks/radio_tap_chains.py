@@ -18,14 +18,14 @@ from benchmarks.radio.report import Row, main
 from benchmarks.radio.scenarios import SPACING_M, udp_chain
 from benchmarks.radio.tap import Network, lacking, load_average, network_of, stream, tcp_pair, udp_pair
 from benchmarks.radio.tcp_chain import tcp_chain
-from node_agent.virtual.segment import StreamConfig
+from node_agent.ports.virtual.segment import StreamConfig
 from orchestrator.backends.netns.layout import Layout, NodeLayout, Route, numbered
+from orchestrator.backends.netns.radio.client import RadioProcess
+from orchestrator.backends.netns.radio.config import radio_config
+from orchestrator.backends.netns.radio.lateness import LatenessReport
 from orchestrator.mobility.static import static_path
 from orchestrator.mobility.trace import Trace
 from orchestrator.radio.choice import RadioChoice
-from orchestrator.radio.realtime.client import RadioProcess
-from orchestrator.radio.realtime.config import radio_config
-from orchestrator.radio.realtime.lateness import LatenessReport
 from orchestrator.radio.settings import Mac
 
 PAYLOAD = 1470

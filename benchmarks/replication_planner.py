@@ -8,7 +8,7 @@ lost link (switching period included); 12 s by its authors' later configuration,
 from collections.abc import Iterator
 
 from benchmarks.radio.report import Row, main
-from orchestrator.planning.replication import Prospect, advise
+from orchestrator.apps.dataflow.planning.replication import Prospect, advise
 
 EMULATED = {  # nodes, side in m, m/s: the paper's ratios
     (25, 1200.0, 1.0): (1.3, 1.4),

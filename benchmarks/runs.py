@@ -7,12 +7,12 @@ from typing import Any
 from orchestrator.backends.create import create_backend
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.marks import Mark
-from orchestrator.lifecycle import processes
 from orchestrator.lifecycle.interruption import Interruption
 from orchestrator.lifecycle.invocation import FinishedRun, Invocation
+from orchestrator.planning.sweep import cells
+from orchestrator.runs import processes
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.file_reference import FOLDER
-from orchestrator.spec.sweep import cells
 
 OF_THE_HOST = ("the radio was late", "channel updates fell behind", "this machine was too busy")
 """Reasons why a busy machine makes a run invalid: no good for throughput, but nothing lost."""

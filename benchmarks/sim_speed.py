@@ -10,8 +10,8 @@ import random
 import time
 
 from benchmarks.radio.report import Row, main
-from node_agent.virtual.host import Datagram, VirtualHost
-from node_agent.virtual.loop import NS, VirtualLoop
+from node_agent.ports.virtual.host import Datagram, VirtualHost
+from node_agent.ports.virtual.loop import NS, VirtualLoop
 from orchestrator.backends.sim.air import make_air
 from orchestrator.backends.sim.truth import GroundTruth
 from orchestrator.mobility.generate import generate_trace

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from benchmarks import harness
 from orchestrator.errors import RoveError
+from orchestrator.spec.inventory import Host
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.fleet import AT_ONCE, on_all
 from orchestrator.ssh.host_keys import KnownHosts
-from orchestrator.ssh.inventory import Host
 from tests.ssh.sshd import SshServer, known_hosts, lacking, new_key, running
 
 NODES = 50

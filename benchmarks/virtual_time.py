@@ -5,9 +5,9 @@ from collections.abc import Callable
 from statistics import median
 
 from benchmarks.harness import Figures, main
-from node_agent.virtual.host import VirtualHost
-from node_agent.virtual.loop import NS, VirtualLoop
-from node_agent.virtual.port import VirtualPort
+from node_agent.ports.virtual.host import VirtualHost
+from node_agent.ports.virtual.loop import NS, VirtualLoop
+from node_agent.ports.virtual.port import VirtualPort
 from orchestrator.radio.disc import DiscRadio
 from orchestrator.radio.medium import BROADCAST, Frame
 

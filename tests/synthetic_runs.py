@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from node_agent.model.plan import DeploymentPlan, Replica
-from node_agent.model.query import OperatorSpec, Query
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.model.telemetry import (
     AgentStart,
     AgentStop,

@@ -12,11 +12,11 @@ from benchmarks.attacks.parsers.segments import Forgery, Segments, place_special
 from benchmarks.attacks.sound import sound_run
 from orchestrator.analytics.java import find_java
 from orchestrator.errors import RoveError
-from orchestrator.lifecycle.files import read_json
 from orchestrator.lifecycle.rejudging import judge_anew
-from orchestrator.lifecycle.run_directory import RunDirectory
-from orchestrator.lifecycle.verdict import Judgement
-from orchestrator.spec.load import load_experiment
+from orchestrator.planning.load import load_experiment
+from orchestrator.runs.files import read_json
+from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.runs.verdict import Judgement
 
 FORGED_RUNS = 10
 

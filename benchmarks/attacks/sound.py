@@ -7,8 +7,8 @@ from tempfile import mkdtemp
 from typing import Any
 
 from benchmarks.runs import described, perform
-from orchestrator.lifecycle.run_directory import RunDirectory
-from orchestrator.spec.load import load_topology
+from orchestrator.planning.load import load_topology
+from orchestrator.runs.run_directory import RunDirectory
 
 TOPOLOGIES = Path(__file__).parents[2] / "topologies"
 EXPERIMENT: dict[str, Any] = {

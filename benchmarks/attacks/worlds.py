@@ -15,18 +15,18 @@ import msgspec
 
 from benchmarks.attacks.memory_port import MemoryPort, MemoryStream
 from benchmarks.attacks.speaking import RUN, Refused, Session, Speaker, key_settings, way
-from node_agent.agent import Agent
-from node_agent.agent_config import AgentConfig, Switching
-from node_agent.delivery.limits import DeliveryLimits
-from node_agent.linkstate.told import ToldLinkState
+from node_agent.agent.agent import Agent
+from node_agent.agent.config import AgentConfig, Switching
+from node_agent.apps.dataflow.delivery.limits import DeliveryLimits
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.query import OperatorSpec, Query
+from node_agent.apps.dataflow.model.units import CountWindow, Each, SameTau, TimeWindow, UnitRule
+from node_agent.apps.dataflow.switching.exchange import Mode
+from node_agent.linkstate.pushed import ToldLinkState
 from node_agent.model.cost_graph import CostGraph
-from node_agent.model.plan import DeploymentPlan, Replica
-from node_agent.model.query import OperatorSpec, Query
 from node_agent.model.refusals import Refusals
 from node_agent.model.telemetry import Event
-from node_agent.model.units import CountWindow, Each, SameTau, TimeWindow, UnitRule
 from node_agent.ports import Address, PortError
-from node_agent.routing.exchange import Mode
 from node_agent.transport.authentication import Digests
 from node_agent.transport.limits import LinkLimits
 from node_agent.transport.link import OutgoingLink

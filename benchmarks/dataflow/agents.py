@@ -20,15 +20,15 @@ import msgspec
 from msgspec import Struct
 
 from benchmarks.dataflow.hop import HOST, LIMITS, NAMES
-from node_agent.agent_config import AgentConfig
-from node_agent.control import Costs, OpenSources, Start, Stop
-from node_agent.dataflow.dispatcher import Limits
-from node_agent.delivery.limits import DeliveryLimits
+from node_agent.agent.config import AgentConfig
+from node_agent.agent.control import Costs, OpenSources, Start, Stop
+from node_agent.agent.process import ProcessConfig
+from node_agent.apps.dataflow.best_effort.dispatcher import Limits
+from node_agent.apps.dataflow.delivery.limits import DeliveryLimits
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.query import OperatorSpec, Query, Reliability
 from node_agent.model.cost_graph import CostGraph
-from node_agent.model.plan import DeploymentPlan, Replica
-from node_agent.model.query import OperatorSpec, Query, Reliability
 from node_agent.ports import Address
-from node_agent.process import ProcessConfig
 from node_agent.telemetry.segments import inspect
 from node_agent.transport.keys import keys_of
 from orchestrator.backends.agent_channel import AgentChannel
@@ -69,7 +69,7 @@ async def _flow(directory: Path, reliability: Reliability, count: int, size: int
     channels: list[AgentChannel] = []
     try:
         for file in _configured(directory, _plan(reliability, count, size), size):
-            command = (sys.executable, "-m", "node_agent", "--config", str(file))
+            command = (sys.executable, "-m", "node_agent.agent", "--config", str(file))
             agents.append(
                 agent := await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
             )

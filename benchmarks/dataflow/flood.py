@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from node_agent.dataflow.registry import Context, register_operator, register_source
-from node_agent.dataflow.units import Unit
+from node_agent.apps.dataflow.operators.registry import Context, register_operator, register_source
+from node_agent.apps.dataflow.windows.units import Unit
 
 
 class FloodParams(Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import uvloop
 
-from node_agent.model.plan import DeploymentPlan, Replica
-from node_agent.model.query import OperatorSpec, Query
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.query import OperatorSpec, Query
+from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.model.refusals import Refusals
-from node_agent.model.tuples import StreamTuple
-from node_agent.os_port import OsPort
 from node_agent.ports import Address
+from node_agent.ports.os_port import OsPort
 from node_agent.transport.authentication import Credentials, Digests
 from node_agent.transport.keys import keys_of
 from node_agent.transport.limits import LinkLimits

@@ -14,7 +14,7 @@ from benchmarks.runs import OF_THE_HOST
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.run_directory import RunDirectory
 
 Contents = dict[str, bytes]
 EXIT_CODES = {"valid": EXIT_OK, "invalid": EXIT_INVALID, "failed": EXIT_FAILED}

@@ -16,8 +16,8 @@ import yaml
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.cli.output import rove_command
-from orchestrator.lifecycle import processes, run_directory
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs import processes, run_directory
+from orchestrator.runs.run_directory import RunDirectory
 
 if TYPE_CHECKING:
     from tests.ssh.lab import Lab

@@ -10,8 +10,8 @@ from benchmarks.drilling.checks import verdict_of
 from benchmarks.drilling.drill import Drill
 from benchmarks.drilling.moments import Moment, come
 from benchmarks.drilling.settling import settle
-from orchestrator.lifecycle import processes
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs import processes
+from orchestrator.runs.run_directory import RunDirectory
 
 NEEDED = ("up", "converge", "warm-up", "measure")
 """Who dies in one of these has spoiled the run, whatever comes after."""
@@ -30,7 +30,7 @@ _IS_AGENT, _IS_DAEMON = _writes("agent.log"), _writes("routing.log")
 _FORK_SERVER = "orchestrator.backends.netns.forkserver"
 VICTIMS: dict[str, Callable[[int], bool]] = {
     "fork server": lambda pid: _called(_FORK_SERVER)(pid) and not (_IS_AGENT(pid) or _IS_DAEMON(pid)),
-    "radio": _called("orchestrator.radio.realtime"),
+    "radio": _called("orchestrator.backends.netns.radio"),
     "agent": _IS_AGENT,
     "routing daemon": _IS_DAEMON,
 }

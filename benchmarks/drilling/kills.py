@@ -12,7 +12,7 @@ from benchmarks.drilling.drill import Drill
 from benchmarks.drilling.moments import BOUNDARIES, ENTRIES, VERDICT, Moment, at_random, come
 from benchmarks.drilling.settling import follow_up, settle
 from orchestrator.errors import EXIT_OK
-from orchestrator.lifecycle.run_directory import all_runs
+from orchestrator.runs.run_directory import all_runs
 
 SIM = {"backend": "sim"}
 MOMENTS = (*BOUNDARIES, *ENTRIES, VERDICT)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks.drilling.drill import Drill
-from orchestrator.lifecycle.events import Event
-from orchestrator.lifecycle.files import parse_lines
-from orchestrator.lifecycle.phases import Phase
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.events import Event
+from orchestrator.runs.files import parse_lines
+from orchestrator.runs.phases import Phase
+from orchestrator.runs.run_directory import RunDirectory
 
 PHASES = tuple(phase for phase in Phase if phase is not Phase.VERDICT)
 LATEST_S = 6.0

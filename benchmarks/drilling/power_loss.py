@@ -11,8 +11,8 @@ from benchmarks.drilling.settling import follow_up
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.errors import EXIT_OK
-from orchestrator.lifecycle import processes
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs import processes
+from orchestrator.runs.run_directory import RunDirectory
 
 
 def power_loss(drill: Drill) -> None:

@@ -15,15 +15,15 @@ from benchmarks.drilling.full_disks import FILLER, check_told, fill
 from benchmarks.drilling.moments import Moment, come
 from benchmarks.drilling.power_loss import cut_power, forgetful_disk
 from benchmarks.drilling.settling import follow_up, settle
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.run_directory import RunDirectory
 from tests.ssh.lab import LabNode
 from tests.ssh.sshd import FIRST_ID
 
 DISK_ON_NODE = 96 << 20
 HELPERS: dict[str, tuple[str, ...]] = {
-    "keeper": ("node_agent.keeping", "run"),
-    "bridge": ("node_agent.keeping", "attach"),
-    "agent": ("node_agent",),
+    "keeper": ("node_agent.supervisor", "run"),
+    "bridge": ("node_agent.supervisor", "attach"),
+    "agent": ("node_agent.agent",),
     "routing daemon": ("node_agent.olsr",),
 }
 

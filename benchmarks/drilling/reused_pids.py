@@ -10,8 +10,8 @@ from collections.abc import Callable
 from benchmarks.drilling.drill import RUN_ID, Drill
 from benchmarks.drilling.moments import Moment, come
 from benchmarks.drilling.settling import settle
-from orchestrator.lifecycle.processes import identify, mark
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.processes import identify, mark
+from orchestrator.runs.run_directory import RunDirectory
 
 
 def reused_pid(drill: Drill) -> None:

@@ -15,7 +15,7 @@ from benchmarks.drilling.checks import (
     verdict_of,
 )
 from benchmarks.drilling.drill import Drill
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.run_directory import RunDirectory
 
 FOLLOWING = "following"
 

@@ -10,7 +10,7 @@ from benchmarks.drilling.drill import RUN_ID, Drill
 from benchmarks.drilling.moments import Moment, come
 from benchmarks.drilling.settling import follow_up, settle
 from orchestrator.errors import EXIT_BAD_INPUT
-from orchestrator.lifecycle.run_directory import LATEST, RunDirectory, all_runs
+from orchestrator.runs.run_directory import LATEST, RunDirectory, all_runs
 
 BRIEF = {"routing": "ground_truth", "warmup": "0 s", "duration": "2 s"}
 SIM = {**BRIEF, "backend": "sim"}

@@ -7,10 +7,10 @@ follow the links of the moment.
 from collections.abc import Iterable
 from itertools import combinations
 
+from node_agent.apps.dataflow.switching.shortest_path import distances
 from node_agent.model.cost_graph import CostGraph
-from node_agent.routing.shortest_path import distances
-from node_agent.virtual.interface import Frame, OnFrame
-from node_agent.virtual.loop import VirtualLoop
+from node_agent.ports.virtual.interface import Frame, OnFrame
+from node_agent.ports.virtual.loop import VirtualLoop
 
 NS = 1_000_000_000
 LONGEST_QUEUE_NS = 2 * NS

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from node_agent.dataflow import registry
-from node_agent.dataflow.registry import Context, OperatorKind
-from node_agent.dataflow.units import Unit
+from node_agent.apps.dataflow.operators import registry
+from node_agent.apps.dataflow.operators.registry import Context, OperatorKind
+from node_agent.apps.dataflow.windows.units import Unit
 
 
 class Given(NamedTuple):

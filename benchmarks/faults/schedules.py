@@ -6,11 +6,11 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import replace
 
-from node_agent.delivery.limits import DeliveryLimits, Overflow
-from node_agent.model.plan import DeploymentPlan, Replica
-from node_agent.model.query import OperatorSpec, Query, Reliability
-from node_agent.model.units import CountWindow, Each, SameTau, TimeWindow, UnitRule
-from node_agent.routing.exchange import Mode
+from node_agent.apps.dataflow.delivery.limits import DeliveryLimits, Overflow
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.query import OperatorSpec, Query, Reliability
+from node_agent.apps.dataflow.model.units import CountWindow, Each, SameTau, TimeWindow, UnitRule
+from node_agent.apps.dataflow.switching.exchange import Mode
 
 MILLISECOND = 1_000_000
 OVERFLOWS = (Overflow.BLOCK, Overflow.SPILL, Overflow.DROP_OLDEST)

@@ -14,18 +14,18 @@ from benchmarks.faults.accounts import Accounts, Record
 from benchmarks.faults.air import FaultyAir, edge
 from benchmarks.faults.operators import Given, campaign_kinds
 from benchmarks.faults.schedules import COUNT, FAULTS_FOR, RATE, Fault, Schedule, calm
-from node_agent.agent import Agent
-from node_agent.agent_config import AgentConfig, Switching
-from node_agent.dataflow.replica import operator_of
-from node_agent.model.decision import Rule
+from node_agent.agent.agent import Agent
+from node_agent.agent.config import AgentConfig, Switching
+from node_agent.apps.dataflow.best_effort.replica import operator_of
+from node_agent.apps.dataflow.model.decision import Rule
 from node_agent.model.telemetry import Event
 from node_agent.ports import Address
+from node_agent.ports.virtual.host import VirtualHost
+from node_agent.ports.virtual.loop import VirtualLoop
+from node_agent.ports.virtual.port import VirtualPort
 from node_agent.telemetry.segment_log import SegmentLog
 from node_agent.telemetry.segments import read_records, tuple_by_tuple
 from node_agent.transport.keys import keys_of
-from node_agent.virtual.host import VirtualHost
-from node_agent.virtual.loop import VirtualLoop
-from node_agent.virtual.port import VirtualPort
 
 DATA_PORT = 7400
 KEY = bytes(range(32))

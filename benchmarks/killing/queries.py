@@ -7,7 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from node_agent.dataflow.registry import Context
+from node_agent.apps.dataflow.operators.registry import Context
 from node_agent.query import Query, count, operator, sink, source
 
 RATE = 20.0

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orchestrator.backends.netns import network
+from orchestrator.backends.netns import radio as realtime
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.cli.output import rove_command
-from orchestrator.lifecycle.run_directory import RunDirectory
-from orchestrator.radio import realtime
+from orchestrator.runs.run_directory import RunDirectory
 
 NAME = "grid"
 TOPOLOGY = """\

@@ -18,10 +18,10 @@ from node_agent.olsr.config import OlsrConfig
 from orchestrator.backends.netns import names
 from orchestrator.backends.netns.forkclient import Child, ForkServer, Launch
 from orchestrator.backends.netns.layout import RADIO_LINK, numbered
+from orchestrator.backends.netns.radio.client import RadioProcess
+from orchestrator.backends.netns.radio.config import radio_config
 from orchestrator.mobility.trace import Trace
 from orchestrator.radio.choice import RadioChoice
-from orchestrator.radio.realtime.client import RadioProcess
-from orchestrator.radio.realtime.config import radio_config
 from orchestrator.radio.settings import Mac
 from orchestrator.services.program import Entry
 

@@ -4,15 +4,15 @@ import time
 from collections.abc import Callable, Sequence
 
 from benchmarks.olsr.tables import Tables
+from node_agent.host.virtual_routes import VirtualRoutes
 from node_agent.olsr.broadcast import PortBroadcast
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.daemon import Interface
 from node_agent.olsr.service import OlsrService
 from node_agent.olsr.wire import dotted, number
-from node_agent.virtual.host import VirtualHost
-from node_agent.virtual.loop import NS, VirtualLoop
-from node_agent.virtual.port import VirtualPort
-from node_agent.virtual.routes import VirtualRoutes
+from node_agent.ports.virtual.host import VirtualHost
+from node_agent.ports.virtual.loop import NS, VirtualLoop
+from node_agent.ports.virtual.port import VirtualPort
 from orchestrator.mobility.trace import Position, Trace
 from orchestrator.radio.dcf_medium import DcfMedium
 from orchestrator.radio.medium import Medium

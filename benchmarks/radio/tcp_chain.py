@@ -1,10 +1,10 @@
 """One bulk stream over a chain of virtual hosts on the modelled channel: what ns-3's TCP rows measure."""
 
 from node_agent.ports import Address, Stream
-from node_agent.virtual.host import VirtualHost
-from node_agent.virtual.loop import NS, VirtualLoop
-from node_agent.virtual.port import VirtualPort
-from node_agent.virtual.segment import StreamConfig
+from node_agent.ports.virtual.host import VirtualHost
+from node_agent.ports.virtual.loop import NS, VirtualLoop
+from node_agent.ports.virtual.port import VirtualPort
+from node_agent.ports.virtual.segment import StreamConfig
 from orchestrator.radio.dcf_medium import DcfMedium
 from orchestrator.radio.settings import Mac, Radio
 

@@ -22,7 +22,7 @@ from node_agent.aodv.neighbours import Neighbours
 from node_agent.aodv.search import Search, Searches
 from node_agent.aodv.table import Route, RouteTable, after, ahead, newer, newest
 from node_agent.aodv.wire import Acknowledgement, Broken, Error, Message, Reply, Request
-from node_agent.manet import Manet
+from node_agent.manet.membership import Manet
 
 P = TypeVar("P")
 NEVER_NS = 1 << 62

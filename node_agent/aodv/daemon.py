@@ -21,10 +21,10 @@ from node_agent.aodv.driver import Driver
 from node_agent.aodv.sealed import OVERHEAD, close, open_message
 from node_agent.aodv.traffic import Pair, TrafficWatch
 from node_agent.aodv.wire import PORT, dotted, number
-from node_agent.interfaces import InterfaceFacts
-from node_agent.manet import Manet
-from node_agent.route_table import HostRoute, RouteTable
-from node_agent.routing_seal import Seal, Unsealed
+from node_agent.host.interfaces import InterfaceFacts
+from node_agent.host.route_table import HostRoute, RouteTable
+from node_agent.manet.membership import Manet
+from node_agent.manet.seal import Seal, Unsealed
 
 PROTOCOL = 84
 """`ip route` shows ``proto 84``."""

@@ -11,20 +11,20 @@ from node_agent.aodv.config import AodvConfig
 from node_agent.aodv.daemon import PROTOCOL, AodvDaemon
 from node_agent.aodv.info import InfoServer
 from node_agent.aodv.reader import INFO_PORT
-from node_agent.daemon_process import (
+from node_agent.host.daemon_process import (
     EXIT_CANNOT_START,
     CannotStart,
     asked_to_end,
     remind_to_forward,
     run_file,
 )
-from node_agent.guarded_routes import GuardedRoutes
-from node_agent.interfaces import InterfaceError, read_interface
-from node_agent.manet import ManetConfig
-from node_agent.manet_process import manet_on, own_networks, seal_of
+from node_agent.host.guarded_routes import GuardedRoutes
+from node_agent.host.interfaces import InterfaceError, read_interface
+from node_agent.manet.membership import ManetConfig
+from node_agent.manet.process import manet_on, own_networks, seal_of
 
 try:  # here, and not when it is needed: a fork server's children then share it
-    from node_agent.kernel_routes import KernelRoutes, RoutesRefused
+    from node_agent.host.kernel_routes import KernelRoutes, RoutesRefused
 except ImportError:
     _CAN_ROUTE = False
 else:

@@ -1,6 +1,6 @@
 """Messages with a seal, which is an extension at the end (RFC 3561, section 9): others pass over it."""
 
-from node_agent.routing_seal import SIZE, Seal, Unsealed
+from node_agent.manet.seal import SIZE, Seal, Unsealed
 
 EXTENSION = 240
 _HEADER = bytes((EXTENSION, SIZE))

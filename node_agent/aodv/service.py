@@ -10,9 +10,9 @@ from node_agent.aodv.counters import Counters
 from node_agent.aodv.driver import Driver
 from node_agent.aodv.sealed import OVERHEAD, close, open_message
 from node_agent.aodv.wire import PORT, RREP, number
-from node_agent.manet import Manet
-from node_agent.routing_seal import Seal, Unsealed
-from node_agent.virtual.host import BROADCAST_HOST, IP_HEADER, Datagram, Packet, VirtualHost
+from node_agent.manet.membership import Manet
+from node_agent.manet.seal import Seal, Unsealed
+from node_agent.ports.virtual.host import BROADCAST_HOST, IP_HEADER, Datagram, Packet, VirtualHost
 
 
 class AodvService:

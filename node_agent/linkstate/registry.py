@@ -12,8 +12,8 @@ from node_agent.linkstate.base import LinkState
 from node_agent.linkstate.measured import MeasuredLinkState
 from node_agent.linkstate.probe.core import ProbeConfig
 from node_agent.linkstate.probe.prober import Prober
+from node_agent.linkstate.pushed import ToldLinkState
 from node_agent.linkstate.reader import Reader
-from node_agent.linkstate.told import ToldLinkState
 from node_agent.model.refusals import Refusals
 from node_agent.ports import Port
 

@@ -6,7 +6,7 @@ same columns, and a test holds the two together.
 
 from msgspec import Struct
 
-from node_agent.model.decision import Candidate
+from node_agent.apps.dataflow.model.decision import Candidate
 
 MOST_TUPLES = 4096
 """That one record tells of; more neighbours take several records."""

@@ -5,9 +5,9 @@ import sys
 from ipaddress import IPv4Network
 from typing import get_args
 
-from node_agent.daemon_process import EXIT_BAD_CONFIG
-from node_agent.manet import ManetConfig
-from node_agent.manet_process import add_key_argument, read_key
+from node_agent.host.daemon_process import EXIT_BAD_CONFIG
+from node_agent.manet.membership import ManetConfig
+from node_agent.manet.process import add_key_argument, read_key
 from node_agent.olsr.config import OlsrConfig, Quality
 from node_agent.olsr.process import ProcessConfig, live, run, say
 

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from node_agent.interfaces import LIMITED_BROADCAST, InterfaceError, InterfaceFacts, read_interface
+from node_agent.host.interfaces import LIMITED_BROADCAST, InterfaceError, InterfaceFacts, read_interface
 from node_agent.ports import Address, Port
 
 OLSR_PORT = 698

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import starmap
 from typing import NamedTuple
 
-from node_agent.manet import ANYBODY, Manet, is_host
+from node_agent.manet.membership import ANYBODY, Manet, is_host
 from node_agent.olsr import counters as counting
 from node_agent.olsr import duplicates, quality, snapshot, validity, wire
 from node_agent.olsr.announced import Announced

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from node_agent.manet import ANYBODY, Manet
+from node_agent.manet.membership import ANYBODY, Manet
 from node_agent.olsr import quality, validity, wire
 from node_agent.olsr.quality import Metric
 

@@ -7,7 +7,7 @@ neighbours list.
 from collections.abc import Iterator
 from typing import Literal
 
-from node_agent.manet import Manet
+from node_agent.manet.membership import Manet
 from node_agent.olsr import hello, quality, validity, wire
 from node_agent.olsr.eviction import ESTABLISHED, least_credible
 from node_agent.olsr.hello import Heard

@@ -14,17 +14,18 @@ from contextlib import suppress
 from msgspec import Struct
 
 from node_agent import __version__
-from node_agent.daemon_process import (
+from node_agent.host.daemon_process import (
     EXIT_CANNOT_START,
     CannotStart,
     asked_to_end,
     remind_to_forward,
     run_file,
 )
-from node_agent.guarded_routes import GuardedRoutes
-from node_agent.interfaces import InterfaceError, InterfaceFacts, read_interface
-from node_agent.manet import ManetConfig
-from node_agent.manet_process import manet_on, own_networks, seal_of
+from node_agent.host.guarded_routes import GuardedRoutes
+from node_agent.host.interfaces import InterfaceError, InterfaceFacts, read_interface
+from node_agent.host.route_table import LoggedRoutes, NoRoutes, RouteTable
+from node_agent.manet.membership import ManetConfig
+from node_agent.manet.process import manet_on, own_networks, seal_of
 from node_agent.olsr.broadcast import OsBroadcast
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.daemon import Interface, Olsr
@@ -35,10 +36,9 @@ from node_agent.olsr.info.snapshot import Snapshot
 from node_agent.olsr.info.txtinfo import TXTINFO
 from node_agent.olsr.service import OlsrService
 from node_agent.olsr.wire import number
-from node_agent.route_table import LoggedRoutes, NoRoutes, RouteTable
 
 try:  # here, and not when it is needed: a fork server's children then share it
-    from node_agent.kernel_routes import KernelRoutes, RoutesRefused
+    from node_agent.host.kernel_routes import KernelRoutes, RoutesRefused
 except ImportError:
     _CAN_ROUTE = False
 else:

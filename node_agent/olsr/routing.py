@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from node_agent.manet import Manet
+from node_agent.manet.membership import Manet
 from node_agent.olsr import paths, topology
 from node_agent.olsr.announced import Announced
 from node_agent.olsr.consent import AcceptedNetworks

@@ -2,8 +2,8 @@
 
 from struct import Struct
 
+from node_agent.manet.seal import SIZE, Seal, Unsealed
 from node_agent.olsr import wire
-from node_agent.routing_seal import SIZE, Seal, Unsealed
 
 SEALED = 240
 """The kind of message. RFC 3626 leaves 128 to 255 to anybody."""

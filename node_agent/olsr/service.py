@@ -9,7 +9,9 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 
-from node_agent.manet import ANYBODY, Manet
+from node_agent.host.route_table import HostRoute, RouteTable
+from node_agent.manet.membership import ANYBODY, Manet
+from node_agent.manet.seal import Seal, Unsealed
 from node_agent.olsr import sealed
 from node_agent.olsr.broadcast import Broadcast, BroadcastSocket
 from node_agent.olsr.config import OlsrConfig
@@ -18,8 +20,6 @@ from node_agent.olsr.outbox import MOST_MTU
 from node_agent.olsr.paths import Way
 from node_agent.olsr.routing import Routes
 from node_agent.olsr.wire import dotted, number
-from node_agent.route_table import HostRoute, RouteTable
-from node_agent.routing_seal import Seal, Unsealed
 
 SETTLING_S = 0.05
 """Packets come in bursts: routes are computed once for all that arrive within this time."""

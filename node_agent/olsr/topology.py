@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from node_agent.manet import ANYBODY, Manet
+from node_agent.manet.membership import ANYBODY, Manet
 from node_agent.olsr import quality, validity, wire
 from node_agent.olsr.eviction import ESTABLISHED, least_credible
 from node_agent.olsr.quality import BROKEN, Metric

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
-from node_agent.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.model.telemetry import (
     KINDS,
     FacesSeen,

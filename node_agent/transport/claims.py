@@ -7,9 +7,9 @@ failure of who hears it.
 
 from collections.abc import Sequence
 
-from node_agent.model.plan import DeploymentPlan
-from node_agent.model.tuples import StreamTuple
-from node_agent.model.units import CountWindow
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.apps.dataflow.model.tuples import StreamTuple
+from node_agent.apps.dataflow.model.units import CountWindow
 from node_agent.transport.framing import Impossible
 from node_agent.transport.messages import Acknowledgement, Ask, Data, Message, Pair, PassedOn, Ranges, Settled
 

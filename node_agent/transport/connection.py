@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
-from node_agent.model.tuples import StreamTuple
+from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.ports import ConnectionLost, EndOfStream, Stream
 from node_agent.transport.authentication import TAG_SIZE, Digests, Seal
 from node_agent.transport.framing import (

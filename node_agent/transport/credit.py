@@ -7,7 +7,7 @@ so that a count says all.
 from collections import deque
 from collections.abc import Sequence
 
-from node_agent.model.tuples import StreamTuple
+from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.transport.framing import FrameError
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
+from node_agent.apps.dataflow.model.tuples import MOST_PAYLOADS, StreamTuple
 from node_agent.model.checked import Checked, Refused
-from node_agent.model.tuples import MOST_PAYLOADS, StreamTuple
 from node_agent.transport.messages import Data, Header, Outside, PassedOn
 
 MAX_HEADER = 1024 * 1024

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NoReturn, Protocol
 
+from node_agent.apps.dataflow.model.tuples import StreamTuple, sizes_of
 from node_agent.model.refusals import Refusals
-from node_agent.model.tuples import StreamTuple, sizes_of
 from node_agent.ports import Address, ConnectionLost, Port, PortError, Stream, TimedOut
 from node_agent.transport.authentication import NONCE_SIZE, Digests, Way
 from node_agent.transport.claims import check_answer

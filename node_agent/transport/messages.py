@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from node_agent.model.tuples import StreamTuple, Whole
+from node_agent.apps.dataflow.model.tuples import StreamTuple, Whole
 
 PROTOCOL_VERSION = 4
 

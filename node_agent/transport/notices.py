@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 from msgspec import Struct, structs
 
+from node_agent.apps.dataflow.model.routing_messages import CostReport, Message, Notice
 from node_agent.model.checked import Checked, Refused
 from node_agent.model.refusals import Refusals
-from node_agent.model.routing_messages import CostReport, Message, Notice
 from node_agent.model.telemetry import RoutingOverhead
 from node_agent.ports import Address, DatagramSocket, Port
 from node_agent.transport.authentication import ID_SIZE, TAG_SIZE, Credentials, Stamp

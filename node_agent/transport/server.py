@@ -13,10 +13,10 @@ from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
-from node_agent.model.plan import DeploymentPlan
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.apps.dataflow.model.tuples import sizes_of
+from node_agent.apps.dataflow.model.units import Each
 from node_agent.model.refusals import Refusals
-from node_agent.model.tuples import sizes_of
-from node_agent.model.units import Each
 from node_agent.ports import Address, ConnectionLost, Listener, Port, PortError, Stream
 from node_agent.transport.authentication import NONCE_SIZE, Credentials, Digests, session_seals
 from node_agent.transport.claims import Claims

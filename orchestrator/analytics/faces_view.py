@@ -10,7 +10,7 @@ from orchestrator.analytics.cells import spread
 from orchestrator.analytics.faces import CONFUSED, FALSE_DETECTION, MISSED
 from orchestrator.analytics.markup import NOTHING, number, table
 from orchestrator.analytics.views import Cell, most_telling, which
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.run_directory import RunDirectory
 
 MOST_PICTURES = 6
 MOST_BYTES = 600_000

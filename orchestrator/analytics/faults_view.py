@@ -9,7 +9,7 @@ from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.markup import NOTHING, table
 from orchestrator.analytics.svg import INK
 from orchestrator.analytics.views import Cell, Result, most_telling, which
-from orchestrator.lifecycle.outages import CRASH, in_words
+from orchestrator.runs.outages import CRASH, in_words
 
 ALIKE_S = 0.5
 """Faults of two runs that differ by no more are the same ones: clocks of real time begin when they can."""

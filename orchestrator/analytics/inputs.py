@@ -14,17 +14,17 @@ from typing import Annotated, Any, BinaryIO, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.model.checked import Long
-from node_agent.model.plan import DeploymentPlan
 from node_agent.telemetry.records import LONGEST_LINE
 from node_agent.telemetry.segment_files import lines_in, open_regular, segment_names
 from orchestrator.analytics import schemas
 from orchestrator.clocks.correction import Pieces, clocks_in
 from orchestrator.errors import BadInput
-from orchestrator.lifecycle.files import read_json, read_object
-from orchestrator.lifecycle.manifest import plan_in
-from orchestrator.lifecycle.run_directory import RunDirectory
-from orchestrator.lifecycle.verdict import Verdict
+from orchestrator.runs.files import read_json, read_object
+from orchestrator.runs.manifest import plan_in
+from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.runs.verdict import Verdict
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 LATEST_NS = 2**62

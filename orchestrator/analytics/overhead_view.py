@@ -9,7 +9,7 @@ from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.markup import number, table
 from orchestrator.analytics.views import Cell, Result
 from orchestrator.errors import BadInput
-from orchestrator.spec.load import load_experiment
+from orchestrator.planning.load import load_experiment
 
 NOTE = (
     "Bit/s that a node put on the air, the mean over nodes; in brackets what of it was forwarded for others. "

@@ -13,8 +13,8 @@ from orchestrator.analytics.cells import cells
 from orchestrator.analytics.inputs import RunInput, runs_in, unique
 from orchestrator.analytics.kept import is_result
 from orchestrator.errors import BadInput, RoveError
-from orchestrator.lifecycle.files import read_json, read_object, write_atomic
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.files import read_json, read_object, write_atomic
+from orchestrator.runs.run_directory import RunDirectory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

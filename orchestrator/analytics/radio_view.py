@@ -11,9 +11,9 @@ from orchestrator.analytics.run_figures import WIDTH
 from orchestrator.analytics.svg import FAINT, INK, SERIES, Figure, canvas, finish
 from orchestrator.analytics.views import Cell, Result, most_telling, which
 from orchestrator.errors import BadInput
-from orchestrator.lifecycle.files import readable
-from orchestrator.radio.outlook import ranges_in_words, reach
-from orchestrator.spec.load import Network, load_network
+from orchestrator.planning.load import Network, load_network
+from orchestrator.planning.radio_outlook import ranges_in_words, reach
+from orchestrator.runs.files import readable
 from orchestrator.spec.topology import Topology
 
 OWN_RADIO = "the nodes' own: nothing is known of it here"

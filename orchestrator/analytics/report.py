@@ -17,9 +17,9 @@ from orchestrator.analytics.radio_view import facts
 from orchestrator.analytics.sinks_view import sinks
 from orchestrator.analytics.svg import Figure
 from orchestrator.analytics.views import Cell, Result, label_of, most_telling, which
-from orchestrator.lifecycle.files import readable
-from orchestrator.lifecycle.refused import refused_text
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.files import readable
+from orchestrator.runs.refused import refused_text
+from orchestrator.runs.run_directory import RunDirectory
 
 # Nothing may be loaded from anywhere, whatever text found its way into the page.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

@@ -16,7 +16,7 @@ from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.neighbourhood import moments
 from orchestrator.analytics.store import TableStore
 from orchestrator.analytics.tables import SUM
-from orchestrator.lifecycle.outages import read_outages
+from orchestrator.runs.outages import read_outages
 
 MOST_POSITIONS = 150
 """Per node; more samples than that are thinned out."""

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.schemas import TABLES, VERSION
 from orchestrator.errors import RoveError
-from orchestrator.lifecycle.files import read_json, write_json
+from orchestrator.runs.files import read_json, write_json
 
 LOCK_TIMEOUT_S = 300.0
 

@@ -3,8 +3,8 @@
 import asyncio
 from contextlib import suppress
 
-from node_agent.control import Command, Report, Request
-from node_agent.control_lines import encode
+from node_agent.agent.control import Command, Report, Request
+from node_agent.agent.control_lines import encode
 from node_agent.model.checked import Checked, Refused
 from orchestrator.errors import RoveError
 from orchestrator.foreign_text import one_line

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from orchestrator.backends.base import Backend
 from orchestrator.errors import BadInput
-from orchestrator.lifecycle.journal import Journal
+from orchestrator.runs.backend import Backend
+from orchestrator.runs.journal import Journal
 from orchestrator.spec.experiment import Experiment
 
 

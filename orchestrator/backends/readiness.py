@@ -5,9 +5,9 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from math import ceil, inf
 
-from node_agent.control import Report
+from node_agent.agent.control import Report
+from orchestrator.planning.semantics import islands
 from orchestrator.radio.truth import Links
-from orchestrator.spec.semantics import islands
 
 DEPENDABLE = 4.0
 """Transmissions for a full frame. A link that takes more may be rightly ignored, or come and go."""

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from orchestrator.backends.base import Progress
+from orchestrator.runs.backend import Progress
 
 LOOK_S = 1.0
 

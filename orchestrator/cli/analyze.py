@@ -9,7 +9,7 @@ from orchestrator.cli.progress import step
 from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
 from orchestrator.cli.results import cells_of, show_results
 from orchestrator.errors import EXIT_INTERRUPTED
-from orchestrator.lifecycle.run_directory import resolve
+from orchestrator.runs.run_directory import resolve
 
 RunReferences = Annotated[
     list[str],

@@ -11,18 +11,18 @@ from orchestrator.cli.progress import step
 from orchestrator.cli.references import DEFAULT_ROOT, RunReference, RunsDir
 from orchestrator.cli.results import verdict_text
 from orchestrator.errors import EXIT_FAILED, BadInput, RoveError
-from orchestrator.lifecycle import journal as journals
 from orchestrator.lifecycle import teardown
-from orchestrator.lifecycle.events import EventLog
-from orchestrator.lifecycle.journal import TORN_DOWN, Journal
-from orchestrator.lifecycle.run_directory import RunDirectory, resolve
 from orchestrator.lifecycle.teardown import TAKE_OVER_S, State, state_of
+from orchestrator.runs import journal as journals
+from orchestrator.runs.events import EventLog
+from orchestrator.runs.journal import TORN_DOWN, Journal
+from orchestrator.runs.run_directory import RunDirectory, resolve
 
 if TYPE_CHECKING:
     from orchestrator.backends.remote.collection import Collected
     from orchestrator.backends.remote.recollection import Fetched
     from orchestrator.lifecycle.invocation import FinishedRun
-    from orchestrator.lifecycle.verdict import Verdict
+    from orchestrator.runs.verdict import Verdict
 
 
 def collect(
@@ -115,7 +115,7 @@ def _collected(run: RunDirectory) -> _Found:
     from orchestrator.backends.remote.ledger import nodes_of, uncollected, waiting
     from orchestrator.backends.remote.recollection import fetch
     from orchestrator.lifecycle.rejudging import judge_anew
-    from orchestrator.spec.load import load_experiment
+    from orchestrator.planning.load import load_experiment
 
     # Whoever was killed, the run itself or one who collected, may not have judged what was here by then.
     died = state_of(run) is State.DEAD
@@ -170,9 +170,9 @@ def _reopened(run: RunDirectory) -> Journal:
 
 def _judged(directory: RunDirectory, found: "Sequence[_Found]", analyze: bool) -> "Verdict":
     """All of them together."""
-    from orchestrator.lifecycle.files import read_json
     from orchestrator.lifecycle.invocation import FinishedRun
     from orchestrator.lifecycle.rejudging import read_verdict
+    from orchestrator.runs.files import read_json
 
     runs = []
     for one in found:
@@ -200,10 +200,10 @@ class _Collection:
         return EventLog(self.directory.events)
 
     def judge(self, runs: "Sequence[FinishedRun]") -> "Verdict":
-        from orchestrator.lifecycle.files import write_json
-        from orchestrator.lifecycle.verdict import judge_sweep
-        from orchestrator.spec.load import load_experiment
-        from orchestrator.spec.sweep import cells
+        from orchestrator.planning.load import load_experiment
+        from orchestrator.planning.sweep import cells
+        from orchestrator.runs.files import write_json
+        from orchestrator.runs.verdict import judge_sweep
 
         if not self.directory.is_sweep:
             return runs[0].verdict
@@ -214,10 +214,10 @@ class _Collection:
 
 
 def _evaluated(owner: _Collection, runs: "Sequence[FinishedRun]", verdict: "Verdict") -> "Verdict":
+    from orchestrator.analytics.evaluation import evaluate
     from orchestrator.analytics.java import find_java
-    from orchestrator.lifecycle.evaluation import evaluate
     from orchestrator.lifecycle.invocation import Finished
-    from orchestrator.spec.load import load_experiment
+    from orchestrator.planning.load import load_experiment
 
     try:
         find_java()

@@ -8,13 +8,13 @@ from rich.table import Table
 from orchestrator.cli.output import console
 
 if TYPE_CHECKING:
-    from orchestrator.planning.placement import Derived
+    from orchestrator.apps.dataflow.planning.placement import Derived
     from orchestrator.spec.experiment import Experiment
 
 
 def show_replicas(experiment: "Experiment") -> None:
     # Imported here: completion and --help must not wait for them.
-    from orchestrator.planning.placement import deployment_plan, derived_counts
+    from orchestrator.apps.dataflow.planning.placement import deployment_plan, derived_counts
 
     deployment = deployment_plan(experiment)
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -53,7 +53,7 @@ def _reason(derived: "Derived") -> str:
 
 
 def replicas_document(experiment: "Experiment") -> list[dict[str, Any]]:
-    from orchestrator.planning.placement import deployment_plan
+    from orchestrator.apps.dataflow.planning.placement import deployment_plan
 
     return [
         {"replica": replica.id, "operator": replica.operator, "node": replica.node}
@@ -63,7 +63,7 @@ def replicas_document(experiment: "Experiment") -> list[dict[str, Any]]:
 
 def derived_document(experiment: "Experiment") -> list[dict[str, Any]]:
     """Numbers of replicas that the planner chose, and from what; hops and gains are expectations."""
-    from orchestrator.planning.placement import derived_counts
+    from orchestrator.apps.dataflow.planning.placement import derived_counts
 
     return [
         {

@@ -14,8 +14,8 @@ from rich.table import Table
 from orchestrator.cli.output import JsonFlag, console, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RunsDir
 from orchestrator.errors import EXIT_FAILED, RoveError
-from orchestrator.lifecycle.run_directory import all_runs
 from orchestrator.lifecycle.teardown import State, state_of
+from orchestrator.runs.run_directory import all_runs
 
 OLDEST_PYTHON = (3, 11)
 LEAST_DISK_BYTES = 1 << 30
@@ -188,7 +188,7 @@ def _ssh() -> Check:
 
 def _faces() -> list[Check]:
     """Only queries that look for faces need them."""
-    from orchestrator.faces.installed import EXTRA, parts
+    from orchestrator.apps.dataflow.faces.installed import EXTRA, parts
 
     return [
         Check(f"faces: {part.name}", Health.WARN, part.found, EXTRA)

@@ -9,9 +9,10 @@ import typer
 from orchestrator.cli.output import JsonFlag, console, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
 from orchestrator.errors import EXIT_FAILED
-from orchestrator.lifecycle import processes, teardown
-from orchestrator.lifecycle.run_directory import RunDirectory, all_runs, resolve
+from orchestrator.lifecycle import teardown
 from orchestrator.lifecycle.teardown import Failures, Removal, State
+from orchestrator.runs import processes
+from orchestrator.runs.run_directory import RunDirectory, all_runs, resolve
 
 
 def down(

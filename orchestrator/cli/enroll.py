@@ -55,7 +55,7 @@ def enroll(
       rove enroll topologies/lab.yaml --wheels
     """
     # Imported here: completion and --help must not wait for it.
-    from orchestrator.spec.load import load_topology
+    from orchestrator.planning.load import load_topology
     from orchestrator.ssh.enrolment import Statement, by_distance, enrol
     from orchestrator.ssh.host_keys import KnownHosts, known_hosts_file
 

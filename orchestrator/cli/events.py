@@ -10,10 +10,10 @@ import typer
 from node_agent.telemetry.segment_files import open_regular
 from orchestrator.cli.output import console, json_text, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RunReference, RunsDir
-from orchestrator.lifecycle.events import describe
-from orchestrator.lifecycle.files import MOST_BYTES, parse_lines
-from orchestrator.lifecycle.run_directory import RunDirectory, resolve
 from orchestrator.lifecycle.teardown import State, state_of
+from orchestrator.runs.events import describe
+from orchestrator.runs.files import MOST_BYTES, parse_lines
+from orchestrator.runs.run_directory import RunDirectory, resolve
 
 POLL_S = 0.2
 

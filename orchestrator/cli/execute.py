@@ -6,8 +6,8 @@ import typer
 
 from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
 from orchestrator.errors import BadInput
-from orchestrator.lifecycle import journal as journals
-from orchestrator.lifecycle.run_directory import RunDirectory, all_runs, resolve
+from orchestrator.runs import journal as journals
+from orchestrator.runs.run_directory import RunDirectory, all_runs, resolve
 
 
 def execute(

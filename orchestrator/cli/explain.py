@@ -9,10 +9,10 @@ from rich.table import Table
 from orchestrator.cli.output import JsonFlag, console, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RunReference, RunsDir
 from orchestrator.errors import BadInput
-from orchestrator.lifecycle.run_directory import resolve
+from orchestrator.runs.run_directory import resolve
 
 if TYPE_CHECKING:
-    from orchestrator.decisions.explain import Dead, Explanation
+    from orchestrator.apps.dataflow.decisions.explain import Dead, Explanation
 
 
 def explain(
@@ -46,9 +46,9 @@ def explain(
     """
     import msgspec
 
-    from orchestrator.decisions.explain import explain as explanations
-    from orchestrator.decisions.explain import faults_at
-    from orchestrator.decisions.history import read_history
+    from orchestrator.apps.dataflow.decisions.explain import explain as explanations
+    from orchestrator.apps.dataflow.decisions.explain import faults_at
+    from orchestrator.apps.dataflow.decisions.history import read_history
     from orchestrator.spec.problems import Unusable
     from orchestrator.spec.units import DURATION
 
@@ -88,7 +88,7 @@ def _obituary(dead: "Dead", at_s: float) -> str:
 
 
 def _print(each: "Explanation", at_s: float, nodes: dict[str, str]) -> None:
-    from orchestrator.decisions.reasons import shown, summary
+    from orchestrator.apps.dataflow.decisions.reasons import shown, summary
 
     to = f"{each.to} on {nodes.get(each.to, '?')}" if each.to else "no route"
     if each.dead is not None:

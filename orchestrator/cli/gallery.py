@@ -11,7 +11,7 @@ from rich.text import Text
 from orchestrator.cli.output import JsonFlag, console, print_json
 
 if TYPE_CHECKING:
-    from node_agent.vision.gallery import Gallery
+    from node_agent.apps.dataflow.faces.gallery import Gallery
 
 DEFAULT_FILE = Path("galleries/people.gallery")
 
@@ -47,7 +47,7 @@ def add(
       rove gallery add Ada pictures/ada/ --gallery experiments/staff.gallery
     """
     # Imported here: completion and --help must not wait for it.
-    from orchestrator.faces.enrolment import add_pictures
+    from orchestrator.apps.dataflow.faces.enrolment import add_pictures
 
     changed, count = add_pictures(gallery, name, images)
     _tell(f"{name}: {count} picture{'' if count == 1 else 's'} added", changed, gallery, as_json)
@@ -62,7 +62,7 @@ def list_persons(gallery: GalleryOption = DEFAULT_FILE, as_json: JsonFlag = Fals
 
       rove gallery list --gallery experiments/staff.gallery --json
     """
-    from orchestrator.faces.enrolment import open_gallery
+    from orchestrator.apps.dataflow.faces.enrolment import open_gallery
 
     found = open_gallery(gallery)
     if as_json:
@@ -84,7 +84,7 @@ def remove(name: Person, gallery: GalleryOption = DEFAULT_FILE, as_json: JsonFla
 
       rove gallery remove Ada
     """
-    from orchestrator.faces.enrolment import remove_person
+    from orchestrator.apps.dataflow.faces.enrolment import remove_person
 
     _tell(f"{name} removed", remove_person(gallery, name), gallery, as_json)
 

@@ -7,8 +7,8 @@ from rich.table import Table
 from orchestrator.cli.output import console
 
 if TYPE_CHECKING:
-    from orchestrator.radio.outlook import Outlook, PairOutlook
-    from orchestrator.spec.sweep import Cell
+    from orchestrator.planning.radio_outlook import Outlook, PairOutlook
+    from orchestrator.planning.sweep import Cell
 
 _MOST_LINKS = 20
 _MOST_ISOLATED = 5
@@ -16,9 +16,9 @@ _MOST_ISOLATED = 5
 
 def outlook_of(cell: "Cell") -> "Outlook":
     # Imported here: completion and --help must not wait for them.
+    from orchestrator.apps.dataflow.planning.placement import deployment_plan
     from orchestrator.mobility.generate import generate_trace
-    from orchestrator.planning.placement import deployment_plan
-    from orchestrator.radio.outlook import look_ahead
+    from orchestrator.planning.radio_outlook import look_ahead
 
     experiment = cell.experiment
     plan = deployment_plan(experiment)
@@ -65,7 +65,7 @@ def outlook_document(outlook: "Outlook") -> dict[str, Any]:
 
 
 def show_outlook(outlook: "Outlook") -> None:
-    from orchestrator.radio.outlook import ranges_in_words
+    from orchestrator.planning.radio_outlook import ranges_in_words
 
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")

@@ -14,8 +14,8 @@ from orchestrator.cli.references import ExperimentFile
 from orchestrator.errors import BadInput
 
 if TYPE_CHECKING:
+    from orchestrator.planning.sweep import Cell
     from orchestrator.spec.experiment import Experiment
-    from orchestrator.spec.sweep import Cell
     from orchestrator.spec.topology import Topology
 
 _MOST_ROWS = 20
@@ -70,8 +70,8 @@ def plan(
     """
     # Imported here: completion and --help must not wait for them.
     from orchestrator.backends.choice import with_backend
-    from orchestrator.spec.load import load_experiment
-    from orchestrator.spec.sweep import cells
+    from orchestrator.planning.load import load_experiment
+    from orchestrator.planning.sweep import cells
 
     experiment, _ = with_backend(load_experiment(file))
     every = cells(experiment)
@@ -118,16 +118,16 @@ def _write_trace(file: Path, cell: "Cell") -> None:
 
 
 def _print_graph(cell: "Cell") -> None:
-    from orchestrator.planning.placement import deployment_plan
-    from orchestrator.planning.query_graph import mermaid
+    from orchestrator.apps.dataflow.planning.placement import deployment_plan
+    from orchestrator.apps.dataflow.planning.query_graph import mermaid
 
     typer.echo(mermaid(deployment_plan(cell.experiment)), nl=False)
 
 
 def _write_graph(file: Path, cell: "Cell") -> None:
-    from orchestrator.planning.placement import deployment_plan
-    from orchestrator.planning.query_graph import mermaid
-    from orchestrator.planning.query_svg import svg
+    from orchestrator.apps.dataflow.planning.placement import deployment_plan
+    from orchestrator.apps.dataflow.planning.query_graph import mermaid
+    from orchestrator.apps.dataflow.planning.query_svg import svg
 
     draw = {".svg": svg, ".mmd": mermaid}.get(file.suffix)
     if draw is None:
@@ -239,7 +239,7 @@ def _mobility(topology: "Topology") -> str:
 
 
 def _cells_table(every: "tuple[Cell, ...]") -> Table:
-    from orchestrator.planning.placement import deployment_plan
+    from orchestrator.apps.dataflow.planning.placement import deployment_plan
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("cell", *every[0].factors, "nodes in use", "time"):

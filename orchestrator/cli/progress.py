@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from orchestrator.lifecycle.phases import Phase
+from orchestrator.runs.phases import Phase
 
 MOST_BARS = 12
 """With more cells than this, bars of finished cells are taken away."""

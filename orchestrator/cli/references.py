@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.lifecycle.run_directory import LATEST, all_runs
+from orchestrator.runs.run_directory import LATEST, all_runs
 
 DEFAULT_ROOT = Path("runs")
 ROOT_VARIABLE = "ROVE_RUNS_DIR"

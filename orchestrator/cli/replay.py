@@ -8,11 +8,11 @@ from rich.table import Table
 from orchestrator.cli.output import JsonFlag, console, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RunReference, RunsDir
 from orchestrator.errors import BadInput
-from orchestrator.lifecycle.run_directory import resolve
+from orchestrator.runs.run_directory import resolve
 
 if TYPE_CHECKING:
-    from node_agent.model.decision import Threshold
-    from orchestrator.decisions.replay import Replay
+    from node_agent.apps.dataflow.model.decision import Threshold
+    from orchestrator.apps.dataflow.decisions.replay import Replay
 
 CAVEAT = (
     "Only the choices are replayed. Had they been made, queues and the load on the network would have been "
@@ -21,7 +21,7 @@ CAVEAT = (
 
 
 def complete_policy(incomplete: str) -> list[str]:
-    from node_agent.routing.policy import POLICIES
+    from node_agent.apps.dataflow.switching.policy import POLICIES
 
     return [name for name in POLICIES if name.startswith(incomplete)]
 
@@ -55,9 +55,9 @@ def replay(
     """
     import msgspec
 
-    from node_agent.routing.policy import POLICIES
-    from orchestrator.decisions.history import read_history
-    from orchestrator.decisions.replay import replay as replayed
+    from node_agent.apps.dataflow.switching.policy import POLICIES
+    from orchestrator.apps.dataflow.decisions.history import read_history
+    from orchestrator.apps.dataflow.decisions.replay import replay as replayed
     from orchestrator.spec.problems import did_you_mean
 
     if policy not in POLICIES:
@@ -76,7 +76,7 @@ def replay(
 
 
 def _threshold(text: str) -> "Threshold":
-    from orchestrator.spec.experiment import read_threshold, threshold_of
+    from orchestrator.apps.dataflow.spec.switching import read_threshold, threshold_of
     from orchestrator.spec.problems import Unusable
 
     try:

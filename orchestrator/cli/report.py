@@ -11,7 +11,7 @@ from orchestrator.cli.output import JsonFlag, console, errors, print_json
 from orchestrator.cli.progress import step
 from orchestrator.cli.references import DEFAULT_ROOT, RunsDir
 from orchestrator.errors import EXIT_INTERRUPTED, BadInput
-from orchestrator.lifecycle.run_directory import resolve
+from orchestrator.runs.run_directory import resolve
 
 
 def report(

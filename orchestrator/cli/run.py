@@ -16,14 +16,14 @@ from orchestrator.cli.progress import RunProgress, step
 from orchestrator.cli.references import DEFAULT_ROOT, ExperimentFile, RunsDir
 from orchestrator.cli.results import cells_of, notes, show_results, verdict_text
 from orchestrator.errors import EXIT_INTERRUPTED, BadInput, RoveError
-from orchestrator.lifecycle.phases import Urgency
-from orchestrator.lifecycle.refused import refused_text
+from orchestrator.runs.phases import Urgency
+from orchestrator.runs.refused import refused_text
 
 if TYPE_CHECKING:
-    from orchestrator.lifecycle.evaluation import Evaluated
+    from orchestrator.analytics.evaluation import Evaluated
     from orchestrator.lifecycle.invocation import Finished, Invocation
+    from orchestrator.planning.sweep import Cell
     from orchestrator.spec.experiment import Experiment
-    from orchestrator.spec.sweep import Cell
 
 LARGEST_SEED = 2**53
 _ON_REQUEST = {
@@ -67,11 +67,11 @@ def run(
     from orchestrator.backends.choice import with_backend
     from orchestrator.backends.netns.rootless import become_root
     from orchestrator.backends.remote.ledger import waiting
-    from orchestrator.lifecycle.files import read_json
     from orchestrator.lifecycle.interruption import signals_as_keyboard_interrupt
     from orchestrator.lifecycle.invocation import Invocation
-    from orchestrator.lifecycle.run_directory import create, create_new
-    from orchestrator.spec.sweep import cells as cells_of
+    from orchestrator.planning.sweep import cells as cells_of
+    from orchestrator.runs.files import read_json
+    from orchestrator.runs.run_directory import create, create_new
 
     experiment, choice = with_backend(_load(file, seed))
     cells = cells_of(experiment)
@@ -122,7 +122,7 @@ def run(
 
 
 def _load(file: Path, seed: int | None) -> "Experiment":
-    from orchestrator.spec.load import load_experiment
+    from orchestrator.planning.load import load_experiment
 
     experiment = load_experiment(file)
     if seed is None:
@@ -143,7 +143,7 @@ def _require_daemons(cells: "Sequence[Cell]") -> None:
 
 def _require_faces(cells: "Sequence[Cell]") -> None:
     """Before anything is created."""
-    from orchestrator.faces.installed import require_faces
+    from orchestrator.apps.dataflow.faces.installed import require_faces
 
     require_faces([cell.experiment.dataflow() for cell in cells], "this query")
 
@@ -186,7 +186,7 @@ def _label(cell: "Cell") -> str:
 
 
 def _evaluate(invocation: "Invocation", finished: "Finished", experiment: "Experiment") -> "Evaluated":
-    from orchestrator.lifecycle.evaluation import evaluate
+    from orchestrator.analytics.evaluation import evaluate
 
     with step(errors, "analysis") as progress:
         return evaluate(invocation, finished, experiment.expect, progress)

@@ -8,17 +8,17 @@ from msgspec import to_builtins
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.backends.remains import noted
+from orchestrator.backends.leftovers import noted
 from orchestrator.backends.remote.ledger import waiting
 from orchestrator.cli.output import JsonFlag, console, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
 from orchestrator.cli.results import verdict_text
 from orchestrator.errors import RoveError
-from orchestrator.lifecycle.files import read_json, read_object
-from orchestrator.lifecycle.refused import refused_text
-from orchestrator.lifecycle.run_directory import RunDirectory, all_runs, resolve
 from orchestrator.lifecycle.teardown import State, last_phase, state_of
-from orchestrator.lifecycle.verdict import Verdict, read_verdict
+from orchestrator.runs.files import read_json, read_object
+from orchestrator.runs.refused import refused_text
+from orchestrator.runs.run_directory import RunDirectory, all_runs, resolve
+from orchestrator.runs.verdict import Verdict, read_verdict
 
 _STATE_STYLES = {State.ALIVE: "cyan", State.FINISHED: "default", State.DEAD: "red"}
 _UNREADABLE = "unreadable"

@@ -15,8 +15,8 @@ from rich.table import Table
 from orchestrator.cli.output import JsonFlag, console, errors, print_json, rove_command
 from orchestrator.cli.references import DEFAULT_ROOT, RunsDir, TopologyFile
 from orchestrator.errors import EXIT_INTERRUPTED, BadInput, RoveError
-from orchestrator.lifecycle.files import read_json
-from orchestrator.lifecycle.run_directory import RunDirectory, new_run_id
+from orchestrator.runs.files import read_json
+from orchestrator.runs.run_directory import RunDirectory, new_run_id
 
 if TYPE_CHECKING:
     from orchestrator.spec.routing import AnyRouting
@@ -62,7 +62,7 @@ def up(
     """
     # Imported here: completion and --help must not wait for it.
     from orchestrator.backends.netns.rootless import become_root
-    from orchestrator.spec.load import load_topology
+    from orchestrator.planning.load import load_topology
 
     topology = load_topology(file)
     protocol = _protocol(routing)

@@ -48,7 +48,7 @@ def validate(
 
 def _examine(file: Path) -> dict[str, Any]:
     # Imported here: completion and --help must not wait for them.
-    from orchestrator.spec.load import load_any
+    from orchestrator.planning.load import load_any
     from orchestrator.spec.problems import BadSpec
 
     try:

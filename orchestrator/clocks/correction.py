@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from msgspec import ValidationError
 
-from node_agent.model.plan import DeploymentPlan
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from orchestrator.clocks.book import NodeClock, read_book
 from orchestrator.clocks.offsets import Offset
 from orchestrator.errors import BadInput

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 
-from node_agent.control import Report
+from node_agent.agent.control import Report
 from orchestrator.clocks.book import ClockBook, When
 from orchestrator.clocks.offsets import Exchange, Offset, estimate
 from orchestrator.errors import RoveError

@@ -26,7 +26,7 @@ from orchestrator.deployment.needs import Needs, Part
 from orchestrator.deployment.tags import fitting, node_tags
 
 PROJECT = "rove-testbed"
-OUR_MODULES = ("node_agent.process",)
+OUR_MODULES = ("node_agent.agent.process",)
 
 
 @dataclass(frozen=True)

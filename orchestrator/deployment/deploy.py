@@ -13,11 +13,11 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from node_agent.model.checked import Checked, Count, Refused
-from orchestrator.backends.base import Progress
 from orchestrator.deployment import store_on_node
 from orchestrator.deployment.bundle import Bundle
 from orchestrator.deployment.errors import CannotDeploy
 from orchestrator.deployment.facts import NodeFacts
+from orchestrator.runs.backend import Progress
 from orchestrator.ssh.connection import COMMAND_S, Connection
 from orchestrator.ssh.errors import DiskFull, TransferBroken
 

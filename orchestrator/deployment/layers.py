@@ -15,7 +15,7 @@ from typing import BinaryIO, cast
 
 from orchestrator.deployment import directories
 from orchestrator.deployment.contents import Contents, Entry
-from orchestrator.lifecycle.files import read_json, write_json
+from orchestrator.runs.files import read_json, write_json
 
 FORMAT = 1
 _COMPRESSION = 6

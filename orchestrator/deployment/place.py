@@ -7,15 +7,15 @@ from typing import Any, NamedTuple, get_type_hints
 
 from msgspec import structs
 
-from node_agent.dataflow.registry import OPERATORS
-from node_agent.model.plan import DeploymentPlan
-from node_agent.model.query import OperatorSpec
-from node_agent.query.load import load_for
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.apps.dataflow.model.query import OperatorSpec
+from node_agent.apps.dataflow.operators.registry import OPERATORS
+from node_agent.apps.dataflow.query.load import load_for
+from orchestrator.apps.dataflow.faces.enrolment import PICTURES
+from orchestrator.apps.dataflow.spec.named_path import what_it_names
 from orchestrator.deployment.contents import Entry
 from orchestrator.deployment.deploy import Deployed, ask
 from orchestrator.deployment.layers import write_archive
-from orchestrator.faces.enrolment import PICTURES
-from orchestrator.spec.named_path import what_it_names
 from orchestrator.ssh.connection import TRANSFER_S, Connection
 
 FOLDER = "files"

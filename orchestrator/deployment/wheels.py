@@ -17,10 +17,10 @@ from orchestrator.deployment.facts import NodeFacts, probe
 from orchestrator.deployment.needs import AGENT, EVERYTHING, PYROUTE2, Needs, Part
 from orchestrator.deployment.tags import node_platforms
 from orchestrator.errors import RoveError
+from orchestrator.spec.inventory import Host
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.fleet import on_all
 from orchestrator.ssh.host_keys import KnownHosts
-from orchestrator.ssh.inventory import Host
 
 PIP_S = 600.0
 MINIMUM = Needs((*AGENT, PYROUTE2))

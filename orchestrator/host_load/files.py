@@ -12,7 +12,7 @@ from node_agent.telemetry.segment_files import open_regular
 from orchestrator.clocks.correction import Pieces, ahead_ns
 from orchestrator.host_load import judgement
 from orchestrator.host_load.judgement import ClockStep, Limits, Load
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.experiment import Experiment
 
 _MOST_SAMPLES = 7 * 24 * 3600

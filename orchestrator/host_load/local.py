@@ -13,7 +13,7 @@ from node_agent.model.host_load import FILE
 _BEGIN_S = 20.0
 _LOOK_S = 0.02
 _END_S = 5.0
-MODULE = "node_agent.host_probe"
+MODULE = "node_agent.host.load_probe"
 
 
 class HostWatch:

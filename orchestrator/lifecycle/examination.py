@@ -8,15 +8,15 @@ from typing import Any
 
 from msgspec import Struct
 
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.model.intervals import Intervals
-from node_agent.model.plan import DeploymentPlan
 from node_agent.model.telemetry import RefusalCount, TupleDelivered, TupleEmitted
 from node_agent.telemetry.belief import WORDS, writers
 from node_agent.telemetry.records import tag_of
 from node_agent.telemetry.segments import Completeness, inspect
-from orchestrator.lifecycle.files import read_lines
-from orchestrator.lifecycle.refused import MOST_REFUSED, ORCHESTRATOR, RECORD, RefusedBy
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.files import read_lines
+from orchestrator.runs.refused import MOST_REFUSED, ORCHESTRATOR, RECORD, RefusedBy
+from orchestrator.runs.run_directory import RunDirectory
 
 _EMITTED, _DELIVERED, _REFUSED = tag_of(TupleEmitted), tag_of(TupleDelivered), tag_of(RefusalCount)
 _STREAMS = (_EMITTED, _DELIVERED)

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from orchestrator.lifecycle.phases import Urgency
+from orchestrator.runs.phases import Urgency
 
 
 class Interruption:

@@ -8,18 +8,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from orchestrator.lifecycle import run_directory
-from orchestrator.lifecycle.events import EventLog
-from orchestrator.lifecycle.files import write_atomic, write_json
 from orchestrator.lifecycle.interruption import Interruption
-from orchestrator.lifecycle.journal import Journal
-from orchestrator.lifecycle.phases import Phase, Urgency
 from orchestrator.lifecycle.run import CreateBackend, Run, RunOrder
-from orchestrator.lifecycle.run_directory import RunDirectory
-from orchestrator.lifecycle.verdict import Verdict, judge_sweep
-from orchestrator.spec.bundle import bundle
+from orchestrator.planning.bundle import bundle
+from orchestrator.planning.sweep import Cell
+from orchestrator.runs import run_directory
+from orchestrator.runs.events import EventLog
+from orchestrator.runs.files import write_atomic, write_json
+from orchestrator.runs.journal import Journal
+from orchestrator.runs.phases import Phase, Urgency
+from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.runs.verdict import Verdict, judge_sweep
 from orchestrator.spec.experiment import Experiment
-from orchestrator.spec.sweep import Cell
 
 CellObserver = Callable[[int, Phase, float], None]
 """Told of a cell's number, the phase it is in, and the fraction of that phase that is done."""

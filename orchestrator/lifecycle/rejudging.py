@@ -11,19 +11,19 @@ from typing import Any, TypeVar
 from msgspec import Struct, ValidationError, convert, structs
 
 from node_agent.model.refusals import Refusal
-from orchestrator.backends.base import NodeOutcome, Status
 from orchestrator.clocks.correction import clocks_in
 from orchestrator.host_load import files as host_load
-from orchestrator.lifecycle import manifest
-from orchestrator.lifecycle.events import EventLog
 from orchestrator.lifecycle.examination import examine
-from orchestrator.lifecycle.files import read_lines, read_object, write_json
-from orchestrator.lifecycle.phases import Ending, Phase, PhaseResult, judge
-from orchestrator.lifecycle.refused import by_orchestrator
-from orchestrator.lifecycle.run_directory import RunDirectory
-from orchestrator.lifecycle.verdict import ORCHESTRATOR_DIED, Verdict, judge_run
-from orchestrator.lifecycle.verdict import read_verdict as read_verdict
 from orchestrator.planning import faults as fault_plan
+from orchestrator.runs import manifest
+from orchestrator.runs.backend import NodeOutcome, Status
+from orchestrator.runs.events import EventLog
+from orchestrator.runs.files import read_lines, read_object, write_json
+from orchestrator.runs.phases import Ending, Phase, PhaseResult, judge
+from orchestrator.runs.refused import by_orchestrator
+from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.runs.verdict import ORCHESTRATOR_DIED, Verdict, judge_run
+from orchestrator.runs.verdict import read_verdict as read_verdict
 from orchestrator.spec.experiment import Experiment
 
 ENDED = "ended.json"

@@ -11,17 +11,19 @@ from typing import Any
 
 import msgspec
 
-from orchestrator.backends.base import Backend, NodeOutcome, Outcomes, Status
+from orchestrator.apps.dataflow.faces.galleries import Pinned, pinned
+from orchestrator.apps.dataflow.planning.placement import deployment_plan
 from orchestrator.errors import RoveError
-from orchestrator.faces.galleries import Pinned, pinned
-from orchestrator.lifecycle import manifest, processes
-from orchestrator.lifecycle.durable import sync_tree
-from orchestrator.lifecycle.events import EventLog
 from orchestrator.lifecycle.examination import Examined, examine
-from orchestrator.lifecycle.files import write_json
 from orchestrator.lifecycle.interruption import Interruption
-from orchestrator.lifecycle.journal import Journal
-from orchestrator.lifecycle.phases import (
+from orchestrator.planning import faults as fault_plan
+from orchestrator.runs import manifest, processes
+from orchestrator.runs.backend import Backend, NodeOutcome, Outcomes, Status
+from orchestrator.runs.durable import sync_tree
+from orchestrator.runs.events import EventLog
+from orchestrator.runs.files import write_json
+from orchestrator.runs.journal import Journal
+from orchestrator.runs.phases import (
     Ending,
     Phase,
     PhaseResult,
@@ -32,11 +34,9 @@ from orchestrator.lifecycle.phases import (
     is_wanted,
     judge,
 )
-from orchestrator.lifecycle.refused import by_orchestrator
-from orchestrator.lifecycle.run_directory import RunDirectory
-from orchestrator.lifecycle.verdict import Verdict, judge_run
-from orchestrator.planning import faults as fault_plan
-from orchestrator.planning.placement import deployment_plan
+from orchestrator.runs.refused import by_orchestrator
+from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.runs.verdict import Verdict, judge_run
 from orchestrator.spec.experiment import Experiment
 
 ALL_NODES = 1.0

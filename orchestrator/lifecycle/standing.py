@@ -11,14 +11,14 @@ from orchestrator.backends.netns.errors import NetworkError
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.netns.routed import RoutedNetwork
 from orchestrator.errors import RoveError
-from orchestrator.lifecycle import run_directory
-from orchestrator.lifecycle.events import EventLog
-from orchestrator.lifecycle.files import write_atomic, write_json
 from orchestrator.lifecycle.interruption import Interruption
-from orchestrator.lifecycle.journal import Journal
-from orchestrator.lifecycle.phases import Phase, Urgency
-from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.radio.from_spec import air_settings
+from orchestrator.runs import run_directory
+from orchestrator.runs.events import EventLog
+from orchestrator.runs.files import write_atomic, write_json
+from orchestrator.runs.journal import Journal
+from orchestrator.runs.phases import Phase, Urgency
+from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.services.registry import service_of
 from orchestrator.spec.dump import to_yaml
 from orchestrator.spec.routing import AnyRouting

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from orchestrator.backends import remains
+from orchestrator.backends import leftovers as remains
 from orchestrator.errors import RoveError
-from orchestrator.lifecycle import journal as journals
-from orchestrator.lifecycle import processes
-from orchestrator.lifecycle.files import open_to_append, read_lines, write_json
-from orchestrator.lifecycle.journal import TORN_DOWN, Journal
-from orchestrator.lifecycle.processes import Identity
-from orchestrator.lifecycle.run_directory import RunDirectory, remove_path
-from orchestrator.lifecycle.verdict import judge_dead
+from orchestrator.runs import journal as journals
+from orchestrator.runs import processes
+from orchestrator.runs.files import open_to_append, read_lines, write_json
+from orchestrator.runs.journal import TORN_DOWN, Journal
+from orchestrator.runs.processes import Identity
+from orchestrator.runs.run_directory import RunDirectory, remove_path
+from orchestrator.runs.verdict import judge_dead
 
 ORDERLY_STOP_S = 60.0
 AT_ONCE_STOP_S = 15.0

@@ -6,9 +6,9 @@ Where nodes move, the first network says little about the next ones; places drif
 from collections.abc import Iterable, Mapping
 from math import dist, inf
 
+from orchestrator.apps.dataflow.planning.policies import Distance
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.mobility.trace import Position
-from orchestrator.planning.policies import Distance
 from orchestrator.spec.mobility import Static
 from orchestrator.spec.pathloss import LossTrace, Matrix
 from orchestrator.spec.radio import DiscRadio

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from node_agent.model.plan import DeploymentPlan
-from orchestrator.planning.placement import deployment_plan
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from orchestrator.apps.dataflow.planning.placement import deployment_plan
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.faults import Fault
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from node_agent.setup.order import Ibss, Lan, Mesh, Radio, SetupOrder, ShapedLink
+from node_agent.host.setup.order import Ibss, Lan, Mesh, Radio, SetupOrder, ShapedLink
 from orchestrator.spec.hosts import RealNode
 from orchestrator.spec.links import Links, Quality
 from orchestrator.spec.setup import ConfiguredSetup, IbssSetup, LanSetup, MeshSetup, Setup, frequency_of

@@ -7,7 +7,7 @@ virtual time (the simulator's event loop) and real time (frames from TAP devices
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from node_agent.virtual.interface import BROADCAST, Frame, OnFrame
+from node_agent.ports.virtual.interface import BROADCAST, Frame, OnFrame
 
 __all__ = ["BROADCAST", "Frame", "Medium", "OnFrame", "Schedule"]
 

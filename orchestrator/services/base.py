@@ -10,9 +10,9 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import PurePath
 from typing import ClassVar
 
+from node_agent.linkstate.overhead import OverheadConfig
 from node_agent.linkstate.registry import LinkStateConfig
-from node_agent.manet import ManetConfig
-from node_agent.overhead import OverheadConfig
+from node_agent.manet.membership import ManetConfig
 from orchestrator.errors import RoveError
 from orchestrator.services.program import Argv, Module, executable
 

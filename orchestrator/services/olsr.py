@@ -6,11 +6,11 @@ from typing import ClassVar
 import msgspec
 
 from node_agent import olsr
+from node_agent.linkstate.overhead import OverheadConfig
 from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.olsr import process
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.process import ProcessConfig
-from node_agent.overhead import OverheadConfig
 from orchestrator.services.base import Place, RoutingService
 from orchestrator.services.program import Module
 from orchestrator.spec.routing import Olsr
@@ -38,7 +38,7 @@ def olsr_config(routing: Olsr) -> OlsrConfig:
 class OlsrService(RoutingService):
     protocol = "olsr"
     route_protocol = 83
-    modules: ClassVar = (process.__name__, "node_agent.kernel_routes")
+    modules: ClassVar = (process.__name__, "node_agent.host.kernel_routes")
 
     def __init__(self, routing: Olsr) -> None:
         self._routing = routing

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from orchestrator.spec.hosts import Access, Address, JumpField, KeyPath, Login, SshPort, host_of
+from orchestrator.spec.inventory import Host
 from orchestrator.spec.pathloss import FreeSpace, TwoRay
 from orchestrator.spec.problems import Finding, Place, shown, unusable
 from orchestrator.spec.radio import DiscRadio, Radio80211b, RadioSection
-from orchestrator.ssh.inventory import Host
 
 CORE_HOST = "core"
 """What the host's key is enrolled under."""

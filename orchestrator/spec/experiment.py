@@ -1,19 +1,19 @@
 """The experiment file as a value: what runs where, for how long, and what is varied."""
 
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_serializer, model_validator
 
-from node_agent.model.decision import Rule, Threshold
-from node_agent.model.query import Query
+from node_agent.apps.dataflow.model.decision import Rule
+from node_agent.apps.dataflow.model.query import Query
+from orchestrator.apps.dataflow.spec.delivery import Delivery
+from orchestrator.apps.dataflow.spec.placement import Placement, RandomPlacement, Replicas
+from orchestrator.apps.dataflow.spec.query import QueryField
+from orchestrator.apps.dataflow.spec.switching import Switching, threshold_of
 from orchestrator.spec.base import Name, Section, Seed
-from orchestrator.spec.delivery import Delivery
 from orchestrator.spec.expectations import METRICS, OPERATORS, parse_expectation
 from orchestrator.spec.faults import Fault
-from orchestrator.spec.placement import Placement, RandomPlacement, Replicas
 from orchestrator.spec.problems import Finding, Unusable, shown, unusable
-from orchestrator.spec.query import QueryField
 from orchestrator.spec.routing import Olsr, Routing
 from orchestrator.spec.topology import Topology
 from orchestrator.spec.units import DURATION, Duration, PositiveDuration
@@ -24,77 +24,6 @@ Varied = Scalar | dict[str, Any]
 """A value of a sweep; a mapping stands for a whole section."""
 SECTIONS_TO_VARY = ("routing",)
 """What a sweep may vary by mappings."""
-
-
-MAX_THRESHOLD = 1e6
-_SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*", re.ASCII)
-_THRESHOLD_HINT = "write it like 1 (in units of cost) or 10% (of the cost of the way in use)"
-
-
-def read_threshold(value: Any) -> float | str:
-    """A gain in units of cost, or a share of the present cost, normalised: ``10%``."""
-    share = _SHARE.fullmatch(value) if isinstance(value, str) else None
-    if share:
-        percent = float(share[1])
-        if percent > 100:
-            raise unusable(f"{shown(value)} is too large: nothing can gain more than 100%")
-        return f"{percent:g}%"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise unusable(f"{shown(value)} is not a threshold", _THRESHOLD_HINT)
-    if not 0 <= value <= MAX_THRESHOLD:
-        raise unusable(f"{shown(value)}: a threshold is between 0 and {MAX_THRESHOLD:,.0f}", _THRESHOLD_HINT)
-    return float(value)
-
-
-def threshold_of(read: float | str) -> Threshold:
-    return Threshold(read) if not isinstance(read, str) else Threshold(float(read[:-1]) / 100, relative=True)
-
-
-ThresholdField = Annotated[
-    float | str,
-    BeforeValidator(read_threshold),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "number", "minimum": 0, "maximum": MAX_THRESHOLD},
-                {"type": "string", "pattern": r"^\s*(\d+(\.\d*)?|\.\d+)\s*%\s*$"},
-            ],
-            "description": "The gain that a switch must exceed, in units of cost or of the present cost",
-            "examples": [1, "10%"],
-        }
-    ),
-]
-
-
-class Switching(Section):
-    """When a replica sends to another downstream replica than before."""
-
-    policy: Literal[
-        "shortest_path",
-        "static",
-        "round_robin",
-        "random",
-        "weighted",
-        "power_of_two",
-        "backpressure",
-        "adaptive",
-    ] = "shortest_path"
-    mode: Literal["link_state", "exchange"] = Field(
-        default="link_state",
-        description="Whether the network layer tells what whole ways cost, or replicas tell each other",
-    )
-    period: PositiveDuration = 2.0
-    threshold: ThresholdField = 0.0
-    exponent: Annotated[float, Field(strict=True, ge=0, le=10, allow_inf_nan=False)] = Field(
-        default=2.0, description="weighted and backpressure weigh by 1/cost^exponent"
-    )
-
-    def summary(self) -> str:
-        """In one line, for people."""
-        told = {"link_state": "the network layer", "exchange": "each other (exchange)"}[self.mode]
-        threshold = threshold_of(self.threshold)
-        return f"{self.policy} every {self.period:g} s, threshold {threshold}; costs are known from {told}"
-
 
 REMOTE = ("ssh", "core")
 """Backends whose nodes are on other machines."""

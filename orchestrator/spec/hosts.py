@@ -18,9 +18,9 @@ from pydantic import (
 )
 
 from orchestrator.spec.base import Name, Section
+from orchestrator.spec.inventory import Host, Profile, endpoint
 from orchestrator.spec.problems import Finding, Place, Unusable, did_you_mean, shown, unusable
 from orchestrator.spec.setup import ConfiguredSetup, Setup, SetupField
-from orchestrator.ssh.inventory import Host, Profile, endpoint
 
 _SECRETS = ("password", "passwd", "passphrase", "secret", "sudo_password", "become_pass")
 _KEYS_ONLY = "passwords are not taken: SSH keys only"

@@ -12,6 +12,7 @@ from orchestrator.mobility.trace_file import TraceError
 from orchestrator.spec.base import NAME_PATTERN, Name, Section, check_name
 from orchestrator.spec.core import CORE_HOST, Core
 from orchestrator.spec.hosts import HostDefaults, Hosts, RealNode, host_findings, real_node
+from orchestrator.spec.inventory import Host
 from orchestrator.spec.links import Links, link_findings
 from orchestrator.spec.mobility import GaussMarkov, Group, RandomWalk, RandomWaypoint, Static
 from orchestrator.spec.pathloss import LossTrace, Matrix
@@ -20,7 +21,6 @@ from orchestrator.spec.radio import Radio80211b, RadioField, default_radio
 from orchestrator.spec.recorded import RecordedTrace
 from orchestrator.spec.resources import CapacityField, CostsField
 from orchestrator.spec.units import LENGTH
-from orchestrator.ssh.inventory import Host
 
 MAX_NODES = 10_000
 LEAST_CROSSING_S = 0.1

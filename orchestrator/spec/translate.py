@@ -8,9 +8,9 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from orchestrator.apps.dataflow.spec.query import ValidatedAs
 from orchestrator.spec.base import Section
 from orchestrator.spec.problems import Finding, Place, Unusable, did_you_mean, listed, shown
-from orchestrator.spec.query import ValidatedAs
 
 UNKNOWN_KEY = "unknown key"
 _EXPECTED = {

@@ -8,8 +8,8 @@ from pathlib import Path
 import paramiko
 from paramiko.ssh_exception import AuthenticationException, PasswordRequiredException, SSHException
 
+from orchestrator.spec.inventory import Host
 from orchestrator.ssh.errors import LoginRefused
-from orchestrator.ssh.inventory import Host
 
 _USUAL_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO

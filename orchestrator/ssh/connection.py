@@ -10,10 +10,10 @@ from typing import BinaryIO, TypeVar
 
 import paramiko
 
+from orchestrator.spec.inventory import Host
 from orchestrator.ssh.command import Command, Completed, Session
 from orchestrator.ssh.errors import CommandFailed, CommandTimeout, SudoRefused, TransferBroken, Unreachable
 from orchestrator.ssh.host_keys import KnownHosts
-from orchestrator.ssh.inventory import Host
 from orchestrator.ssh.link import Link
 from orchestrator.ssh.process import RemoteProcess
 from orchestrator.ssh.threads import bounded, in_thread

@@ -11,10 +11,10 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from orchestrator.errors import BadInput, RoveError
+from orchestrator.spec.inventory import Host
 from orchestrator.ssh.errors import Unreachable
 from orchestrator.ssh.fleet import on_all
 from orchestrator.ssh.host_keys import HostKey, KnownHosts
-from orchestrator.ssh.inventory import Host
 from orchestrator.ssh.link import Link
 from orchestrator.ssh.threads import bounded
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orchestrator.errors import BadInput
-from orchestrator.lifecycle.files import write_atomic
+from orchestrator.runs.files import write_atomic
 from orchestrator.ssh.errors import HostKeyChanged, HostKeyUnknown
 
 _OWNER_ONLY = 0o600

@@ -8,10 +8,10 @@ import time
 import paramiko
 from paramiko.ssh_exception import ChannelException, IncompatiblePeer, SSHException
 
+from orchestrator.spec.inventory import Host
 from orchestrator.ssh.authentication import log_in
 from orchestrator.ssh.errors import HostKeyChanged, Unreachable
 from orchestrator.ssh.host_keys import HostKey, KnownHosts, changed
-from orchestrator.ssh.inventory import Host
 
 KEEP_ALIVE_S = 5
 GONE_S = 20

@@ -16,7 +16,7 @@ from typing import BinaryIO, Literal
 import paramiko
 from paramiko.ssh_exception import SSHException
 
-from orchestrator.lifecycle.files import sync_directory
+from orchestrator.runs.files import sync_directory
 from orchestrator.ssh.command import CHUNK, Command, Completed, Session, is_gone
 from orchestrator.ssh.errors import DiskFull, TransferBroken, Unreachable
 

@@ -8,8 +8,8 @@ import pytest
 
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.marks import Mark
-from orchestrator.lifecycle import run_directory
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs import run_directory
+from orchestrator.runs.run_directory import RunDirectory
 from tests.unit.rove_process import run_under_test
 
 

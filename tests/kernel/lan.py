@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from node_agent.setup import order as orders
-from node_agent.setup.order import SetupOrder
+from node_agent.host.setup import order as orders
+from node_agent.host.setup.order import SetupOrder
 from orchestrator.backends.netns import syscalls
 
 INTERFACE = "eth0"
@@ -101,7 +101,7 @@ class LanNode:
 
     def _command(self, action: str, file: Path) -> list[str]:
         entered = ["ip", "netns", "exec", self.namespace]
-        return [*entered, sys.executable, "-m", "node_agent.setup", action, str(file)]
+        return [*entered, sys.executable, "-m", "node_agent.host.setup", action, str(file)]
 
 
 class Held:

@@ -3,7 +3,7 @@
 import struct
 import sys
 
-from node_agent.setup import offload
+from node_agent.host.setup import offload
 
 
 def all_that_are_on(interface: str) -> list[str]:

@@ -26,7 +26,7 @@ from orchestrator.backends.netns.emulation import Emulation
 from orchestrator.backends.netns.forkclient import Child, ForkServer, Launch
 from orchestrator.backends.netns.layout import numbered
 from orchestrator.backends.netns.marks import Mark
-from orchestrator.lifecycle.journal import Journal
+from orchestrator.runs.journal import Journal
 from orchestrator.services.program import Entry
 from orchestrator.spec.topology import Topology
 from tests.kernel.inside import answered, icmp_socket, inside, path_of, send_ping, udp_socket

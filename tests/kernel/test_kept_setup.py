@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from node_agent.keeping import PROTOCOL
-from node_agent.keeping.order import KeeperOrder, Program, Undo
-from node_agent.marked import marked
-from node_agent.setup.order import Lan, SetupOrder, ShapedLink, to_json
+from node_agent.host.marked_processes import marked
+from node_agent.host.setup.order import Lan, SetupOrder, ShapedLink, to_json
+from node_agent.supervisor import PROTOCOL
+from node_agent.supervisor.order import KeeperOrder, Program, Undo
 from tests.kernel.lan import INTERFACE, LanNode, lan
 
 pytestmark = pytest.mark.skipif(shutil.which("nft") is None, reason="needs nftables")
@@ -37,7 +37,7 @@ def place(nodes: dict[str, LanNode], tmp_path: Path) -> Path:
     links = (ShapedLink(peer.name, peer.hardware, loss=1.0, rate=1e6),)
     file = place / "setup.json"
     file.write_bytes(to_json(SetupOrder("r1", INTERFACE, f"{node.address}/16", Lan(), True, links)))
-    module = (sys.executable, "-m", "node_agent.setup")
+    module = (sys.executable, "-m", "node_agent.host.setup")
     order = KeeperOrder(
         run="r1",
         node="n01",
@@ -53,7 +53,7 @@ def place(nodes: dict[str, LanNode], tmp_path: Path) -> Path:
 
 
 def keeping(node: LanNode, command: str, place: Path) -> dict[str, Any]:
-    entered = ["ip", "netns", "exec", node.namespace, sys.executable, "-m", "node_agent.keeping"]
+    entered = ["ip", "netns", "exec", node.namespace, sys.executable, "-m", "node_agent.supervisor"]
     done = subprocess.run([*entered, command, str(place)], capture_output=True, timeout=60)
     said: dict[str, Any] = json.loads(done.stdout)
     return said

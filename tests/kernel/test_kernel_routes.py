@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from node_agent.kernel_routes import KernelRoutes, RoutesRefused
-from node_agent.route_table import HostRoute
+from node_agent.host.kernel_routes import KernelRoutes, RoutesRefused
+from node_agent.host.route_table import HostRoute
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.layout import numbered
 from orchestrator.backends.netns.marks import Mark
@@ -125,7 +125,7 @@ def test_a_default_route_comes_back_with_the_interface_and_goes_in_the_end(node:
 def test_routes_of_a_killed_daemon_can_be_removed_without_it(node: Mark) -> None:
     ip(node, "route", "add", "10.0.0.7", "dev", "wlan0", "proto", "83")
     ip(node, "route", "add", "10.0.0.8", "dev", "wlan0", "proto", "84")
-    command = [sys.executable, "-m", "node_agent.route_removal", "wlan0", "83"]
+    command = [sys.executable, "-m", "node_agent.host.route_removal", "wlan0", "83"]
     for _ in range(2):
         subprocess.run(["nsenter", f"--net={path_of(node, NODE)}", *command], check=True, timeout=30)
     assert ours(node) == []
@@ -219,7 +219,7 @@ def test_an_interface_that_vanishes_is_reported_and_survived(node: Mark) -> None
 
 
 def test_who_may_not_is_told() -> None:
-    program = "from node_agent.kernel_routes import *; KernelRoutes(['lo'], print)"
+    program = "from node_agent.host.kernel_routes import *; KernelRoutes(['lo'], print)"
     done = subprocess.run(
         [
             "setpriv",

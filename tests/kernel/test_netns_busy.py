@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.run_directory import RunDirectory
 from tests.kernel.test_netns_run import root_of
 from tests.unit.rove_process import experiment_file, finish, start, verdict, wait_for_phase
 

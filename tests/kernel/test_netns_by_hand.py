@@ -13,9 +13,10 @@ import pytest
 
 from orchestrator.backends.netns import names, network, rootless
 from orchestrator.backends.netns.marks import Mark
-from orchestrator.lifecycle import journal as journals
-from orchestrator.lifecycle import run_directory, teardown
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.lifecycle import teardown
+from orchestrator.runs import journal as journals
+from orchestrator.runs import run_directory
+from orchestrator.runs.run_directory import RunDirectory
 from tests.unit.rove_process import PATIENCE_S, command, environment, rove, wait_until
 
 # Some of these start ten interpreters, one after the other.

@@ -14,7 +14,7 @@ from orchestrator.backends.netns import control_group, names, network
 from orchestrator.backends.netns.executor import execute
 from orchestrator.backends.netns.layout import numbered, steps
 from orchestrator.backends.netns.marks import CONTROL, Mark
-from orchestrator.lifecycle import processes
+from orchestrator.runs import processes
 
 
 def is_namespace(path: Path) -> bool:

@@ -11,9 +11,9 @@ from node_agent.model.cost_graph import CostGraph
 from orchestrator.backends.netns import executor, network
 from orchestrator.backends.netns.emulation import Emulation
 from orchestrator.backends.netns.marks import Mark
-from orchestrator.lifecycle import processes
-from orchestrator.lifecycle.journal import Journal
-from orchestrator.radio.realtime.client import RadioFailed
+from orchestrator.backends.netns.radio.client import RadioFailed
+from orchestrator.runs import processes
+from orchestrator.runs.journal import Journal
 from orchestrator.spec.topology import Topology
 from tests.kernel.inside import answered, icmp_socket, send_ping
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
+from node_agent.apps.dataflow.faces.detection import shared_detector
+from node_agent.apps.dataflow.faces.gallery import load_gallery
+from node_agent.apps.dataflow.faces.pixels import decode_image, encode_jpeg
+from node_agent.apps.dataflow.faces.recognition import Recogniser
+from node_agent.apps.dataflow.faces.scene import Scene, SceneSettings
 from node_agent.model.telemetry import FaceRecord
 from node_agent.telemetry.segments import read_records
-from node_agent.vision.detection import shared_detector
-from node_agent.vision.gallery import load_gallery
-from node_agent.vision.pixels import decode_image, encode_jpeg
-from node_agent.vision.recognition import Recogniser
-from node_agent.vision.scene import Scene, SceneSettings
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.run_directory import RunDirectory
 from tests.kernel.test_netns_run import own_reasons, root_of
 from tests.unit.rove_process import RUN_ID, experiment_file, rove
 

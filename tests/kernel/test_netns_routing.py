@@ -14,8 +14,9 @@ import pytest
 from node_agent.telemetry.segments import read_records, tuple_by_tuple
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.marks import Mark
-from orchestrator.lifecycle import run_directory, teardown
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.lifecycle import teardown
+from orchestrator.runs import run_directory
+from orchestrator.runs.run_directory import RunDirectory
 from tests.kernel.test_netns_by_hand import LINE, PING, up
 from tests.kernel.test_netns_run import own_reasons, processes_on
 from tests.unit.rove_process import (

@@ -13,8 +13,8 @@ import pytest
 from node_agent.telemetry.segments import inspect, read_records, tuple_by_tuple
 from orchestrator.backends.netns import names, network
 from orchestrator.backends.netns.marks import Mark
-from orchestrator.lifecycle.files import parse_lines
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.files import parse_lines
+from orchestrator.runs.run_directory import RunDirectory
 from tests.unit.rove_process import (
     RUN_ID,
     experiment_file,

@@ -20,11 +20,11 @@ from orchestrator.backends.netns import names, network
 from orchestrator.backends.netns.forkclient import ForkServer, Launch
 from orchestrator.backends.netns.layout import numbered
 from orchestrator.backends.netns.marks import Mark
+from orchestrator.backends.netns.radio.client import RadioProcess
+from orchestrator.backends.netns.radio.config import radio_config
 from orchestrator.mobility.static import static_path
 from orchestrator.mobility.trace import Trace
 from orchestrator.radio.choice import PathLossChoice, RadioChoice
-from orchestrator.radio.realtime.client import RadioProcess
-from orchestrator.radio.realtime.config import radio_config
 from orchestrator.radio.settings import Mac
 from orchestrator.services.program import Argv, Entry
 from tests.kernel.inside import answered, icmp_socket, inside, send_ping

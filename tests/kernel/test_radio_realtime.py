@@ -17,13 +17,13 @@ import pytest
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.layout import Layout, RadioEnd, Route, numbered
 from orchestrator.backends.netns.marks import Mark
+from orchestrator.backends.netns.radio.client import RadioFailed, RadioProcess
+from orchestrator.backends.netns.radio.config import RadioConfig, radio_config
+from orchestrator.backends.netns.radio.lateness import LatenessReport
 from orchestrator.errors import BadInput
 from orchestrator.mobility.static import static_path
 from orchestrator.mobility.trace import Trace, Waypoint
 from orchestrator.radio.choice import RadioChoice
-from orchestrator.radio.realtime.client import RadioFailed, RadioProcess
-from orchestrator.radio.realtime.config import RadioConfig, radio_config
-from orchestrator.radio.realtime.lateness import LatenessReport
 from orchestrator.radio.settings import Mac
 from orchestrator.radio.survey import Links
 from tests.kernel.inside import answered, icmp_socket, send_ping, udp_socket

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.setup.order import Lan, SetupOrder, ShapedLink
+from node_agent.host.setup.order import Lan, SetupOrder, ShapedLink
 from tests.kernel.lan import INTERFACE, LanNode, lan
 
 PORT = 9000

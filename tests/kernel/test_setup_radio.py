@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from node_agent.setup.order import Ibss, Mesh, SetupOrder
+from node_agent.host.setup.order import Ibss, Mesh, SetupOrder
 from tests.kernel import iw_double, nmcli_double
 from tests.kernel.lan import INTERFACE, LanNode, lan
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from node_agent.model.plan import DeploymentPlan, Replica
-from node_agent.model.query import OperatorSpec, Query
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.model.telemetry import AgentStart, AgentStop, FaceRecord, FacesSeen, FacesTrue
 from orchestrator.analytics.pipeline import analyze, write_report
 from orchestrator.analytics.store import TableStore

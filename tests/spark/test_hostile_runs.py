@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from node_agent.model.plan import Replica
-from node_agent.model.query import OperatorSpec
+from node_agent.apps.dataflow.model.plan import Replica
+from node_agent.apps.dataflow.model.query import OperatorSpec
 from node_agent.model.telemetry import (
     KILLED,
     AgentStart,
@@ -25,7 +25,7 @@ from node_agent.model.telemetry import (
 from orchestrator.analytics.kept import is_result
 from orchestrator.analytics.pipeline import analyze
 from orchestrator.analytics.store import TableStore
-from orchestrator.lifecycle.files import read_json
+from orchestrator.runs.files import read_json
 from tests.synthetic_runs import END_S, SINK, SOURCE, RunWriter, deliver, ns
 
 pytestmark = pytest.mark.timeout(300)

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
+from node_agent.apps.dataflow.model.units import CountWindow
 from node_agent.model.telemetry import (
     AgentStart,
     AgentStop,
@@ -23,7 +24,6 @@ from node_agent.model.telemetry import (
     TupleReceived,
     TupleSent,
 )
-from node_agent.model.units import CountWindow
 from orchestrator.analytics.inputs import runs_in
 from orchestrator.analytics.pipeline import analyze, write_report
 from orchestrator.analytics.schemas import TABLES

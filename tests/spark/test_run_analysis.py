@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.lifecycle import journal as journals
 from orchestrator.lifecycle import teardown
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs import journal as journals
+from orchestrator.runs.run_directory import RunDirectory
 from tests.unit.rove_process import (
     LINE,
     RUN_ID,

@@ -15,8 +15,8 @@ from orchestrator.backends.netns import names
 from orchestrator.backends.netns.emulation import Emulation
 from orchestrator.backends.netns.layout import CONTROL_LINK
 from orchestrator.backends.netns.marks import CONTROL, Mark
-from orchestrator.lifecycle.journal import Journal
-from orchestrator.spec.load import load_topology
+from orchestrator.planning.load import load_topology
+from orchestrator.runs.journal import Journal
 
 STILL_S = 60.0
 """Nodes stand; the trace has to have some length."""

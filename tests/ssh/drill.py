@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from node_agent.telemetry.segments import Completeness, inspect, read_records
-from orchestrator.backends.base import NodeOutcome, Status
-from orchestrator.lifecycle.files import parse_lines
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.backend import NodeOutcome, Status
+from orchestrator.runs.files import parse_lines
+from orchestrator.runs.run_directory import RunDirectory
 from tests.ssh.lab import EXPERIMENT, Lab, LabNode
 from tests.unit.rove_process import phases
 

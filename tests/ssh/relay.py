@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from orchestrator.spec.inventory import Host
 from orchestrator.ssh.connection import Connection
-from orchestrator.ssh.inventory import Host
 from tests.ssh.sshd import SshServer, known_hosts
 
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
 
+from orchestrator.spec.inventory import Host
 from orchestrator.ssh.host_keys import HostKey, KnownHosts
-from orchestrator.ssh.inventory import Host
 
 USER = "pi"
 FIRST_ID = 21000

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from node_agent.telemetry.segments import read_records
-from orchestrator.backends.base import Status
 from orchestrator.errors import EXIT_OK
-from orchestrator.lifecycle.files import parse_lines
+from orchestrator.runs.backend import Status
+from orchestrator.runs.files import parse_lines
 from tests.ssh.drill import TEST_S, Drill
 from tests.ssh.lab import Lab
 

@@ -12,8 +12,8 @@ import pytest
 
 from orchestrator.backends.remote.collection import collect, has_place, remove_place
 from orchestrator.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
-from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.lifecycle.teardown import State, state_of
+from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.errors import SshError
 from tests.ssh.conftest import Make

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import RoveError
+from orchestrator.spec.inventory import Host, Profile
 from orchestrator.ssh import command
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.errors import (
@@ -27,7 +28,6 @@ from orchestrator.ssh.errors import (
 )
 from orchestrator.ssh.fleet import on_all
 from orchestrator.ssh.host_keys import KnownHosts
-from orchestrator.ssh.inventory import Host, Profile
 from tests.ssh.conftest import Make
 from tests.ssh.patience import until
 from tests.ssh.relay import relay_to

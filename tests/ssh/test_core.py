@@ -16,17 +16,17 @@ import pytest
 
 from node_agent.model.host_load import FILE as HOST_LOAD
 from node_agent.model.host_load import read_sample
+from orchestrator.apps.dataflow.planning.placement import deployment_plan
 from orchestrator.backends.core.infrastructure import CoreInfrastructure
 from orchestrator.backends.core.link import CoreDriver, CoreError, left_of
 from orchestrator.backends.core.marks import Mark
-from orchestrator.backends.core.remains import find_sessions, remove_sessions, sessions_left
 from orchestrator.backends.core.session import session_of
+from orchestrator.backends.core.session_leftovers import find_sessions, remove_sessions, sessions_left
 from orchestrator.backends.remote.site import Site
-from orchestrator.lifecycle.journal import Journal
-from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.lifecycle.teardown import tear_down
 from orchestrator.mobility.generate import generate_trace
-from orchestrator.planning.placement import deployment_plan
+from orchestrator.runs.journal import Journal
+from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.core import CORE_HOST
 from orchestrator.spec.dump import to_yaml
 from orchestrator.spec.experiment import Experiment
@@ -123,7 +123,7 @@ def test_every_node_is_a_place_for_a_keeper_and_nothing_is_left(host: CoreHost) 
         assert second.enter[:4] == (f"{HOME}/double/bin/vcmd", "-c", f"{HOME}/core/pycore.1/n02", "--")
         assert "setpriv" in second.enter[4]  # not as root, which everybody is in CORE's nodes
         assert len({id(site.connection) for site in sites.values() if isinstance(site, Site)}) == 2
-        done = await second.connection.run(second.deployed.command("node_agent.keeping", "--help"))
+        done = await second.connection.run(second.deployed.command("node_agent.supervisor", "--help"))
         assert done.status == 0
         await infrastructure.begin()
         await asyncio.sleep(0.5)

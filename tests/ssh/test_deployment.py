@@ -48,7 +48,7 @@ def test_six_nodes_run_what_was_deployed(six: list[SshServer], tmp_path: Path) -
         try:
             deployed = await deploy(connection, *await bundled(connection))
             (server.home / "msgspec.py").write_text("raise SystemExit('the wrong one')")
-            return await connection.output(deployed.command("node_agent", "--help"))
+            return await connection.output(deployed.command("node_agent.agent", "--help"))
         finally:
             await connection.close()
 
@@ -99,7 +99,7 @@ def test_a_cut_in_the_middle_is_resumed(make: Make, tmp_path: Path) -> None:
         await connection.ensure(10)
         deployed = await deploy(connection, facts, bundle)
         assert relay.sent < size - arrived + 200_000
-        assert "usage" in await connection.output(deployed.command("node_agent", "--help"))
+        assert "usage" in await connection.output(deployed.command("node_agent.agent", "--help"))
         assert not list((store / "incoming").iterdir())
 
     over_a_wire(server, tmp_path, act)
@@ -115,7 +115,7 @@ def test_a_cache_that_is_emptied_meanwhile_is_filled_again(make: Make, tmp_path:
         with pytest.raises(TransferBroken, match="gone since it was packed"):
             await deploy(connection, facts, bundle)
         deployed = await deploy(connection, *await bundled(connection))
-        await connection.output(deployed.command("node_agent", "--help"))
+        await connection.output(deployed.command("node_agent.agent", "--help"))
 
     over_a_wire(server, tmp_path, act)
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from node_agent.telemetry.segments import Completeness
-from orchestrator.backends.base import Status
 from orchestrator.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK
+from orchestrator.runs.backend import Status
 from tests.ssh.drill import TEST_S, Drill, contents, wait_until
 from tests.ssh.lab import EXPERIMENT, Lab, LabNode
 
@@ -64,7 +64,7 @@ def losses(standing_lab: Lab) -> Losses:
     with full.small_disk(DISK) as disk, Drill(standing_lab, "losses", quorum=0.5, **busy(full)) as drill:
         drill.reach("measure")
         drill.until(lambda: records_on(drill, dying), "n05 has recorded something")
-        unkept.kill("node_agent.keeping", "run")
+        unkept.kill("node_agent.supervisor", "run")
         fill(disk)
         with standing_lab.without_power(dying):
             drill.finish()
@@ -124,7 +124,7 @@ def blips(standing_lab: Lab) -> Drill:
             drill.until(lambda: stored(cut) > 50_000, "the upload is under way")
             cut.cut()
         drill.reach("measure")
-        untied.kill("node_agent.keeping", "attach")
+        untied.kill("node_agent.supervisor", "attach")
         hanging.hang()
         hanging.cut()
         log = drill.on_node(hanging) / "keeper.log"

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from orchestrator.backends.base import Status
 from orchestrator.errors import EXIT_INVALID
+from orchestrator.runs.backend import Status
 from tests.ssh.drill import TEST_S, Drill
 from tests.ssh.lab import Lab, LabNode
 

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 import node_agent
-from node_agent.keeping import PROTOCOL
-from node_agent.keeping.commands import AskClock, End, Hello
-from node_agent.keeping.order import KeeperOrder, Program
+from node_agent.supervisor import PROTOCOL
+from node_agent.supervisor.commands import AskClock, End, Hello
+from node_agent.supervisor.order import KeeperOrder, Program
 from orchestrator.backends.agent_channel import AgentChannel
 from orchestrator.ssh.connection import Connection
 from tests.ssh.conftest import Make
@@ -23,7 +23,7 @@ from tests.ssh.test_remote_process import LIBRARIES, PYTHON, SOURCES, on
 PLACE = f"{HOME}/.rove/runs/run/n01"
 INTERPRETER = f"{PYTHON}/bin/python{sys.version_info.major}.{sys.version_info.minor}"
 PATHS = ["env", f"PYTHONPATH={SOURCES}:{LIBRARIES}", "PYTHONDONTWRITEBYTECODE=1"]
-KEEPING = [*PATHS, INTERPRETER, "-m", "node_agent.keeping"]
+KEEPING = [*PATHS, INTERPRETER, "-m", "node_agent.supervisor"]
 DEAF = (
     "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(os.getuid(), flush=True); "
 )

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from node_agent.telemetry.segments import read_records
-from orchestrator.backends.base import Outcomes, Status
 from orchestrator.backends.remote.backend import RemoteBackend
 from orchestrator.backends.ssh.backend import ssh_backend
 from orchestrator.errors import EXIT_FAILED
-from orchestrator.lifecycle.journal import Journal
-from orchestrator.lifecycle.run_directory import RunDirectory
-from orchestrator.spec.load import load_experiment
+from orchestrator.planning.load import load_experiment
+from orchestrator.runs.backend import Outcomes, Status
+from orchestrator.runs.journal import Journal
+from orchestrator.runs.run_directory import RunDirectory
 from tests.ssh.drill import TEST_S, Drill
 from tests.ssh.lab import Lab
 
@@ -121,11 +121,11 @@ def test_a_connection_that_breaks_when_the_run_ends_is_waited_for(lab: Lab, tmp_
         async with converged(lab, tmp_path) as backend:
             await backend.advance(1.0, lambda share: None)
             node = lab.node("n01")
-            node.kill("node_agent.keeping", "run", number=signal.SIGSTOP)
+            node.kill("node_agent.supervisor", "run", number=signal.SIGSTOP)
             stopping = asyncio.create_task(backend.stop())
             await asyncio.sleep(UNTIL_END_S)
-            node.kill("node_agent.keeping", "attach")
-            node.kill("node_agent.keeping", "run", number=signal.SIGCONT)
+            node.kill("node_agent.supervisor", "attach")
+            node.kill("node_agent.supervisor", "run", number=signal.SIGCONT)
             return await stopping
 
     assert all_well(asyncio.run(trial()))

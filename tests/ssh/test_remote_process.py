@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 import node_agent
-from node_agent.agent_config import AgentConfig
-from node_agent.control import AskStatus, Start, State, Stop
-from node_agent.model.plan import DeploymentPlan, Replica
-from node_agent.model.query import OperatorSpec, Query
+from node_agent.agent.config import AgentConfig
+from node_agent.agent.control import AskStatus, Start, State, Stop
+from node_agent.agent.process import ProcessConfig
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.ports import Address
-from node_agent.process import ProcessConfig
 from node_agent.telemetry.segments import read_records
 from orchestrator.backends.agent_channel import AgentChannel, AgentLost
 from orchestrator.ssh.command import SIGNALLED
@@ -131,7 +131,8 @@ def test_an_agent_is_controlled_over_ssh(make: Make, tmp_path: Path) -> None:
         python = f"{PYTHON}/bin/python{sys.version_info.major}.{sys.version_info.minor}"
         environment = ["env", f"PYTHONPATH={SOURCES}:{LIBRARIES}", "PYTHONDONTWRITEBYTECODE=1"]
         process = await connection.start(
-            [*environment, python, "-m", "node_agent", "--config", "agent.json"], stderr=tmp_path / "stderr"
+            [*environment, python, "-m", "node_agent.agent", "--config", "agent.json"],
+            stderr=tmp_path / "stderr",
         )
         channel = AgentChannel(process.reader, process.writer)
         assert (await channel.ask(Start(), 20)).state is State.RUNNING

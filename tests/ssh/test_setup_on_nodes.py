@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from orchestrator.backends.base import Status
+from orchestrator.runs.backend import Status
 from tests.ssh.drill import TEST_S, Drill
 from tests.ssh.lab import Lab
 
@@ -29,8 +29,8 @@ def test_a_killed_set_up_is_undone_and_the_others_go_on(lab: Lab) -> None:
         drill.reach("measure")
         for node in lab.nodes:
             assert "table netdev rove-set-up" in node.as_root("nft", "list", "tables")
-        bare.kill("node_agent.setup", "--order")
-        for module in ("node_agent.keeping", "node_agent.setup"):
+        bare.kill("node_agent.host.setup", "--order")
+        for module in ("node_agent.supervisor", "node_agent.host.setup"):
             unkept.kill("-m", module)
         drill.finish()
     assert drill.outcome("stop", kept).status is Status.OK

@@ -12,12 +12,8 @@ from dataclasses import dataclass, field
 from math import inf
 from random import Random
 
-from node_agent.dataflow.assembly import Assembler
-from node_agent.dataflow.units import Gaps, Unit
-from node_agent.dataflow.window_rules import CountAssembler, TauAssembler, TimeAssembler
-from node_agent.dataflow.windows import WindowAssembler
-from node_agent.delivery.core import DeliveryCore
-from node_agent.delivery.effects import (
+from node_agent.apps.dataflow.delivery.core import DeliveryCore
+from node_agent.apps.dataflow.delivery.effects import (
     Acknowledge,
     Ask,
     Drop,
@@ -30,13 +26,17 @@ from node_agent.delivery.effects import (
     Send,
     Settle,
 )
-from node_agent.delivery.emission import Payloads
-from node_agent.delivery.limits import DeliveryLimits, Reliability
-from node_agent.delivery.place import Place
-from node_agent.delivery.spill import Spill
-from node_agent.model.tuples import StreamTuple
-from node_agent.model.units import CountWindow, SameTau, TimeWindow
-from node_agent.routing.route import Hop
+from node_agent.apps.dataflow.delivery.emission import Payloads
+from node_agent.apps.dataflow.delivery.limits import DeliveryLimits, Reliability
+from node_agent.apps.dataflow.delivery.place import Place
+from node_agent.apps.dataflow.delivery.spill import Spill
+from node_agent.apps.dataflow.model.tuples import StreamTuple
+from node_agent.apps.dataflow.model.units import CountWindow, SameTau, TimeWindow
+from node_agent.apps.dataflow.switching.route import Hop
+from node_agent.apps.dataflow.windows.assembly import Assembler
+from node_agent.apps.dataflow.windows.units import Gaps, Unit
+from node_agent.apps.dataflow.windows.window_rules import CountAssembler, TauAssembler, TimeAssembler
+from node_agent.apps.dataflow.windows.windows import WindowAssembler
 
 MILLISECOND = 1_000_000
 EPOCH_NS = 10**9

@@ -7,9 +7,9 @@ from random import Random
 
 from msgspec import Struct
 
-from node_agent.delivery.limits import DeliveryLimits, Overflow, Reliability
-from node_agent.delivery.spill import Spill
-from node_agent.model.units import CountWindow, SameTau, TimeWindow
+from node_agent.apps.dataflow.delivery.limits import DeliveryLimits, Overflow, Reliability
+from node_agent.apps.dataflow.delivery.spill import Spill
+from node_agent.apps.dataflow.model.units import CountWindow, SameTau, TimeWindow
 from tests.unit.delivery_network import MILLISECOND, Faults, Graph, Kind, Network, Step
 
 SOURCE, SINK = Step("source"), "sink"

@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from node_agent.keeping import PROTOCOL
-from node_agent.keeping.commands import Hello
-from node_agent.keeping.order import KeeperOrder, Program
+from node_agent.supervisor import PROTOCOL
+from node_agent.supervisor.commands import Hello
+from node_agent.supervisor.order import KeeperOrder, Program
 from orchestrator.backends.agent_channel import AgentChannel
-from tests.unit.test_agent_process import config_file
+from tests.unit.node_agent.agent.test_agent_process import config_file
 
 RUN = "run-1"
 PATIENCE_S = 20.0
@@ -26,7 +26,7 @@ PYTHON = sys.executable
 def new_place(rove: Path, **changes: Any) -> Path:
     place = rove / "runs" / RUN / "n1"
     place.mkdir(parents=True, mode=0o700)
-    agent = Program("agent", (PYTHON, "-m", "node_agent", "--config", "agent.json"), "agent.log")
+    agent = Program("agent", (PYTHON, "-m", "node_agent.agent", "--config", "agent.json"), "agent.log")
     config = json.loads(config_file(place).read_bytes())
     config["segments"] = "record/segments"
     (place / "agent.json").write_text(json.dumps(config))
@@ -38,7 +38,7 @@ def new_place(rove: Path, **changes: Any) -> Path:
 def keeping(command: str, place: Path, *more: str) -> tuple[int, dict[str, Any]]:
     """The status and what it printed."""
     done = subprocess.run(
-        [PYTHON, "-m", "node_agent.keeping", command, str(place), *more],
+        [PYTHON, "-m", "node_agent.supervisor", command, str(place), *more],
         capture_output=True,
         timeout=2 * PATIENCE_S,  # machines that test are busy
     )
@@ -52,7 +52,7 @@ def keeping(command: str, place: Path, *more: str) -> tuple[int, dict[str, Any]]
 async def attached(place: Path, protocol: int = PROTOCOL) -> AsyncIterator[AgentChannel]:
     """As an SSH channel would carry it."""
     bridge = await asyncio.create_subprocess_exec(
-        *(PYTHON, "-m", "node_agent.keeping", "attach", str(place)),
+        *(PYTHON, "-m", "node_agent.supervisor", "attach", str(place)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )

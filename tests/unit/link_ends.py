@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from node_agent.model.plan import DeploymentPlan, Replica
-from node_agent.model.query import OperatorSpec, Query
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.query import OperatorSpec, Query
+from node_agent.apps.dataflow.model.tuples import StreamTuple
+from node_agent.apps.dataflow.model.units import CountWindow
 from node_agent.model.refusals import Refusals
-from node_agent.model.tuples import StreamTuple
-from node_agent.model.units import CountWindow
 from node_agent.ports import Address, ConnectionLost, EndOfStream, Port, Stream
+from node_agent.ports.virtual.loop import VirtualLoop
 from node_agent.transport.authentication import Credentials, Digests, Way
 from node_agent.transport.connection import Connection
 from node_agent.transport.greeting import hello_frame, read_welcome
@@ -20,7 +21,6 @@ from node_agent.transport.limits import LinkLimits
 from node_agent.transport.link import OutgoingLink
 from node_agent.transport.messages import PROTOCOL_VERSION, Alive, Batch, Hello, Message, Pair
 from node_agent.transport.server import LinkServer
-from node_agent.virtual.loop import VirtualLoop
 from tests.unit.networks import DATA_PORT, RadioNetwork
 
 PLAN = DeploymentPlan(

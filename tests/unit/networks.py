@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
+from node_agent.apps.dataflow.switching.shortest_path import distances
 from node_agent.linkstate.base import LinkStateUnavailable
 from node_agent.model.cost_graph import CostGraph
-from node_agent.os_port import OsPort
 from node_agent.ports import Address, Port
-from node_agent.routing.shortest_path import distances
-from node_agent.virtual.host import VirtualHost
-from node_agent.virtual.loop import VirtualLoop
-from node_agent.virtual.port import VirtualPort
+from node_agent.ports.os_port import OsPort
+from node_agent.ports.virtual.host import VirtualHost
+from node_agent.ports.virtual.loop import VirtualLoop
+from node_agent.ports.virtual.port import VirtualPort
 from orchestrator.radio.disc import DiscRadio
 
 RANGE_M = 500.0

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from node_agent.vision.people import find_people
-from node_agent.vision.pixels import Image, fit
+from node_agent.apps.dataflow.faces.people import find_people
+from node_agent.apps.dataflow.faces.pixels import Image, fit
 
 
 def portrait(person: int, picture: int = 0) -> Image:

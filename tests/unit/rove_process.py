@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lifecycle import processes, run_directory, teardown
-from orchestrator.lifecycle.files import parse_lines
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.lifecycle import teardown
+from orchestrator.runs import processes, run_directory
+from orchestrator.runs.files import parse_lines
+from orchestrator.runs.run_directory import RunDirectory
 
 LINE = Path(__file__).parents[2] / "experiments" / "line.yaml"
 PATIENCE_S = 40.0
@@ -48,8 +49,8 @@ def experiment_file(directory: Path, **changes: Any) -> Path:
 
     Without a routing protocol, if none is named: what these tests look at would only come later.
     """
+    from orchestrator.planning.load import load_experiment
     from orchestrator.spec.dump import to_yaml
-    from orchestrator.spec.load import load_experiment
 
     file = directory / "experiment.yaml"
     file.write_text(

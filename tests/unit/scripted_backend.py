@@ -8,8 +8,8 @@ from typing import Any
 from node_agent.model.refusals import Refusal
 from node_agent.model.telemetry import AgentStart, AgentStop, SpillSample
 from node_agent.telemetry.segment_log import SegmentLog
-from orchestrator.backends.base import Backend, NodeOutcome, Outcomes, Progress, Status
-from orchestrator.lifecycle.journal import Journal
+from orchestrator.runs.backend import Backend, NodeOutcome, Outcomes, Progress, Status
+from orchestrator.runs.journal import Journal
 from orchestrator.spec.experiment import Experiment
 
 Step = Callable[["ScriptedBackend"], Awaitable[Outcomes | None]]

@@ -6,7 +6,7 @@ Says the number of its port.
 import asyncio
 import sys
 
-from node_agent.os_port import OsPort
+from node_agent.ports.os_port import OsPort
 from node_agent.transport.limits import LinkLimits
 from tests.unit.link_ends import Receiver
 

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from node_agent.dataflow.registry import OPERATORS, Context, Operator, Source
-from node_agent.dataflow.units import Unit
+from node_agent.apps.dataflow.model.tuples import StreamTuple
+from node_agent.apps.dataflow.operators.registry import OPERATORS, Context, Operator, Source
+from node_agent.apps.dataflow.windows.units import Unit
 from node_agent.model.telemetry import Event
-from node_agent.model.tuples import StreamTuple
 from tests.unit.worlds import VirtualWorld
 
 T = TypeVar("T")

@@ -5,12 +5,12 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
-from node_agent.os_port import OsPort
 from node_agent.ports import Address, Port
-from node_agent.virtual.host import VirtualHost
-from node_agent.virtual.loop import VirtualLoop
-from node_agent.virtual.port import VirtualPort
-from node_agent.virtual.segment import StreamConfig
+from node_agent.ports.os_port import OsPort
+from node_agent.ports.virtual.host import VirtualHost
+from node_agent.ports.virtual.loop import VirtualLoop
+from node_agent.ports.virtual.port import VirtualPort
+from node_agent.ports.virtual.segment import StreamConfig
 from orchestrator.radio.disc import DiscRadio
 
 Scenario = Callable[[Port, Port], Awaitable[None]]

@@ -17,11 +17,11 @@ from benchmarks.radio.tap import Network, inside, network_of
 from orchestrator.backends.netns import names
 from orchestrator.backends.netns.forkclient import Child, ForkServer, Launch
 from orchestrator.backends.netns.layout import RADIO_LINK, RADIO_NETWORK, numbered
+from orchestrator.backends.netns.radio.client import RadioProcess
+from orchestrator.backends.netns.radio.config import radio_config
 from orchestrator.mobility.static import grid_paths
 from orchestrator.mobility.trace import Trace
 from orchestrator.radio.choice import RadioChoice
-from orchestrator.radio.realtime.client import RadioProcess
-from orchestrator.radio.realtime.config import radio_config
 from orchestrator.radio.settings import Mac
 from orchestrator.services.program import Entry
 

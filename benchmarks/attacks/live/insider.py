@@ -23,8 +23,8 @@ from benchmarks.attacks.speaking import NONCE_SIZE, Refused, Session, frame, not
 from node_agent.linkstate.probe.core import ProbeConfig, ProbeCore
 from node_agent.linkstate.probe.messages import Estimate, Known, Probe, Reply
 from node_agent.linkstate.probe.tags import Tags
-from node_agent.os_port import OsPort
 from node_agent.ports import Address, PortError, Stream
+from node_agent.ports.os_port import OsPort
 from node_agent.transport.messages import Pair
 
 OWN: tuple[tuple[str, Pair], ...] = (

@@ -21,16 +21,16 @@ from msgspec import Struct
 
 from benchmarks.attacks.live.query import payload_of
 from benchmarks.attacks.speaking import RUN, Speaker, key_settings
-from node_agent.agent_config import AgentConfig, Switching
-from node_agent.control import OpenSources, Start, Stop
+from node_agent.agent.config import AgentConfig, Switching
+from node_agent.agent.control import OpenSources, Start, Stop
+from node_agent.agent.process import ProcessConfig
+from node_agent.apps.dataflow.model.decision import Rule
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.query import OperatorSpec, Query
+from node_agent.apps.dataflow.switching.exchange import Mode
 from node_agent.linkstate.probe.core import ProbeConfig
 from node_agent.linkstate.registry import LinkStateConfig
-from node_agent.model.decision import Rule
-from node_agent.model.plan import DeploymentPlan, Replica
-from node_agent.model.query import OperatorSpec, Query
 from node_agent.ports import Address
-from node_agent.process import ProcessConfig
-from node_agent.routing.exchange import Mode
 from orchestrator.backends.agent_channel import AgentChannel, AgentLost
 
 SOURCE, HONEST, MALLORY, SINK = NODES = ("source", "honest", "mallory", "sink")
@@ -132,7 +132,7 @@ class LiveNetwork:
             file = self.directory / f"{node}.json"
             file.write_bytes(msgspec.json.encode(config))
             with (self.directory / f"{node}.log").open("wb") as log:
-                command = (sys.executable, "-m", "node_agent", "--config", str(file))
+                command = (sys.executable, "-m", "node_agent.agent", "--config", str(file))
                 agent = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=log)
             self._agents[node] = agent
             assert agent.stdin is not None and agent.stdout is not None

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from node_agent.dataflow.registry import Context, register_operator, register_source
-from node_agent.dataflow.units import Unit
+from node_agent.apps.dataflow.operators.registry import Context, register_operator, register_source
+from node_agent.apps.dataflow.windows.units import Unit
 
 SECRET = b"known to the source and to who checks"
 

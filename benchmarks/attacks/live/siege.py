@@ -18,7 +18,7 @@ from benchmarks.attacks.live.network import AGENTS, MALLORY, LiveNetwork, Usage
 from benchmarks.attacks.live.recording import Recorder
 from benchmarks.attacks.parser import Forged, Outside
 from orchestrator.lifecycle.examination import examine
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.run_directory import RunDirectory
 
 ATTACK_S = 60.0
 SETTLE_S = 3.0

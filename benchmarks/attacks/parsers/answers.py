@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 
 from benchmarks.attacks.mutation import changed_bytes, changed_message
-from node_agent.control import AskStatus, Report, State
-from node_agent.keeping.place import Ended
-from node_agent.keeping.status import PlaceStatus
+from node_agent.agent.control import AskStatus, Report, State
+from node_agent.supervisor.place import Ended
+from node_agent.supervisor.status import PlaceStatus
 from orchestrator.backends.agent_channel import AgentChannel
 from orchestrator.backends.core.link import CoreDriver, left_of
 from orchestrator.backends.core.marks import Mark
-from orchestrator.backends.remote import remains
+from orchestrator.backends.remote import leftovers as remains
 from orchestrator.backends.remote.ledger import Kept
 from orchestrator.backends.remote.requirements import require_free
 from orchestrator.clocks.book import ClockBook, When, read_book
@@ -33,7 +33,7 @@ from orchestrator.spec.core import Core
 from orchestrator.ssh.command import Completed
 
 PLACE = "/home/pi/.rove/runs/r/n1"
-KEPT = Kept(1, "n1", PLACE, ("python3", "-m", "node_agent.keeping"), 60.0)
+KEPT = Kept(1, "n1", PLACE, ("python3", "-m", "node_agent.supervisor"), 60.0)
 
 
 class _Host:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.attacks.mutation import changed_bytes, changed_message, encoded, plain
-from node_agent.vision import lbph
-from node_agent.vision.frames import BadFrame, Box, Face, Frame, decode_frame
-from node_agent.vision.gallery import EMBEDDING, BadGallery, Gallery, sample
-from node_agent.vision.heat import HeatMap, added, decode_heat, heat_of
-from node_agent.vision.pixels import BadImage, decode_image, encode_jpeg, encode_png
+from node_agent.apps.dataflow.faces import lbph
+from node_agent.apps.dataflow.faces.frames import BadFrame, Box, Face, Frame, decode_frame
+from node_agent.apps.dataflow.faces.gallery import EMBEDDING, BadGallery, Gallery, sample
+from node_agent.apps.dataflow.faces.heat import HeatMap, added, decode_heat, heat_of
+from node_agent.apps.dataflow.faces.pixels import BadImage, decode_image, encode_jpeg, encode_png
 
 
 class Payloads:

@@ -13,7 +13,8 @@ from node_agent.aodv.core import Aodv
 from node_agent.linkstate.probe.core import ProbeConfig, ProbeCore
 from node_agent.linkstate.probe.messages import Estimate, Known, Probe, Reply, encode
 from node_agent.linkstate.probe.tags import Tags
-from node_agent.manet import manet_of
+from node_agent.manet.membership import manet_of
+from node_agent.manet.seal import Seal, Unsealed
 from node_agent.model.refusals import Refusals
 from node_agent.olsr import sealed, wire
 from node_agent.olsr.config import OlsrConfig
@@ -24,7 +25,6 @@ from node_agent.olsr.info.request import answer, parse
 from node_agent.olsr.info.snapshot import Snapshot
 from node_agent.olsr.info.txtinfo import TXTINFO
 from node_agent.olsr.wire import HELLO, HNA, LQ_HELLO, LQ_TC, MID, TC, Message
-from node_agent.routing_seal import Seal, Unsealed
 
 OWN = wire.number("10.77.0.1")
 NETWORK = wire.number("10.77.0.0")

@@ -17,7 +17,7 @@ from benchmarks.attacks.parser import Forged
 from benchmarks.attacks.parsers.specs import changed_yaml
 from benchmarks.attacks.sound import copy_of_sound_run
 from orchestrator.errors import RoveError
-from orchestrator.lifecycle.run_directory import remove_path
+from orchestrator.runs.run_directory import remove_path
 
 SWEEP = {"members": ["sound-1", "../../x", "sound-1.01"], "experiment": "sound"}
 NETWORK = {

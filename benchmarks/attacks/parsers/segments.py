@@ -19,11 +19,11 @@ from benchmarks.attacks.mutation import encoded as written
 from benchmarks.attacks.parser import Forged
 from benchmarks.attacks.sound import copy_of_sound_run
 from node_agent.telemetry.segments import read_records, tuple_by_tuple
-from orchestrator.decisions.history import read_history
+from orchestrator.apps.dataflow.decisions.history import read_history
 from orchestrator.errors import RoveError
 from orchestrator.lifecycle.rejudging import judge_anew, read_verdict
-from orchestrator.lifecycle.verdict import Judgement
-from orchestrator.spec.load import load_experiment
+from orchestrator.planning.load import load_experiment
+from orchestrator.runs.verdict import Judgement
 
 NAME = "b0001-s000001.jsonl"
 ODD_NAMES = (

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from node_agent.interfaces import InterfaceFacts
+from node_agent.host.interfaces import InterfaceFacts
 from node_agent.model.refusals import Refusal
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.view import View

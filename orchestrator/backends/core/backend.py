@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from orchestrator.apps.dataflow.faces.galleries import pinned
+from orchestrator.apps.dataflow.planning.placement import deployment_plan
 from orchestrator.backends.core.infrastructure import HOST, CoreInfrastructure
 from orchestrator.backends.remote.backend import RemoteBackend
-from orchestrator.faces.galleries import pinned
-from orchestrator.lifecycle.journal import Journal
-from orchestrator.planning.placement import deployment_plan
+from orchestrator.runs.journal import Journal
 from orchestrator.spec.experiment import Experiment
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from node_agent.model.plan import DeploymentPlan
-from orchestrator.backends.base import Progress
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from orchestrator.backends.core.link import (
     CoreDriver,
     CoreError,
@@ -21,8 +20,8 @@ from orchestrator.backends.core.link import (
 )
 from orchestrator.backends.core.marks import new_mark
 from orchestrator.backends.core.preflight import Observed, preflight_of, problems
-from orchestrator.backends.core.remains import JOURNAL_KIND
 from orchestrator.backends.core.session import INTERFACE, pixel_paths, session_of
+from orchestrator.backends.core.session_leftovers import JOURNAL_KIND
 from orchestrator.backends.remote.access import known_hosts_of
 from orchestrator.backends.remote.requirements import require
 from orchestrator.backends.remote.site import Site
@@ -32,8 +31,9 @@ from orchestrator.deployment.facts import probe
 from orchestrator.deployment.needs import needs_of
 from orchestrator.errors import RoveError
 from orchestrator.host_load.remote import RemoteHostWatch
-from orchestrator.lifecycle.journal import Journal
 from orchestrator.mobility.generate import generate_trace
+from orchestrator.runs.backend import Progress
+from orchestrator.runs.journal import Journal
 from orchestrator.services.registry import service_of
 from orchestrator.spec.experiment import Experiment
 from orchestrator.ssh.connection import Connection

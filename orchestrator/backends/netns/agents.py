@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from node_agent import process as agent_process
-from node_agent.control import AnyCommand, AskStatus, Report, Stop
-from node_agent.control_lines import LONGEST_LINE
+from node_agent.agent import process as agent_process
+from node_agent.agent.control import AnyCommand, AskStatus, Report, Stop
+from node_agent.agent.control_lines import LONGEST_LINE
 from orchestrator.backends.agent_channel import AgentChannel, AgentLost
 from orchestrator.backends.netns.forkclient import Child, ForkServer, Launch
 from orchestrator.backends.netns.watched import Watched

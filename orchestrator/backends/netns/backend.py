@@ -9,32 +9,32 @@ from typing import Any
 
 import msgspec
 
-from node_agent import process as agent_process
-from node_agent.control import Costs, OpenSources, Start
+from node_agent.agent import process as agent_process
+from node_agent.agent.control import Costs, OpenSources, Start
+from node_agent.agent.process import ProcessConfig
 from node_agent.model.cost_graph import CostGraph
 from node_agent.model.refusals import Refusal
-from node_agent.process import ProcessConfig
 from node_agent.transport.keys import KEY_SIZE
+from orchestrator.apps.dataflow.faces.galleries import pinned
+from orchestrator.apps.dataflow.faces.installed import uses_models
+from orchestrator.apps.dataflow.planning.placement import deployment_plan
 from orchestrator.backends.agent_channel import news
 from orchestrator.backends.agent_settings import process_config
-from orchestrator.backends.base import NodeOutcome, Outcomes, Progress, Status, with_failures
+from orchestrator.backends.fault_injector import Infliction
 from orchestrator.backends.netns.agents import AgentProcess
 from orchestrator.backends.netns.errors import ForkServerError
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.netns.routed import RoutedNetwork
 from orchestrator.backends.readiness import unready, unready_within
 from orchestrator.backends.real_time import pass_until
-from orchestrator.faces.galleries import pinned
-from orchestrator.faces.installed import uses_models
 from orchestrator.host_load.local import HostWatch
 from orchestrator.host_load.run_load import RunLoad
-from orchestrator.lifecycle.faults import Infliction
-from orchestrator.lifecycle.journal import Journal
-from orchestrator.lifecycle.run_directory import RunDirectory
-from orchestrator.planning.placement import deployment_plan
+from orchestrator.runs.backend import NodeOutcome, Outcomes, Progress, Status, with_failures
+from orchestrator.runs.journal import Journal
+from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.experiment import Experiment
 
-PRELOAD = "node_agent.vision.preload:preload"
+PRELOAD = "node_agent.apps.dataflow.faces.preload:preload"
 SETTLING_S = 60.0
 """Nodes keep moving for so long beyond the measurement: convergence takes its time, too."""
 HOST = "this machine"

@@ -18,13 +18,13 @@ from orchestrator.backends.netns.errors import NetworkError
 from orchestrator.backends.netns.executor import Descriptors
 from orchestrator.backends.netns.layout import Layout, RadioEnd, numbered
 from orchestrator.backends.netns.marks import Mark
+from orchestrator.backends.netns.radio.client import RadioProcess
+from orchestrator.backends.netns.radio.config import RadioConfig, radio_config
 from orchestrator.backends.netns.routes import Routes
-from orchestrator.lifecycle.journal import Journal
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.radio.from_spec import air_settings
-from orchestrator.radio.realtime.client import RadioProcess
-from orchestrator.radio.realtime.config import RadioConfig, radio_config
 from orchestrator.radio.truth import Links, counted_in_hops, true_costs
+from orchestrator.runs.journal import Journal
 from orchestrator.spec.routing import TrueMetric
 from orchestrator.spec.topology import Topology
 

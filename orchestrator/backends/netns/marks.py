@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from orchestrator.lifecycle import processes
+from orchestrator.runs import processes
 
 CONTROL = ".control"
 """Not a possible node name: the namespace of the bridge that joins all ``ctl0``."""

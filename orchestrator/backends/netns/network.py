@@ -9,11 +9,11 @@ from pathlib import Path
 from orchestrator.backends.netns import control_group, executor, names, syscalls
 from orchestrator.backends.netns.errors import NetworkError
 from orchestrator.backends.netns.executor import Descriptors
+from orchestrator.backends.netns.exit_report import Obituary
 from orchestrator.backends.netns.layout import Layout, problems, steps
 from orchestrator.backends.netns.marks import Mark
-from orchestrator.backends.netns.obituary import Obituary
 from orchestrator.errors import BadInput
-from orchestrator.lifecycle import processes
+from orchestrator.runs import processes
 
 JOURNAL_KIND = "network"
 """What a run's journal calls the intent to build one: teardown looks for it."""

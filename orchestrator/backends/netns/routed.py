@@ -6,7 +6,7 @@ from orchestrator.backends.netns.daemons import Daemons
 from orchestrator.backends.netns.emulation import Emulation, OnCosts
 from orchestrator.backends.netns.forkclient import ForkServer
 from orchestrator.backends.netns.marks import Mark
-from orchestrator.lifecycle.journal import Journal
+from orchestrator.runs.journal import Journal
 from orchestrator.services.registry import service_of
 from orchestrator.spec.routing import AnyRouting, GroundTruth
 from orchestrator.spec.topology import Topology

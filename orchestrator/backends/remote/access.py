@@ -1,9 +1,9 @@
 """How the nodes of an experiment are reached, by what its file says: enough after the run's own end, too."""
 
 from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.inventory import Host
 from orchestrator.ssh.fleet import AT_ONCE
 from orchestrator.ssh.host_keys import KnownHosts, known_hosts_file
-from orchestrator.ssh.inventory import Host
 
 _ON_ONE_HOST = 8
 """sshd's usual limit for those who have not logged in yet is ten."""

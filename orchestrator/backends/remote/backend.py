@@ -7,29 +7,29 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from pathlib import Path
 from typing import Any
 
-from node_agent.control import AskStatus, Report
-from node_agent.keeping.commands import AskClock
-from node_agent.model.plan import DeploymentPlan
+from node_agent.agent.control import AskStatus, Report
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.model.refusals import Refusal
+from node_agent.supervisor.commands import AskClock
 from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_channel import AgentLost
-from orchestrator.backends.base import NodeOutcome, Outcomes, Progress, with_failures
+from orchestrator.backends.fault_injector import Infliction
 from orchestrator.backends.readiness import unready, unready_within
 from orchestrator.backends.real_time import pass_until
 from orchestrator.backends.remote import ledger
 from orchestrator.backends.remote.collection import collect, note_refused, remove_place
 from orchestrator.backends.remote.infrastructure import Infrastructure
-from orchestrator.backends.remote.keeper import RENEWALS, NodeKeeper
 from orchestrator.backends.remote.orders import WholeRun, keeper_order
 from orchestrator.backends.remote.outcomes import failures
 from orchestrator.backends.remote.site import Site
+from orchestrator.backends.remote.supervisor import RENEWALS, NodeKeeper
 from orchestrator.clocks.book import ClockBook
 from orchestrator.clocks.watch import ClockWatch
 from orchestrator.errors import RoveError
 from orchestrator.host_load.run_load import RunLoad
-from orchestrator.lifecycle.faults import Infliction
-from orchestrator.lifecycle.journal import Journal
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.backend import NodeOutcome, Outcomes, Progress, with_failures
+from orchestrator.runs.journal import Journal
+from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.services.registry import service_of
 from orchestrator.spec.experiment import Experiment
 from orchestrator.ssh.errors import SshError, Unreachable
@@ -55,7 +55,7 @@ class RemoteBackend:
         infrastructure: Infrastructure,
         host: str = "",
     ) -> None:
-        """``plan``: with the galleries of the run (``orchestrator.faces.galleries.pinned``).
+        """``plan``: with the galleries of the run (``orchestrator.apps.dataflow.faces.galleries.pinned``).
 
         ``host``: what to call the one machine that all nodes are on; the infrastructure measures its load.
         """

@@ -18,9 +18,9 @@ from msgspec import ValidationError, convert, to_builtins
 from node_agent.model.refusals import Refusal
 from orchestrator.backends.remote.listing import LIST, Listed, Listing, batches, read_listing
 from orchestrator.foreign_text import one_line
-from orchestrator.lifecycle.events import EventLog
-from orchestrator.lifecycle.files import read_lines, sync_directory, write_atomic
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.events import EventLog
+from orchestrator.runs.files import read_lines, sync_directory, write_atomic
+from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.errors import CommandFailed, DiskFull, TransferBroken, Unreachable
 from orchestrator.ssh.transfer import no_room_here

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from orchestrator.backends.base import Progress
 from orchestrator.backends.remote.site import Site
 from orchestrator.errors import RoveError
+from orchestrator.runs.backend import Progress
 
 
 class Infrastructure(Protocol):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct, structs
 
-from orchestrator.lifecycle import journal as journals
-from orchestrator.lifecycle.journal import Journal
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs import journal as journals
+from orchestrator.runs.journal import Journal
+from orchestrator.runs.run_directory import RunDirectory
 
 if TYPE_CHECKING:
     from orchestrator.backends.remote.site import Site
@@ -43,7 +43,7 @@ class Kept(Struct, frozen=True):
 
 def intend(journal: Journal, site: "Site", run_id: str, lease: float) -> int:
     """Before anything is put there."""
-    keeping = site.command("node_agent.keeping")
+    keeping = site.command("node_agent.supervisor")
     place = str(site.place(run_id))
     return journal.intend(KIND, node=site.node, place=place, keeping=keeping, lease=lease)
 

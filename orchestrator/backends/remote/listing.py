@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from node_agent.keeping.place import ENDED, RECORD
 from node_agent.model.refusals import Refusal, Refusals
+from node_agent.supervisor.place import ENDED, RECORD
 from orchestrator.foreign_names import UnsafeName, path_inside
 from orchestrator.ssh.errors import CommandFailed
 

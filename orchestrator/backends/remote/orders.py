@@ -8,11 +8,11 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from node_agent.keeping import PROTOCOL
-from node_agent.keeping.order import KeeperOrder, Program, Undo
-from node_agent.model.plan import DeploymentPlan
-from node_agent.setup.journal import path_for
-from node_agent.setup.order import to_json
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.host.setup.journal import path_for
+from node_agent.host.setup.order import to_json
+from node_agent.supervisor import PROTOCOL
+from node_agent.supervisor.order import KeeperOrder, Program, Undo
 from node_agent.transport.keys import derive
 from orchestrator.backends.agent_settings import process_config, routing_seed
 from orchestrator.backends.remote.site import RECORD, Site
@@ -55,7 +55,7 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
         run.service,
         place / RECORD,
     )
-    by_hand = f'exec {shlex.join(site.command("node_agent.keeping"))} "$@"\n'
+    by_hand = f'exec {shlex.join(site.command("node_agent.supervisor"))} "$@"\n'
     files: dict[str, bytes | Path] = {
         AGENT_FILE: msgspec.json.encode(config),
         BY_HAND: by_hand.encode(),
@@ -65,7 +65,7 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
     if site.setup is not None:
         files[SETUP_FILE] = to_json(site.setup)
         do, back = (
-            tuple(site.deployed.command("node_agent.setup", action, str(place / SETUP_FILE)))
+            tuple(site.deployed.command("node_agent.host.setup", action, str(place / SETUP_FILE)))
             for action in ("--order", "--undo")
         )
         setup = Program("set-up", do, "setup.log", privileged=True)
@@ -75,7 +75,7 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
         home = _routing_place(run, site, place)
         files |= {name: content.encode() for name, content in run.service.files(home).items()}
         services.append(_routing_program(run.service, home, site))
-    agent = site.deployed.command("node_agent", "--config", str(place / AGENT_FILE))
+    agent = site.deployed.command("node_agent.agent", "--config", str(place / AGENT_FILE))
     order = KeeperOrder(
         run=run.run_id,
         node=site.node,
@@ -114,7 +114,7 @@ def _routing_program(service: RoutingService, place: Place, site: Site) -> Progr
     undo: tuple[str, ...] = ()
     if service.route_protocol is not None:
         number = str(service.route_protocol)
-        undo = tuple(site.deployed.command("node_agent.route_removal", place.interface, number))
+        undo = tuple(site.deployed.command("node_agent.host.route_removal", place.interface, number))
     return Program(f"the routing daemon ({service.protocol})", argv, "routing.log", True, undo)
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from orchestrator.backends.base import NodeOutcome, Status
 from orchestrator.errors import RoveError
+from orchestrator.runs.backend import NodeOutcome, Status
 from orchestrator.ssh.errors import SshError, Unreachable
 
 

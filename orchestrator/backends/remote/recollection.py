@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
-from orchestrator.backends.base import Status
 from orchestrator.backends.remote.access import at_once, hosts_of, known_hosts_of
 from orchestrator.backends.remote.collection import (
     Collected,
@@ -15,11 +14,12 @@ from orchestrator.backends.remote.collection import (
     remove_place,
 )
 from orchestrator.backends.remote.ledger import Kept, nodes_of
+from orchestrator.backends.remote.leftovers import CONNECT_S, end_keeper
 from orchestrator.backends.remote.outcomes import outcome_of
-from orchestrator.backends.remote.remains import CONNECT_S, end_keeper
 from orchestrator.errors import RoveError
-from orchestrator.lifecycle.journal import Journal
-from orchestrator.lifecycle.run_directory import RunDirectory
+from orchestrator.runs.backend import Status
+from orchestrator.runs.journal import Journal
+from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.experiment import Experiment
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.errors import SshError

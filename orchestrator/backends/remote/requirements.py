@@ -1,7 +1,7 @@
 """What deployment cannot bring to a machine, and whoever owns it has to see to."""
 
-from node_agent.keeping.status import PlaceStatus
 from node_agent.model.checked import Refused
+from node_agent.supervisor.status import PlaceStatus
 from orchestrator.backends.remote.said import PLACES
 from orchestrator.deployment.deploy import Deployed
 from orchestrator.services.base import RoutingService
@@ -29,7 +29,7 @@ async def require(connection: Connection, service: RoutingService | None, privil
 
 async def require_free(connection: Connection, deployed: Deployed, run_id: str) -> None:
     """Nobody else's run: two would share ports, routes and the radio. Raises NotReady."""
-    argv = deployed.command("node_agent.keeping", "status", deployed.rove)
+    argv = deployed.command("node_agent.supervisor", "status", deployed.rove)
     told = await connection.output(argv, timeout=_STATUS_S)
     try:
         places = PLACES.decode(told.encode()).places

@@ -2,9 +2,9 @@
 
 from msgspec import Struct
 
-from node_agent.keeping.place import Ended
-from node_agent.keeping.status import PlaceStatus
 from node_agent.model.checked import Checked, Refused
+from node_agent.supervisor.place import Ended
+from node_agent.supervisor.status import PlaceStatus
 
 _MOST_STATUS_BYTES = 1024 * 1024
 _MOST_SAID = 64 * 1024

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from node_agent.setup.order import SetupOrder
+from node_agent.host.setup.order import SetupOrder
 from orchestrator.deployment.deploy import Deployed
 from orchestrator.ssh.connection import Connection
 

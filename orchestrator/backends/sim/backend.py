@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from node_agent.model.refusals import Refusal
-from orchestrator.backends.base import Outcomes, Progress
 from orchestrator.backends.sim.protocol import Command, Reply
 from orchestrator.errors import RoveError
-from orchestrator.lifecycle import processes
-from orchestrator.lifecycle.journal import Journal
+from orchestrator.runs import processes
+from orchestrator.runs.backend import Outcomes, Progress
+from orchestrator.runs.journal import Journal
 
 GRACE_S = 5.0
 

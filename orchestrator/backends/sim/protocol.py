@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from orchestrator.backends.base import NodeOutcome
+from orchestrator.runs.backend import NodeOutcome
 
 
 class Command(Struct, frozen=True):

@@ -6,22 +6,22 @@ from typing import NamedTuple, Protocol
 
 from node_agent.aodv.reader import AodvReader
 from node_agent.aodv.service import AodvService
+from node_agent.host.virtual_routes import VirtualRoutes
 from node_agent.linkstate.base import LinkState
 from node_agent.linkstate.measured import MeasuredLinkState
-from node_agent.linkstate.olsr_core import OlsrCoreReader
-from node_agent.manet import Manet, manet_of
+from node_agent.linkstate.overhead import Counts, OverheadSource, refusal_counts
+from node_agent.manet.membership import Manet, manet_of
+from node_agent.manet.seal import Seal
 from node_agent.model.refusals import Refusals
 from node_agent.model.telemetry import RoutingOverhead
 from node_agent.olsr.broadcast import PortBroadcast
 from node_agent.olsr.daemon import Interface
+from node_agent.olsr.reader import OlsrCoreReader
 from node_agent.olsr.service import OlsrService
 from node_agent.olsr.wire import number
-from node_agent.overhead import Counts, OverheadSource, refusal_counts
-from node_agent.routing_seal import Seal
+from node_agent.ports.virtual.host import NextHop, VirtualHost
+from node_agent.ports.virtual.port import VirtualPort
 from node_agent.transport.keys import derive
-from node_agent.virtual.host import NextHop, VirtualHost
-from node_agent.virtual.port import VirtualPort
-from node_agent.virtual.routes import VirtualRoutes
 from orchestrator.backends.sim.truth import GroundTruth
 from orchestrator.errors import BadInput
 from orchestrator.radio.truth import Links

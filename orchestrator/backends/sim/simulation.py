@@ -9,31 +9,31 @@ import random
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from node_agent.agent import Agent
-from node_agent.agent_config import AgentConfig, Switching
+from node_agent.agent.agent import Agent
+from node_agent.agent.config import AgentConfig, Switching
+from node_agent.agent.process import downstream_of
+from node_agent.apps.dataflow.switching.exchange import Mode
 from node_agent.model.telemetry import KILLED
 from node_agent.ports import Address
-from node_agent.process import downstream_of
-from node_agent.routing.exchange import Mode
+from node_agent.ports.virtual.host import VirtualHost
+from node_agent.ports.virtual.loop import VirtualLoop
+from node_agent.ports.virtual.port import VirtualPort
+from node_agent.ports.virtual.segment import StreamConfig
 from node_agent.telemetry.segment_log import SegmentLog
 from node_agent.transport.keys import KEY_SIZE, keys_of
-from node_agent.virtual.host import VirtualHost
-from node_agent.virtual.loop import VirtualLoop
-from node_agent.virtual.port import VirtualPort
-from node_agent.virtual.segment import StreamConfig
-from orchestrator.backends.base import NodeOutcome, Status
+from orchestrator.apps.dataflow.faces.galleries import pinned
+from orchestrator.apps.dataflow.planning.placement import deployment_plan
+from orchestrator.backends.fault_injector import inflict
 from orchestrator.backends.readiness import shortfalls
 from orchestrator.backends.sim.air import make_air
 from orchestrator.backends.sim.routing import Joined, make_routing
-from orchestrator.faces.galleries import pinned
-from orchestrator.lifecycle.events import EventLog
-from orchestrator.lifecycle.faults import inflict
-from orchestrator.lifecycle.run_directory import RunDirectory
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.mobility.trace import Position
 from orchestrator.planning.faults import fault_steps
-from orchestrator.planning.placement import deployment_plan
 from orchestrator.radio.truth import Links, TruthRecorder
+from orchestrator.runs.backend import NodeOutcome, Status
+from orchestrator.runs.events import EventLog
+from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.experiment import Experiment
 
 TICK_NS = 100_000_000

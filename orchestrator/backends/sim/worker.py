@@ -16,7 +16,7 @@ import msgspec
 
 from orchestrator.backends.sim.protocol import Command, Reply
 from orchestrator.backends.sim.simulation import Simulation
-from orchestrator.spec.load import load_experiment
+from orchestrator.planning.load import load_experiment
 
 SLICE_NS = 200_000_000
 PRINTED = "simulator.log"

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from node_agent.model.plan import DeploymentPlan
-from node_agent.setup.facts import FactsError, InterfaceState, facts_command, read_facts
-from orchestrator.backends.base import Progress
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.host.setup.facts import FactsError, InterfaceState, facts_command, read_facts
 from orchestrator.backends.remote.access import known_hosts_of
 from orchestrator.backends.remote.requirements import NotReady, require, require_free
 from orchestrator.backends.remote.site import Site
@@ -18,13 +17,14 @@ from orchestrator.deployment.facts import NodeFacts, probe
 from orchestrator.deployment.needs import needs_of
 from orchestrator.errors import RoveError
 from orchestrator.planning.setup_orders import setup_order, shapes_links
+from orchestrator.runs.backend import Progress
 from orchestrator.services.registry import service_of
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.hosts import RealNode
+from orchestrator.spec.inventory import Profile
 from orchestrator.ssh.connection import CONNECT_S, Connection
 from orchestrator.ssh.errors import TransferBroken, Unreachable
 from orchestrator.ssh.fleet import on_all
-from orchestrator.ssh.inventory import Profile
 
 ATTEMPTS = 4
 DEPLOYING = 0.75

@@ -1,0 +1,67 @@
+"""An agent as its owner controls it: what a request means for it, and what it reports."""
+
+from node_agent.agent.agent import Agent
+from node_agent.agent.control import (
+    AnyCommand,
+    AskStatus,
+    Costs,
+    OpenSources,
+    Report,
+    Request,
+    Start,
+    State,
+    Stop,
+)
+from node_agent.linkstate.pushed import ToldLinkState
+from node_agent.ports import Port, PortError
+from node_agent.telemetry.segment_log import LogError
+
+
+class ControlledAgent:
+    """Turns requests into what they mean for one agent."""
+
+    def __init__(self, agent: Agent, port: Port, told: ToldLinkState | None) -> None:
+        self._agent = agent
+        self._port = port
+        self._told = told
+        self._state = State.NEW
+
+    def report(self, number: int = 0, error: str = "", reaches: tuple[str, ...] = ()) -> Report:
+        failure = self._agent.failure
+        state = State.STOPPED if failure else self._state
+        ready, now_ns = self._agent.ready, self._port.now_ns()
+        return Report(number, state, ready, now_ns, str(failure or ""), error, reaches)
+
+    def reject(self, error: str) -> Report:
+        """The answer to what is no request at all."""
+        return self.report(error=error)
+
+    async def obey(self, request: Request[AnyCommand]) -> Report:
+        if isinstance(request.do, AskStatus):
+            return self.report(request.id, reaches=await self._agent.reaches())
+        return self.report(request.id, await self._carry_out(request.do))
+
+    async def _carry_out(self, command: AnyCommand) -> str:
+        """Why it could not be done; empty if it was."""
+        match command:
+            case Start():
+                if self._state is not State.NEW:
+                    return "started before"
+                try:
+                    await self._agent.start()
+                except (PortError, LogError) as error:
+                    self._state = State.STOPPED
+                    return str(error)
+                self._state = State.RUNNING
+            case OpenSources():
+                if self._state is not State.RUNNING:
+                    return "not running"
+                self._agent.open_sources()
+            case Costs(graph):
+                if self._told is None:
+                    return "this agent has its costs from elsewhere"
+                self._told.tell(graph)
+            case Stop(reason):
+                await self._agent.stop(reason)
+                self._state = State.STOPPED
+        return ""

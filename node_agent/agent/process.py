@@ -1,0 +1,157 @@
+"""An agent as a process of its own: ``python -m node_agent.agent --config FILE``.
+
+Its owner speaks to it over standard input and output. It stops in order when told to, on SIGTERM, and when
+its owner is gone.
+"""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Set
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from node_agent.agent.agent import Agent
+from node_agent.agent.config import AgentConfig, BadConfig, check
+from node_agent.agent.control_lines import encode, open_standard_streams, serve
+from node_agent.agent.controlled_agent import ControlledAgent
+from node_agent.apps.dataflow.switching.exchange import Mode
+from node_agent.linkstate.base import LinkState
+from node_agent.linkstate.overhead import AskedOverhead, OverheadConfig
+from node_agent.linkstate.pushed import ToldLinkState
+from node_agent.linkstate.registry import Downstream, LinkStateConfig, open_link_state, problems
+from node_agent.model.refusals import Refusals
+from node_agent.ports import PortError
+from node_agent.ports.os_port import OsPort
+from node_agent.telemetry.segment_log import LogError, SegmentLog
+
+EXIT_FAILED = 1
+EXIT_BAD_CONFIG = 2
+_LAST_WORDS_S = 2.0
+MOST_COMPLAINTS = 20
+"""Errors that nobody handled and that are told in full: who can cause them could else fill the disk."""
+
+
+class ProcessConfig(Struct, frozen=True):
+    """What an agent's process needs besides the agent's own configuration: where it is, where it writes.
+
+    ``host`` is the address that other agents reach it at, ``segments`` the directory of its telemetry,
+    ``directory`` that of the files which its operators leave as results.
+    """
+
+    agent: AgentConfig
+    host: str
+    segments: str
+    link_state: LinkStateConfig = LinkStateConfig()
+    overhead: OverheadConfig | None = None
+    seed: int | None = None
+    directory: str | None = None
+
+
+def run(config: str) -> int:
+    """The exit status: 0 if the agent stopped in order, 1 if it failed, 2 if it cannot run like this."""
+    try:
+        read = msgspec.json.decode(Path(config).read_bytes(), type=ProcessConfig)
+        if wrong := problems(read.link_state):
+            raise BadConfig("; ".join(wrong))
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(_live(read))
+    except (OSError, msgspec.DecodeError, BadConfig, LogError, PortError) as error:
+        print(f"{config}: {error}", file=sys.stderr)
+        return EXIT_BAD_CONFIG
+
+
+def complain_within_bounds(most: int = MOST_COMPLAINTS) -> Callable[[Any, dict[str, Any]], None]:
+    """A handler for a loop: what the loop would do of its own, but not for ever."""
+    told = 0
+
+    def complain(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        nonlocal told
+        told += 1
+        if told <= most:
+            loop.default_exception_handler(context)
+        elif told == most + 1:
+            print(f"{most} errors that nobody handled: further ones are not shown", file=sys.stderr)
+
+    return complain
+
+
+async def _live(config: ProcessConfig) -> int:
+    asyncio.get_running_loop().set_exception_handler(complain_within_bounds())
+    port = OsPort(config.host, config.seed)
+    check(config.agent)
+    names = {address.host: node for node, address in config.agent.addresses.items()}
+    refusals = Refusals()
+    opened = open_link_state(
+        config.link_state, port, names, downstream_of(config.agent), config.agent.keys, refusals
+    )
+    async with opened as link_state:
+        return await _live_with(config, port, link_state, refusals)
+
+
+def downstream_of(config: AgentConfig) -> Downstream:
+    """Where the replicas are whose costs matter to this node's.
+
+    What lies behind its direct downstreams it need not ask the network layer for if they tell it.
+    """
+    query, plan = config.plan.query, config.plan
+    direct = {name for own in plan.on(config.node) for name in query.downstream(own.operator)}
+    below = direct if config.switching.mode is Mode.EXCHANGE else query.reachable_from(direct)
+
+    def hosts(operators: Set[str]) -> tuple[str, ...]:
+        nodes = dict.fromkeys(replica.node for replica in plan.replicas if replica.operator in operators)
+        return tuple(config.addresses[node].host for node in nodes if node != config.node)
+
+    return Downstream(hosts(direct), hosts(below))
+
+
+async def _live_with(config: ProcessConfig, port: OsPort, link_state: LinkState, refusals: Refusals) -> int:
+    log = SegmentLog(Path(config.segments), config.agent.run, config.agent.node, port.now_ns)
+    overhead = AskedOverhead(config.overhead) if config.overhead is not None else None
+    directory = Path(config.directory) if config.directory is not None else None
+    agent = Agent(config.agent, port, link_state, log, overhead, directory, refusals)
+    told = link_state if isinstance(link_state, ToldLinkState) else None
+    controlled = ControlledAgent(agent, port, told)
+    signalled = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, signalled.set)
+    reader, writer = await open_standard_streams()
+    served = asyncio.create_task(serve(reader, writer, controlled.obey, controlled.reject))
+    failed = asyncio.create_task(agent.wait_failed())
+    asked = asyncio.create_task(signalled.wait())
+    await asyncio.wait([served, failed, asked], return_when=asyncio.FIRST_COMPLETED)
+    for task in (served, failed, asked):
+        task.cancel()
+    reason = "asked by a signal"
+    try:
+        if served.done():
+            reason = served.result()
+    finally:
+        await agent.stop(reason)
+    if agent.failure is not None:
+        writer.write(encode(controlled.report()))
+        with suppress(OSError):  # the disk may be full: then that is what it says
+            print(agent.failure, file=sys.stderr)
+    await _close(writer)
+    return 0 if agent.failure is None else EXIT_FAILED
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    try:
+        async with asyncio.timeout(_LAST_WORDS_S):
+            await writer.wait_closed()
+    except (TimeoutError, ConnectionError):
+        pass  # nobody listens any more
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:  # not to be had everywhere that an agent runs
+        return None
+    return uvloop.new_event_loop

@@ -1,0 +1,1 @@
+"""Replicated stream queries: operators, windows, delivery, switching between replicas, faces."""

@@ -1,0 +1,217 @@
+"""Sends a replica's output to the downstream replica that the router has chosen (seed 000, figure 3).
+
+One dispatcher serves one downstream operator: a bounded buffer, a tuple in hand, and links to the replicas
+used so far. Best effort: a tuple is retried as long as it is in hand, not once a link has taken it; what a
+link had not brought to the other end when it broke is dropped. What has gathered while the link was busy goes
+along with the tuple in hand.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from node_agent.apps.dataflow.delivery.account import Account
+from node_agent.apps.dataflow.model.tuples import StreamTuple
+from node_agent.apps.dataflow.switching.route import Hop
+from node_agent.model.telemetry import Event, QueueSample
+from node_agent.ports import PortError
+from node_agent.transport.framing import TooLarge
+from node_agent.transport.link import Link, OnLost
+from node_agent.transport.messages import Pair
+
+MOST_AT_ONCE, MOST_BYTES_AT_ONCE = 1024, 512 * 1024
+"""About what a link takes in one go; what it does not take goes back into the buffer."""
+
+
+class Limits(Struct, frozen=True):
+    """Queue lengths in tuples, times in seconds.
+
+    Short queues, as in the paper's prototype: what waits longer is stale when it arrives, and what is not on
+    a link yet can still take another route.
+    ``send_timeout``: how long a send may be stuck once the route leads elsewhere.
+    ``retry_age``: how long after its first failed send a tuple is still retried.
+    ``sources_wait`` for room; else their oldest tuple is dropped, because the world does not wait.
+    """
+
+    input_queue: int = 1
+    output_buffer: int = 2
+    send_timeout: float = 1.0
+    retry_age: float = 30.0
+    sources_wait: bool = False
+
+
+class _Attempt(NamedTuple):
+    to: str
+    started: float
+    deadline: asyncio.Timeout
+
+
+class Dispatcher:
+    def __init__(
+        self,
+        replica: str,
+        downstream: str,
+        make_link: Callable[[str, OnLost], Link],
+        record: Callable[[Event], None],
+        limits: Limits,
+    ) -> None:
+        self.downstream = downstream
+        self._replica = replica
+        self._account = Account(replica, record)
+        self._make_link = make_link
+        self._limits = limits
+        self._buffer: deque[StreamTuple] = deque()
+        self._filled = asyncio.Event()
+        self._room = asyncio.Event()
+        self._links: dict[str, Link] = {}
+        self._hop: Hop | None = None
+        self._has_route = asyncio.Event()
+        self._attempt: _Attempt | None = None
+
+    async def put(self, item: StreamTuple) -> None:
+        """Wait for room, then append ``item``."""
+        await self.wait_for_room()
+        self.extend((item,))
+
+    @property
+    def room(self) -> int:
+        """Less than 0 if more was appended than there is room for."""
+        return self._limits.output_buffer - len(self._buffer)
+
+    def has_room(self) -> bool:
+        return self.room > 0
+
+    async def wait_for_room(self) -> None:
+        await self._wait_for(1)
+
+    async def within_bounds(self) -> None:
+        """Wait while there is more than room for: this is what pushes back on the operator and upstream."""
+        await self._wait_for(0)
+
+    def extend(self, items: Sequence[StreamTuple]) -> None:
+        """Append, whether there is room or not."""
+        self._buffer.extend(items)
+        self._filled.set()
+
+    def offer(self, items: Sequence[StreamTuple]) -> None:
+        """For a source, which cannot be pushed back on: the oldest tuples make room."""
+        self.extend(items)
+        while self.room < 0:
+            self._drop(self._buffer.popleft(), "source_buffer_full")
+
+    def steer(self, hop: Hop | None) -> None:
+        """Send where ``hop`` says from now on; None: hold what there is until there is a route again."""
+        self._hop = hop
+        if hop is None:
+            self._has_route.clear()
+        else:
+            self._has_route.set()
+        if self._attempt is not None and not self._attempt.deadline.expired():
+            self._attempt.deadline.reschedule(self._give_up_at(self._attempt))
+
+    async def run(self) -> None:
+        while True:
+            # A source's oldest tuple should make room while there is no route, so leave it in the buffer.
+            await self._target()
+            while not self._buffer:
+                self._filled.clear()
+                await self._filled.wait()
+            await self._dispatch(self._next())
+
+    async def close(self) -> None:
+        for link in self._links.values():
+            await link.close()
+
+    def waiting(self) -> int:
+        return len(self._buffer)
+
+    def silent(self) -> tuple[str, ...]:
+        """The downstream replicas that do not answer."""
+        return tuple(to for to, link in self._links.items() if not link.answers)
+
+    def sample(self) -> QueueSample:
+        return QueueSample(self._replica, f"output:{self.downstream}", self.waiting())
+
+    async def _dispatch(self, item: StreamTuple) -> None:
+        loop = asyncio.get_running_loop()
+        give_up_at: float | None = None
+        while True:
+            to = (await self._target()).pick(item.tau)
+            if give_up_at is not None and loop.time() >= give_up_at:
+                self._drop(item, "expired")
+                return
+            try:
+                taken = await self._send(item, to)
+            except TooLarge as error:
+                self._drop(item, error.reason)
+                return
+            if taken:
+                self._account.sent(to, taken)
+                return
+            if give_up_at is None:
+                give_up_at = loop.time() + self._limits.retry_age
+            await asyncio.sleep(0)  # a link whose connection is dead must get to know of it
+
+    async def _target(self) -> Hop:
+        while self._hop is None:
+            await self._has_route.wait()
+        return self._hop
+
+    async def _send(self, item: StreamTuple, to: str) -> list[StreamTuple]:
+        """What the link took: ``item`` and what could go along with it, or nothing."""
+        link = self._links.get(to)
+        if link is None:
+            link = self._links[to] = self._make_link(to, self._lost)
+        batch, taken = [item], 0
+        try:
+            async with asyncio.timeout(None) as deadline:
+                self._attempt = _Attempt(to, asyncio.get_running_loop().time(), deadline)
+                await link.ready()
+                batch += self._companions(to)
+                taken = await link.send(batch)
+        except (PortError, TimeoutError):
+            pass
+        finally:
+            self._attempt = None
+            self._buffer.extendleft(reversed(batch[max(taken, 1) :]))
+        return batch[:taken]
+
+    def _companions(self, to: str) -> Iterator[StreamTuple]:
+        """What waits for the same replica, as much as a link could take at once."""
+        hop, buffer, size = self._hop, self._buffer, 0
+        if hop is None:
+            return
+        for _ in range(min(len(buffer), MOST_AT_ONCE)):
+            if size >= MOST_BYTES_AT_ONCE or hop.pick(buffer[0].tau) != to:
+                break
+            item = self._next()
+            size += len(item.payloads[0]) if item.payloads else 0
+            yield item
+
+    def _next(self) -> StreamTuple:
+        self._room.set()
+        return self._buffer.popleft()
+
+    def _give_up_at(self, attempt: _Attempt) -> float | None:
+        # With no route at all there is nowhere better to send to: the link may recover.
+        if self._hop is None or attempt.to in self._hop.replicas():
+            return None
+        # Who is silent is not waited for: the route leads elsewhere because of that.
+        patience = self._limits.send_timeout if self._links[attempt.to].answers else 0.0
+        return max(asyncio.get_running_loop().time(), attempt.started + patience)
+
+    async def _wait_for(self, room: int) -> None:
+        while self.room < room:
+            self._room.clear()
+            await self._room.wait()
+
+    def _lost(self, pair: Pair, items: Sequence[StreamTuple], reason: str) -> None:
+        for item in items:
+            self._drop(item, "link_failed")
+
+    def _drop(self, item: StreamTuple, reason: str) -> None:
+        if not item.last:
+            self._account.dropped(item, reason, self.downstream)

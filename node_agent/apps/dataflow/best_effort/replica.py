@@ -1,0 +1,330 @@
+"""The run-time of one operator replica: input queue → operator → one dispatcher per downstream operator.
+
+Full buffers push back: the dispatcher's on the operator, the input queue's on the connections that feed it.
+Only a source drops, because the world does not wait. Parts of windows and joins whose other parts go to a
+sibling are passed on to it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from typing import Any, NamedTuple, cast
+
+from node_agent.apps.dataflow.best_effort.dispatcher import Dispatcher, Limits
+from node_agent.apps.dataflow.delivery.account import Account
+from node_agent.apps.dataflow.delivery.handover import Handover, Heard, OpenLink, Part
+from node_agent.apps.dataflow.delivery.intake import Captured, Intake
+from node_agent.apps.dataflow.model.plan import Replica
+from node_agent.apps.dataflow.model.query import OperatorSpec
+from node_agent.apps.dataflow.model.tuples import StreamTuple
+from node_agent.apps.dataflow.operators.one_by_one import OneByOne, Payloads
+from node_agent.apps.dataflow.operators.processing import GivenUp, process
+from node_agent.apps.dataflow.operators.registry import Context, Operator, OperatorKind, Source
+from node_agent.apps.dataflow.switching.route import Route
+from node_agent.apps.dataflow.windows.assembly import Assembler
+from node_agent.apps.dataflow.windows.units import Unit, Units
+from node_agent.model.telemetry import Event, QueueSample
+from node_agent.transport.messages import Batch, Message
+
+MOST_CAPTURED = 1024
+"""Tuples of a source, or results for nobody, that are made before others get their turn."""
+STAYS = 1.0
+"""Seconds for which what a sibling has passed on stays, though units are put together elsewhere."""
+
+
+class _From(NamedTuple):
+    """``sender``: the replica of ``upstream`` that an item is from; ``passed_on`` to here by a sibling.
+
+    ``made``: which of its units have been, if a sibling would have to be told.
+    """
+
+    sender: str
+    upstream: str
+    passed_on: bool
+    made: Sequence[Units] = ()
+
+
+class ReplicaRuntime:
+    """``params`` must be an instance of ``kind.params``; no ``assembler``: items are processed one by one."""
+
+    def __init__(
+        self,
+        replica: Replica,
+        spec: OperatorSpec,
+        kind: OperatorKind,
+        params: Any,
+        assembler: Assembler | None,
+        context: Context,
+        dispatchers: Sequence[Dispatcher],
+        open_link: OpenLink,
+        record: Callable[[Event], None],
+        limits: Limits,
+    ) -> None:
+        self.replica = replica
+        self.route = Route()
+        self._id = replica.id
+        self._spec = spec
+        self._role = kind.role
+        self._assembler = assembler
+        self._made = kind.factory(params, context)
+        context.outlet = self
+        self._context = context
+        self._dispatchers = dispatchers
+        self._account = Account(replica.id, record)
+        self._limits = limits
+        self._inputs: deque[tuple[_From, StreamTuple]] = deque()
+        self._has_input = asyncio.Event()
+        self._has_room = asyncio.Event()
+        self._entrance = asyncio.Lock()
+        heard = Heard(self._account.sent, self._lose, self._take_back)
+        self._handover = Handover(self._id, lambda to, sender, batch: False, open_link, heard)
+        self._elsewhere: str | None = None
+        self._stays_until: float | None = None
+        self._latest_senders: dict[tuple[str, str], str] = {}
+        self._opened = asyncio.Event()
+        self._tau = self._born_ns = 0
+
+    def open_source(self) -> None:
+        """Let the source emit; without effect on other operators."""
+        self._opened.set()
+
+    def steer(self, route: Route) -> None:
+        self.route = route
+        for dispatcher in self._dispatchers:
+            dispatcher.steer(route.hops.get(dispatcher.downstream))
+
+    def waiting(self) -> dict[str, int]:
+        """Tuples that wait here, by downstream operator."""
+        return {dispatcher.downstream: dispatcher.waiting() for dispatcher in self._dispatchers}
+
+    def has_room(self) -> bool:
+        """Whether nothing has to be dropped for what is emitted now."""
+        return all(dispatcher.has_room() for dispatcher in self._dispatchers)
+
+    async def wait_for_room(self) -> None:
+        while not self.has_room():
+            for dispatcher in self._dispatchers:
+                await dispatcher.wait_for_room()
+
+    def silent(self) -> tuple[str, ...]:
+        """The downstream replicas that do not answer."""
+        return tuple(to for dispatcher in self._dispatchers for to in dispatcher.silent())
+
+    def queued(self) -> int:
+        """Tuples that wait here, on their way in or out."""
+        return len(self._inputs) + self._handover.waiting + sum(self.waiting().values())
+
+    def meet_at(self, sibling: str | None) -> None:
+        """From now on units are put together at ``sibling``, with what there is here; None: here."""
+        if sibling != self._elsewhere:
+            self._elsewhere = sibling
+            self._handover.turn(sibling)
+        elif self._stays_until is None or self._context.time() < self._stays_until:
+            return
+        self._stays_until = None
+        if sibling is not None and self._assembler is not None:
+            items, made = self._assembler.surrender()
+            by_sender: dict[str, list[StreamTuple]] = {}
+            for upstream, item in items:
+                by_sender.setdefault(self._latest_senders[upstream, item.origin], []).append(item)
+            for sender, theirs in by_sender.items():
+                self._handover.put(sibling, sender, theirs, made)
+            self._account_for_inputs(self._assembler)
+
+    def overrun(self, batch: Batch) -> bool:
+        """Never: what comes waits for room."""
+        return False
+
+    async def take(self, batch: Batch, via: str = "") -> None:
+        """``via``: the sibling that has passed ``batch`` on, if it did not come straight from its sender."""
+        if via:
+            self._hear_what_was_made(batch.sender, batch.items, batch.made)
+        items = batch.items
+        while items:
+            items = items[await self.receive(batch.sender, items, via) :]
+
+    def hear(self, sender: str, message: Message) -> None:
+        """Nothing depends on what other replicas say: nothing is promised."""
+
+    async def receive(self, sender: str, items: Sequence[StreamTuple], via: str = "") -> int:
+        """Take the first of ``items`` once there is room, and what else there is room for; says how many.
+
+        If cancelled before, nothing was received.
+        """
+        async with self._entrance:  # whoever came first is served first
+            while (room := self._limits.input_queue - len(self._inputs)) <= 0:
+                self._has_room.clear()
+                await self._has_room.wait()
+            taken, origin = items[:room], _From(sender, operator_of(sender), bool(via))
+            self._inputs.extend([(origin, item) for item in taken])
+            self._has_input.set()
+            self._account.received(via or sender, taken)
+            return len(taken)
+
+    def runs(self) -> dict[str, Coroutine[Any, Any, None]]:
+        """What must run for this replica to work, by name; the owner makes tasks of it."""
+        dispatch = {f"{self._id} → {d.downstream}": d.run() for d in self._dispatchers}
+        return {self._id: self._main(), f"handover of {self._id}": self._handover.run(), **dispatch}
+
+    async def close(self) -> None:
+        await self._handover.close()
+        for dispatcher in self._dispatchers:
+            await dispatcher.close()
+
+    def samples(self) -> list[QueueSample]:
+        inputs = [] if self._role == "source" else [QueueSample(self._id, "input", len(self._inputs))]
+        return inputs + [dispatcher.sample() for dispatcher in self._dispatchers]
+
+    async def _main(self) -> None:
+        if self._role == "source":
+            await self._emit()
+        elif self._assembler is None:
+            await self._operate_one_by_one()
+        else:
+            await self._operate(self._assembler)
+
+    async def _emit(self) -> None:
+        await self._opened.wait()
+        intake = Intake(cast(Source, self._made), self._context, self._capture, self._give_up)
+        while await intake.take(await self._room() if self._limits.sources_wait else MOST_CAPTURED):
+            pass
+        end = self._next_of_source((), self._context.now_ns(), last=True)
+        for dispatcher in self._dispatchers:
+            await dispatcher.put(end)
+
+    def _capture(self, captured: list[Captured]) -> None:
+        items = [self._next_of_source(payloads, born_ns) for payloads, born_ns in captured]
+        self._account.emitted(items)
+        for dispatcher in self._dispatchers:
+            if self._limits.sources_wait:
+                dispatcher.extend(items)
+            else:
+                dispatcher.offer(items)
+
+    def _give_up(self, reason: GivenUp) -> None:
+        """The last tuple that was captured has lost its payload."""
+        self._account.dropped(StreamTuple(self._id, self._tau, self._tau - 1, 0, 0), f"dead_letter:{reason}")
+
+    def _next_of_source(self, payloads: tuple[bytes, ...], born_ns: int, last: bool = False) -> StreamTuple:
+        before, self._tau = self._tau, self._tau + 1
+        # A clock may be set back, a stream not.
+        before_ns, self._born_ns = self._born_ns, max(born_ns, self._born_ns)
+        return StreamTuple(self._id, self._tau, before, self._born_ns, before_ns, payloads, last)
+
+    async def _operate_one_by_one(self) -> None:
+        operator = cast(Operator, self._made)
+        each = OneByOne(operator, self._spec, self._role, self._context, self._account, self._processed)
+        while True:
+            room = await self._room()
+            await self._has_inputs()
+            await each.work(self._next_inputs(room))
+
+    async def _operate(self, assembler: Assembler) -> None:
+        while True:
+            await self._has_inputs()
+            for upstream, item in self._next_inputs(1):
+                await self._assemble(assembler, upstream, item)
+
+    async def _assemble(self, assembler: Assembler, upstream: str, item: StreamTuple) -> None:
+        for unit in assembler.add(upstream, item):
+            if unit.complete:
+                await self._process(unit)
+            assembler.done(unit.origin, unit.tau)
+        self._account_for_inputs(assembler)
+
+    async def _process(self, unit: Unit) -> None:
+        """Work on ``unit`` and hand its result on, which has no payload if there is nothing to say."""
+        started = self._context.time()
+        try:
+            payloads = await process(cast(Operator, self._made), unit, self._spec, self._context.sleep)
+        except GivenUp as error:
+            payloads = ()
+            self._account.dropped(unit, f"dead_letter:{error}")
+        else:
+            if not unit.last:
+                took_ns = round((self._context.time() - started) * 1e9)
+                self._record_processed(unit, took_ns)
+        result = unit.result(payloads)
+        self._account.emitted([result])
+        self._hand_on([result])
+        await self._room()
+
+    def _record_processed(self, unit: Unit, took_ns: int) -> None:
+        if self._role == "operator":
+            self._account.processed_unit(unit, took_ns)
+        elif unit.payloads():
+            self._account.delivered_unit(unit)
+        else:
+            self._account.dropped(unit, "filtered")
+
+    def _account_for_inputs(self, assembler: Assembler) -> None:
+        """Say what became of the items that made new ones, or that were to."""
+        released = assembler.released()
+        unused = {(item.origin, item.tau): item for item in assembler.unused()}
+        for item in unused.values():
+            self._account.dropped(item, "incomplete_window")
+        for position in released:
+            if (position.origin, position.tau) not in unused:
+                self._account.absorbed(position.origin, position.tau)
+
+    def _lose(self, items: Sequence[StreamTuple], reason: str) -> None:
+        for item in items:
+            if not item.last:
+                self._account.dropped(item, reason)
+
+    def _hear_what_was_made(self, sender: str, items: Sequence[StreamTuple], made: Sequence[Units]) -> None:
+        if self._assembler is not None and made:
+            self._assembler.made_elsewhere(operator_of(sender), items, made)
+
+    def _take_back(self, parts: Sequence[Part]) -> None:
+        """What was to be handed over, and is needed here after all."""
+        for part in parts:
+            self._hear_what_was_made(part.sender, part.items, part.made)
+        returned = [
+            (_From(part.sender, operator_of(part.sender), False, part.made), item)
+            for part in parts
+            for item in part.items
+        ]
+        self._inputs.extendleft(reversed(returned))
+        if returned:
+            self._has_input.set()
+
+    async def _has_inputs(self) -> None:
+        while not self._inputs:
+            self._has_input.clear()
+            await self._has_input.wait()
+
+    def _next_inputs(self, most: int) -> Iterator[tuple[str, StreamTuple]]:
+        """What is to be processed here, one after the other: the rest still takes its place in the queue."""
+        for _ in range(most):
+            if not self._inputs:
+                return
+            self._has_room.set()
+            origin, item = self._inputs.popleft()
+            if self._elsewhere is not None:
+                if not origin.passed_on:
+                    self._handover.put(self._elsewhere, origin.sender, [item], origin.made)
+                    continue
+                # Two that do not agree on where units are made must not send it to and fro all the time.
+                self._stays_until = self._stays_until or self._context.time() + STAYS
+            if self._assembler is not None:
+                self._latest_senders[origin.upstream, item.origin] = origin.sender
+            yield origin.upstream, item
+
+    async def _room(self) -> int:
+        """How much of the output there is room for, once there is; a result that is in hand may wait."""
+        for dispatcher in self._dispatchers:
+            await dispatcher.within_bounds()
+        return max(1, min((dispatcher.room for dispatcher in self._dispatchers), default=MOST_CAPTURED))
+
+    def _processed(self, items: Sequence[StreamTuple], results: Sequence[Payloads]) -> None:
+        self._hand_on([item.with_payloads(made) for item, made in zip(items, results, strict=True)])
+
+    def _hand_on(self, results: Sequence[StreamTuple]) -> None:
+        for dispatcher in self._dispatchers:
+            dispatcher.extend(results)
+
+
+def operator_of(replica: str) -> str:
+    """The operator that a replica's id names."""
+    return replica.rpartition("/")[0]

@@ -1,0 +1,120 @@
+"""What a replica tells of the tuples that it handles: neighbours that share a fate are told in one record.
+
+Whoever handles tuples in one go tells of them in one go. What is told together happened within a moment.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from node_agent.apps.dataflow.model.tuples import StreamTuple, sizes_of
+from node_agent.apps.dataflow.windows.units import Unit
+from node_agent.model.telemetry import (
+    MOST_TUPLES,
+    Event,
+    TupleDelivered,
+    TupleDropped,
+    TupleEmitted,
+    TupleProcessed,
+    TupleReceived,
+    TupleSent,
+)
+
+LONGEST_REASON = 1000
+"""Letters: a user's function may fail with any text."""
+
+
+class Account:
+    def __init__(self, replica: str, record: Callable[[Event], None]) -> None:
+        self._replica = replica
+        self._record = record
+
+    def emitted(self, items: Sequence[StreamTuple]) -> None:
+        for run in neighbours(items):
+            self._record(TupleEmitted(self._replica, run[0].origin, run[0].tau, *_extent(sizes_of(run))))
+
+    def captured(self, tau: int, sizes: Sequence[int]) -> None:
+        """A source has emitted its next tuples, of which ``tau`` is the first."""
+        for begin in range(0, len(sizes), MOST_TUPLES):
+            part = sizes[begin : begin + MOST_TUPLES]
+            self._record(TupleEmitted(self._replica, self._replica, tau + begin, *_extent(part)))
+
+    def sent(self, to: str, items: Sequence[StreamTuple]) -> None:
+        for run in neighbours(items):
+            self._record(TupleSent(self._replica, to, run[0].origin, run[0].tau, *_extent(sizes_of(run))))
+
+    def received(self, sender: str, items: Sequence[StreamTuple]) -> None:
+        for run in neighbours(items):
+            self._record(
+                TupleReceived(self._replica, sender, run[0].origin, run[0].tau, *_extent(sizes_of(run)))
+            )
+
+    def processed(self, items: Sequence[StreamTuple], took_ns: int) -> None:
+        """``took_ns``: all of them together."""
+        for run in neighbours(items):
+            size, many, sizes = _extent(sizes_of(run))
+            part = took_ns * many // len(items)
+            self._record(TupleProcessed(self._replica, run[0].origin, run[0].tau, size, part, many, sizes))
+
+    def processed_unit(self, unit: Unit, took_ns: int) -> None:
+        self._record(TupleProcessed(self._replica, unit.origin, unit.tau, unit.size, took_ns))
+
+    def delivered(self, items: Sequence[StreamTuple]) -> None:
+        for run in neighbours(items):
+            first = run[0]
+            size, many, sizes = _extent(sizes_of(run))
+            births = tuple([item.born_ns - first.born_ns for item in run]) if many > 1 else ()
+            self._record(
+                TupleDelivered(
+                    self._replica, first.origin, first.tau, size, first.born_ns, many, sizes, births
+                )
+            )
+
+    def reached(self, items: Sequence[StreamTuple]) -> None:
+        """A sink, which may be told that there was nothing to say."""
+        self.delivered([item for item in items if item.payloads])
+        for item in items:
+            if not (item.payloads or item.last):
+                self.dropped(item, "filtered")
+
+    def delivered_unit(self, unit: Unit) -> None:
+        self._record(TupleDelivered(self._replica, unit.origin, unit.tau, unit.size, unit.born_ns))
+
+    def dropped(self, what: StreamTuple | Unit, reason: str, downstream: str | None = None) -> None:
+        """``downstream``: the operator that will not get it; None: none will."""
+        reason = reason[:LONGEST_REASON]
+        self._record(TupleDropped(self._replica, what.origin, what.tau, what.size, reason, downstream))
+
+    def absorbed(self, origin: str, tau: int) -> None:
+        """Something new was made of it."""
+        self._record(TupleDropped(self._replica, origin, tau, 0, "absorbed"))
+
+
+def neighbours(items: Sequence[StreamTuple]) -> Iterator[Sequence[StreamTuple]]:
+    """``items`` cut wherever one does not follow on the one before; without the ends of streams.
+
+    No run is longer than a record may tell of.
+    """
+    items = [item for item in items if not item.last]
+    if not items:
+        return
+    if len(items) > MOST_TUPLES:
+        for begin in range(0, len(items), MOST_TUPLES):
+            yield from neighbours(items[begin : begin + MOST_TUPLES])
+        return
+    origin, tau = items[0].origin, items[0].tau
+    in_order = [item.tau for item in items] == list(range(tau, tau + len(items)))
+    if in_order and not [item for item in items if item.origin != origin]:
+        yield items
+        return
+    begin = 0
+    for end, (one, other) in enumerate(pairwise(items), start=1):
+        if other.tau != one.tau + 1 or other.origin != one.origin:
+            yield items[begin:end]
+            begin = end
+    yield items[begin:]
+
+
+def _extent(sizes: Sequence[int]) -> tuple[int, int, tuple[int, ...]]:
+    """Bytes of all together, how many they are, and the bytes of each if they differ."""
+    alike = sizes.count(sizes[0]) == len(sizes)
+    return sum(sizes), len(sizes), () if alike else tuple(sizes)

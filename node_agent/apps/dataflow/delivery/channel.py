@@ -1,0 +1,106 @@
+"""The way to one downstream replica on another node: what the core has sent waits here for the link.
+
+Whatever goes wrong on the way is told as one fact, that the link has failed; what waits here is forgotten
+then, because the core sends it again.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+
+from node_agent.apps.dataflow.model.tuples import StreamTuple
+from node_agent.ports import ConnectionLost, PortError
+from node_agent.transport.framing import TooLarge
+from node_agent.transport.link import OnLost, OnMessage, OutgoingLink
+from node_agent.transport.messages import Message
+
+PAUSE = 0.05
+
+OpenLink = Callable[[OnMessage, OnLost], OutgoingLink]
+
+
+class Channel:
+    """``on_sent`` hears what the link has taken, ``on_failed`` that anything sent before may be lost, and
+    ``on_dropped`` of an item that no frame carries: a hole is sent in its place.
+    """
+
+    def __init__(
+        self,
+        open_link: OpenLink,
+        on_message: OnMessage,
+        on_sent: Callable[[Sequence[StreamTuple]], None],
+        on_failed: Callable[[], None],
+        on_dropped: Callable[[StreamTuple, str], None],
+    ) -> None:
+        self._link = open_link(on_message, lambda pair, items, reason: self._failed())
+        self._on_sent = on_sent
+        self._on_failed = on_failed
+        self._on_dropped = on_dropped
+        self._items: deque[StreamTuple] = deque()
+        self._floors: dict[str, int] = {}
+        self._wanted = False
+        self._failures = 0
+        self._changed = asyncio.Event()
+
+    @property
+    def answers(self) -> bool:
+        return self._link.answers
+
+    def put(self, items: Sequence[StreamTuple], floors: Mapping[str, int]) -> None:
+        self._items.extend(items)
+        self._floors |= floors
+        self._changed.set()
+
+    def want(self, wanted: bool) -> None:
+        """A link that the route leads over is kept open even if nothing is sent over it.
+
+        The other end may have to ask what is done, and its death must be noticed.
+        """
+        self._wanted = wanted
+        self._changed.set()
+
+    def tell(self, message: Message) -> None:
+        """Lost if there is no connection."""
+        self._link.tell(message)
+
+    async def run(self) -> None:
+        while True:
+            try:
+                if self._items:
+                    await self._send()
+                    continue
+                self._changed.clear()
+                if self._wanted:
+                    await self._link.ready()
+                await self._changed.wait()
+            except PortError:
+                self._failed()
+                await asyncio.sleep(PAUSE)  # a link may take a moment to see that its connection is dead
+
+    async def close(self) -> None:
+        await self._link.close()
+
+    async def _send(self) -> None:
+        await self._link.ready()
+        failures, batch = self._failures, list(self._items)
+        if not batch:
+            return
+        try:
+            count = await self._link.send(batch, self._floors)
+        except TooLarge as error:
+            if not batch[0].payloads:
+                raise ConnectionLost(f"a hole cannot be sent: {error}") from error
+            if failures == self._failures:
+                self._items[0] = batch[0].with_payloads(())
+                self._on_dropped(batch[0], error.reason)
+            return
+        self._on_sent(batch[:count])
+        if failures == self._failures:  # else other items wait now
+            for _ in range(count):
+                self._items.popleft()
+
+    def _failed(self) -> None:
+        self._failures += 1
+        self._items.clear()
+        self._changed.set()
+        self._on_failed()

@@ -1,0 +1,155 @@
+"""Passes tuples on to a sibling, another replica of the same operator, in the name of who sent them.
+
+While the inputs of a join do not agree yet on one of its replicas, parts of units arrive where the rest does
+not: they follow it. If another sibling turns out to be the right one, what has not gone yet goes there. What
+a sibling does not take within ``EXPIRES`` is given up, and so is what exceeds ``MOST``: whoever hands
+something over hears of it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from node_agent.apps.dataflow.model.tuples import StreamTuple
+from node_agent.apps.dataflow.windows.units import Units
+from node_agent.ports import PortError
+from node_agent.transport.framing import TooLarge
+from node_agent.transport.link import OnLost, OnMessage, OutgoingLink, ignore_message
+from node_agent.transport.messages import Batch, Pair, PassedOn
+
+MOST = 4096
+EXPIRES = 5.0
+"""Seconds."""
+LINGER = 5.0
+"""Seconds for which the link to a sibling is kept when there is nothing to pass on."""
+PAUSE = 0.05
+
+OpenLink = Callable[[Pair, OnMessage, OnLost], OutgoingLink]
+
+
+class Part(NamedTuple):
+    """Items that ``sender``, upstream, has sent, on their way to ``sibling``."""
+
+    sibling: str
+    sender: str
+    items: Sequence[StreamTuple]
+    made: Sequence[Units]
+    since: float
+
+
+class Heard(NamedTuple):
+    """What became of items: ``taken`` by the link to the sibling; ``lost``, with the reason; ``back``."""
+
+    taken: Callable[[str, Sequence[StreamTuple]], None]
+    lost: Callable[[Sequence[StreamTuple], str], None]
+    back: Callable[[Sequence[Part]], None]
+
+
+class Handover:
+    """``mail``: to a replica of the same node; False if it is on another, to which ``open_link`` leads."""
+
+    def __init__(
+        self,
+        own: str,
+        mail: Callable[[str, str, Batch], bool],
+        open_link: OpenLink,
+        heard: Heard,
+    ) -> None:
+        self._own = own
+        self._mail = mail
+        self._open_link = open_link
+        self._heard = heard
+        self._parts: deque[Part] = deque()
+        self._under_way: Part | None = None
+        self._attempt: asyncio.Timeout | None = None
+        self._sibling: str | None = None
+        self._filled = asyncio.Event()
+        self._links: dict[str, OutgoingLink] = {}
+
+    @property
+    def waiting(self) -> int:
+        under_way = len(self._under_way.items) if self._under_way is not None else 0
+        return under_way + sum(len(part.items) for part in self._parts)
+
+    def put(
+        self, sibling: str, sender: str, items: Sequence[StreamTuple], made: Sequence[Units] = ()
+    ) -> None:
+        """``items`` are from ``sender``, upstream."""
+        if self._mail(sibling, self._own, Batch(sender, items, {}, made)):
+            self._heard.taken(sibling, items)
+        elif self.waiting + len(items) > MOST:
+            self._heard.lost(items, "expired")
+        else:
+            self._parts.append(Part(sibling, sender, items, made, asyncio.get_running_loop().time()))
+            self._filled.set()
+
+    def turn(self, sibling: str | None) -> None:
+        """What no link has taken yet goes to ``sibling`` instead; None: it comes back."""
+        self._sibling = sibling
+        parts = list(self._parts)
+        self._parts.clear()
+        self._redirect(parts)
+        if self._attempt is not None and not self._attempt.expired():
+            self._attempt.reschedule(asyncio.get_running_loop().time())
+
+    async def run(self) -> None:
+        while True:
+            if self._parts:
+                self._under_way = self._parts.popleft()
+                await self._pass_on(self._under_way)
+                self._under_way = None
+                continue
+            self._filled.clear()
+            try:
+                async with asyncio.timeout(LINGER if self._links else None):
+                    await self._filled.wait()
+            except TimeoutError:
+                await self.close()
+
+    async def close(self) -> None:
+        """May be repeated."""
+        while self._links:
+            await self._links.popitem()[1].close()
+
+    async def _pass_on(self, part: Part) -> None:
+        left, expires = list(part.items), part.since + EXPIRES
+        try:
+            async with asyncio.timeout_at(expires) as self._attempt:
+                while left:
+                    try:
+                        count = await self._some(part, left)
+                    except TooLarge as error:
+                        self._heard.lost(left[:1], error.reason)
+                        left = left[1:]
+                        continue
+                    self._heard.taken(part.sibling, left[:count])
+                    left = left[count:]
+        except TimeoutError:
+            if self._attempt is not None and self._attempt.when() == expires:
+                self._heard.lost(left, "expired")
+            elif left:
+                self._redirect([part._replace(items=left)])
+        finally:
+            self._attempt = None
+
+    def _redirect(self, parts: Sequence[Part]) -> None:
+        if self._sibling is None:
+            self._heard.back(parts)
+        else:
+            self._parts.extendleft(part._replace(sibling=self._sibling) for part in reversed(parts))
+
+    def _lost(self, pair: Pair, items: Sequence[StreamTuple], reason: str) -> None:
+        self._heard.lost(items, "link_failed")
+
+    async def _some(self, part: Part, items: list[StreamTuple]) -> int:
+        link = self._links.get(part.sibling)
+        if link is None:
+            link = self._links[part.sibling] = self._open_link(
+                Pair(self._own, part.sibling), ignore_message, self._lost
+            )
+        try:
+            return await link.send(items, {}, PassedOn(part.sender, part.made))
+        except PortError:
+            await asyncio.sleep(PAUSE)  # a link may take a moment to see that its connection is dead
+            return 0

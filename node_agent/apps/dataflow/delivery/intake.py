@@ -1,0 +1,66 @@
+"""What a source captures: tuples that are ready at once are handed on together."""
+
+import asyncio
+from collections.abc import Callable
+
+from node_agent.apps.dataflow.operators.processing import CannotBeSent, GivenUp
+from node_agent.apps.dataflow.operators.registry import Context, Source
+from node_agent.apps.dataflow.windows.gathering import Gathering
+from node_agent.transport.framing import unfit
+
+Captured = tuple[tuple[bytes, ...], int]
+"""A payload, none if it was given up, and when it was captured in nanoseconds."""
+
+
+MOST_BYTES = 256 * 1024
+"""What is taken in one go has more only if it is one tuple."""
+
+
+class Intake:
+    """``hand_on`` takes what was captured; ``give_up`` hears why the last of it is without its payload."""
+
+    def __init__(
+        self,
+        source: Source,
+        context: Context,
+        hand_on: Callable[[list[Captured]], None],
+        give_up: Callable[[GivenUp], None],
+    ) -> None:
+        self._source = source
+        self._context = context
+        self._give_up = give_up
+        self._number = 1
+        self._captured = Gathering[Captured](lambda captured, took: hand_on(captured))
+
+    async def take(self, most: int) -> bool:
+        """Wait for the next tuples, at most ``most``, and hand them on; False: there are no more.
+
+        Raises CannotBeSent for a payload that is too large, if the policy of the source is to stop then.
+        """
+        captured, size = self._captured, 0
+        captured.begin()
+        for _ in range(most):
+            payload = await self._source.next(self._number)
+            if payload is None:
+                captured.flush()
+                return False
+            self._number += 1
+            payloads = (payload,)
+            if (why := unfit(payloads)) is not None:
+                self._go_on_without(CannotBeSent(why))
+                continue
+            size += len(payload)
+            if captured.add((payloads, self._context.now_ns())) or size >= MOST_BYTES:
+                break
+        captured.flush()
+        if captured.alone:
+            await asyncio.sleep(0)
+        return True
+
+    def _go_on_without(self, error: CannotBeSent) -> None:
+        spec = self._context.spec
+        if spec is None or spec.on_error.then == "stop":
+            raise error
+        self._captured.add(((), self._context.now_ns()))
+        self._captured.flush()
+        self._give_up(GivenUp(error))

@@ -1,0 +1,53 @@
+"""Acknowledgements that gather for a moment: what belongs together is told in one message, in few ranges."""
+
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from node_agent.apps.dataflow.delivery.effects import Acknowledge, Ranges
+from node_agent.apps.dataflow.delivery.positions import Positions, Range
+from node_agent.transport.claims import MOST_RANGES
+from node_agent.transport.messages import Acknowledgement
+
+_ByStream = dict[str, Positions]
+
+
+class Reports:
+    """All that is told is true for good, so that it matters neither in which order nor how late."""
+
+    def __init__(self) -> None:
+        self._reports: dict[str, tuple[_ByStream, _ByStream]] = {}
+
+    def add(self, report: Acknowledge) -> None:
+        done, taken = self._reports.setdefault(report.replica, ({}, {}))
+        _add(done, report.done)
+        _add(taken, report.taken)
+
+    def take(self) -> Iterator[tuple[str, Acknowledgement]]:
+        """All there are, with whom to tell: in as few messages as frames can carry."""
+        reports, self._reports = self._reports, {}
+        for to, (done, taken) in reports.items():
+            for some_done, some_taken in zip_longest(_told(done), _told(taken)):
+                yield to, Acknowledgement(some_done or {}, some_taken or {})
+
+
+def _add(known: _ByStream, ranges: Ranges) -> None:
+    for origin, parts in ranges.items():
+        positions = known.setdefault(origin, Positions())
+        for first, last in parts:
+            positions.add(first, last)
+
+
+def _told(known: _ByStream) -> Iterator[dict[str, list[Range]]]:
+    """In parts of at most ``MOST_RANGES``."""
+    part: dict[str, list[Range]] = {}
+    room = MOST_RANGES
+    for origin, positions in known.items():
+        ranges = list(positions)
+        while len(ranges) > room:
+            part[origin] = ranges[:room]
+            yield part
+            ranges, part, room = ranges[room:], {}, MOST_RANGES
+        part[origin] = ranges
+        room -= len(ranges)
+    if part:
+        yield part

@@ -1,0 +1,445 @@
+"""The run-time of a replica whose query promises delivery: a core, the operator, and channels to others.
+
+Carries out what the core wants. Items and messages between replicas of one node come by mail, those of others
+over links. Whatever the core asks of the operator is queued: who sends more than it may keep is cut off.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from itertools import repeat
+from math import inf
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
+
+from node_agent.apps.dataflow.best_effort.replica import operator_of
+from node_agent.apps.dataflow.delivery.account import Account
+from node_agent.apps.dataflow.delivery.channel import Channel
+from node_agent.apps.dataflow.delivery.core import DeliveryCore
+from node_agent.apps.dataflow.delivery.effects import (
+    Acknowledge,
+    Ask,
+    Drop,
+    Effect,
+    Forward,
+    Process,
+    ProcessUnit,
+    PushBack,
+    Resume,
+    Send,
+    Settle,
+)
+from node_agent.apps.dataflow.delivery.emission import Payloads
+from node_agent.apps.dataflow.delivery.handover import Handover, Heard
+from node_agent.apps.dataflow.delivery.intake import Captured, Intake
+from node_agent.apps.dataflow.delivery.limits import MOST_RANGES
+from node_agent.apps.dataflow.delivery.positions import Positions
+from node_agent.apps.dataflow.delivery.reports import Reports
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.tuples import StreamTuple, weight_of
+from node_agent.apps.dataflow.operators.one_by_one import OneByOne
+from node_agent.apps.dataflow.operators.processing import GivenUp, process
+from node_agent.apps.dataflow.operators.registry import Context, Operator, OperatorKind, Source
+from node_agent.apps.dataflow.switching.route import Route
+from node_agent.apps.dataflow.windows.units import Unit
+from node_agent.model.telemetry import Event, QueueSample
+from node_agent.transport import messages
+from node_agent.transport.link import OnLost, OnMessage, OutgoingLink
+from node_agent.transport.messages import Batch, Message, Pair
+
+T = TypeVar("T")
+
+REPORTS_AT_ONCE = 0.002
+"""Seconds for which acknowledgements are gathered."""
+GRAIN = 1e-6
+"""Clocks count in steps: a timer that rings early by less than one would be set again for ever."""
+
+
+class Surroundings(Protocol):
+    """What a replica can do with the others: those of its node, and those beyond links."""
+
+    def mail(self, to: str, sender: str, content: Batch | Message) -> bool:
+        """False if ``to`` is on another node."""
+        ...
+
+    def open_link(self, pair: Pair, on_message: OnMessage, on_lost: OnLost) -> OutgoingLink: ...
+
+    def tell(self, pair: Pair, message: Message) -> bool:
+        """To the sender of an incoming link; False if there is none."""
+        ...
+
+
+class Job(NamedTuple):
+    """What to run: ``params`` must be an instance of ``kind.params``."""
+
+    replica: Replica
+    plan: DeploymentPlan
+    kind: OperatorKind
+    params: Any
+
+
+class DeliveryRuntime:
+    def __init__(
+        self,
+        job: Job,
+        core: DeliveryCore,
+        context: Context,
+        surroundings: Surroundings,
+        record: Callable[[Event], None],
+        sources_wait: bool,
+    ) -> None:
+        plan, query = job.plan, job.plan.query
+        self.replica = job.replica
+        self.route = Route()
+        self._id = job.replica.id
+        self._role = job.kind.role
+        self._spec = query.operator(job.replica.operator)
+        self._made = job.kind.factory(job.params, context)
+        context.outlet = self
+        self._core = core
+        self._context = context
+        self._around = surroundings
+        self._account = Account(job.replica.id, record)
+        self._sources_wait = sources_wait
+        self._origins = query.origins()
+        self._downstreams = {r.id: d for d in core.place.downstreams for r in plan.of(d)}
+        self._channels = {
+            r.id: self._open_channel(r.id)
+            for d in core.place.downstreams
+            for r in plan.of(d)
+            if r.node != job.replica.node
+        }
+        self._mail: deque[tuple[str, Batch | Message]] = deque()
+        self._has_mail = asyncio.Event()
+        self._work: deque[tuple[Process | ProcessUnit, int]] = deque()
+        self._work_bytes = 0
+        ways = sum(len(plan.of(name)) * len(self._origins[name]) for name in core.place.upstreams)
+        self._most_work = core.most_bytes * ways
+        self._has_work = asyncio.Event()
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+        self._opened = asyncio.Event()
+        self._in_hand: list[Captured] = []
+        self._reports = Reports()
+        self._has_reports = asyncio.Event()
+        self._tick_at = inf
+        self._sooner = asyncio.Event()
+        self._absorbed: dict[str, Positions] = {}
+        # What a sibling does not get this way, it is sent by the replicas upstream.
+        heard = Heard(self._sent, lambda items, reason: None, lambda parts: None)
+        self._handover = Handover(self._id, surroundings.mail, surroundings.open_link, heard)
+        self._elsewhere: str | None = None
+        self._handed: dict[tuple[str, str], Positions] = {}
+
+    def open_source(self) -> None:
+        """Let the source emit; without effect on other operators."""
+        self._opened.set()
+
+    def steer(self, route: Route) -> None:
+        self.route = route
+        in_use = [to for hop in route.hops.values() if hop is not None for to in hop.replicas()]
+        for to, channel in self._channels.items():
+            channel.want(to in in_use)
+        for downstream in self._core.place.downstreams:
+            self._do(self._core.steer(downstream, route.hops.get(downstream), self._now()))
+
+    def waiting(self) -> dict[str, int]:
+        """Tuples that wait here, by downstream operator."""
+        return self._core.waiting()
+
+    def has_room(self) -> bool:
+        """Whether what is emitted now can be kept until it has arrived."""
+        return self._has_room.is_set()
+
+    async def wait_for_room(self) -> None:
+        await self._has_room.wait()
+
+    def silent(self) -> tuple[str, ...]:
+        """The downstream replicas that do not answer."""
+        return tuple(to for to, channel in self._channels.items() if not channel.answers)
+
+    def queued(self) -> int:
+        """Tuples that wait here, on their way in or out."""
+        return self._waiting_to_be_processed() + sum(self.waiting().values())
+
+    def meet_at(self, sibling: str | None) -> None:
+        """From now on units are put together at ``sibling``, which gets what there is here; None: here."""
+        if sibling != self._elsewhere:
+            self._elsewhere = sibling
+            self._handed.clear()
+        self._hand_over()
+
+    def overrun(self, batch: Batch) -> bool:
+        """Whether more has come from its sender than it can have if it keeps to its limits."""
+        upstream = operator_of(batch.sender)
+        return self._work_bytes > self._most_work or self._core.overrun(batch.sender, upstream)
+
+    async def take(self, batch: Batch, via: str = "") -> None:
+        """``batch`` is of one of this replica's inputs. ``via``: the sibling that has passed it on."""
+        upstream, items = operator_of(batch.sender), batch.items
+        streams = self._streams_of(upstream)
+        self._account.received(via or batch.sender, items)
+        if via:  # it need not get back what it has
+            for item in items:
+                self._news_to_sibling(batch.sender, item)
+        if self._role == "sink":
+            self._account_for_holes(upstream, items)
+        if items:
+            floors = _of_streams(streams, batch.floors)
+            self._do(self._core.receive(batch.sender, upstream, items, floors, self._now()))
+            for (sender, origin), handed in self._handed.items():
+                handed.add(1, self._core.floor(operator_of(sender), origin))  # nobody is handed what is done
+            self._hand_over()
+
+    def hear(self, sender: str, message: Message) -> None:
+        """What another replica says, up or down the stream; what it cannot know is ignored."""
+        now, core, operator = self._now(), self._core, operator_of(sender)
+        match message:
+            case messages.Acknowledgement(done, taken) if sender in self._downstreams:
+                own = self._origins[self.replica.operator]
+                done, taken = _of_streams(own, done), _of_streams(own, taken)
+                self._do(core.acknowledged(sender, operator, done, taken, now))
+            case messages.Ask() if sender in self._downstreams:
+                self._do(core.asked(sender, operator, now))
+            case messages.Settled(floors, ends):
+                streams = self._streams_of(operator)
+                known = [end for end in ends if end.origin in streams]
+                self._do(core.settled(operator, _of_streams(streams, floors), known, now))
+
+    def post(self, sender: str, content: Batch | Message) -> None:
+        """From a replica of the same node, who must not be kept waiting."""
+        self._mail.append((sender, content))
+        self._has_mail.set()
+
+    def runs(self) -> dict[str, Coroutine[Any, Any, None]]:
+        """What must run for this replica to work, by name; the owner makes tasks of it."""
+        main = self._emit if self._role == "source" else self._operate
+        channels = {f"{self._id} → {to}": channel.run() for to, channel in self._channels.items()}
+        own = {
+            f"mail of {self._id}": self._read_mail(),
+            f"clock of {self._id}": self._keep_time(),
+            f"reports of {self._id}": self._report(),
+            f"handover of {self._id}": self._handover.run(),
+        }
+        return {self._id: main(), **own, **channels}
+
+    async def close(self) -> None:
+        await self._handover.close()
+        for channel in self._channels.values():
+            await channel.close()
+
+    def samples(self) -> list[QueueSample]:
+        outputs = [QueueSample(self._id, f"output:{name}", n) for name, n in self.waiting().items()]
+        if self._role == "source":
+            return outputs
+        return [QueueSample(self._id, "input", self._waiting_to_be_processed()), *outputs]
+
+    # What runs.
+
+    async def _emit(self) -> None:
+        await self._opened.wait()
+        intake = Intake(cast(Source, self._made), self._context, self._capture, self._give_up)
+        more = True
+        while more:
+            more = await intake.take(self._core.room if self._may_emit() else 1)
+            if self._in_hand:
+                await self._has_room.wait()
+                in_hand, self._in_hand = self._in_hand, []
+                self._emit_captured(in_hand)
+        self._do(self._core.end(self._now()))
+
+    def _may_emit(self) -> bool:
+        return self._has_room.is_set() or not self._sources_wait
+
+    def _capture(self, captured: list[Captured]) -> None:
+        """What there is no room for stays in hand: the time until there is counts."""
+        if self._may_emit():
+            self._emit_captured(captured)
+        else:
+            self._in_hand += captured
+
+    def _emit_captured(self, captured: list[Captured]) -> None:
+        first = self._core.position + 1
+        effects = self._core.emit(captured, self._now())
+        self._account.captured(first, [len(payloads[0]) if payloads else 0 for payloads, _ in captured])
+        self._do(effects)
+
+    def _give_up(self, reason: GivenUp) -> None:
+        """The last tuple that was captured has lost its payload."""
+        tau = self._core.position + len(self._in_hand)
+        self._account.dropped(StreamTuple(self._id, tau, tau - 1, 0, 0), f"dead_letter:{reason}")
+
+    async def _operate(self) -> None:
+        each = {upstream: self._one_by_one(upstream) for upstream in self._core.place.upstreams}
+        while True:
+            if not self._work:
+                self._has_work.clear()
+                await self._has_work.wait()
+            job, size = self._work.popleft()
+            self._work_bytes -= size
+            if isinstance(job, Process):
+                await each[job.upstream].work(zip(repeat(job.upstream), job.items))
+                continue
+            payloads = await self._process(job.unit)
+            result = job.unit.result(payloads)
+            self._account.emitted([result])
+            self._account_for_inputs(job.unit)
+            self._do(self._core.processed(job.unit, payloads, self._now()))
+
+    def _one_by_one(self, upstream: str) -> OneByOne:
+        def hand_on(items: Sequence[StreamTuple], results: Sequence[Payloads]) -> None:
+            self._do(self._core.processed_each(upstream, items, results, self._now()))
+
+        operator = cast(Operator, self._made)
+        return OneByOne(operator, self._spec, self._role, self._context, self._account, hand_on)
+
+    async def _process(self, unit: Unit) -> Payloads:
+        started = self._now()
+        try:
+            payloads = await process(cast(Operator, self._made), unit, self._spec, self._context.sleep)
+        except GivenUp as error:
+            self._account.dropped(unit, f"dead_letter:{error}")
+            return ()
+        if self._role == "operator":
+            self._account.processed_unit(unit, round((self._now() - started) * 1e9))
+        elif unit.payloads():
+            self._account.delivered_unit(unit)
+        else:
+            self._account.dropped(unit, "filtered")
+        return payloads
+
+    async def _read_mail(self) -> None:
+        while True:
+            while self._mail:
+                sender, content = self._mail.popleft()
+                if isinstance(content, Batch):
+                    await self.take(content, sender if sender != content.sender else "")
+                else:
+                    self.hear(sender, content)
+            self._has_mail.clear()
+            await self._has_mail.wait()
+
+    async def _report(self) -> None:
+        while True:
+            await self._has_reports.wait()
+            await self._context.sleep(REPORTS_AT_ONCE)
+            self._has_reports.clear()
+            for to, report in self._reports.take():
+                self._tell_upstream(to, report)
+
+    async def _keep_time(self) -> None:
+        while True:
+            self._sooner.clear()
+            try:
+                async with asyncio.timeout_at(self._tick_at + GRAIN if self._tick_at < inf else None):
+                    await self._sooner.wait()
+            except TimeoutError:
+                self._tick_at = inf
+                self._do(self._core.tick(self._now()))
+
+    # What the core wants.
+
+    def _do(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Process() | ProcessUnit():
+                    size = weight_of(effect.items) if isinstance(effect, Process) else 0
+                    self._work.append((effect, size))
+                    self._work_bytes += size
+                    self._has_work.set()
+                case Send(_, to, items, floors):
+                    self._send(to, items, floors)
+                case Acknowledge():
+                    self._reports.add(effect)
+                    self._has_reports.set()
+                case Ask(to):
+                    self._tell_upstream(to, messages.Ask())
+                case Settle(_, to, floors, ends):
+                    self._tell_downstream(to, messages.Settled(floors, ends))
+                case Drop(downstream, item, reason):
+                    self._account.dropped(item, reason, downstream)
+                case PushBack():
+                    self._has_room.clear()
+                case Resume():
+                    self._has_room.set()
+                case Forward(sibling, sender, _, items):
+                    if news := [item for item in items if self._news_to_sibling(sender, item)]:
+                        self._handover.put(sibling, sender, news)
+        at = self._core.next_tick(self._now())
+        if at < self._tick_at:
+            self._tick_at = at
+            self._sooner.set()
+
+    def _send(self, to: str, items: Sequence[StreamTuple], floors: Mapping[str, int]) -> None:
+        if self._around.mail(to, self._id, Batch(self._id, items, floors)):
+            self._sent(to, items)
+        else:
+            self._channels[to].put(items, floors)
+
+    def _tell_upstream(self, to: str, message: Message) -> None:
+        if not self._around.mail(to, self._id, message):
+            self._around.tell(Pair(to, self._id), message)
+
+    def _tell_downstream(self, to: str, message: Message) -> None:
+        if not self._around.mail(to, self._id, message):
+            self._channels[to].tell(message)
+
+    def _hand_over(self) -> None:
+        if self._elsewhere is not None:
+            self._do(self._core.hand_over(self._elsewhere))
+
+    def _news_to_sibling(self, sender: str, item: StreamTuple) -> bool:
+        """Whether it has not been handed over before; from now on it counts as if it had."""
+        handed = self._handed.setdefault((sender, item.origin), Positions())
+        if item.tau in handed:
+            return False
+        handed.add(item.tau)
+        if len(handed) > MOST_RANGES:
+            handed.fill()
+        return True
+
+    def _waiting_to_be_processed(self) -> int:
+        return sum(1 if isinstance(each, ProcessUnit) else len(each.items) for each, _ in self._work)
+
+    def _open_channel(self, to: str) -> Channel:
+        def failed() -> None:
+            self._do(self._core.link_failed(self._downstreams[to], to, self._now()))
+
+        return Channel(
+            lambda on_message, on_lost: self._around.open_link(Pair(self._id, to), on_message, on_lost),
+            lambda pair, message: self.hear(to, message),
+            lambda items: self._sent(to, items),
+            failed,
+            lambda item, reason: self._account.dropped(item, reason, self._downstreams[to]),
+        )
+
+    # What is told.
+
+    def _sent(self, to: str, items: Sequence[StreamTuple]) -> None:
+        self._account.sent(to, items)
+
+    def _account_for_holes(self, upstream: str, items: Sequence[StreamTuple]) -> None:
+        for item in items:
+            if not (item.payloads or item.last or self._core.knows(upstream, item)):
+                self._account.dropped(item, "filtered")
+
+    def _account_for_inputs(self, unit: Unit) -> None:
+        """They live on in the result; each is said to once, though windows overlap."""
+        for item in (item for items in unit.inputs.values() for item in items):
+            absorbed = self._absorbed.setdefault(item.origin, Positions())
+            if item.tau not in absorbed:
+                absorbed.add(item.prev + 1, item.tau)
+                if len(absorbed) > MOST_RANGES:
+                    absorbed.fill()
+                self._account.absorbed(item.origin, item.tau)
+
+    # Aids.
+
+    def _streams_of(self, upstream: str) -> tuple[str, ...]:
+        return self._origins[upstream] if upstream in self._core.place.upstreams else ()
+
+    def _now(self) -> float:
+        return self._context.time()
+
+
+def _of_streams(streams: Sequence[str], by_stream: Mapping[str, T]) -> dict[str, T]:
+    return {origin: value for origin, value in by_stream.items() if origin in streams}

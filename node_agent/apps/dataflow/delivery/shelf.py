@@ -1,0 +1,196 @@
+"""Parcels: stretches of a stream that travel together, and the shelf where those of one stream stand.
+
+A batch is one parcel as long as all of it shares a fate; it is cut where fates part. So the cost of keeping,
+sending and acknowledging is that of a batch, not of its items. Payloads may be put away in a spill.
+"""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+from enum import IntEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from node_agent.apps.dataflow.delivery.spill import Spill, SpillFull
+from node_agent.apps.dataflow.model.tuples import StreamTuple, weight_of
+
+
+class State(IntEnum):
+    """Waiting to be sent, in flight to a replica, taken by it, or no longer on the shelf."""
+
+    WAITING = 0
+    FLYING = 1
+    TAKEN = 2
+    GONE = 3
+
+
+class Parcel(Struct, eq=False):
+    """Neighbouring items of one stream. ``to`` and ``at``: where and when they were sent last.
+
+    ``holders``: replicas that have taken them and, as far as is known, still have them.
+    ``hollowed``: how many of them have been dropped, and left a hole.
+    While ``spilled``, the items are here without their payloads, which are in the spill under that handle.
+    """
+
+    items: list[StreamTuple]
+    size: int
+    state: State = State.WAITING
+    to: str = ""
+    at: float = 0.0
+    holders: tuple[str, ...] = ()
+    spilled: int | None = None
+    hollowed: int = 0
+
+    @property
+    def first(self) -> int:
+        return self.items[0].tau
+
+    @property
+    def last(self) -> int:
+        return self.items[-1].tau
+
+    @property
+    def sent(self) -> bool:
+        return self.state is State.FLYING or self.state is State.TAKEN
+
+
+class Shelf:
+    """Parcels never overlap. ``items`` with payload and their ``bytes`` are counted as far as they are in
+    memory, ``positions`` are all, holes and spilled ones included.
+    """
+
+    def __init__(self, spill: Spill | None = None) -> None:
+        self.items = 0
+        self.bytes = 0
+        self.positions = 0
+        self._spill = spill
+        self._parcels: list[Parcel] = []
+        self._firsts: list[int] = []
+        self._in_memory: list[int] = []
+
+    def __iter__(self) -> Iterator[Parcel]:
+        return iter(self._parcels)
+
+    def __len__(self) -> int:
+        return len(self._parcels)
+
+    @property
+    def last(self) -> int:
+        """The highest position here, 0 if there is none."""
+        return self._parcels[-1].last if self._parcels else 0
+
+    def overlaps(self, first: int, last: int) -> bool:
+        begin, end = self._between(first, last)
+        return begin < end
+
+    def add(self, parcel: Parcel) -> None:
+        self._insert(parcel)
+        self.positions += len(parcel.items)
+        self._count(parcel, 1)
+
+    def look(self, first: int, last: int) -> list[Parcel]:
+        """The parcels of which any item is at ``first`` … ``last``."""
+        begin, end = self._between(first, last)
+        return self._parcels[begin:end]
+
+    def take(self, first: int, last: int) -> list[Parcel]:
+        """Remove the parcels that lie within ``first`` … ``last``, and what the spill has of them."""
+        begin, end = self._between(first, last)
+        taken = self._parcels[begin:end]
+        del self._parcels[begin:end], self._firsts[begin:end]
+        for parcel in taken:
+            self.positions -= len(parcel.items)
+            if parcel.spilled is None:
+                self._count(parcel, -1)
+            elif self._spill is not None:
+                self._spill.free(parcel.spilled)
+        return taken
+
+    def cut(self, parcel: Parcel, before: int) -> Parcel:
+        """Cut ``parcel`` before its item number ``before``; it keeps the first part, the rest is returned.
+
+        One that is spilled comes back whole, and its parts are put away again.
+        """
+        was_spilled = parcel.spilled is not None
+        self._bring_back(parcel)
+        self._count(parcel, -1)
+        rest = Parcel(parcel.items[before:], 0, parcel.state, parcel.to, parcel.at, parcel.holders)
+        rest.size = weight_of(rest.items)
+        parcel.size -= rest.size
+        parcel.items = parcel.items[:before]
+        if parcel.hollowed:
+            parcel.hollowed, rest.hollowed = _empty(parcel.items), _empty(rest.items)
+        self._insert(rest)
+        for part in (parcel, rest):
+            self._count(part, 1)
+            if was_spilled:
+                self.put_away(part)
+        return rest
+
+    def in_memory(self) -> Iterator[Parcel]:
+        """Parcels whose payloads take memory, the oldest first."""
+        for first in self._in_memory:
+            yield self._parcels[bisect_left(self._firsts, first)]
+
+    def hollow(self, parcel: Parcel) -> StreamTuple:
+        """Drop the first payload of ``parcel``, which must be in memory, and leave a hole in its place."""
+        at = next(at for at, item in enumerate(parcel.items) if item.payloads)
+        dropped = parcel.items[at]
+        self._count(parcel, -1)
+        parcel.items = [*parcel.items[:at], replace(dropped, payloads=()), *parcel.items[at + 1 :]]
+        parcel.size -= weight_of([dropped])
+        parcel.hollowed += 1
+        self._count(parcel, 1)
+        return dropped
+
+    def put_away(self, parcel: Parcel) -> bool:
+        """Have the spill keep the payloads; False if there is none, or no room in it."""
+        if self._spill is None or not parcel.size:
+            return False
+        try:
+            parcel.spilled = self._spill.store([item.payloads for item in parcel.items])
+        except SpillFull:
+            return False
+        self._count(parcel, -1)
+        parcel.items = [replace(item, payloads=()) for item in parcel.items]
+        return True
+
+    def whole(self, parcel: Parcel) -> list[StreamTuple]:
+        """Its items with their payloads, wherever these are."""
+        if parcel.spilled is None or self._spill is None:
+            return parcel.items
+        payloads = self._spill.load(parcel.spilled)
+        return [replace(item, payloads=p) for item, p in zip(parcel.items, payloads, strict=True)]
+
+    def _bring_back(self, parcel: Parcel) -> None:
+        if parcel.spilled is not None and self._spill is not None:
+            parcel.items = self.whole(parcel)
+            self._spill.free(parcel.spilled)
+            parcel.spilled = None
+            self._count(parcel, 1)
+
+    def _insert(self, parcel: Parcel) -> None:
+        at = bisect_left(self._firsts, parcel.first)
+        self._parcels.insert(at, parcel)
+        self._firsts.insert(at, parcel.first)
+
+    def _count(self, parcel: Parcel, sign: int) -> None:
+        """What takes memory; holes take next to none."""
+        if not parcel.size:
+            return
+        self.items += sign * (len(parcel.items) - parcel.hollowed)
+        self.bytes += sign * parcel.size
+        if sign > 0:
+            insort(self._in_memory, parcel.first)
+        else:
+            del self._in_memory[bisect_left(self._in_memory, parcel.first)]
+
+    def _between(self, first: int, last: int) -> tuple[int, int]:
+        begin = bisect_right(self._firsts, first) - 1
+        if begin < 0 or self._parcels[begin].last < first:
+            begin += 1
+        return begin, bisect_right(self._firsts, last)
+
+
+def _empty(items: list[StreamTuple]) -> int:
+    return sum([not item.payloads for item in items])

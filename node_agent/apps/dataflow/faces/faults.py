@@ -1,0 +1,31 @@
+"""What an operator meets with and goes on from: counted by reason, and reported."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from node_agent.apps.dataflow.faces.frames import BadFrame, Frame, decode_frame
+from node_agent.apps.dataflow.operators.registry import Context
+from node_agent.apps.dataflow.windows.units import Unit
+from node_agent.model.telemetry import OperatorFault
+
+_LONGEST = 200
+
+
+class Faults:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._counts: Counter[str] = Counter()
+
+    def count(self, what: str, error: Exception) -> None:
+        """``what`` is counted; how it was this time goes with the report."""
+        self._counts[what] += 1
+        reason = f"{what}: {error}"[:_LONGEST]
+        self._context.record(OperatorFault(self._context.replica, reason, self._counts[what]))
+
+    def frames(self, unit: Unit) -> Iterator[tuple[bytes, Frame]]:
+        """The payloads that are frames, with what they are; the others are counted."""
+        for payload in unit.payloads():
+            try:
+                yield payload, decode_frame(payload)
+            except BadFrame as error:
+                self.count("bad_frame", error)

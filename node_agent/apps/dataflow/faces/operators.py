@@ -1,0 +1,148 @@
+"""The kinds of video operators, by name.
+
+OpenCV and NumPy are imported by the factories and not here: an agent that runs other operators does not load
+them, and files can be checked where they are not installed.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from node_agent.apps.dataflow.faces.heat import HeatMapper
+from node_agent.apps.dataflow.faces.models import ModelMissing
+from node_agent.apps.dataflow.faces.params import (
+    CameraParams,
+    CorrelateParams,
+    DetectParams,
+    FileParams,
+    HeatMapParams,
+    PicturesParams,
+    RecogniseParams,
+    SceneParams,
+    ShowHeatParams,
+    ShowParams,
+)
+from node_agent.apps.dataflow.operators.registry import (
+    Context,
+    Operator,
+    OperatorUnusable,
+    Source,
+    register_operator,
+    register_source,
+)
+
+
+@contextmanager
+def _all_there() -> Iterator[None]:
+    """What a factory finds missing, said in one way."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name not in ("cv2", "numpy"):
+            raise
+        raise OperatorUnusable(f"{error.name} is not installed: pip install 'rove-testbed[faces]'") from error
+    except (ModelMissing, OSError) as error:
+        raise OperatorUnusable(str(error)) from error
+
+
+def _file(context: Context, path: str) -> Path:
+    return (context.directory or Path()) / path
+
+
+def _camera(params: CameraParams, context: Context) -> Source:
+    with _all_there():
+        from node_agent.apps.dataflow.faces.captures import Camera
+        from node_agent.apps.dataflow.faces.sources import Video
+
+        return Video(params, context, Camera(params.device, params.width, params.height, params.rate))
+
+
+def _video_file(params: FileParams, context: Context) -> Source:
+    with _all_there():
+        from node_agent.apps.dataflow.faces.captures import VideoFile
+        from node_agent.apps.dataflow.faces.sources import Video
+
+        return Video(params, context, VideoFile(_file(context, params.path), params.repeat))
+
+
+def _pictures(params: PicturesParams, context: Context) -> Source:
+    with _all_there():
+        from node_agent.apps.dataflow.faces.captures import Pictures
+        from node_agent.apps.dataflow.faces.sources import Video
+
+        return Video(params, context, Pictures(_file(context, params.path), params.repeat))
+
+
+def _synthetic_scene(params: SceneParams, context: Context) -> Source:
+    with _all_there():
+        from node_agent.apps.dataflow.faces.captures import Stage
+        from node_agent.apps.dataflow.faces.scene import Scene, SceneSettings
+        from node_agent.apps.dataflow.faces.sources import Video
+
+        chosen = {name: getattr(params, name) for name in SceneSettings.__struct_fields__}
+        try:
+            scene = Scene(SceneSettings(**chosen))
+        except ValueError as error:
+            raise OperatorUnusable(f"there is no such scene: {error}") from error
+        return Video(params, context, Stage(scene))
+
+
+def _detect_faces(params: DetectParams, context: Context) -> Operator:
+    with _all_there():
+        from node_agent.apps.dataflow.faces.annotating import Annotator, FaceFinder
+        from node_agent.apps.dataflow.faces.detection import shared_detector
+
+        finder = FaceFinder(shared_detector(params.detector), params.forward)
+        return Annotator(context, finder, lambda frame: params.cpu)
+
+
+def _recognise_faces(params: RecogniseParams, context: Context) -> Operator:
+    with _all_there():
+        from node_agent.apps.dataflow.faces.annotating import Annotator, FaceNamer
+        from node_agent.apps.dataflow.faces.gallery import BadGallery
+        from node_agent.apps.dataflow.faces.preload import gallery_of
+        from node_agent.apps.dataflow.faces.recognition import Recogniser
+        from node_agent.apps.dataflow.faces.scene_gallery import scene_gallery
+
+        try:
+            if params.gallery:
+                gallery = gallery_of(_file(context, params.gallery), params.version)
+            else:
+                gallery = scene_gallery(params.persons, params.enrolled)
+        except BadGallery as error:
+            raise OperatorUnusable(str(error)) from error
+        namer = FaceNamer(Recogniser(gallery, params.method, params.threshold))
+        return Annotator(context, namer, lambda frame: params.cpu * len(frame.faces))
+
+
+def _show_faces(params: ShowParams, context: Context) -> Operator:
+    with _all_there():
+        from node_agent.apps.dataflow.faces.display import Display
+
+        return Display(params, context)
+
+
+def _correlate_frames(params: CorrelateParams, context: Context) -> Operator:
+    with _all_there():
+        from node_agent.apps.dataflow.faces.correlation import Correlator
+
+        return Correlator(params, context)
+
+
+def _show_heat_map(params: ShowHeatParams, context: Context) -> Operator:
+    with _all_there():
+        from node_agent.apps.dataflow.faces.heat_display import HeatDisplay
+
+        return HeatDisplay(params, context)
+
+
+register_source("camera", CameraParams, _camera)
+register_source("video_file", FileParams, _video_file)
+register_source("pictures", PicturesParams, _pictures)
+register_source("synthetic_scene", SceneParams, _synthetic_scene)
+register_operator("detect_faces", DetectParams, _detect_faces)
+register_operator("recognise_faces", RecogniseParams, _recognise_faces)
+register_operator("correlate_frames", CorrelateParams, _correlate_frames)
+register_operator("heat_map", HeatMapParams, HeatMapper)
+register_operator("show_faces", ShowParams, _show_faces, role="sink")
+register_operator("show_heat_map", ShowHeatParams, _show_heat_map, role="sink")

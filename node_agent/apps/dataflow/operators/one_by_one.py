@@ -1,0 +1,79 @@
+"""An operator or a sink that takes items one by one: what it is through with is handed on together."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from node_agent.apps.dataflow.delivery.account import Account
+from node_agent.apps.dataflow.model.query import OperatorSpec
+from node_agent.apps.dataflow.model.tuples import StreamTuple
+from node_agent.apps.dataflow.operators.processing import GivenUp, process_again, sendable
+from node_agent.apps.dataflow.operators.registry import Context, Operator, Role
+from node_agent.apps.dataflow.windows.each import unit_of
+from node_agent.apps.dataflow.windows.gathering import Gathering
+from node_agent.apps.dataflow.windows.units import Unit
+
+Payloads = tuple[bytes, ...]
+HandOn = Callable[[list[StreamTuple], list[Payloads]], None]
+"""Called with what the operator is through with, and what it made of each: the same object if it is equal."""
+
+
+class OneByOne:
+    def __init__(
+        self,
+        operator: Operator,
+        spec: OperatorSpec,
+        role: Role,
+        context: Context,
+        account: Account,
+        hand_on: HandOn,
+    ) -> None:
+        self._operator = operator
+        self._spec = spec
+        self._role = role
+        self._context = context
+        self._account = account
+        self._hand_on = hand_on
+        self._through = Gathering[tuple[StreamTuple, Payloads]](self._finish)
+
+    async def work(self, inputs: Iterable[tuple[str, StreamTuple]]) -> None:
+        """Take ``inputs`` one after the other, each with the operator that it comes from."""
+        process, through = self._operator.process, self._through
+        through.begin()
+        for upstream, item in inputs:
+            payloads = item.payloads
+            if payloads:
+                unit = unit_of(upstream, item)
+                try:
+                    made = tuple(await process(unit))
+                    if made != payloads:
+                        payloads = sendable(made)
+                    elif len(payloads) > 1:
+                        sendable(payloads)
+                except Exception as error:
+                    await self._go_on_after(error, unit, item)
+                    continue
+            if through.add((item, payloads)):
+                if through.alone:
+                    await asyncio.sleep(0)
+                through.begin()
+        through.flush()
+
+    async def _go_on_after(self, error: Exception, unit: Unit, item: StreamTuple) -> None:
+        """As the operator's policy says."""
+        try:
+            made = await process_again(self._operator, unit, self._spec, self._context.sleep, error)
+        except GivenUp as reason:
+            self._through.flush()
+            self._account.dropped(item, f"dead_letter:{reason}")
+            self._hand_on([item], [()])
+            self._through.begin()
+        else:
+            self._through.add((item, made))
+
+    def _finish(self, through: list[tuple[StreamTuple, Payloads]], took: float) -> None:
+        items = [item for item, _ in through]
+        if self._role == "operator":
+            self._account.processed(items, round(took * 1e9))
+        else:
+            self._account.reached(items)
+        self._hand_on(items, [payloads for _, payloads in through])

@@ -1,0 +1,112 @@
+"""Operators that load a network and its nodes like a video query would, without any video.
+
+``synthetic_chain`` has the shape of the face recognition query (seed 000, figure 4): the whole payload
+passes through every operator (selectivity 1), so that throughput at the sink is what the path sustained.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from node_agent.apps.dataflow.model.query import OperatorSpec, Query
+from node_agent.apps.dataflow.operators.registry import (
+    Context,
+    register_operator,
+    register_query,
+    register_source,
+)
+from node_agent.apps.dataflow.windows.units import Unit
+from node_agent.transport.framing import MAX_PAYLOAD
+
+MAX_CHAIN = 1000
+Size = Annotated[int, Meta(ge=0, le=MAX_PAYLOAD)]
+
+
+class SourceParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """``rate`` in tuples per second, ``payload`` in bytes; a ``limit`` of 0 means endless."""
+
+    rate: Annotated[float, Meta(gt=0, le=100_000)] = 10.0
+    payload: Size = 8192
+    limit: Annotated[int, Meta(ge=0)] = 0
+
+
+class WorkParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """``cpu`` in seconds a unit; ``output`` in bytes, None to pass the payloads on as they are."""
+
+    cpu: Annotated[float, Meta(ge=0, le=3600)] = 0.005
+    output: Size | None = None
+
+
+class SinkParams(Struct, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+def pattern(origin: str, tau: int, size: int) -> bytes:
+    """Bytes that differ from tuple to tuple and can be told again from its name."""
+    digest = hashlib.blake2b(f"{origin} {tau}".encode()).digest()
+    return (digest * (size // len(digest) + 1))[:size]
+
+
+class SyntheticSource:
+    def __init__(self, params: SourceParams, context: Context) -> None:
+        self._params = params
+        self._context = context
+        self._start: float | None = None
+
+    async def next(self, tau: int) -> bytes | None:
+        if 0 < self._params.limit < tau:
+            return None
+        if self._start is None:
+            self._start = self._context.time()
+        # Counted from the start, so that late wake-ups do not add up.
+        due = self._start + (tau - 1) / self._params.rate
+        await self._context.sleep(max(0.0, due - self._context.time()))
+        return pattern(self._context.replica, tau, self._params.payload)
+
+
+class Work:
+    def __init__(self, params: WorkParams, context: Context) -> None:
+        self._params = params
+        self._context = context
+
+    async def process(self, unit: Unit) -> Sequence[bytes]:
+        await self._context.compute(self._params.cpu)
+        if self._params.output is None:
+            return unit.payloads()
+        return (pattern(unit.origin, unit.tau, self._params.output),)
+
+
+class Sink:
+    def __init__(self, params: SinkParams, context: Context) -> None:
+        pass
+
+    async def process(self, unit: Unit) -> Sequence[bytes]:
+        return ()
+
+
+def synthetic_chain(
+    operators: Annotated[int, Meta(ge=1, le=MAX_CHAIN)] = 2,
+    rate: float = 10.0,
+    payload: int = 8192,
+    cpu: float = 0.005,
+) -> Query:
+    """camera → detect → recognise → screen; with other than two operators in between, op1 … opN."""
+    if operators < 1:
+        raise ValueError(f"a chain needs at least one operator between source and sink, not {operators}")
+    inner = ("detect", "recognise") if operators == 2 else tuple(f"op{i + 1}" for i in range(operators))
+    names = ("camera", *inner, "screen")
+    camera = OperatorSpec("camera", "synthetic_source", (), {"rate": rate, "payload": payload})
+    work = (
+        OperatorSpec(name, "work", (before,), {"cpu": cpu})
+        for before, name in zip(names, inner, strict=False)
+    )
+    screen = OperatorSpec("screen", "sink", (inner[-1],))
+    return Query("synthetic_chain", (camera, *work, screen))
+
+
+register_source("synthetic_source", SourceParams, SyntheticSource)
+register_operator("work", WorkParams, Work)
+register_operator("sink", SinkParams, Sink, role="sink")
+register_query("synthetic_chain", synthetic_chain)

@@ -1,0 +1,100 @@
+"""One round of the router: what a replica's new route is, and what the telemetry has to say about it."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from node_agent.apps.dataflow.model.decision import Rule, Situation
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.switching.outlook import Outlook, situation
+from node_agent.apps.dataflow.switching.policy import choose
+from node_agent.apps.dataflow.switching.route import Choice, Hop, Route
+from node_agent.model.telemetry import Event, LinkCost, RouteDecision, RouteSwitch
+
+
+class View(Struct, frozen=True):
+    """What replica ``own`` decides on; ``queued`` tuples wait for each downstream operator.
+
+    ``silent``: downstream replicas that do not answer, whatever the network layer thinks of the way there.
+    """
+
+    plan: DeploymentPlan
+    own: Replica
+    outlook: Outlook
+    rule: Rule = Rule()
+    queued: Mapping[str, int] = {}
+    now_ns: int = 0
+    silent: tuple[str, ...] = ()
+
+    def situation(self, downstream: str, current: str | None) -> Situation:
+        queued = self.queued.get(downstream, 0)
+        found = situation(
+            self.plan, self.own, downstream, self.outlook, self.rule, current, queued, self.now_ns
+        )
+        return found.without(self.silent)
+
+
+class Decision(NamedTuple):
+    route: Route
+    events: tuple[Event, ...]
+
+
+def decide(view: View, before: Route) -> Decision:
+    hops: dict[str, Hop | None] = {}
+    memory: dict[str, Struct] = {}
+    decided: list[Event] = []
+    switched: list[Event] = []
+    for downstream in view.plan.query.downstream(view.own.operator):
+        current = before.to(downstream)
+        found = view.situation(downstream, current)
+        choice = choose(found, before.memory.get(downstream))
+        hops[downstream] = choice.hop
+        if choice.memory is not None:
+            memory[downstream] = choice.memory
+        decided.append(_decision(view, downstream, found, choice))
+        if current != (new := choice.hop.to if choice.hop else None):
+            switched.append(_switch(view, downstream, found, current, new))
+    return Decision(Route(hops, memory), (*_link_costs(view), *decided, *switched))
+
+
+def _link_costs(view: View) -> list[LinkCost]:
+    outlook = view.outlook
+    return [
+        LinkCost(view.own.id, r.id, outlook.links.get(r.id), outlook.metric, outlook.source)
+        for downstream in view.plan.query.downstream(view.own.operator)
+        for r in view.plan.of(downstream)
+    ]
+
+
+def _decision(view: View, downstream: str, found: Situation, choice: Choice) -> RouteDecision:
+    hop, rule = choice.hop, found.rule
+    return RouteDecision(
+        replica=view.own.id,
+        downstream=downstream,
+        policy=rule.policy,
+        old=found.current,
+        new=hop.to if hop else None,
+        candidates=found.candidates,
+        shares=dict(hop.shares) if hop else {},
+        needed=choice.needed,
+        threshold=rule.threshold.gain,
+        relative=rule.threshold.relative,
+        exponent=rule.exponent,
+        draw_seed=rule.seed,
+        queued=found.queued,
+        shared=found.shared,
+        whole=found.whole,
+        metric=view.outlook.metric,
+        source=view.outlook.source,
+        taken_ns=view.outlook.taken_ns,
+    )
+
+
+def _switch(view: View, downstream: str, found: Situation, old: str | None, new: str | None) -> RouteSwitch:
+    def cost(to: str | None) -> float | None:
+        """Both sides of a switch are told at the prices of now, not those of when the old was chosen."""
+        candidate = found.candidate(to) if to is not None else None
+        return candidate.path if candidate is not None else None
+
+    return RouteSwitch(view.own.id, downstream, old, new, cost(old), cost(new), view.outlook.source)

@@ -1,0 +1,221 @@
+"""Exchange mode (seed 000, IV-A): a replica measures its direct downstreams and learns the rest from them.
+
+Where the network layer shows no link state, each replica knows only what it costs to reach its direct
+downstream replicas. What lies beyond these it is told by them, and tells its upstreams in turn. The paper
+forwards the whole sub-graph; as G_QDP has no cycles, the cost from a replica to the sinks says as much, in a
+few bytes. With operators of several inputs, costs go downstream as well (``aggregation``).
+
+Where the network layer does show its link state, costs need not be told. But it knows nothing of queues, nor
+of which replica the inputs of an operator have in common: these are told in that mode too, as far as somebody
+decides on them.
+
+The state machine does no input or output: its owner measures, carries the messages, and asks what is due. All
+memory is bounded by the replica's neighbours in the plan; whoever else writes is ignored.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from math import inf
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from node_agent.apps.dataflow.model.decision import Rule
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.query import Query
+from node_agent.apps.dataflow.model.routing_messages import CostReport, CostUpdate, Message, Notice
+from node_agent.apps.dataflow.switching.aggregation import aggregate_of, in_common_use
+from node_agent.apps.dataflow.switching.outlook import Outlook, cost_to_sinks, is_shared, situation
+
+PERIOD_NS = 1_000_000_000
+EXPIRY_NS = 4_000_000_000
+BY_QUEUE = frozenset({"power_of_two", "backpressure"})
+"""Policies that go by how many tuples wait at replicas."""
+
+
+class Mode(StrEnum):
+    """Where replicas know the costs of whole ways from: the network layer, or each other."""
+
+    LINK_STATE = "link_state"
+    EXCHANGE = "exchange"
+
+
+def is_needed(query: Query, policy: str, mode: Mode) -> bool:
+    """Whether replicas have anything to tell each other that somebody decides on."""
+    if mode is Mode.EXCHANGE or policy in BY_QUEUE:
+        return True
+    return policy != "static" and any(is_shared(query, name, policy) for name in query.names())
+
+
+class _Heard(NamedTuple):
+    message: Message
+    at_ns: int
+
+
+class _Told(NamedTuple):
+    """What others are told at once when it changes, of the costs only whether there is a way at all."""
+
+    to_sinks: float
+    aggregate: float
+    sibling: str | None
+    using: Mapping[str, str | None]
+
+    def news_after(self, before: "_Told") -> bool:
+        ways, ways_before = ((t.to_sinks < inf, t.aggregate < inf) for t in (self, before))
+        return (ways, self.sibling, self.using) != (ways_before, before.sibling, before.using)
+
+
+class Exchange:
+    """``boot`` counts the starts of the replica's agent. ``expiry_ns``: what was measured or heard longer ago
+    says nothing any more.
+    """
+
+    def __init__(
+        self,
+        plan: DeploymentPlan,
+        own: Replica,
+        policy: str = "shortest_path",
+        boot: int = 1,
+        mode: Mode = Mode.EXCHANGE,
+        period_ns: int = PERIOD_NS,
+        expiry_ns: int = EXPIRY_NS,
+    ) -> None:
+        self._plan = plan
+        self._own = own
+        self._rule = Rule(policy)
+        self._boot = boot
+        self._period_ns = period_ns
+        self._expiry_ns = expiry_ns
+        query = plan.query
+        self._downstreams = query.downstream(own.operator)
+        self._direct = [r.id for name in self._downstreams for r in plan.of(name)]
+        self._upstream = [r.id for name in query.upstream(own.operator) for r in plan.of(name)]
+        self._is_shared = is_shared(query, own.operator, policy)
+        self._tells_upstream = mode is Mode.EXCHANGE or policy in BY_QUEUE or self._is_shared
+        self._shared = [name for name in self._downstreams if is_shared(query, name, policy)]
+        self._links: dict[str, float] = {}
+        self._metric = self._source = ""
+        self._measured_ns: int | None = None
+        self._heard: dict[str, _Heard] = {}
+        self._using: Mapping[str, str | None] = {}
+        self._queue = 0
+        self._number = 0
+        self._due_ns: int | None = None
+        self._told: _Told | None = None
+
+    def measured(self, costs: Mapping[str, float], metric: str, source: str, now_ns: int) -> None:
+        """What it costs to reach the direct downstream replicas; who is not listed cannot be reached."""
+        self._links = {to: cost for to, cost in costs.items() if to in self._direct and cost < inf}
+        self._metric, self._source = metric, source
+        self._measured_ns = now_ns
+
+    def uses(self, using: Mapping[str, str | None], queue: int) -> None:
+        """Which replica of each downstream operator is sent to, and how many tuples wait here."""
+        self._using = dict(using)
+        self._queue = queue
+
+    def received(self, message: Message, now_ns: int) -> bool:
+        """From whoever holds the run's key; whether it is news.
+
+        What has been overtaken, was said before, or is none of this replica's business, is ignored.
+        """
+        expected = self._direct if isinstance(message, CostUpdate) else self._upstream
+        if message.sender not in expected:
+            return False
+        last = self._heard.get(message.sender)
+        if last is not None and (message.boot, message.number) <= (last.message.boot, last.message.number):
+            return False
+        self._heard[message.sender] = _Heard(message, now_ns)
+        return True
+
+    @property
+    def due_ns(self) -> int:
+        """When something is to be told even if nothing happens until then."""
+        return self._due_ns or 0
+
+    def updates_due(self, now_ns: int) -> list[Notice]:
+        """Every period, and at once when a way to the sinks, or an input, was lost or found, and when another
+        replica is in use than before."""
+        told = self._tells(now_ns)
+        news = self._told is not None and told.news_after(self._told)
+        if self._due_ns is not None and now_ns < self._due_ns and not news:
+            return []
+        self._told = told
+        self._due_ns = now_ns + self._period_ns
+        self._number += 1
+        return [*self._updates(told), *self._reports(now_ns)]
+
+    def completed(self, outlook: Outlook, now_ns: int) -> Outlook:
+        """What the link state tells, together with what it cannot know."""
+        heard = self.outlook(now_ns)
+        return replace(outlook, queues=heard.queues, using=heard.using)
+
+    def outlook(self, now_ns: int) -> Outlook:
+        updates = {u.sender: u for u in self._updates_heard(now_ns)}
+        using = {
+            name: in_common_use(
+                self._plan, name, [updates[r.id].using for r in self._plan.of(name) if r.id in updates]
+            )
+            for name in self._shared
+        }
+        return Outlook(
+            links=self._links
+            if self._measured_ns is not None and self._fresh(self._measured_ns, now_ns)
+            else {},
+            beyond={to: u.to_sinks for to, u in updates.items() if u.to_sinks is not None},
+            metric=self._metric,
+            source=self._source,
+            taken_ns=self._measured_ns or 0,
+            aggregates={to: u.aggregate for to, u in updates.items() if u.aggregate is not None},
+            queues={to: u.queue for to, u in updates.items()},
+            using={name: to for name, to in using.items() if to is not None},
+        )
+
+    def sibling_in_use(self, now_ns: int) -> str | None:
+        """The replica of the own operator that most upstreams send to: where parts of windows belong."""
+        reports = self._reports_heard(now_ns).values()
+        return in_common_use(self._plan, self._own.operator, [report.using for report in reports])
+
+    def _tells(self, now_ns: int) -> _Told:
+        outlook = self.outlook(now_ns)
+        choices = [situation(self._plan, self._own, d, outlook, self._rule) for d in self._downstreams]
+        reached = aggregate_of(self._plan, self._own, self._reports_heard(now_ns)) if self._is_shared else inf
+        using = {name: self._using.get(name) for name in self._shared}
+        return _Told(cost_to_sinks(choices), reached, self.sibling_in_use(now_ns), using)
+
+    def _updates(self, told: _Told) -> list[Notice]:
+        if not self._tells_upstream:
+            return []
+        to_sinks, reached = (cost if cost < inf else None for cost in (told.to_sinks, told.aggregate))
+        update = CostUpdate(
+            self._own.id, self._boot, self._number, to_sinks, self._queue, reached, told.sibling
+        )
+        return [Notice(to, update) for to in self._upstream]
+
+    def _reports(self, now_ns: int) -> list[Notice]:
+        links = self.outlook(now_ns).links
+        return [
+            Notice(
+                r.id,
+                CostReport(self._own.id, self._boot, self._number, links.get(r.id), self._using.get(name)),
+            )
+            for name in self._shared
+            for r in self._plan.of(name)
+        ]
+
+    def _updates_heard(self, now_ns: int) -> list[CostUpdate]:
+        return [
+            heard.message
+            for heard in (self._heard[to] for to in self._direct if to in self._heard)
+            if isinstance(heard.message, CostUpdate) and self._fresh(heard.at_ns, now_ns)
+        ]
+
+    def _reports_heard(self, now_ns: int) -> dict[str, CostReport]:
+        return {
+            sender: heard.message
+            for sender, heard in self._heard.items()
+            if isinstance(heard.message, CostReport) and self._fresh(heard.at_ns, now_ns)
+        }
+
+    def _fresh(self, at_ns: int, now_ns: int) -> bool:
+        return now_ns - at_ns <= self._expiry_ns

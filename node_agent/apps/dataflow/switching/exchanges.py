@@ -1,0 +1,61 @@
+"""The exchanges of all replicas of a node: what they have to tell goes to others of the node at once, and to
+those of another node together.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from node_agent.agent.config import AgentConfig
+from node_agent.apps.dataflow.model.routing_messages import Notice
+from node_agent.apps.dataflow.switching.exchange import Exchange
+
+SendNotices = Callable[[str, Sequence[Notice]], None]
+
+
+class Exchanges:
+    """``boot`` counts the starts of the agent; ``send`` carries notices to another node, if it can."""
+
+    def __init__(self, config: AgentConfig, boot: int, send: SendNotices) -> None:
+        plan, switching = config.plan, config.switching
+        self._node = config.node
+        self._node_of = {replica.id: replica.node for replica in plan.replicas}
+        self._send = send
+        self._exchanges = {
+            own.id: Exchange(plan, own, switching.rule.policy, boot, switching.mode)
+            for own in plan.on(config.node)
+        }
+
+    def of(self, replica: str) -> Exchange:
+        return self._exchanges[replica]
+
+    @staticmethod
+    def now_ns() -> int:
+        """Ages are told by a clock that nobody sets."""
+        return round(asyncio.get_running_loop().time() * 1e9)
+
+    @property
+    def due_ns(self) -> int:
+        """When one of them has something to tell."""
+        return min(exchange.due_ns for exchange in self._exchanges.values())
+
+    def hear(self, notice: Notice) -> bool:
+        """From another node; whether it is news, which may be worth telling on at once."""
+        exchange = self._exchanges.get(notice.to)
+        if exchange is None or not exchange.received(notice.message, self.now_ns()):
+            return False
+        self.tell()
+        return True
+
+    def tell(self) -> None:
+        """Whatever is due. What one of this node's replicas hears of another may be news for it to tell."""
+        now_ns = self.now_ns()
+        others: dict[str, list[Notice]] = {}
+        while due := [notice for each in self._exchanges.values() for notice in each.updates_due(now_ns)]:
+            for notice in due:
+                node = self._node_of[notice.to]
+                if node == self._node:
+                    self._exchanges[notice.to].received(notice.message, now_ns)
+                else:
+                    others.setdefault(node, []).append(notice)
+        for node, notices in others.items():
+            self._send(node, notices)

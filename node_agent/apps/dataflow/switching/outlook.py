@@ -1,0 +1,182 @@
+"""What a replica knows about the ways to the sinks, and what choices that puts before it.
+
+The knowledge comes from the network's link state (here) or from the replicas downstream (``exchange``).
+"""
+
+from collections.abc import Mapping
+from math import inf
+from zlib import crc32
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from node_agent.apps.dataflow.model.decision import MOST_CANDIDATES, Candidate, Rule, Situation
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.query import Query
+from node_agent.apps.dataflow.model.units import Each
+from node_agent.apps.dataflow.switching.aggregation import aggregate
+from node_agent.apps.dataflow.switching.shortest_path import Links, Tree, reversed_links, towards, tree
+from node_agent.model.cost_graph import CostGraph
+
+ONE_AT_A_TIME = frozenset({"shortest_path", "static"})
+"""Policies that never divide a stream among replicas."""
+MOST_COMPARED = 8
+"""Of more candidates than this, only the paths to the cheapest are compared for interference."""
+
+
+class Outlook(Struct, frozen=True):
+    """By id of the direct downstream replicas; who is absent cannot be reached or is not known.
+
+    ``links``: cost of reaching it. ``beyond``: from it to the sinks. ``aggregates``: cost of reaching it,
+    summed over the inputs of its operator, if there are several. ``queues``: tuples that wait there.
+    ``using``: by operator with several inputs, the replica that these have in common.
+    """
+
+    links: Mapping[str, float]
+    beyond: Mapping[str, float]
+    metric: str
+    source: str
+    taken_ns: int
+    aggregates: Mapping[str, float] = {}
+    queues: Mapping[str, int] = {}
+    using: Mapping[str, str] = {}
+    apart: Mapping[str, tuple[str, ...]] = {}
+
+
+def is_whole(query: Query, operator: str) -> bool:
+    """Whether it makes its results of several tuples, which must then meet at one replica of it."""
+    return not isinstance(query.operator(operator).takes, Each)
+
+
+def is_shared(query: Query, operator: str, policy: str) -> bool:
+    """Whether several senders must choose the same replica of it: its inputs, if there are several.
+
+    The replicas of a single input choose for themselves, as in the paper, while only one of them is in use
+    at a time; not so under policies that use several at once.
+    """
+    several = len(query.upstream(operator)) > 1 or policy not in ONE_AT_A_TIME
+    return several and is_whole(query, operator)
+
+
+def link_state_outlook(
+    graph: CostGraph, plan: DeploymentPlan, own: Replica, policy: str = "shortest_path"
+) -> Outlook:
+    """From the whole network's costs, by dynamic programming from the sinks backwards.
+
+    A replica with several downstream operators feeds all of them: its cost to the sinks is the sum of its
+    best choices, and infinite if one of them cannot be reached. In front of an operator with several inputs
+    the choice is by aggregate, and what it costs a replica is then its own way to the one chosen.
+    """
+    query = plan.query
+    backwards = reversed_links(graph)
+    below = query.reachable_from([own.operator]) - {own.operator}
+    beyond: dict[str, float] = {}
+    aggregates: dict[str, float] = {}
+    ways: dict[str, dict[str, float]] = {}
+    for name in reversed(query.topological()):
+        if name not in below:
+            continue
+        replicas = plan.of(name)
+        for replica in replicas:
+            branches = [ways[downstream].get(replica.node, inf) for downstream in query.downstream(name)]
+            beyond[replica.id] = sum(branches, 0.0)
+        ends: dict[str, float] = {}
+        if is_shared(query, name, policy):
+            reached = {replica.id: _reaching(plan, replica, backwards) for replica in replicas}
+            aggregates.update(reached)
+            chosen = min(replicas, key=lambda r: reached[r.id] + beyond[r.id], default=None)
+            if chosen is not None and reached[chosen.id] < inf:
+                ends[chosen.node] = beyond[chosen.id]
+        else:
+            for replica in replicas:
+                ends[replica.node] = min(beyond[replica.id], ends.get(replica.node, inf))
+        ways[name] = towards(backwards, ends)
+    network = tree(graph, own.node)
+    direct = [r for downstream in query.downstream(own.operator) for r in plan.of(downstream)]
+    links = {r.id: network.costs[r.node] for r in direct if r.node in network.costs}
+    return Outlook(
+        links=links,
+        beyond={r.id: beyond[r.id] for r in direct if beyond[r.id] < inf},
+        metric=graph.metric,
+        source=graph.source,
+        taken_ns=graph.taken_ns,
+        aggregates={r.id: aggregates[r.id] for r in direct if aggregates.get(r.id, inf) < inf},
+        apart=_apart(graph, network, [r for r in direct if r.id in links]),
+    )
+
+
+def _reaching(plan: DeploymentPlan, replica: Replica, backwards: Links) -> float:
+    from_all = towards(backwards, {replica.node: 0.0})
+    inputs = plan.query.upstream(replica.operator)
+    return aggregate([[from_all.get(r.node, inf) for r in plan.of(name)] for name in inputs])
+
+
+def _apart(graph: CostGraph, network: Tree, reached: list[Replica]) -> dict[str, tuple[str, ...]]:
+    """Which network paths have no node in common, and none that hears a node of the other."""
+    cheapest = sorted(reached, key=lambda r: network.costs[r.node])[:MOST_COMPARED]
+    paths = {r.id: frozenset(network.path(r.node)) for r in reached if r in cheapest}
+    heard = {r: path.union(*(graph.costs.get(node, {}) for node in path)) for r, path in paths.items()}
+
+    def are_apart(one: str, other: str) -> bool:
+        # On this very node there is no path that could interfere.
+        return one != other and not (heard[one] & paths[other] or heard[other] & paths[one])
+
+    return {one: found for one in paths if (found := tuple(o for o in paths if are_apart(one, o)))}
+
+
+def situation(
+    plan: DeploymentPlan,
+    own: Replica,
+    downstream: str,
+    outlook: Outlook,
+    rule: Rule,
+    current: str | None = None,
+    queued: int = 0,
+    now_ns: int = 0,
+) -> Situation:
+    """The choice among the replicas of ``downstream``; ``current`` is what ``own`` sends to."""
+    shared = is_shared(plan.query, downstream, rule.policy)
+    current = outlook.using.get(downstream) if shared else current
+    found = Situation(
+        candidates=tuple(_candidate(r.id, outlook, shared) for r in plan.of(downstream)),
+        current=current,
+        # Replicas with the same experiment's seed should not all draw alike.
+        rule=replace(rule, seed=crc32(f"{rule.seed}/{own.id}/{downstream}".encode())),
+        queued=queued,
+        now_ns=now_ns,
+        shared=shared,
+        whole=is_whole(plan.query, downstream),
+    )
+    return _bounded(found)
+
+
+def cost_to_sinks(situations: list[Situation]) -> float:
+    """What a replica with these choices before it costs its upstreams, its own best choices taken."""
+    return sum((_own_cost_of_best(each) for each in situations), 0.0)
+
+
+def _own_cost_of_best(found: Situation) -> float:
+    best = min(found.candidates, key=found.cost, default=None)
+    return inf if best is None or found.cost(best) == inf or best.path is None else best.path
+
+
+def _candidate(to: str, outlook: Outlook, shared: bool) -> Candidate:
+    link, beyond = outlook.links.get(to), outlook.beyond.get(to)
+    reached = outlook.aggregates.get(to) if shared else None
+    return Candidate(
+        to=to,
+        link=link,
+        path=None if link is None or beyond is None else link + beyond,
+        aggregate=None if reached is None or beyond is None else reached + beyond,
+        queue=outlook.queues.get(to),
+        apart=outlook.apart.get(to, ()),
+    )
+
+
+def _bounded(found: Situation) -> Situation:
+    """The first in the plan and the one in use are always among those kept."""
+    if len(found.candidates) <= MOST_CANDIDATES:
+        return found
+    cheapest = sorted(found.candidates, key=found.cost)[: MOST_CANDIDATES - 2]
+    kept = {candidate.to for candidate in (*cheapest, found.candidates[0])} | {found.current}
+    return replace(found, candidates=tuple(c for c in found.candidates if c.to in kept))

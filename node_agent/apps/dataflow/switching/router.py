@@ -1,0 +1,224 @@
+"""One node's router: asks the network layer what ways cost, and steers the node's replicas by it.
+
+What to choose is decided by ``routing``, which is pure; here is when, on what knowledge, and who is told.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from node_agent.agent.config import AgentConfig
+from node_agent.apps.dataflow.model.plan import Replica
+from node_agent.apps.dataflow.model.routing_messages import Notice
+from node_agent.apps.dataflow.switching.decision import View, decide
+from node_agent.apps.dataflow.switching.exchange import Mode
+from node_agent.apps.dataflow.switching.exchanges import Exchanges
+from node_agent.apps.dataflow.switching.outlook import Outlook, link_state_outlook
+from node_agent.apps.dataflow.switching.policy import choose
+from node_agent.apps.dataflow.switching.route import Route
+from node_agent.apps.dataflow.switching.shortest_path import distances
+from node_agent.linkstate.base import LinkState, LinkStateUnavailable
+from node_agent.linkstate.node_costs import with_node_costs
+from node_agent.model.cost_graph import CostGraph
+from node_agent.model.telemetry import Event
+from node_agent.ports import Port
+
+LINK_STATE_TIMEOUT = 5.0
+FIRST_LOOKS = 0.5
+LEAST_PAUSE = 0.01
+
+
+class Steered(Protocol):
+    """A replica on this node, as the router sees it."""
+
+    @property
+    def replica(self) -> Replica: ...
+
+    @property
+    def route(self) -> Route: ...
+
+    def waiting(self) -> Mapping[str, int]:
+        """Tuples that wait there, by downstream operator."""
+        ...
+
+    def silent(self) -> Sequence[str]:
+        """The downstream replicas that do not answer."""
+        ...
+
+    def steer(self, route: Route) -> None: ...
+
+    def meet_at(self, sibling: str | None) -> None:
+        """Units of several tuples are put together at that replica; None: here, or nobody knows.
+
+        Told again and again.
+        """
+        ...
+
+
+class Router:
+    """``exchanges``: None if there is nothing that replicas would have to tell each other. ``queue`` says how
+    many tuples wait at a replica, on their way in or out.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        port: Port,
+        link_state: LinkState,
+        replicas: Sequence[Steered],
+        record: Callable[[Event], None],
+        exchanges: Exchanges | None,
+        queue: Callable[[str], int],
+    ) -> None:
+        self._config = config
+        self._port = port
+        self._link_state = link_state
+        self._replicas = replicas
+        self._record = record
+        self._exchanges = exchanges
+        self._queue = queue
+        self._graph: CostGraph | None = None
+        self._reconsider = asyncio.Event()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the network layer has given this node its costs."""
+        return self._graph is not None
+
+    async def reaches(self) -> tuple[str, ...]:
+        """The other nodes that the network layer knows a way to; asked now: routes may be adapted rarely."""
+        # Without a first graph the router itself is asking, and may have to wait for it.
+        if self._graph is None or await self._look() is None:
+            return ()
+        own = self._config.node
+        return tuple(node for node in distances(self._graph, own) if node != own)
+
+    def reconsider(self) -> None:
+        """A replica does not answer any more: do not wait for the next time, nor for news of the network."""
+        self._reconsider.set()
+
+    async def run(self) -> None:
+        """Adapt routes every period until cancelled; returns early if there is nothing here to route."""
+        period = self._config.switching.period
+        # Agents that start together should not all decide together for ever after.
+        pause = period * self._port.random.random()
+        while True:
+            if (graph := await self._look()) is not None:
+                if self._exchanges is not None:
+                    self._measure(self._exchanges, graph)
+                self._adapt_to(graph)
+            if self._graph is None:  # the routing daemon is only starting
+                await self._port.sleep(min(period, FIRST_LOOKS))
+                continue
+            if not self._replicas:
+                return
+            await self._rest(pause)
+            pause = period
+
+    async def exchange(self) -> None:
+        """Tell other replicas what is due until cancelled, however rarely routes are adapted."""
+        if (exchanges := self._exchanges) is None or not self._replicas:
+            return
+        measures = self._config.switching.mode is Mode.EXCHANGE
+        await self._port.sleep(self._port.random.random())
+        while True:
+            if measures and (graph := await self._look()) is not None:
+                self._measure(exchanges, graph)
+            self._tell(exchanges)
+            self._take_what_was_found(exchanges)
+            pause = (exchanges.due_ns - exchanges.now_ns()) / 1e9
+            await self._port.sleep(max(LEAST_PAUSE, pause))
+
+    def hear(self, notice: Notice) -> None:
+        """What a replica of another node says. Anybody can repeat it, so what is no news must cost little."""
+        if self._exchanges is not None and self._exchanges.hear(notice):
+            self._gather(self._exchanges)
+            self._take_what_was_found(self._exchanges)
+
+    async def _rest(self, seconds: float) -> None:
+        until = asyncio.get_running_loop().time() + seconds
+        while True:
+            try:
+                async with asyncio.timeout_at(until):
+                    await self._reconsider.wait()
+            except TimeoutError:
+                return
+            self._reconsider.clear()
+            if self._graph is not None:
+                self._adapt_to(self._graph)
+
+    async def _look(self) -> CostGraph | None:
+        """None: nothing new can be told. The routes there are may still be good, and better than none."""
+        try:
+            async with asyncio.timeout(LINK_STATE_TIMEOUT):
+                graph = await self._link_state.cost_graph()
+        except (LinkStateUnavailable, TimeoutError):
+            return None
+        self._graph = with_node_costs(graph, self._config.node_costs)
+        return self._graph
+
+    def _adapt_to(self, graph: CostGraph) -> None:
+        plan, rule = self._config.plan, self._config.switching.rule
+        for steered in self._replicas:
+            own = steered.replica
+            outlook = self._outlook(graph, own)
+            view = View(
+                plan, own, outlook, rule, steered.waiting(), self._port.now_ns(), tuple(steered.silent())
+            )
+            route, events = decide(view, steered.route)
+            for event in events:
+                self._record(event)
+            steered.steer(route)
+        if self._exchanges is not None:
+            self._tell(self._exchanges)
+
+    def _outlook(self, graph: CostGraph, own: Replica) -> Outlook:
+        plan, switching, exchanges = self._config.plan, self._config.switching, self._exchanges
+        if exchanges is None:
+            return link_state_outlook(graph, plan, own, switching.rule.policy)
+        exchange, now_ns = exchanges.of(own.id), exchanges.now_ns()
+        if switching.mode is Mode.EXCHANGE:
+            return replace(exchange.outlook(now_ns), taken_ns=graph.taken_ns)
+        return exchange.completed(link_state_outlook(graph, plan, own, switching.rule.policy), now_ns)
+
+    def _measure(self, exchanges: Exchanges, graph: CostGraph) -> None:
+        """What it costs to reach the replicas directly downstream, and no more, whatever else is known."""
+        plan, now_ns = self._config.plan, exchanges.now_ns()
+        reached = distances(graph, self._config.node)
+        for steered in self._replicas:
+            own = steered.replica
+            direct = [r for name in plan.query.downstream(own.operator) for r in plan.of(name)]
+            costs = {r.id: reached[r.node] for r in direct if r.node in reached}
+            exchanges.of(own.id).measured(costs, graph.metric, f"{graph.source}, exchanged", now_ns)
+
+    def _tell(self, exchanges: Exchanges) -> None:
+        for steered in self._replicas:
+            own, route = steered.replica.id, steered.route
+            exchanges.of(own).uses({name: route.to(name) for name in route.hops}, self._queue(own))
+        exchanges.tell()
+        self._gather(exchanges)
+
+    def _take_what_was_found(self, exchanges: Exchanges) -> None:
+        """Who has no route does not wait for the next period once there is one."""
+        if self._graph is None or self._config.switching.mode is not Mode.EXCHANGE:
+            return
+        plan, rule, now_ns = self._config.plan, self._config.switching.rule, exchanges.now_ns()
+        for steered in self._replicas:
+            missing = [name for name, hop in steered.route.hops.items() if hop is None]
+            if not missing:
+                continue
+            own = steered.replica
+            view = View(plan, own, exchanges.of(own.id).outlook(now_ns), rule, steered.waiting())
+            if any(choose(view.situation(name, None)).hop for name in missing):
+                self._adapt_to(self._graph)
+                return
+
+    def _gather(self, exchanges: Exchanges) -> None:
+        """Let parts of units go where the rest of them goes."""
+        now_ns = exchanges.now_ns()
+        for steered in self._replicas:
+            own = steered.replica.id
+            in_use = exchanges.of(own).sibling_in_use(now_ns)
+            steered.meet_at(in_use if in_use != own else None)

@@ -1,0 +1,150 @@
+"""What a replica knows of one input stream: runs without a gap, and the items that it still holds."""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable
+from math import inf
+
+from msgspec import Struct
+
+from node_agent.apps.dataflow.model.tuples import StreamTuple
+from node_agent.model.intervals import Intervals
+
+BEFORE_ALL = -1.0
+
+
+class Run(Struct):
+    """All that exists from position ``first`` to ``last`` is known.
+
+    ``entry_ns`` is when the position before ``first`` was captured, ``front_ns`` the latest capture that the
+    run is known to have reached.
+    """
+
+    first: float
+    last: float
+    entry_ns: float
+    front_ns: float
+
+
+_NOTHING = Run(0, 0, BEFORE_ALL, BEFORE_ALL)
+
+
+class InputStream:
+    """One stream of the input ``upstream``; ``place`` numbers the streams of an operator."""
+
+    def __init__(self, place: int, upstream: str) -> None:
+        self.place = place
+        self.upstream = upstream
+        self.held: dict[int, StreamTuple] = {}
+        self.seen = Intervals()
+        self.used: set[int] = set()
+        self.end: StreamTuple | None = None
+        self.settled_until = 0
+        self._order: list[int] = []
+        self._runs: list[Run] = []
+
+    def add(self, item: StreamTuple) -> None:
+        self.held[item.tau] = item
+        self.seen.add(item.tau)
+        insort(self._order, item.tau)
+        entry = item.prev_born_ns if item.prev else BEFORE_ALL
+        if item.last:
+            self.end = item
+            self._join(Run(item.prev + 1, inf, entry, inf))
+        else:
+            self._join(Run(item.prev + 1, item.tau, entry, item.born_ns))
+
+    def contradicts(self, item: StreamTuple) -> bool:
+        """Whether ``item`` is beyond the end of the stream, or a second end of it, or an end before something
+        that came: who sent one of the two was lying."""
+        if self.end is not None:
+            return item.tau > self.end.tau or (item.last and item.tau != self.end.tau)
+        return item.last and self.seen.last() > item.tau
+
+    def settle(self, until: int) -> None:
+        if until > self.settled_until:
+            self.settled_until = until
+            self.seen.add(1, until)
+            self._join(Run(1, until, BEFORE_ALL, BEFORE_ALL))
+
+    @property
+    def end_settled(self) -> bool:
+        return self.end is not None and self.end.tau <= self.settled_until
+
+    def settled_born_ns(self) -> int | None:
+        """When the newest item that is settled was captured, if that can be told."""
+        index = bisect_right(self._order, self.settled_until)
+        after = self.held[self._order[index]] if index < len(self._order) else None
+        if after is None and self.end_settled:
+            after = self.end
+        if after is not None and 0 < after.prev <= self.settled_until:
+            return after.prev_born_ns
+        return self.held[self._order[index - 1]].born_ns if index else None
+
+    def release(self, is_done: Callable[[StreamTuple], bool]) -> list[StreamTuple]:
+        """Let go of the items at the front that are done."""
+        count = 0
+        while count < len(self._order) and is_done(self.held[self._order[count]]):
+            count += 1
+        gone = [self.held.pop(tau) for tau in self._order[:count]]
+        del self._order[:count]
+        return gone
+
+    def forget(self, item: StreamTuple) -> None:
+        """As if ``item``, which is held and no end, had never come."""
+        del self.held[item.tau]
+        self._order.remove(item.tau)
+        self.used.discard(item.tau)
+        self.seen.discard(item.prev + 1, item.tau)
+        index = bisect_right(self._runs, float(item.tau), key=lambda run: run.first) - 1
+        if index < 0 or self._runs[index].last < item.tau:
+            return  # of what its neighbours say about the places between them, not all was true
+        run = self._runs[index]
+        before = Run(run.first, item.prev, run.entry_ns, item.prev_born_ns)
+        after = Run(item.tau + 1, run.last, item.born_ns, run.front_ns)
+        self._runs[index : index + 1] = [part for part in (before, after) if part.first <= part.last]
+
+    def oldest(self) -> StreamTuple | None:
+        return self.held[self._order[0]] if self._order else None
+
+    def at_or_after(self, tau: int) -> StreamTuple | None:
+        index = bisect_left(self._order, tau)
+        return self.held[self._order[index]] if index < len(self._order) else None
+
+    def born_at_or_after(self, born_ns: int) -> StreamTuple | None:
+        index = bisect_left(self._order, born_ns, key=lambda tau: self.held[tau].born_ns)
+        return self.held[self._order[index]] if index < len(self._order) else self.end
+
+    def knows(self, first: float, last: float) -> bool:
+        """Whether all positions from ``first`` to ``last`` that exist are known."""
+        index = bisect_right(self._runs, first, key=lambda run: run.first) - 1
+        return index >= 0 and last <= self._runs[index].last
+
+    def knows_time(self, begin_ns: int, end_ns: int) -> bool:
+        """Whether all that was captured from ``begin_ns`` until before ``end_ns`` is known."""
+        return any(run.entry_ns < begin_ns and run.front_ns >= end_ns for run in self._runs)
+
+    def reached(self, without_gap: bool) -> Run:
+        """Positions and times up to here have come: with gaps, or all of them from the start on."""
+        if not without_gap:
+            return self._runs[-1] if self._runs else _NOTHING
+        return self._runs[0] if self._runs and self._runs[0].first <= 1 else _NOTHING
+
+    def trim(self, most: int, most_used: int) -> None:
+        """Forget what was before the oldest gaps, where gaps are not filled any more, and what was used of
+        items that never came."""
+        del self._runs[: max(0, len(self._runs) - most)]
+        if len(self.seen) > most:
+            self.seen.fill()
+        if len(self.used) > most_used:
+            self.used.intersection_update(self.held)
+
+    def _join(self, new: Run) -> None:
+        """Put ``new`` where it belongs and let it grow together with its neighbours."""
+        begin = bisect_left(self._runs, new.first - 1, key=lambda run: run.last)
+        end = bisect_right(self._runs, new.last + 1, key=lambda run: run.first)
+        for old in self._runs[begin:end]:
+            if old.first < new.first:
+                new.first, new.entry_ns = old.first, old.entry_ns
+            new.last = max(new.last, old.last)
+            new.front_ns = max(new.front_ns, old.front_ns)
+        self._runs[begin:end] = [new]

@@ -1,0 +1,38 @@
+"""What is wrong with an extension, in one sentence that names the user's file and line."""
+
+import traceback
+from types import ModuleType
+
+API_VERSION = 1
+"""The version of the extension points. A module says by ``ROVE_API = 1`` which one it was written for."""
+
+
+class ExtensionError(Exception):
+    """An extension cannot be used. The message names it, its file and line, and what to do."""
+
+
+def check_version(module: ModuleType, where: str) -> None:
+    """Raises ExtensionError if ``module`` was written for another version of the extension points."""
+    written_for = getattr(module, "ROVE_API", API_VERSION)
+    if written_for != API_VERSION:
+        raise ExtensionError(
+            f"{where} was written for version {written_for!r} of Rove's extension points, "
+            f"and this is version {API_VERSION}: change it, and then its ROVE_API"
+        )
+
+
+def explain(error: BaseException, file: str | None = None) -> str:
+    """``my_policy.py, line 7: ZeroDivisionError: division by zero``: the last line of ``file`` that was run.
+
+    Without ``file``, the line that raised the error.
+    """
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{_short(error.filename)}, line {error.lineno or 0}: {error.msg}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if file is None or frame.filename == file]
+    place = f"{_short(own[-1].filename)}, line {own[-1].lineno}: " if own else ""
+    return f"{place}{type(error).__name__}: {error}"
+
+
+def _short(file: str) -> str:
+    return file.rpartition("/")[2]

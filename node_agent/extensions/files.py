@@ -1,0 +1,60 @@
+"""Extensions out of a user's Python file, ``my_policy.py:decide``: naming the file is the word to run it."""
+
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from node_agent.extensions.errors import ExtensionError, check_version, explain
+
+
+def is_reference(name: str) -> bool:
+    """Whether ``name`` leads to a file, ``my_policy.py:decide``, instead of naming something registered."""
+    return name.partition(":")[0].endswith(".py")
+
+
+def split_reference(reference: str) -> tuple[Path, str]:
+    """The file and the attribute. Raises ExtensionError if one of them is missing."""
+    file, _, attribute = reference.rpartition(":")
+    if not file.endswith(".py") or not attribute.isidentifier():
+        raise ExtensionError(f"{reference} names no part of a Python file: write it like my_policy.py:decide")
+    return Path(file), attribute
+
+
+def load_module(path: Path) -> ModuleType:
+    """Import the Python file ``path``, once for each content that it has had. Raises ExtensionError."""
+    try:
+        return _load(path, path.stat().st_mtime_ns)
+    except OSError as error:
+        raise ExtensionError(f"{path.name}: {(error.strerror or 'cannot be read').lower()}") from None
+
+
+@cache
+def _load(path: Path, changed_ns: int) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ExtensionError(f"{path.name} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    hidden = sys.modules.get(path.stem)
+    sys.modules[path.stem] = module  # annotations are looked up there
+    try:
+        spec.loader.exec_module(module)
+    except ExtensionError:
+        raise
+    except Exception as error:
+        raise ExtensionError(explain(error, str(path))) from error
+    finally:
+        if hidden is not None:
+            sys.modules[path.stem] = hidden
+    check_version(module, path.name)
+    return module
+
+
+def load_attribute(path: Path, attribute: str) -> object:
+    """What the file calls ``attribute``. Raises ExtensionError."""
+    module = load_module(path)
+    if not hasattr(module, attribute):
+        raise ExtensionError(f"{path.name} defines no {attribute}")
+    found: object = getattr(module, attribute)
+    return found

@@ -1,0 +1,125 @@
+"""The registry of one kind of extension: Rove's own, those of installed packages, those of users' files.
+
+    POLICIES: Registry[Policy] = Registry(
+        "switching policy", "rove.switching_policies", checked_policy,
+        {"shortest_path": "node_agent.apps.dataflow.switching.algorithm1:shortest_path"},
+    )
+    POLICIES["shortest_path"]
+    POLICIES["/home/me/my_policy.py:decide"]
+
+A package offers its own by an entry point of the registry's group: ``mine = "my_package.policies:decide"``.
+Nothing is imported before it is asked for.
+"""
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from node_agent.extensions.errors import ExtensionError, check_version, explain
+from node_agent.extensions.files import is_reference, load_attribute, split_reference
+
+T = TypeVar("T")
+Check = Callable[[str, object], T]
+"""Turns what an extension defines into what is used. Raises ExtensionError if it is something else."""
+
+
+class Registry(Generic[T]):
+    """``what`` it holds, in words; ``group``: of the entry points; ``builtin``: name → ``module:attribute``.
+
+    A Mapping in use: names, ``in``, ``[]``. Raises ExtensionError where one cannot be used.
+    """
+
+    def __init__(self, what: str, group: str, check: Check[T], builtin: Mapping[str, str]) -> None:
+        self.what = what
+        self.group = group
+        self._check = check
+        self._builtin = dict(builtin)
+        self._registered: dict[str, T] = {}
+        self._loaded: dict[str, T] = {}
+        self._installed: dict[str, list[EntryPoint]] | None = None
+
+    def names(self) -> tuple[str, ...]:
+        """Rove's own first, then those of others in the order of their names."""
+        return tuple(dict.fromkeys((*self._builtin, *self._registered, *sorted(self._offers()))))
+
+    def register(self, name: str, value: object) -> None:
+        """Add ``value`` in this process. Raises ExtensionError if the name is taken, or it does not fit."""
+        if name in self.names():
+            raise ExtensionError(f"there is a {self.what} {name!r} already: choose another name")
+        self._registered[name] = self._check(name, value)
+
+    def unregister(self, name: str) -> None:
+        """Undo ``register``."""
+        del self._registered[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names()
+
+    def __getitem__(self, name: str) -> T:
+        """What is called ``name``, or what the reference ``file.py:attribute`` leads to."""
+        if is_reference(name):
+            path, attribute = split_reference(name)
+            return self._check(f"{path.name}:{attribute}", load_attribute(path, attribute))
+        offers = self._offers().get(name, [])
+        sources = [_origin(offer) for offer in offers] + ["Rove itself"] * (name in self._builtin)
+        if len(sources) > 1:
+            raise ExtensionError(
+                f"there are several {self.what} {name!r}: of {' and of '.join(sources)}; rename or remove one"
+            )
+        if name in self._registered:
+            return self._registered[name]
+        if name not in self._loaded:
+            self._loaded[name] = self._check(name, self._import(name, offers))
+        return self._loaded[name]
+
+    def source_file(self, name: str) -> Path | None:
+        """The user's file that a reference leads to; None for what has a name."""
+        return split_reference(name)[0] if is_reference(name) else None
+
+    def installed(self, name: str) -> EntryPoint | None:
+        """The entry point of another package that offers ``name``; None if no other package does."""
+        offers = self._offers().get(name)
+        return offers[0] if offers else None
+
+    def unknown(self, name: str) -> str:
+        """Why ``name`` means nothing, with the names that there are."""
+        close = get_close_matches(name, self.names(), n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(self.names())}"
+        return f"there is no {self.what} {name!r}; {hint}"
+
+    def _import(self, name: str, offers: list[EntryPoint]) -> object:
+        if name in self._builtin:
+            module, _, attribute = self._builtin[name].partition(":")
+            built_in: object = getattr(importlib.import_module(module), attribute)
+            return built_in
+        if not offers:
+            raise ExtensionError(self.unknown(name))
+        offer = offers[0]
+        where = f"the {self.what} {name!r} of {_origin(offer)}"
+        try:
+            module_found = importlib.import_module(offer.module)
+            check_version(module_found, where)
+            value: object = offer.load()
+        except ExtensionError:
+            raise
+        except Exception as error:
+            raise ExtensionError(f"{where} cannot be loaded: {explain(error)}") from error
+        return value
+
+    def _offers(self) -> dict[str, list[EntryPoint]]:
+        if self._installed is None:
+            self._installed = {}
+            for entry in entry_points(group=self.group):
+                self._installed.setdefault(entry.name, []).append(entry)
+        return self._installed
+
+
+def _origin(entry: EntryPoint) -> str:
+    package = entry.dist.name if entry.dist is not None else "an installed package"
+    return f"{package} ({entry.value})"

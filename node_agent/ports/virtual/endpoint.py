@@ -1,0 +1,151 @@
+"""One end of a virtual stream: a stream machine on the host's clock, with coroutines that wait for it."""
+
+import asyncio
+from collections.abc import Callable
+
+from node_agent.ports import Address, Buffer, ConnectionLost, EndOfStream, Unreachable
+from node_agent.ports.virtual.host import StreamKey, VirtualHost
+from node_agent.ports.virtual.segment import Segment
+from node_agent.ports.virtual.stream import Ending, Phase, StreamMachine
+
+
+class VirtualStream:
+    def __init__(self, host: VirtualHost, key: StreamKey, machine: StreamMachine) -> None:
+        self._host = host
+        self._key = key
+        self._machine = machine
+        self._partial = bytearray()  # read for a read_exactly that has not got all yet, or was cancelled
+        self._wake_at: int | None = None
+        self._reader: asyncio.Future[None] | None = None
+        self._waiting: list[asyncio.Future[None]] = []
+        self._on_open: Callable[[], None] | None = None
+        host.bind_stream(key, self)
+        self._settle()
+
+    @property
+    def peer(self) -> Address:
+        return Address(self._key[1], self._key[2])
+
+    async def opened(self) -> None:
+        while self._machine.phase is Phase.CONNECTING:
+            await self._change()
+        if self._machine.ending is Ending.REFUSED:
+            raise Unreachable(f"nobody listens at {self.peer.host}:{self.peer.port}")
+        self._raise_if_over()
+
+    def read_ahead(self) -> None:
+        """What arrives takes the room that it needs, up to the modelled receive buffer."""
+
+    def when_open(self, callback: Callable[[], None]) -> None:
+        self._on_open = callback
+
+    async def read_exactly(self, count: int) -> bytes:
+        if self._reader is not None:
+            raise RuntimeError("two coroutines read from the same stream")
+        partial, machine = self._partial, self._machine
+        while len(partial) < count or machine.closed_here:
+            if machine.closed_here:
+                self._raise_if_over()
+            if data := machine.read(count - len(partial), self._host.clock.now_ns()):
+                partial += data
+                self._settle()
+            elif machine.eof:
+                raise EndOfStream(f"{self.peer.host}:{self.peer.port} closed the stream")
+            else:
+                self._raise_if_over()
+                await self._readable()
+        data = bytes(partial[:count])
+        del partial[:count]
+        return data
+
+    @property
+    def received(self) -> int:
+        return self._machine.arrived
+
+    @property
+    def unsent(self) -> int:
+        return self._machine.unacknowledged
+
+    def put(self, *data: Buffer) -> None:
+        self._raise_if_over()
+        # In one piece: each write may become segments of its own.
+        self._machine.write(b"".join(data), self._host.clock.now_ns())
+        self._settle()
+
+    async def drained(self) -> None:
+        self._raise_if_over()
+        while not self._machine.has_room:
+            await self._change()
+            self._raise_if_over()
+
+    async def write(self, data: Buffer) -> None:
+        self.put(data)
+        await self.drained()
+
+    def close(self) -> None:
+        self._machine.close(self._host.clock.now_ns())
+        self._settle()
+
+    def abort(self) -> None:
+        self._machine.abort(self._host.clock.now_ns())
+        self._settle()
+
+    def on_segment(self, segment: Segment) -> None:
+        self._machine.on_segment(segment, self._host.clock.now_ns())
+        self._settle()
+
+    def _settle(self) -> None:
+        """Whatever the machine was told, pass on what follows from it."""
+        machine = self._machine
+        if machine.outbox:
+            outbox, machine.outbox = machine.outbox, []
+            for segment in outbox:
+                self._host.send(self._key[1], segment)
+        if self._on_open is not None and machine.phase is Phase.OPEN:
+            on_open, self._on_open = self._on_open, None
+            on_open()
+        over = machine.phase is Phase.CLOSED or machine.closed_here
+        if self._reader is not None and (machine.readable or machine.eof or over):
+            _wake(self._reader)
+        if self._waiting and (over or (machine.has_room and machine.phase is Phase.OPEN)):
+            for waiter in self._waiting:
+                _wake(waiter)
+            self._waiting.clear()
+        if machine.phase is Phase.CLOSED:
+            self._host.release_stream(self._key)
+            return
+        deadline = machine.deadline_ns
+        if deadline is not None and (self._wake_at is None or deadline < self._wake_at):
+            self._wake_at = deadline
+            self._host.clock.call_at_ns(deadline, self._on_wake, deadline)
+
+    def _on_wake(self, at_ns: int) -> None:
+        # Timers are never cancelled: one that has been overtaken is ignored, one that is early sets the next.
+        if at_ns == self._wake_at:
+            self._wake_at = None
+            self._machine.on_timer(at_ns)
+            self._settle()
+
+    async def _readable(self) -> None:
+        self._reader = asyncio.get_running_loop().create_future()
+        try:
+            await self._reader
+        finally:
+            self._reader = None
+
+    async def _change(self) -> None:
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        await waiter
+
+    def _raise_if_over(self) -> None:
+        machine = self._machine
+        if machine.ending is not None or machine.closed_here:
+            raise ConnectionLost(
+                f"stream with {self.peer.host}:{self.peer.port}: {machine.ending or 'closed'}"
+            )
+
+
+def _wake(waiter: "asyncio.Future[None]") -> None:
+    if not waiter.done():
+        waiter.set_result(None)

@@ -1,0 +1,109 @@
+"""A keeper's agent over the time of a run: started, killed and started again, stopped; its end explained."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from node_agent.supervisor.agent_link import AgentLink, Heard
+from node_agent.supervisor.order import Program
+from node_agent.supervisor.owner import Owner
+from node_agent.supervisor.programs import AgentChild, CannotStart
+
+STOP_S = 12.0
+_KILL_S = 3.0
+_LAST_WORDS_S = 1.0
+NOT_RUNNING = "the agent is not running"
+
+
+class KeptAgent:
+    """``failure``: why it ended, unless that was asked for. The two callables are called when it has ended:
+    ``failed`` with what nobody was told yet, ``unanswered`` for each request that was under way."""
+
+    def __init__(
+        self,
+        program: Program,
+        record: Path,
+        owner: Callable[[], Owner | None],
+        say: Callable[[str], None],
+        failed: Callable[[str], None],
+        unanswered: Callable[[Owner, int], None],
+    ) -> None:
+        self.failure = ""
+        self._program = program
+        self._record = record
+        self._owner = owner
+        self._say = say
+        self._failed = failed
+        self._unanswered = unanswered
+        self._link: AgentLink | None = None
+        self._attending: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
+
+    @property
+    def heard(self) -> Heard | None:
+        """None: it is not running."""
+        return self._link.heard if self._link else None
+
+    def pass_on(self, owner: Owner, do: str, number: int, line: bytes) -> str:
+        """Why not; empty if it was."""
+        return self._link.pass_on(owner, do, number, line) if self._link else NOT_RUNNING
+
+    async def start(self) -> str:
+        """Why not; empty if it was."""
+        async with self._turn:
+            if self._link is not None:
+                return "the agent is running"
+            try:
+                child = await AgentChild.start(self._program, self._record)
+            except (CannotStart, OSError) as error:  # OSError: no room for its log
+                return str(error)
+            self.failure = ""
+            self._link = AgentLink(child, self._owner, self._say)
+            self._attending = asyncio.create_task(self._attend(self._link))
+            self._say("the agent has started")
+            return ""
+
+    async def kill(self) -> str:
+        """Why not; empty if it was, and is gone."""
+        async with self._turn:
+            if self._link is None or self._attending is None:
+                return NOT_RUNNING
+            self._link.end_expected = True
+            self._link.child.signal(signal.SIGKILL)
+            await self._attending
+            return ""
+
+    async def stop(self, reason: str) -> str:
+        """In order if it can. What went wrong with that; empty if nothing did."""
+        async with self._turn:
+            if self._link is None or self._attending is None:
+                return ""
+            child, trouble = self._link.child, ""
+            self._link.stop(reason)
+            if not await child.ends_within(STOP_S):
+                trouble = f"the agent did not stop within {STOP_S:g} s and had to be killed"
+                child.signal(signal.SIGTERM)
+                if not await child.ends_within(_KILL_S):
+                    child.signal(signal.SIGKILL)
+            await self._attending
+            return trouble
+
+    async def _attend(self, link: AgentLink) -> None:
+        listening = asyncio.create_task(link.listen())
+        ended = asyncio.create_task(link.child.ended())
+        await asyncio.wait([listening, ended], return_when=asyncio.FIRST_COMPLETED)
+        if not await link.child.ends_within(STOP_S):  # whom nobody can tell anything is of no use
+            link.child.signal(signal.SIGKILL)
+        status, how = await ended
+        await asyncio.wait([listening], timeout=_LAST_WORDS_S)
+        listening.cancel()
+        link.child.writer.close()
+        self._link = None
+        self._say(how)
+        self.failure = link.failure
+        if not self.failure and not (link.end_expected and status in (0, -signal.SIGKILL)):
+            self.failure = how
+            self._failed(how)
+        for owner, number in link.asked:
+            self._unanswered(owner, number)

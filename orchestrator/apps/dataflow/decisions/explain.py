@@ -1,0 +1,213 @@
+"""Which decision was in force at a moment, what it was made on, and how it came to be."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from node_agent.apps.dataflow.model.decision import Candidate, Threshold
+from orchestrator.apps.dataflow.decisions.history import History, Recorded, Series
+from orchestrator.apps.dataflow.decisions.reasons import reason
+from orchestrator.errors import BadInput
+from orchestrator.runs.outages import CRASH, in_words
+from orchestrator.spec.problems import did_you_mean
+
+
+class Switched(Struct, frozen=True):
+    """The last change of replica: what everything cost one decision earlier (if there was one), and then."""
+
+    at_s: float
+    old: str | None
+    new: str | None
+    why: str
+    before_s: float | None
+    before: tuple[Candidate, ...]
+    after: tuple[Candidate, ...]
+
+
+class Dead(Struct, frozen=True):
+    """The agent was killed after its last decision; ``back_s`` is None if it was not started again."""
+
+    killed_s: float
+    back_s: float | None
+
+
+class InForce(Struct, frozen=True):
+    """A fault of the run at the moment that was asked for."""
+
+    fault: str
+    from_s: float
+    until_s: float | None
+
+
+class Explanation(Struct, frozen=True):
+    """Times in seconds since the run's first record; ages in seconds before the decision."""
+
+    replica: str
+    node: str
+    downstream: str
+    decided_s: float
+    policy: str
+    threshold: str
+    needed: float | None
+    to: str | None
+    shares: dict[str, float]
+    since_s: float
+    why: str
+    candidates: tuple[Candidate, ...]
+    shared: bool
+    queued: int
+    metric: str
+    source: str
+    cost_age_s: float
+    switched: Switched | None
+    dead: Dead | None
+
+
+class Situated(NamedTuple):
+    """A moment of a series: the decision in force, those before it, newest last."""
+
+    now: Recorded
+    earlier: Series
+
+
+def explain(history: History, at_s: float, replica: str | None = None) -> tuple[Explanation, ...]:
+    """For one replica, or for those that the streams passed at the time, from the sources on."""
+    _check_time(history, at_s)
+    at_ns = history.zero_ns + round(at_s * 1e9)
+    if replica is not None:
+        _check_replica(history, replica)
+        found = tuple(_of(history, replica, at_ns))
+        if not found:
+            first = min(s[0].t_ns for s in history.series if s[0].decision.replica == replica)
+            raise BadInput(
+                f"{replica} had decided nothing by {at_s:g} s: its first decision came at "
+                f"{history.seconds(first):.1f} s"
+            )
+        return found
+    found = tuple(_along_the_streams(history, at_ns))
+    if not found:
+        first = min(series[0].t_ns for series in history.series)
+        raise BadInput(
+            f"no source had decided anything by {at_s:g} s: the first decision came at "
+            f"{history.seconds(first):.1f} s"
+        )
+    return found
+
+
+def faults_at(history: History, at_s: float) -> tuple[InForce, ...]:
+    at_ns = history.zero_ns + round(at_s * 1e9)
+    found = []
+    for what, node, from_ns, until_ns in history.outages:
+        if from_ns <= at_ns and (until_ns is None or at_ns < until_ns):
+            text = in_words(what, node, [r.id for r in history.plan.replicas if r.node == node])
+            found.append(InForce(text, history.seconds(from_ns), _seconds_or_none(history, until_ns)))
+    return tuple(found)
+
+
+def _seconds_or_none(history: History, t_ns: int | None) -> float | None:
+    return None if t_ns is None else history.seconds(t_ns)
+
+
+def _along_the_streams(history: History, at_ns: int) -> Iterator[Explanation]:
+    waiting = [r.id for name in history.plan.query.sources() for r in history.plan.of(name)]
+    seen: set[str] = set()
+    while waiting:
+        replica = waiting.pop(0)
+        if replica in seen:
+            continue
+        seen.add(replica)
+        for found in _of(history, replica, at_ns):
+            yield found
+            if found.dead is not None:
+                continue
+            waiting += list(found.shares) or [to for to in (found.to,) if to is not None]
+
+
+def _of(history: History, replica: str, at_ns: int) -> Iterator[Explanation]:
+    for series in history.series:
+        if series[0].decision.replica == replica:
+            past = tuple(recorded for recorded in series if recorded.t_ns <= at_ns)
+            if past:
+                yield _explained(history, Situated(past[-1], past[:-1]), at_ns)
+
+
+def _explained(history: History, situated: Situated, at_ns: int) -> Explanation:
+    now = situated.now
+    decision = now.decision
+    changed = _last_change((*situated.earlier, now))
+    return Explanation(
+        replica=decision.replica,
+        node=now.node,
+        downstream=decision.downstream,
+        decided_s=history.seconds(now.t_ns),
+        policy=decision.policy,
+        threshold=str(Threshold(decision.threshold, decision.relative)),
+        needed=decision.needed,
+        to=decision.new,
+        shares=decision.shares,
+        since_s=history.seconds(changed.now.t_ns),
+        why=reason(decision),
+        candidates=decision.candidates,
+        shared=decision.shared,
+        queued=decision.queued,
+        metric=decision.metric,
+        source=decision.source,
+        cost_age_s=(now.t_ns - decision.taken_ns) / 1e9,
+        switched=_switched(history, changed),
+        dead=_dead(history, now, at_ns),
+    )
+
+
+def _dead(history: History, last: Recorded, at_ns: int) -> Dead | None:
+    """An agent that is back but has decided nothing yet knows no more of what it decided before."""
+    killed = [o for o in history.outages if (o.what, o.node) == (CRASH, last.node)]
+    since = [outage for outage in killed if last.t_ns <= outage.from_ns <= at_ns]
+    if not since:
+        return None
+    return Dead(history.seconds(since[-1].from_ns), _seconds_or_none(history, since[-1].until_ns))
+
+
+def _last_change(past: Series) -> Situated:
+    """When the present choice was first made without a break; an agent that restarted begins anew."""
+    index = len(past) - 1
+    while index > 0:
+        here, before = past[index], past[index - 1]
+        if before.boot != here.boot or before.decision.new != here.decision.new:
+            break
+        index -= 1
+    return Situated(past[index], past[:index])
+
+
+def _switched(history: History, changed: Situated) -> Switched | None:
+    if not changed.earlier or changed.earlier[-1].boot != changed.now.boot:
+        return None
+    now, before = changed.now, changed.earlier[-1]
+    return Switched(
+        at_s=history.seconds(now.t_ns),
+        old=before.decision.new,
+        new=now.decision.new,
+        why=reason(now.decision),
+        before_s=history.seconds(before.t_ns),
+        before=before.decision.candidates,
+        after=now.decision.candidates,
+    )
+
+
+def _check_time(history: History, at_s: float) -> None:
+    end_s = history.seconds(history.end_ns)
+    if at_s > end_s:
+        raise BadInput(f"{at_s:g} s is outside the run, which has records from 0 s to {end_s:.1f} s so far")
+
+
+def _check_replica(history: History, replica: str) -> None:
+    deciding = list(dict.fromkeys(series[0].decision.replica for series in history.series))
+    if replica in deciding:
+        return
+    planned = {r.id: r.operator for r in history.plan.replicas}
+    if replica in planned:
+        is_sink = planned[replica] in history.plan.query.sinks()
+        why = "is a sink: it sends to nobody" if is_sink else "has no decisions recorded"
+        raise BadInput(f"{replica} {why}")
+    hint = did_you_mean(replica, deciding) or f"there are {', '.join(deciding)}"
+    raise BadInput(f"run {history.run} has no replica {replica!r}: {hint}")

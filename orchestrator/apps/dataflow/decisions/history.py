@@ -1,0 +1,124 @@
+"""The decisions that a run has recorded so far, straight from its segments: no analysis need have run."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.model.checked import Checked, Refused
+from node_agent.model.telemetry import RouteDecision
+from node_agent.telemetry.belief import writers
+from node_agent.telemetry.records import LONGEST_LINE, decode, flaw
+from node_agent.telemetry.segment_files import lines_in, open_regular, segment_names
+from orchestrator.clocks.correction import ahead_ns, clocks_in
+from orchestrator.errors import BadInput
+from orchestrator.runs.files import read_object
+from orchestrator.runs.manifest import plan_in, span_ns
+from orchestrator.runs.outages import Outage, read_outages
+from orchestrator.runs.run_directory import RunDirectory
+
+_KIND = f'"kind":"{RouteDecision.__struct_config__.tag}"'.encode()
+_decision: Checked[RouteDecision] = Checked(RouteDecision, LONGEST_LINE)
+
+
+class Recorded(NamedTuple):
+    t_ns: int
+    node: str
+    boot: int
+    seq: int
+    decision: RouteDecision
+
+
+Series = tuple[Recorded, ...]
+"""What one replica decided about one downstream operator, in the order of time."""
+
+
+class History(NamedTuple):
+    """Times are counted from ``zero_ns``, the first record of the run, by the clock of its report."""
+
+    run: str
+    plan: DeploymentPlan
+    zero_ns: int
+    end_ns: int
+    series: tuple[Series, ...]
+    outages: tuple[Outage, ...] = ()
+
+    def seconds(self, t_ns: int) -> float:
+        return (t_ns - self.zero_ns) / 1e9
+
+
+def read_history(directory: RunDirectory) -> History:
+    if directory.is_sweep:
+        members = ", ".join(member.id for member in directory.members()[:3])
+        raise BadInput(f"{directory.id} is a sweep: name one of its runs ({members}, …)")
+    manifest = read_object(directory.manifest)
+    plan = plan_in(manifest)
+    if plan is None:
+        raise BadInput(f"run {directory.id} has no deployment plan in manifest.json: did it begin?")
+    clocks = clocks_in(manifest)
+    first, last = None, 0
+    found: list[Recorded] = []
+    nodes = sorted(path.name for path in directory.nodes.glob("*"))
+    for node, writer in writers(str(manifest.get("run") or directory.id), nodes, plan).items():
+        clock = clocks.get(node, ())
+        for raw, is_decision in _lines(directory.segments(node)):
+            try:
+                envelope = decode(raw)
+                decision = _decision.decode(raw) if is_decision else None
+            except Refused:
+                continue  # torn or damaged: the verdict counts these
+            if flaw(envelope) or writer.refusal(envelope):
+                continue
+            ahead = ahead_ns(clock, envelope.t_ns)
+            t_ns = envelope.t_ns - ahead
+            first = t_ns if first is None else min(first, t_ns)
+            last = max(last, t_ns)
+            if decision is not None:
+                decision = replace(decision, taken_ns=decision.taken_ns - ahead) if ahead else decision
+                found.append(Recorded(t_ns, envelope.node, envelope.boot, envelope.seq, decision))
+    if first is None or not found:
+        raise BadInput(f"run {directory.id} has no decisions recorded: nothing was routed in it, or not yet")
+    if (span := span_ns(manifest)) is not None:
+        # As in the analysis: one node that writes down any time does not move the others' zero.
+        first, last = max(first, span[0]), min(last, span[1])
+    outages = read_outages(directory.events)
+    return History(directory.id, plan, first, last, _series(plan, found), outages)
+
+
+def _series(plan: DeploymentPlan, found: list[Recorded]) -> tuple[Series, ...]:
+    order = {replica.id: index for index, replica in enumerate(plan.replicas)}
+
+    def owner(recorded: Recorded) -> tuple[int, str, str]:
+        decision = recorded.decision
+        return (order.get(decision.replica, len(order)), decision.replica, decision.downstream)
+
+    once = {(r.node, r.boot, r.seq): r for r in found}.values()
+    ordered = sorted(once, key=lambda r: (owner(r), r.t_ns, r.boot, r.seq))
+    return tuple(tuple(group) for _, group in groupby(ordered, key=owner))
+
+
+def _lines(segments: Path) -> Iterator[tuple[bytes, bool]]:
+    """Decisions, and the first and last line of every segment: of the others nothing is needed."""
+    for name in segment_names(segments):
+        previous, was_told = b"", True
+        try:
+            file = open_regular(segments / str(name))
+        except OSError:
+            continue
+        with file:
+            for raw in lines_in(file):
+                if raw is None:
+                    continue
+                is_decision = _KIND in raw
+                if is_decision or not previous:
+                    yield raw, is_decision
+                    was_told = True
+                else:
+                    was_told = False
+                if raw.endswith(b"\n"):
+                    previous = raw
+        if not was_told:
+            yield previous, False

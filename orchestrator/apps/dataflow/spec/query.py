@@ -1,0 +1,215 @@
+"""The ``query`` section: a registered query, a dataflow written out in the file, or a user's Python file.
+
+The models are made from the agents' registry, so that a new operator kind or query is at once valid in files,
+with its parameters, their bounds and their units.
+"""
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import msgspec
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    Tag,
+    create_model,
+    model_validator,
+)
+from pydantic_core import CoreSchema
+
+from node_agent.apps.dataflow.model.query import Query, Reliability
+from node_agent.apps.dataflow.model.query_problems import query_problems
+from node_agent.apps.dataflow.operators.registry import OPERATORS, QUERIES
+from node_agent.apps.dataflow.query.errors import QueryError
+from node_agent.apps.dataflow.query.load import load_installed
+from orchestrator.apps.dataflow.spec.dataflow import Operator
+from orchestrator.apps.dataflow.spec.named_path import path_reader, what_it_names
+from orchestrator.apps.dataflow.spec.python_query import PYTHON_PATTERN, PythonQuery
+from orchestrator.errors import BadInput
+from orchestrator.spec.base import Name, Section
+from orchestrator.spec.problems import Finding, Unusable, listed, shown, unusable
+from orchestrator.spec.units import DURATION, RATE, SIZE, Quantity
+
+_UNIT_OF: Mapping[str, Quantity] = {"rate": RATE, "payload": SIZE, "output": SIZE, "cpu": DURATION}
+_MAX_WHOLE = 1_000_000_000
+
+
+class ValidatedAs:
+    """Annotation for a type that the registry decides on and the type checker therefore cannot see."""
+
+    def __init__(self, annotation: Any) -> None:
+        self.annotation = annotation
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return handler.generate_schema(self.annotation)
+
+
+def _one_of(models: Iterable[type[Section]], key: str) -> Any:
+    choices = tuple(models)
+    return Annotated[Union[choices], Field(discriminator=key)] if len(choices) > 1 else choices[0]  # noqa: UP007
+
+
+def _limits(annotation: Any) -> dict[str, float]:
+    """The bounds that a parameter's struct states, wherever in the annotation they stand."""
+    if isinstance(annotation, msgspec.Meta):
+        stated = {name: getattr(annotation, name) for name in ("gt", "ge", "le")}
+        return {name: bound for name, bound in stated.items() if bound is not None}
+    return {name: bound for part in get_args(annotation) for name, bound in _limits(part).items()}
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> tuple[Any, Any]:
+    """A parameter as a field of a file: with a unit if its name has one, else of its own plain type."""
+    limits = _limits(annotation)
+    field: Any
+    plain = _plain(annotation)
+    if get_origin(plain) is Literal:
+        field = plain
+    elif named := what_it_names(annotation):
+        field = Annotated[str, Field(strict=True), AfterValidator(path_reader(named))]
+    elif plain in (str, bool):
+        field = Annotated[plain, Field(strict=True)]
+    elif plain is float and name not in _UNIT_OF:
+        within: dict[str, Any] = {**limits}
+        field = Annotated[float, Field(strict=True, allow_inf_nan=False, **within)]
+    elif quantity := _UNIT_OF.get(name):
+        field = Annotated[int if quantity.whole else float, quantity.within(**limits)]
+    else:
+        bounds: dict[str, Any] = {"ge": 0, "le": _MAX_WHOLE, **limits}
+        field = Annotated[int, Field(strict=True, **bounds)]
+    default = ... if default in (msgspec.NODEFAULT, inspect.Parameter.empty) else default
+    return (field | None, default) if type(None) in get_args(annotation) else (field, default)
+
+
+def _plain(annotation: Any) -> Any:
+    """The type without bounds and without None."""
+    if get_origin(annotation) is Literal or not get_args(annotation):
+        return annotation
+    return _plain(next(part for part in get_args(annotation) if part is not type(None)))
+
+
+def _choice(word: str) -> tuple[Any, Any]:
+    only: Any = Literal[word]
+    return only, Field(examples=[word])
+
+
+def _operator_model(kind: str) -> type[Operator]:
+    params = msgspec.structs.fields(OPERATORS[kind].params)
+    fields: dict[str, Any] = {p.name: _parameter(p.name, p.type, p.default) for p in params}
+    return create_model(f"operator_{kind}", __base__=Operator, kind=_choice(kind), **fields)
+
+
+def _kinds() -> list[str]:
+    """Ours and those of installed packages; functions of a user's file can be named in that file only."""
+    try:
+        installed = load_installed()
+    except QueryError as error:
+        raise BadInput(str(error)) from error
+    return [name for name, kind in OPERATORS.items() if not kind.where or name in installed]
+
+
+_OPERATOR_MODELS = {kind: _operator_model(kind) for kind in _kinds()}
+
+
+class Dataflow(Section):
+    """A query written out: operators by name."""
+
+    reliability: Reliability = "best_effort"
+    operators: dict[Name, Annotated[Operator, ValidatedAs(_one_of(_OPERATOR_MODELS.values(), "kind"))]]
+
+    def build(self) -> Query:
+        operators = tuple(operator.spec(name) for name, operator in self.operators.items())
+        return Query("dataflow", operators, self.reliability)
+
+    @model_validator(mode="after")
+    def _can_flow(self) -> "Dataflow":
+        both = [name for name, o in self.operators.items() if o.window is not None and o.join is not None]
+        findings = [
+            Finding(("operators", name, "join"), "there is a window, too", "keep one of them")
+            for name in both
+        ]
+        roles = {name: OPERATORS[operator.kind].role for name, operator in self.operators.items()}
+        for problem in query_problems(self.build(), roles):
+            findings.append(Finding(("operators", *problem.at), problem.message, problem.hint))
+        if findings:
+            raise Unusable(*findings)
+        return self
+
+
+class RegisteredQuery(Section):
+    """A query the agents know by name, with its parameters."""
+
+    name: str
+    reliability: Reliability = "best_effort"
+
+    def params(self) -> dict[str, Any]:
+        names = [name for name in type(self).model_fields if name not in RegisteredQuery.model_fields]
+        return {name: getattr(self, name) for name in names}
+
+    def build(self) -> Query:
+        return msgspec.structs.replace(QUERIES[self.name](**self.params()), reliability=self.reliability)
+
+    @model_validator(mode="after")
+    def _can_be_built(self) -> "RegisteredQuery":
+        try:
+            query = self.build()
+        except ValueError as error:
+            raise unusable(str(error)) from None
+        for operator in query.operators:
+            document = {"kind": operator.kind, "after": operator.after, **operator.params}
+            _OPERATOR_MODELS[operator.kind].model_validate(document)
+        return self
+
+
+def _query_model(name: str) -> type[RegisteredQuery]:
+    fields: dict[str, Any] = {
+        p.name: _parameter(p.name, p.annotation, p.default)
+        for p in inspect.signature(QUERIES[name]).parameters.values()
+    }
+    return create_model(f"query_{name}", __base__=RegisteredQuery, name=_choice(name), **fields)
+
+
+def _shape(value: Any) -> str:
+    """Which of the forms is meant; ``operators`` may also be a parameter of a registered query."""
+    if isinstance(value, PythonQuery) or (isinstance(value, dict) and "python" in value):
+        return "user_file"
+    written_out = isinstance(value, dict) and "name" not in value
+    return "dataflow" if written_out or isinstance(value, Dataflow) else "named"
+
+
+def _read_query(value: Any) -> Any:
+    if isinstance(value, str):
+        return {"python": value} if ".py" in value else {"name": value}
+    if isinstance(value, RegisteredQuery | Dataflow | PythonQuery):
+        return value
+    if not isinstance(value, dict) or not any(key in value for key in ("name", "operators", "python")):
+        raise unusable(
+            f"{shown(value)} is neither a query's name nor a dataflow",
+            f"write query: {listed(QUERIES)}, query: {{operators: {{…}}}}, or query: my_query.py:build",
+        )
+    return value
+
+
+class _QueryForms(ValidatedAs):
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Any:
+        forms = handler(schema)
+        python = {
+            "type": "string",
+            "pattern": PYTHON_PATTERN,
+            "description": "A Python file and its function",
+        }
+        return {"anyOf": [{"enum": list(QUERIES)}, python, *forms.get("oneOf", [forms])]}
+
+
+_NAMED: Any = Annotated[_one_of(map(_query_model, QUERIES), "name"), Tag("named")]
+_FORMS: Any = Annotated[
+    _NAMED | Annotated[Dataflow, Tag("dataflow")] | Annotated[PythonQuery, Tag("user_file")],
+    Discriminator(_shape),
+]
+QueryField = Annotated[
+    RegisteredQuery | Dataflow | PythonQuery, _QueryForms(_FORMS), BeforeValidator(_read_query)
+]

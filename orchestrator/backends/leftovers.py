@@ -1,0 +1,70 @@
+"""What a run may leave behind besides processes and files, by the kind of intent that its journal holds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.backends.core.session_leftovers import JOURNAL_KIND as CORE_SESSION
+from orchestrator.backends.core.session_leftovers import find_sessions, remove_sessions, sessions_left
+from orchestrator.backends.netns import network
+from orchestrator.backends.netns.marks import Mark
+from orchestrator.backends.remote.ledger import KIND as REMOTE_KIND
+from orchestrator.backends.remote.ledger import kept, leases_over, waiting
+from orchestrator.runs import journal as journals
+from orchestrator.runs.journal import Journal
+from orchestrator.runs.run_directory import RunDirectory
+
+
+@dataclass(frozen=True)
+class Kind:
+    """All are given the run's directory. ``find`` says what is (still) there, ``remove`` writes into the
+    journal what it did, ``kept`` says what stays on purpose, and how it is had."""
+
+    find: Callable[[str, Path], list[str]]
+    remove: Callable[[str, Path, Journal], object]
+    kept: Callable[[str, Path], list[str]] = lambda run_id, directory: []
+
+
+def _find_network(run_id: str, directory: Path) -> list[str]:
+    return [str(entry) for entry in network.leftovers(Mark(run_id, directory))]
+
+
+def _remove_network(run_id: str, directory: Path, journal: Journal) -> list[str]:
+    return [str(entry) for entry in network.down(Mark(run_id, directory))]
+
+
+# Imported where they are used: who has no nodes elsewhere need not wait for what reaches them.
+
+
+def _find_remote(run_id: str, directory: Path) -> list[str]:
+    from orchestrator.backends.remote.leftovers import find
+
+    return find(directory)
+
+
+def _remove_remote(run_id: str, directory: Path, journal: Journal) -> None:
+    from orchestrator.backends.remote.leftovers import remove
+
+    remove(directory, journal)
+
+
+def _kept_remote(run_id: str, directory: Path) -> list[str]:
+    nodes = waiting(directory)
+    what = "the record" if len(nodes) == 1 else "the records"
+    return [f"{what} of {', '.join(nodes)}: rove collect {run_id} fetches it"] if nodes else []
+
+
+def noted(directory: Path) -> list[str]:
+    """What still runs on other machines, as far as the run's journal knows. Asks nobody."""
+    entries = journals.read(RunDirectory(directory).journal)
+    over = leases_over(directory)
+    told = [f"a keeper on {node.node}" for node in kept(entries) if not (node.ended or node.removed or over)]
+    return [*told, *(f"CORE session {session}" for session in sessions_left(directory))]
+
+
+KINDS: dict[str, Kind] = {
+    network.JOURNAL_KIND: Kind(_find_network, _remove_network),
+    REMOTE_KIND: Kind(_find_remote, _remove_remote, _kept_remote),
+    # After the keepers in it, which then have ended in order.
+    CORE_SESSION: Kind(find_sessions, remove_sessions),
+}

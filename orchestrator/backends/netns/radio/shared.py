@@ -1,0 +1,139 @@
+"""Memory that the real-time loop and its helper share: counters one way, channels the other.
+
+The loop never waits: each cell has one writer, and a reader who comes in the middle of an update looks again.
+Channels go through a ring of slots, so that the helper can be ahead of time.
+"""
+
+import marshal
+import mmap
+import time
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from orchestrator.backends.netns.radio.lateness import BINS
+from orchestrator.radio.channel import Channel
+from orchestrator.radio.settings import Radio
+
+SLOTS = 4
+
+(
+    PUBLISHED,
+    APPLIED,
+    STOP,
+    READY,
+    LAG_MAX_NS,
+    LATENESS_MAX_NS,
+    CPU_NS,
+    NOW_NS,
+    FIFO,
+    ACKNOWLEDGED,
+    BROADCASTS,
+    TIMEOUTS,
+    GIVEN_UP,
+    UNKNOWN_DESTINATION,
+    REFUSED,
+    VERSION,
+) = range(16)
+_SCALARS = 16
+_LOOKS = 1000
+_LOOK_AGAIN_S = 0.0005
+# The loop has no use for the SNR; who records it has the channel itself.
+_SENT = [field.name for field in fields(Channel) if field.name not in ("radio", "snr_db")]
+_NOT_SENT = np.empty((0, 0))
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What the loop has counted; ``attempts`` and ``received`` of each link, row by row."""
+
+    scalars: list[int]
+    lateness: list[int]
+    attempts: list[int]
+    received: list[int]
+
+
+class Shared:
+    """Made before the fork. ``cells`` are 64-bit numbers; the names above index the first of them."""
+
+    def __init__(self, node_count: int) -> None:
+        self.node_count = node_count
+        square = node_count * node_count
+        self._lengths = _SCALARS
+        self._bins = self._lengths + SLOTS
+        self._attempts = self._bins + BINS
+        self._received = self._attempts + square
+        cell_count = self._received + square
+        # Four matrices of floats at 9 bytes, lists of neighbours at 5, bit sets: more than it can be.
+        self._slot_size = square * (4 * 9 + 5 + 4) + node_count * 128 + 4096
+        self._memory = mmap.mmap(-1, cell_count * 8 + SLOTS * self._slot_size)
+        everything = memoryview(self._memory)
+        self.cells = everything[: cell_count * 8].cast("q")
+        self.lateness = self.cells[self._bins : self._attempts]
+        self._slots = everything[cell_count * 8 :]
+
+    # The helper's side
+
+    def has_room(self) -> bool:
+        return self.cells[PUBLISHED] - self.cells[APPLIED] < SLOTS
+
+    def publish(self, channel: Channel | None) -> None:
+        """The channel for the next tick; None: as before."""
+        number = self.cells[PUBLISHED] + 1
+        data = b"" if channel is None else _dump(channel)
+        start = number % SLOTS * self._slot_size
+        assert len(data) <= self._slot_size
+        self._slots[start : start + len(data)] = data
+        self.cells[self._lengths + number % SLOTS] = len(data)
+        self.cells[PUBLISHED] = number
+
+    def counters(self) -> "Counters":
+        """All of one moment: figures of two updates must not be divided by each other."""
+        for _ in range(_LOOKS):
+            before = self.cells[VERSION]
+            copy = self.cells.tolist()
+            # Odd: an update is under way, or the loop died in one.
+            if before == self.cells[VERSION] and not before & 1:
+                break
+            time.sleep(_LOOK_AGAIN_S)
+        return Counters(
+            scalars=copy[:_SCALARS],
+            lateness=copy[self._bins : self._attempts],
+            attempts=copy[self._attempts : self._received],
+            received=copy[self._received :],
+        )
+
+    # The loop's side
+
+    def take(self, radio: Radio) -> Channel | None:
+        """The oldest channel not yet applied; None if it is as before. There must be one."""
+        number = self.cells[APPLIED] + 1
+        start = number % SLOTS * self._slot_size
+        length = self.cells[self._lengths + number % SLOTS]
+        channel = _load(self._slots[start : start + length], radio) if length else None
+        self.cells[APPLIED] = number
+        return channel
+
+    @contextmanager
+    def update(self) -> Iterator[None]:
+        """Around everything that belongs together."""
+        self.cells[VERSION] += 1
+        yield
+        self.cells[VERSION] += 1
+
+    def put_links(self, node: int, attempts: Sequence[int], received: Sequence[int]) -> None:
+        count = self.node_count
+        for start, row in ((self._attempts, attempts), (self._received, received)):
+            first = start + node * count
+            self.cells[first : first + count] = memoryview(array("q", row))
+
+
+def _dump(channel: Channel) -> bytes:
+    return marshal.dumps({name: getattr(channel, name) for name in _SENT})
+
+
+def _load(data: memoryview, radio: Radio) -> Channel:
+    return Channel(radio=radio, snr_db=_NOT_SENT, **marshal.loads(data))

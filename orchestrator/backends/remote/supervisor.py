@@ -1,0 +1,283 @@
+"""The orchestrator's end of one node's keeper: started, attached to, its lease renewed, ended.
+
+A connection that is lost is made again, and the keeper attached to anew, as long as this end is held; the
+node is lost only from one attachment to the next.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from node_agent.agent.control import Command, OpenSources, Report, Start
+from node_agent.model.checked import Refused
+from node_agent.supervisor import PROTOCOL
+from node_agent.supervisor.bridge import EXIT_NO_KEEPER
+from node_agent.supervisor.commands import End, Hello, KillAgent, Renew, StartAgent
+from node_agent.supervisor.order import ORDER, KeeperOrder
+from node_agent.supervisor.place import ENDED, Ended
+from orchestrator.backends.agent_channel import AgentChannel, AgentLost, AgentRefused
+from orchestrator.backends.remote import said
+from orchestrator.backends.remote.site import Site
+from orchestrator.deployment.place import put
+from orchestrator.errors import RoveError
+from orchestrator.foreign_text import one_line
+from orchestrator.runs.backend import NodeOutcome, Status
+from orchestrator.ssh.command import SIGNALLED
+from orchestrator.ssh.errors import HostKeyChanged, HostKeyUnknown, LoginRefused, SshError, Unreachable
+from orchestrator.ssh.process import RemoteProcess, how_it_ended
+
+MODULE = "node_agent.supervisor"
+KEEP_S = 90.0
+ATTACH_S = 20.0
+ANSWER_S = 10.0
+END_S = 120.0
+RENEWALS = 6
+"""Within one lease."""
+_PAUSE_S = 0.5
+_MOMENT_S = 0.05
+_SHELL_SIGNALLED = 128
+"""More than that: a signal ended the bridge to the keeper, which may be well."""
+_LAST_WORDS = 4096
+
+
+class KeeperFailed(RoveError):
+    """The node is there, but its keeper is not, or cannot do what it should. Its words become one line."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(one_line(reason))
+
+
+class NodeKeeper:
+    """``failure`` is empty as long as what the keeper keeps does what it should."""
+
+    def __init__(self, site: Site, run_id: str, lease: float, log: Path) -> None:
+        """``log``: a file of ours for what goes wrong on the way."""
+        self.site = site
+        self.ended = False
+        """It has ended all that it kept."""
+        self.noted = False
+        """That is in the journal."""
+        self._place = str(site.place(run_id))
+        self._lease = lease
+        self._log = log
+        self._failure = ""
+        self._gone = ""
+        self._ending = False
+        self._channel: AgentChannel | None = None
+        self._attached = asyncio.Event()
+        self._heard = time.monotonic()
+        self._lost: str | None = "not attached yet"
+        self._holding: asyncio.Task[None] | None = None
+
+    @property
+    def failure(self) -> str:
+        said = self._channel.failure if self._channel is not None else ""
+        return self._failure or said or self._gone
+
+    def outcome(self) -> NodeOutcome:
+        """How the node is now."""
+        if self.failure:
+            return NodeOutcome(self.site.node, Status.FAILED, self.failure)
+        if self._lost is not None and not self.ended:
+            seconds = time.monotonic() - self._heard
+            text = f"not heard of for {seconds:.0f} s: {self._lost}"
+            return NodeOutcome(self.site.node, Status.UNREACHABLE, text)
+        return NodeOutcome(self.site.node, Status.OK)
+
+    async def launch(self, order: KeeperOrder, files: Mapping[str, bytes | Path]) -> None:
+        """Ship what it needs, start it, attach to it. Raises SshError or KeeperFailed."""
+        everything = {ORDER: msgspec.json.encode(order), **files}
+        await put(self.site.connection, self.site.deployed, self._place, everything)
+        argv = self.site.command(MODULE, "keep", self._place)
+        done = await self.site.connection.run(argv, timeout=KEEP_S)
+        error = said.launch_error(done.stdout)
+        if done.status != 0 or error:
+            complaint = done.stderr.decode(errors="replace").strip().splitlines()
+            why = error or (complaint[-1] if complaint else f"status {done.status}")
+            raise KeeperFailed(f"{self.site.node}: the keeper did not start: {why}")
+        self._holding = asyncio.create_task(self._hold(), name=f"keeper of {self.site.node}")
+        try:
+            async with asyncio.timeout(ATTACH_S):
+                await self._attached.wait()
+        except TimeoutError:
+            raise Unreachable(self.site.node, self.outcome().reason) from None
+        if self.failure:
+            raise KeeperFailed(f"{self.site.node}: {self.failure}")
+
+    async def start_agent(self) -> None:
+        """Its process, and the agent in it; sources stay shut. Raises AgentLost."""
+        await self.insist(StartAgent(), KEEP_S)
+        await self.insist(Start(), ANSWER_S)
+
+    async def kill_agent(self) -> None:
+        """As a fault would have it. Raises AgentLost."""
+        await self.insist(KillAgent(), ANSWER_S)
+
+    async def open_sources(self) -> str:
+        """Why they are still shut; empty if they are not."""
+        try:
+            await self.insist(OpenSources(), ANSWER_S)
+        except AgentLost as error:
+            return str(error)
+        return ""
+
+    async def ask(self, command: Command, timeout: float = ANSWER_S) -> Report:
+        """Raises AgentLost, at once where the node is lost at the moment."""
+        if self._channel is None or not self._attached.is_set():
+            raise AgentLost(self.outcome().reason or "not attached")
+        return await self._channel.ask(command, timeout)
+
+    async def insist(self, command: Command, timeout: float) -> Report | None:
+        """The same, but a connection that is lost meanwhile is waited for.
+
+        None: it was lost on the way, and the second time the answer was that there is nothing to do.
+        """
+        repeated = False
+        try:
+            async with asyncio.timeout(timeout):
+                while True:
+                    await self._attached.wait()
+                    try:
+                        return await self.ask(command, timeout)
+                    except AgentRefused:
+                        if repeated and not self.failure:
+                            return None
+                        raise
+                    except AgentLost:
+                        if self._is_over or not (self._channel is None or self._channel.lost):
+                            raise
+                        repeated = True
+                        await asyncio.sleep(_MOMENT_S)  # until it is known that this channel is lost
+        except TimeoutError:
+            raise AgentLost(self.outcome().reason or f"no answer within {timeout:g} s") from None
+
+    async def end(self, reason: str, timeout: float, patience: float) -> None:
+        """Everything there ends in order; what stays lost for ``patience`` seconds is left to its lease."""
+        if self._holding is None or self.ended:
+            return
+        try:
+            async with asyncio.timeout(patience):
+                await self._attached.wait()
+        except TimeoutError:
+            return
+        self._ending = True
+        try:
+            await self.insist(End(reason), timeout)
+            self.ended = True
+        except AgentLost as error:
+            if not self.ended:  # the connection may have broken before the answer came
+                self._failure = self.failure or f"it did not end in order: {error}"
+        await self.close()
+
+    async def end_from_outside(self, reason: str) -> None:
+        """For one that cannot be attached to, or never was. Raises SshError."""
+        argv = self.site.command(MODULE, "end", self._place, "--reason", reason)
+        await self.site.connection.output(argv, timeout=END_S)
+        self.ended = True
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of it. May be repeated."""
+        if self._holding is not None:
+            self._holding.cancel()
+            await asyncio.wait([self._holding])
+
+    async def _hold(self) -> None:
+        """Attach, renew, and again when that is lost; until nobody is there to be attached to."""
+        while not self._is_over:
+            try:
+                await self.site.connection.ensure(self._lease)
+                await self._attach_and_renew()
+            except (KeeperFailed, HostKeyChanged, HostKeyUnknown, LoginRefused) as error:
+                self._gone = error.reason if isinstance(error, SshError) else str(error)
+            except SshError as error:
+                self._lost = error.reason
+            except OSError as error:  # of this machine: too many open files, a full disk
+                self._lost = f"it cannot be attached to from here: {error}"
+            if not self._is_over:
+                await asyncio.sleep(_PAUSE_S)
+        self._attached.set()  # nobody need wait any longer
+
+    @property
+    def _is_over(self) -> bool:
+        """There is nobody to be attached to any more."""
+        return bool(self._gone) or self.ended
+
+    async def _attach_and_renew(self) -> None:
+        argv = self.site.command(MODULE, "attach", self._place)
+        process = await self.site.connection.start(argv, stderr=self._log, timeout=ATTACH_S)
+        channel = AgentChannel(process.reader, process.writer)
+        try:
+            await channel.ask(Hello(PROTOCOL), ATTACH_S)
+            await self._renew(channel, ANSWER_S)
+            self._channel, self._lost = channel, None
+            self._attached.set()
+            await self._keep_renewing(channel)
+        except AgentRefused as error:
+            raise KeeperFailed(str(error)) from error
+        except AgentLost as error:
+            await self._explain(process, str(error))
+        finally:
+            self._failure = self._failure or channel.failure
+            self._attached.clear()
+            await channel.close()
+            await process.close()
+
+    async def _renew(self, channel: AgentChannel, timeout: float) -> None:
+        if not self._ending:  # who ends has no lease any more
+            await channel.ask(Renew(self._lease), timeout)
+        self._heard = time.monotonic()
+
+    async def _keep_renewing(self, channel: AgentChannel) -> None:
+        """Until it is lost: raises AgentLost."""
+        pause = self._lease / RENEWALS
+        while True:
+            try:
+                async with asyncio.timeout(pause):
+                    raise AgentLost(await channel.wait_lost())
+            except TimeoutError:
+                await self._renew(channel, max(2 * pause, 2.0))
+
+    async def _explain(self, process: RemoteProcess, why: str) -> None:
+        """Raises KeeperFailed where it is not the connection that is lost."""
+        self._lost = why
+        try:
+            async with asyncio.timeout(1.0):
+                status = await process.wait()
+        except TimeoutError:
+            return
+        if status is None or status == 0:
+            self._lost = "the connection is lost"
+            return
+        if status == SIGNALLED or status > _SHELL_SIGNALLED:
+            self._lost = f"the process there that leads to the keeper {how_it_ended(status)}"
+            return
+        epitaph = await self._epitaph()
+        if self._ending and epitaph is not None and epitaph.in_order:
+            self.ended = True  # as it was told
+            return
+        if epitaph is not None:
+            raise KeeperFailed(f"the run has ended there: {epitaph.reason}")
+        if status == EXIT_NO_KEEPER:
+            raise KeeperFailed("its keeper was killed, or the node was restarted: the run has ended there")
+        raise KeeperFailed(_last_line(self._log) or why)
+
+    async def _epitaph(self) -> Ended | None:
+        """What a keeper wrote down when it ended."""
+        with suppress(SshError, Refused):
+            done = await self.site.connection.run(["cat", f"{self._place}/{ENDED}"], timeout=ANSWER_S)
+            return said.ENDED.decode(done.stdout)
+        return None
+
+
+def _last_line(file: Path) -> str:
+    with suppress(OSError), file.open("rb") as stream:
+        stream.seek(max(stream.seek(0, os.SEEK_END) - _LAST_WORDS, 0))
+        if lines := stream.read(_LAST_WORDS).decode(errors="replace").strip().splitlines():
+            return lines[-1]
+    return ""

@@ -1,0 +1,190 @@
+"""Files to values: ``load_experiment`` and ``load_topology``, which say everything that is wrong at once."""
+
+import copy
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import ValidationError
+
+from orchestrator.planning.semantics import placement_findings
+from orchestrator.planning.sweep import expand
+from orchestrator.spec.base import Section
+from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.file_reference import FOLDER
+from orchestrator.spec.problems import BadSpec, Finding, Place, Problem, shown
+from orchestrator.spec.topology import Topology
+from orchestrator.spec.translate import UNKNOWN_KEY, findings_of
+from orchestrator.spec.yaml_source import Document, read_document
+
+_SUFFIXES = (".yaml", ".yml")
+_STAND_INS: dict[Place, Any] = {("name",): "unnamed", ("duration",): 1.0}
+"""For required values that are wrong, so that the rest of the file can be checked nonetheless."""
+
+S = TypeVar("S", bound=Section)
+
+
+class Loaded(NamedTuple):
+    """A file that can be used."""
+
+    experiment: Experiment | None
+    topology: Topology
+
+
+def load_experiment(path: Path) -> Experiment:
+    """Raises ``BadInput`` (a ``BadSpec``) with every problem of the file and of the topology it names."""
+    document = _mapping_in(path, "an experiment", Experiment)
+    if _looks_like_topology(document.value):
+        hint = f"name it in an experiment: topology: {path.name}"
+        raise BadSpec(document.file, [Problem("", "this is a topology, not an experiment", hint)])
+    return _experiment(document, path)
+
+
+def load_topology(path: Path) -> Topology:
+    document = _mapping_in(path, "a topology", Topology)
+    if _looks_like_experiment(document.value):
+        raise BadSpec(document.file, [Problem("", "this is an experiment, not a topology")])
+    return _topology(document, path)
+
+
+class Network(NamedTuple):
+    """The part of an experiment that says which nodes there are, and how they reach each other."""
+
+    backend: str | None
+    topology: Topology
+
+
+def load_network(path: Path) -> Network:
+    """Of an experiment file, without its query: no code that the file names is run. Raises BadInput."""
+    document = _mapping_in(path, "an experiment", Experiment)
+    value, problems = _with_topology(document, path)
+    topology, findings = _examined(Topology, value.get("topology") or {}, path.parent)
+    at_topology = [f._replace(at=("topology", *f.at)) for f in findings]
+    backend = value.get("backend")
+    checked = _checked(topology, document, problems + document.placed(at_topology))
+    return Network(backend if isinstance(backend, str) else None, checked)
+
+
+def load_any(path: Path) -> Loaded:
+    """An experiment or a topology, whichever the file looks like."""
+    document = _mapping_in(path, "an experiment or a topology", Experiment)
+    if _looks_like_topology(document.value):
+        return Loaded(None, _topology(document, path))
+    experiment = _experiment(document, path)
+    return Loaded(experiment, experiment.topology)
+
+
+def _looks_like_topology(value: dict[str, Any]) -> bool:
+    return _own_keys(value, Topology, Experiment) > _own_keys(value, Experiment, Topology)
+
+
+def _looks_like_experiment(value: dict[str, Any]) -> bool:
+    return _own_keys(value, Experiment, Topology) > _own_keys(value, Topology, Experiment)
+
+
+def _own_keys(value: dict[str, Any], model: type[Section], other: type[Section]) -> int:
+    return sum(key in value for key in model.model_fields if key not in other.model_fields)
+
+
+def _topology(document: Document, path: Path) -> Topology:
+    topology, findings = _examined(Topology, document.value, path.parent)
+    return _checked(topology, document, document.placed(findings))
+
+
+def _experiment(document: Document, path: Path) -> Experiment:
+    value, problems = _with_topology(document, path)
+    experiment, findings = _examined(Experiment, value, path.parent)
+    findings = [f for f in findings if not (problems and f.at == ("topology",))]
+    if experiment is not None:
+        clean = not findings and not problems
+        findings += expand(experiment).findings if clean else placement_findings(experiment)
+    return _checked(experiment, document, problems + document.placed(findings))
+
+
+def _checked(value: S | None, document: Document, problems: list[Problem]) -> S:
+    problems = document.problems + problems
+    if problems or value is None:
+        in_order = sorted(problems, key=lambda problem: (problem.file or "", problem.line or 0))
+        raise BadSpec(document.file, in_order)
+    return value
+
+
+def _mapping_in(path: Path, what: str, model: type[Section]) -> Document:
+    document = read_document(path)
+    example = f"name: {(model.model_fields['name'].examples or [''])[0]}"
+    if document.value is None:
+        raise BadSpec(document.file, [Problem("", "the file is empty", f"{what} starts with {example}")])
+    if not isinstance(document.value, dict):
+        text = f"{what} is a mapping (key: value), but the file holds {shown(document.value)}"
+        raise BadSpec(document.file, [Problem("", text, f"for example {example}", document.lines[()])])
+    return document
+
+
+def _with_topology(document: Document, path: Path) -> tuple[dict[str, Any], list[Problem]]:
+    """The experiment with its topology put in; problems of the topology's file carry that file's name."""
+    reference = document.value.get("topology")
+    if not isinstance(reference, str):
+        return document.value, []
+    without = {key: value for key, value in document.value.items() if key != "topology"}
+    at: Place = ("topology",)
+    if fault := _unfit_reference(reference):
+        return without, document.placed([Finding(at, *fault)])
+    file = path.parent / reference
+    try:
+        topology = load_topology(file)
+    except BadSpec as error:
+        whole_file = [problem for problem in error.problems if problem.line is None]
+        findings = [Finding(at, f"{shown(reference)}: {p.message}", p.hint) for p in whole_file]
+        inside = [problem._replace(file=reference) for problem in error.problems if problem.line is not None]
+        return without, document.placed(findings) + inside
+    return {**without, "topology": topology.model_dump(mode="json")}, []
+
+
+def _unfit_reference(reference: str) -> tuple[str, str] | None:
+    file = Path(reference)
+    if file.is_absolute() or reference.startswith("~"):
+        text = f"{shown(reference)} is an absolute path"
+        return text, "write it relative to this file, so that both can be moved together"
+    if file.suffix not in _SUFFIXES:
+        return f"{shown(reference)} is not the name of a YAML file", "for example ../topologies/rwp-25.yaml"
+    return None
+
+
+def _examined(model: type[S], document: dict[str, Any], folder: Path) -> tuple[S | None, list[Finding]]:
+    """Validate, set aside what is wrong and validate the rest, so that one error does not hide another."""
+    findings: list[Finding] = []
+    removed: set[Place] = set()
+    rest = copy.deepcopy(document)
+    for _ in range(4):
+        try:
+            return model.model_validate(rest, context={FOLDER: folder}), findings
+        except ValidationError as error:
+            new = [
+                f for f in findings_of(error, model, rest) if f not in findings and not _within(f.at, removed)
+            ]
+        if not new:
+            break
+        findings += new
+        removed |= {_set_aside(rest, finding) for finding in new}
+    return None, findings
+
+
+def _within(at: Place, places: set[Place]) -> bool:
+    return any(at[:length] in places for length in range(len(at) + 1))
+
+
+def _set_aside(document: dict[str, Any], finding: Finding) -> Place:
+    """Take out an unknown key, else the whole section that is wrong: half a section breeds false alarms."""
+    place = finding.at if finding.message == UNKNOWN_KEY else finding.at[:1]
+    if place in _STAND_INS:
+        document[str(place[0])] = _STAND_INS[place]
+        return place
+    # Entries of a list have no names to be left out by: the whole list goes.
+    named = takewhile(lambda key: isinstance(key, str), place)
+    place = tuple(named)
+    holder: Any = document
+    for key in place[:-1]:
+        holder = holder.get(key, {}) if isinstance(holder, dict) else {}
+    if place and isinstance(holder, dict):
+        holder.pop(place[-1], None)
+    return place

@@ -1,0 +1,203 @@
+"""From an experiment with a sweep to its cells: one experiment for every combination of the varied values.
+
+Nothing but the varied values differs between cells. Mobility follows from ``seed`` and the topology alone, so
+cells that differ in ``replicas`` see the same movements: comparisons of k are paired.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from orchestrator.planning.semantics import semantic_findings, unheeded_findings
+from orchestrator.spec.experiment import Experiment, Scalar, Varied
+from orchestrator.spec.problems import BadSpec, Finding, Problem, did_you_mean, dotted, shown
+from orchestrator.spec.routing import DEFAULT_PROTOCOL, in_words
+from orchestrator.spec.translate import findings_of
+
+MAX_CELLS = 10_000
+_ROUTING = "routing"
+_ENOUGH_FINDINGS = 100
+Choice = tuple[int, ...]
+"""For each factor the position of the value taken."""
+_FIXED = {
+    "name": "all cells belong to one experiment",
+    "sweep": "a sweep cannot vary itself",
+    "expect": "expectations hold for every cell",
+    "topology": "vary one of its values, such as topology.nodes or topology.mobility.speed",
+    "routing.protocol": "vary the whole section: routing: [olsr, {protocol: aodv, hello: 2s}]",
+    "topology.mobility.file": "write one topology and one experiment for each trace",
+    "query.gallery": "write one experiment for each gallery",
+    "query.path": "write one experiment for each source",
+    "topology.radio.preset": "vary one of its values, or write one topology for each preset",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    number: int
+    """From 1, as in the names of the runs' directories."""
+    factors: dict[str, Scalar]
+    """What distinguishes this cell, by path; quantities in base units."""
+    experiment: Experiment
+
+
+class Expansion(NamedTuple):
+    cells: tuple[Cell, ...]
+    findings: list[Finding]
+
+
+def cells(experiment: Experiment) -> tuple[Cell, ...]:
+    """All combinations, the file's last factor varying fastest; an experiment without sweep is one cell."""
+    expansion = expand(experiment)
+    if expansion.findings:
+        raise BadSpec(experiment.name, [Problem(dotted(f.at), f.message, f.hint) for f in expansion.findings])
+    return expansion.cells
+
+
+def expand(experiment: Experiment) -> Expansion:
+    if not experiment.sweep:
+        findings = semantic_findings(experiment) + unheeded_findings(experiment)
+        return Expansion((Cell(1, {}, experiment),), findings)
+    document = {key: value for key, value in experiment.resolved().items() if key != "sweep"}
+    findings = [finding for path in experiment.sweep for finding in _path_findings(path, document)]
+    findings += unheeded_findings(experiment) + _choice_findings(experiment)
+    count = math.prod(len(values) for values in experiment.sweep.values())
+    if count > MAX_CELLS:
+        findings.append(Finding(("sweep",), f"{count:,} combinations; at most {MAX_CELLS:,} are run"))
+    return Expansion((), findings) if findings else _expanded(experiment, document)
+
+
+def _expanded(experiment: Experiment, document: dict[str, Any]) -> Expansion:
+    done: list[Cell] = []
+    failing: dict[Finding, set[Choice]] = {}
+    unusable: set[Choice] = set()
+    looked_at: list[Choice] = []
+    for choice in itertools.product(*(range(len(values)) for values in experiment.sweep.values())):
+        written = _written(experiment, choice)
+        varied = _varied(document, written)
+        try:
+            cell = Experiment.model_validate(varied)
+        except ValidationError as error:
+            findings = findings_of(error, Experiment, varied)
+            unusable.add(choice)
+        else:
+            findings = semantic_findings(cell)
+            done.append(Cell(len(looked_at) + 1, _factors(written, cell), cell))
+        looked_at.append(choice)
+        for finding in findings:
+            failing.setdefault(finding, set()).add(choice)
+        if len(failing) >= _ENOUGH_FINDINGS:
+            break
+    if not failing:
+        return Expansion(tuple(done), _repeated(done, experiment))
+    attributed = []
+    for finding, failed in failing.items():
+        # Cells that could not be looked at further say nothing against a common cause.
+        tried = [choice for choice in looked_at if choice in failed or choice not in unusable]
+        attributed.append(_attributed(finding, failed, tried, experiment))
+    return Expansion((), attributed)
+
+
+def _written(experiment: Experiment, choice: Choice) -> dict[str, Varied]:
+    return {path: values[i] for (path, values), i in zip(experiment.sweep.items(), choice, strict=True)}
+
+
+def _path_findings(path: str, document: dict[str, Any]) -> list[Finding]:
+    at = ("sweep", path)
+    whole = path.split(".")[0]
+    fixed = path if path in _FIXED else whole
+    if fixed in ("sweep", "expect") or path in _FIXED:
+        return [Finding(at, "cannot be varied", _FIXED[fixed])]
+    known = [name for name in _paths(document) if name not in _FIXED]
+    if path in known:
+        return []
+    same_end = [name for name in known if name.split(".")[-1] == path.split(".")[-1]]
+    hint = f'did you mean "{same_end[0]}"?' if same_end else did_you_mean(path, known)
+    return [Finding(at, "there is no such value to vary in this experiment", hint)]
+
+
+def _choice_findings(experiment: Experiment) -> list[Finding]:
+    if "auto" not in experiment.sweep.get("backend", ()):
+        return []
+    text = "auto is chosen once for a whole experiment, and not by cell"
+    return [Finding(("sweep", "backend"), text, "vary sim and netns, or leave it out and use backend: auto")]
+
+
+def _paths(document: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in document.items():
+        yield prefix + key
+        if isinstance(value, dict):
+            yield from _paths(value, f"{prefix}{key}.")
+
+
+def _varied(document: dict[str, Any], written: dict[str, Varied]) -> dict[str, Any]:
+    """``routing`` is put in before values in it, whatever their order in the file."""
+    for path in sorted(written, key=lambda path: path != _ROUTING):
+        value = written[path]
+        if path == _ROUTING and isinstance(value, str):
+            own: dict[str, Any] = document[_ROUTING]
+            # The file's own protocol, with the settings that the file gives it; others with their defaults.
+            value = own if own["protocol"] == value else {"protocol": value}
+        document = _with(document, path.split("."), value)
+    return document
+
+
+def _with(document: dict[str, Any], keys: list[str], value: Any) -> dict[str, Any]:
+    """A copy that differs at one place; the rest is shared."""
+    first, *rest = keys
+    inner = document.get(first)
+    replaced = _with(inner, rest, value) if rest and isinstance(inner, dict) else value
+    return {**document, first: replaced}
+
+
+def _factors(written: dict[str, Varied], cell: Experiment) -> dict[str, Scalar]:
+    """Values in base units; where a name or a mapping stands for a whole section, what was written."""
+    resolved = cell.resolved()
+    factors: dict[str, Scalar] = {}
+    for path, value in written.items():
+        found: Any = resolved
+        for key in path.split("."):
+            found = found[key]
+        factors[path] = found if isinstance(found, Scalar) else _label(value)
+    return factors
+
+
+def _label(value: Varied) -> Scalar:
+    """``{protocol: olsr, metric: hops}`` is ``olsr metric=hops`` among the factors."""
+    if not isinstance(value, dict):
+        return value
+    settings = [f"{key}={in_words(value[key])}" for key in value if key != "protocol"]
+    return " ".join([in_words(value.get("protocol", DEFAULT_PROTOCOL)), *settings])
+
+
+def _attributed(
+    finding: Finding, failed: set[Choice], tried: list[Choice], experiment: Experiment
+) -> Finding:
+    """The finding where its cause stands: in the file itself, a value of the sweep, or a combination."""
+    place = dotted(finding.at)
+    if len(failed) == len(tried) and place not in experiment.sweep:
+        return finding
+    first = next(choice for choice in tried if choice in failed)
+    where = "" if place in experiment.sweep else f"{place}: "
+    for position, (path, values) in enumerate(experiment.sweep.items()):
+        index = first[position]
+        if failed == {choice for choice in tried if choice[position] == index}:
+            value = "" if place == path else f"with {shown(_label(values[index]))}, "
+            return Finding(("sweep", path, index), value + where + finding.message, finding.hint)
+    written = _written(experiment, first)
+    combination = " and ".join(f"{path} = {_label(value)}" for path, value in written.items())
+    more = f" (and {len(failed) - 1} more combinations)" if len(failed) > 1 else ""
+    return Finding(("sweep",), f"with {combination}{more}: {where}{finding.message}", finding.hint)
+
+
+def _repeated(done: list[Cell], experiment: Experiment) -> list[Finding]:
+    """``5 m/s`` and ``18 km/h`` are written differently and mean the same."""
+    for path in experiment.sweep:
+        values = {cell.experiment.routing if path == _ROUTING else cell.factors[path] for cell in done}
+        if len(values) < len(experiment.sweep[path]):
+            return [Finding(("sweep", path), "two of these values mean the same")]
+    return []

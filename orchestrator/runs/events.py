@@ -1,0 +1,39 @@
+"""What the orchestrator did and saw, one JSON object a line, readable while the run goes on."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from orchestrator.runs.files import append_line, open_to_append
+
+Event = dict[str, Any]
+
+
+class EventLog:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def add(self, kind: str, **facts: Any) -> None:
+        """Whole lines in one write, so that a reader never sees two events mixed."""
+        event = {"t": datetime.now(UTC).isoformat(timespec="milliseconds"), "kind": kind, **facts}
+        with open_to_append(self._path) as file:
+            append_line(file, event)
+
+
+def describe(event: Event) -> str:
+    """One event in a few words for people."""
+    match event:
+        case {"kind": "phase", "phase": phase, "state": "started"}:
+            return f"{phase} …"
+        case {"phase": phase, "outcome": outcome, "seconds": int() | float() as seconds, "reason": reason}:
+            return f"{phase}: {outcome} after {seconds:.2f} s{f': {reason}' if reason else ''}"
+        case {"phase": phase, "ok": list(ok), "failed": dict(failed), "unreachable": dict(unreachable)}:
+            troubles = [f"{node} failed: {why}" for node, why in failed.items()]
+            troubles += [f"{node} unreachable: {why}" for node, why in unreachable.items()]
+            return "; ".join([f"{phase}: {len(ok)} nodes ok", *troubles])
+        case {"kind": "fault", "deed": deed, "node": node}:
+            return f"fault: {deed} {node}"
+        case {"kind": "verdict", "verdict": verdict, "reasons": list(reasons)}:
+            return f"verdict: {verdict}{': ' if reasons else ''}{'; '.join(map(str, reasons))}"
+    facts = {key: value for key, value in event.items() if key not in ("t", "kind")}
+    return " ".join([str(event.get("kind", "?")), *(f"{key}={value}" for key, value in facts.items())])

@@ -1,0 +1,183 @@
+"""The journal of a run: each deed that leaves something behind is on disk before it is done.
+
+The lock on the journal file says that the run is alive. The kernel drops it with the process that holds it,
+however that dies; descriptors are closed on exec, so children do not keep it.
+"""
+
+import fcntl
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+from msgspec import Struct, ValidationError, convert
+
+from node_agent.model.checked import Count
+from node_agent.telemetry.segment_files import open_regular
+from orchestrator.runs.files import (
+    append_line,
+    not_regular,
+    open_to_append,
+    read_lines,
+    readable,
+    sync_directory,
+)
+from orchestrator.runs.processes import Identity, this_process
+
+CLOSED = "closed"
+TORN_DOWN = "torn_down"
+Entry = dict[str, Any]
+
+
+class Journal:
+    """Append-only JSON lines, each synced. Holds the lock from the first line to ``close``."""
+
+    def __init__(self, file: BinaryIO, next_id: int) -> None:
+        self._file = file
+        self._next_id = next_id
+
+    @classmethod
+    def create(cls, path: Path) -> Self:
+        """A new journal, which appears under its name already locked: nobody can take it for a dead one."""
+        hidden = unborn(path)
+        file = hidden.open("xb", buffering=0)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        journal = cls(file, 1)
+        owner = this_process()
+        journal._append("opened", pid=owner.pid, started=owner.started)
+        hidden.rename(path)
+        sync_directory(path.parent)
+        return journal
+
+    @classmethod
+    def take_over(cls, path: Path, timeout: float) -> Self | None:
+        """The journal of a run whose orchestrator is gone; None if it is still locked after ``timeout``."""
+        deadline = time.monotonic() + timeout
+        while (file := _lock_if_free(path)) is None:
+            if time.monotonic() >= deadline:
+                return None
+            time.sleep(0.05)
+        data = readable(path)
+        if data and not data.endswith(b"\n"):
+            file.write(b"\n")  # end the torn line, so that ours stands alone
+        return cls(file, 1 + max((entry.get("id", 0) for entry in read(path)), default=0))
+
+    def intend(self, kind: str, **facts: Any) -> int:
+        """Call before the deed; the answer goes to ``done`` after it."""
+        number = self._next_id
+        self._next_id += 1
+        self._append("intent", id=number, kind=kind, **facts)
+        return number
+
+    def done(self, number: int, **facts: Any) -> None:
+        self._append("done", id=number, **facts)
+
+    def is_at(self, path: Path) -> bool:
+        """Is it still the file of this name? Somebody may have removed or replaced the run's directory."""
+        try:
+            return os.path.samestat(os.fstat(self._file.fileno()), path.stat())
+        except FileNotFoundError:
+            return False
+
+    def close(self, how: str = CLOSED, **facts: Any) -> None:
+        if not self._file.closed:
+            with self._file:
+                self._append(how, **facts)
+
+    def abandon(self) -> None:
+        """Let go without a word, as a killed process does: the run counts as dead."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            self.abandon()
+
+    def _append(self, entry: str, **facts: Any) -> None:
+        line = {"t": datetime.now(UTC).isoformat(timespec="milliseconds"), "entry": entry, **facts}
+        append_line(self._file, line)
+        os.fsync(self._file.fileno())
+
+
+def unborn(path: Path) -> Path:
+    """Where a journal is until it is locked and has its first entry."""
+    return path.with_name(f".{path.name}.tmp")
+
+
+class _Shape(Struct, frozen=True):
+    """What every entry has, and of which type what many have is."""
+
+    t: datetime
+    entry: str
+    id: Count = 0
+    kind: str = ""
+    pid: Count = 0
+    started: Count = 0
+    host: str = ""
+    token: str = ""
+
+
+def read(path: Path) -> list[Entry]:
+    """The entries in order; what no journal of ours holds is passed over, like a line torn by a crash."""
+    return [entry for entry in read_lines(path) if _is_entry(entry)]
+
+
+def _is_entry(entry: Entry) -> bool:
+    try:
+        shape = convert(entry, _Shape)
+    except ValidationError:
+        return False
+    return shape.t.tzinfo is not None and (shape.entry != "opened" or (shape.pid > 0 and "started" in entry))
+
+
+def is_locked(path: Path) -> bool:
+    """Is a process (the run's own, or a teardown) holding this journal?"""
+    for place in (unborn(path), path):
+        try:
+            with open_regular(place) as file:
+                return not try_lock(file, shared=True)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if not_regular(error):
+                continue
+            raise
+    return False
+
+
+def owner(entries: list[Entry]) -> Identity | None:
+    """The orchestrator that opened the journal."""
+    for entry in entries:
+        if entry.get("entry") == "opened":
+            return Identity(entry["pid"], entry["started"])
+    return None
+
+
+def is_closed(entries: list[Entry]) -> bool:
+    return bool(entries) and entries[-1].get("entry") in (CLOSED, TORN_DOWN)
+
+
+def _lock_if_free(path: Path) -> BinaryIO | None:
+    if unborn(path).exists() and is_locked(path):
+        return None
+    file = open_to_append(path)
+    if try_lock(file):
+        return file
+    file.close()
+    return None
+
+
+def try_lock(file: BinaryIO, shared: bool = False) -> bool:
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

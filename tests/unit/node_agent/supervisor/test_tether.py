@@ -1,0 +1,58 @@
+"""A program on a tether lives no longer than who holds the other end wants it, or lives."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.unit.keeping import PATIENCE_S, processes_of
+
+TETHER = [sys.executable, "-m", "node_agent.supervisor.lifeline", "--"]
+FAMILY = "import os, sys, time; os.fork(); print(sys.argv[1], file=sys.stderr, flush=True); time.sleep(600)"
+
+
+def tethered(*argv: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [*TETHER, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+@pytest.mark.parametrize(("program", "status"), [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 128 + 9)])
+def test_its_status_is_the_programs(program: str, status: int) -> None:
+    with tethered("sh", "-c", program) as tether:
+        assert tether.wait(PATIENCE_S) == status
+        assert tether.stdout is not None and tether.stdout.read() == b'{"ready": true}\n'
+
+
+def test_what_the_program_prints_goes_to_stderr() -> None:
+    with tethered("sh", "-c", "echo out; echo err >&2") as tether:
+        assert tether.stderr is not None and tether.stderr.read() == b"out\nerr\n"
+
+
+def test_a_program_that_is_not_there() -> None:
+    with tethered("/no/such/program") as tether:
+        assert tether.wait(PATIENCE_S) == 127
+        assert tether.stdout is not None and tether.stdout.read() == b""
+        assert tether.stderr is not None and b"/no/such/program: No such file" in tether.stderr.read()
+
+
+@pytest.mark.parametrize("let_go", ["closed", "signalled"])
+def test_let_go_it_ends_the_program_and_its_children(tmp_path: Path, let_go: str) -> None:
+    with tethered(sys.executable, "-c", FAMILY, str(tmp_path)) as tether:
+        assert tether.stdin is not None and tether.stderr is not None
+        for _ in ("parent", "child"):
+            tether.stderr.readline()
+        assert len(processes_of(tmp_path)) == 3
+        if let_go == "closed":
+            tether.stdin.close()
+        else:
+            tether.send_signal(signal.SIGTERM)
+        assert tether.wait(PATIENCE_S) == 128 + signal.SIGTERM
+        assert processes_of(tmp_path) == []
+
+
+def test_it_says_how_it_is_called() -> None:
+    done = subprocess.run([*TETHER[:-1], "true"], capture_output=True, timeout=PATIENCE_S)
+    assert done.returncode == 1 and b"usage: " in done.stderr

@@ -1,0 +1,33 @@
+"""Whose numbers may enter a mean."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.apps.dataflow.model.query import Query
+from orchestrator.analytics.inputs import RunInput
+from orchestrator.runs.run_directory import RunDirectory
+
+PLAN = DeploymentPlan(Query("none", ()), ())
+SOUND = [{"phase": "measure", "outcome": "ok"}, {"phase": "down", "outcome": "ok"}]
+BROKE = [{"phase": "measure", "outcome": "ok"}, {"phase": "down", "outcome": "broke"}]
+UNMET = [{"expect": "throughput_fps > 1", "holds": False}]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "usable"),
+    [
+        ({"verdict": "valid", "phases": SOUND}, True),
+        ({"verdict": "failed", "phases": SOUND, "expectations": UNMET}, True),
+        ({"verdict": "failed", "phases": BROKE, "expectations": UNMET}, False),
+        ({"verdict": "failed", "phases": SOUND, "expectations": []}, False),
+        ({"verdict": "failed", "phases": [], "expectations": UNMET}, False),
+        ({"verdict": "invalid", "phases": SOUND, "expectations": UNMET}, False),
+        ({"verdict": None}, False),
+        ({}, False),  # killed, or not at its end yet
+    ],
+)
+def test_only_runs_that_were_judged_and_went_well_are_usable(verdict: dict[str, Any], usable: bool) -> None:
+    assert RunInput(RunDirectory(Path("runs/x/r1")), {}, verdict, PLAN).is_usable is usable

@@ -1,0 +1,299 @@
+"""Deployment plans under every policy: reproducible, nested across k, within what nodes can carry."""
+
+import random
+import subprocess
+import sys
+from itertools import combinations
+from math import dist
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from orchestrator.apps.dataflow.planning.cpu import cpu_needs
+from orchestrator.apps.dataflow.planning.placement import deployment_plan, hosts, replica_counts
+from orchestrator.apps.dataflow.planning.policies import arranged, spread
+from orchestrator.mobility.generate import generate_trace
+from orchestrator.planning.distances import in_hops
+from orchestrator.planning.semantics import semantic_findings
+from tests.unit.specs import chain, experiment, topology
+
+POLICIES = ("random", "spread", "colocate")
+
+
+def homes(plan: DeploymentPlan) -> dict[str, str]:
+    return {replica.id: replica.node for replica in plan.replicas}
+
+
+@st.composite
+def experiments(draw: st.DrawFn) -> dict[str, Any]:
+    """Settings with room for at least one replica of each operator."""
+    operators = draw(st.integers(1, 5))
+    nodes = draw(st.integers(operators + 2, 60))
+    return {
+        "query": chain(operators),
+        "topology": topology(nodes=nodes),
+        "seed": draw(st.integers(0, 2**32)),
+        "placement": {
+            "policy": draw(st.sampled_from(("random", "spread"))),
+            "seed": draw(st.none() | st.integers(0, 2**32)),
+        },
+    }
+
+
+def most_replicas(settings_: dict[str, Any]) -> int:
+    return int((settings_["topology"]["nodes"] - 2) // settings_["query"]["operators"])
+
+
+@given(experiments())
+@settings(max_examples=60, deadline=None)
+def test_a_larger_k_adds_replicas_and_moves_none(settings_: dict[str, Any]) -> None:
+    before: dict[str, str] = {}
+    for k in range(1, min(6, most_replicas(settings_)) + 1):
+        plan = deployment_plan(experiment(**settings_, replicas=k))
+        now = homes(plan)
+        assert before.items() <= now.items()
+        assert len(set(now.values())) == len(now) == len(plan.replicas)
+        assert set(now.values()) <= set(experiment(**settings_).topology.node_names)
+        assert {name: len(plan.of(name)) for name in plan.query.inner()} == dict.fromkeys(
+            plan.query.inner(), k
+        )
+        before = now
+
+
+@given(experiments(), st.data())
+@settings(max_examples=60, deadline=None)
+def test_every_uneven_replication_that_has_room_is_placed(
+    settings_: dict[str, Any], data: st.DataObject
+) -> None:
+    room = settings_["topology"]["nodes"] - 2
+    replicas = {}
+    names = experiment(**settings_).dataflow().inner()
+    for position, name in enumerate(names):
+        others = len(names) - position - 1
+        replicas[name] = data.draw(st.integers(1, room - others))
+        room -= replicas[name]
+    plan = deployment_plan(experiment(**settings_, replicas=replicas))
+    assert {name: len(plan.of(name)) for name in names} == replicas
+    assert len({replica.node for replica in plan.replicas}) == len(plan.replicas)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_growing_one_operator_leaves_the_others_in_place(policy: str) -> None:
+    def plan(detect: int) -> DeploymentPlan:
+        replicas = {"detect": detect, "recognise": 3}
+        return deployment_plan(experiment(replicas=replicas, placement={"policy": policy}))
+
+    small, large = homes(plan(1)), homes(plan(4))
+    assert small.items() <= large.items()
+
+
+def test_placement_follows_the_experiments_seed_unless_it_has_its_own() -> None:
+    assert homes(deployment_plan(experiment(seed=1))) != homes(deployment_plan(experiment(seed=2)))
+    own = {"policy": "random", "seed": 7}
+    assert homes(deployment_plan(experiment(seed=1, placement=own))) == homes(
+        deployment_plan(experiment(seed=2, placement=own))
+    )
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_order_in_which_nodes_are_listed_does_not_matter(policy: str) -> None:
+    placement = {"policy": policy}
+    names = [f"node-{number}" for number in range(20)]
+    mixed = random.Random(3).sample(names, len(names))
+    plans = [
+        deployment_plan(experiment(topology=topology(nodes=order), replicas=3, placement=placement))
+        for order in (names, mixed)
+    ]
+    assert plans[0] == plans[1]
+
+
+def test_explicit_placement_takes_the_first_k_nodes() -> None:
+    nodes = {
+        "camera": ["n01"],
+        "detect": ["n05", "n06", "n07"],
+        "recognise": ["n10", "n11"],
+        "screen": ["n02"],
+    }
+    placement = {"policy": "explicit", "nodes": nodes}
+    plan = deployment_plan(experiment(placement=placement, replicas=2))
+    assert homes(plan) == {
+        "camera/0": "n01",
+        "detect/0": "n05",
+        "detect/1": "n06",
+        "recognise/0": "n10",
+        "recognise/1": "n11",
+        "screen/0": "n02",
+    }
+
+
+def test_explicit_placement_may_put_operators_together_and_bounds_what_is_derived() -> None:
+    nodes = {"camera": ["n01"], "detect": ["n01", "n02"], "recognise": ["n02"], "screen": ["n01"]}
+    shared = experiment(placement={"policy": "explicit", "nodes": nodes}, replicas="auto")
+    assert semantic_findings(shared) == []
+    assert replica_counts(shared) == {"camera": 1, "detect": 2, "recognise": 1, "screen": 1}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_sources_and_sinks_are_at_the_same_nodes_under_every_policy(policy: str) -> None:
+    random_ = homes(deployment_plan(experiment(replicas=3)))
+    other = homes(deployment_plan(experiment(replicas=3, placement={"policy": policy})))
+    assert [other[end] for end in ("camera/0", "screen/0")] == [random_[e] for e in ("camera/0", "screen/0")]
+
+
+def test_spread_takes_the_other_way_round_and_no_detour() -> None:
+    """Two ways of equal length lead from camera to screen; others are further off, or cut off."""
+    query = experiment(query=chain(1)).dataflow()
+    network = {
+        "camera": ["up", "down", "far"],
+        "up": ["camera", "screen", "beside-up"],
+        "beside-up": ["up"],
+        "down": ["camera", "middle"],
+        "middle": ["down", "screen"],
+        "screen": ["up", "middle"],
+        "far": ["camera", "farther"],
+        "farther": ["far"],
+        "alone": [],
+    }
+    order = ["camera", "screen", "up", "alone", "beside-up", "farther", "far", "middle", "down"]
+    policy = spread(query, order, in_hops(network))
+    placed = arranged(query, {"camera": 1, "op1": 3, "screen": 1}, policy)
+    assert [placed["op1", i] for i in range(2)] == ["up", "middle"]
+    assert placed["op1", 2] in ("down", "far")
+
+
+def test_spread_of_moving_nodes_keeps_them_apart_in_space() -> None:
+    gaps = {"random": 0.0, "spread": 0.0}
+    for seed in range(30):
+        for policy in gaps:
+            described = experiment(query=chain(1), replicas=3, seed=seed, placement={"policy": policy})
+            places = generate_trace(described.topology, seed, 0.0).at(0.0)
+            chosen = [places[replica.node] for replica in deployment_plan(described).of("op1")]
+            gaps[policy] += min(dist(one, other) for one, other in combinations(chosen, 2))
+    assert gaps["spread"] > 1.2 * gaps["random"]
+
+
+@st.composite
+def loads(draw: st.DrawFn) -> dict[str, Any]:
+    """A chain whose replicas need anything from nothing to more than a core, on nodes of one to four."""
+    nodes = [f"n{number}" for number in range(draw(st.integers(5, 30)))]
+    capacity = {node: draw(st.integers(1, 4)) for node in nodes[: draw(st.integers(0, len(nodes)))]}
+    cpu = draw(st.lists(st.integers(0, 130), min_size=1, max_size=4))
+    operators: dict[str, Any] = {"camera": {"kind": "synthetic_source", "rate": "10 fps"}}
+    for number, milliseconds in enumerate(cpu):
+        operators[f"op{number}"] = {
+            "kind": "work",
+            "after": [*operators][-1],
+            "cpu": f"{milliseconds} ms",
+        }
+    operators["screen"] = {"kind": "sink", "after": [*operators][-1]}
+    return {
+        "query": {"operators": operators},
+        "topology": topology(nodes=nodes, capacity=capacity),
+        "placement": {"policy": "colocate"},
+        "seed": draw(st.integers(0, 2**32)),
+    }
+
+
+@given(loads(), st.data())
+@settings(max_examples=80, deadline=None)
+def test_colocated_replicas_fit_into_their_nodes(settings_: dict[str, Any], data: st.DataObject) -> None:
+    inner = experiment(**settings_).dataflow().inner()
+    replicas = data.draw(
+        st.integers(1, 4) | st.fixed_dictionaries({name: st.integers(1, 5) for name in inner})
+    )
+    described = experiment(**settings_, replicas=replicas)
+    needs, cores = cpu_needs(described.dataflow()), described.topology.cores()
+    counts = replica_counts(described)
+    placed = hosts(described, counts)
+    for node in frozenset(placed.values()):
+        here = [operator for operator, index in placed if placed[operator, index] == node]
+        assert len(here) == len(set(here))
+        assert len(here) == 1 or (set(here) <= {*inner} and sum(needs[o] for o in here) <= cores[node] + 1e-9)
+    complete = len(placed) == sum(counts.values())
+    assert complete == (semantic_findings(described) == [])
+    if sum(counts.values()) <= len(cores):
+        assert complete  # there is a node for each
+
+
+@given(loads())
+@settings(max_examples=40, deadline=None)
+def test_colocated_plans_are_nested(settings_: dict[str, Any]) -> None:
+    before: dict[Any, str] = {}
+    for k in range(1, 7):
+        described = experiment(**settings_, replicas=k)
+        now = hosts(described, replica_counts(described))
+        assert before.items() <= now.items()
+        before = now
+
+
+def test_colocated_operators_share_a_node_until_it_is_full() -> None:
+    def nodes_of(cpu: str) -> list[list[str]]:
+        query = {"name": "synthetic_chain", "operators": 3, "rate": "10 fps", "cpu": cpu}
+        plan = deployment_plan(experiment(query=query, replicas=2, placement={"policy": "colocate"}))
+        return [[r.operator for r in plan.on(node)] for node in dict.fromkeys(r.node for r in plan.replicas)]
+
+    assert nodes_of("5 ms") == [["camera"], ["op1", "op2", "op3"], ["op1", "op2", "op3"], ["screen"]]
+    assert nodes_of("50 ms") == [["camera"], ["op1", "op2"], ["op1", "op2"], ["op3"], ["op3"], ["screen"]]
+    assert [len(here) for here in nodes_of("60 ms")] == [1] * 8
+
+
+def test_what_an_operator_needs_follows_the_rates_of_the_sources() -> None:
+    operators = {
+        "left": {"kind": "synthetic_source", "rate": "10 fps"},
+        "right": {"kind": "synthetic_source", "rate": "5 fps"},
+        "first": {"kind": "work", "after": "left", "cpu": "20 ms"},
+        "both": {"kind": "work", "after": ["first", "right"], "cpu": "10 ms"},
+        "screen": {"kind": "sink", "after": "both"},
+    }
+    needs = cpu_needs(experiment(query={"operators": operators}).dataflow())
+    assert needs == pytest.approx({"left": 0, "right": 0, "first": 0.2, "both": 0.15, "screen": 0})
+
+
+@pytest.mark.parametrize("hash_seed", ["1", "2"])
+def test_the_plan_does_not_depend_on_pythons_hash(hash_seed: str) -> None:
+    program = (
+        "from tests.unit.specs import experiment;"
+        "from orchestrator.apps.dataflow.planning.placement import deployment_plan;"
+        "plans = [deployment_plan(experiment(replicas='auto', placement={'policy': policy}))"
+        " for policy in ('random', 'spread', 'colocate')];"
+        "print([(r.id, r.node) for plan in plans for r in plan.replicas])"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=50,
+    ).stdout
+    plans = [deployment_plan(experiment(replicas="auto", placement={"policy": p})) for p in POLICIES]
+    here = [(replica.id, replica.node) for plan in plans for replica in plan.replicas]
+    assert printed.strip() == str(here)
+
+
+def with_roles(nodes: int, **roles: list[str]) -> dict[str, Any]:
+    hosts = {name: {"host": "192.0.2.1", "user": "pi", "roles": own} for name, own in roles.items()}
+    return {**topology(nodes=nodes), "hosts": hosts}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("seed", range(5))
+def test_operators_go_where_nodes_have_their_role_and_others_keep_away(policy: str, seed: int) -> None:
+    lab = with_roles(8, n03=["camera"], n05=["detect", "gpu"], n06=["detect"])
+    plan = deployment_plan(
+        experiment(query=chain(2), topology=lab, replicas=2, placement={"policy": policy, "seed": seed})
+    )
+    where = {name: {replica.node for replica in plan.of(name)} for name in plan.query.names()}
+    assert where.pop("camera") == {"n03"}
+    assert where.pop("detect") == {"n05", "n06"}
+    assert not {"n03", "n05", "n06"} & set().union(*where.values())
+
+
+def test_roles_that_leave_no_node_for_a_replica_are_told() -> None:
+    lab = with_roles(8, n05=["detect"])
+    (found,) = semantic_findings(experiment(query=chain(2), topology=lab, replicas=2))
+    assert found.at == ("replicas",)
+    assert found.message == "no node is left for detect/1, with roles as they are (detect)"

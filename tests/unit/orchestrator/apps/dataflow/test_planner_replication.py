@@ -1,0 +1,121 @@
+"""How many replicas the planner derives: by the paper's trends, and from aggregates alone."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.apps.dataflow.planning.placement import derived_counts, replica_counts
+from orchestrator.apps.dataflow.planning.replication import MOST, Prospect, advise
+from tests.unit.specs import experiment, topology
+
+SETTLE_S = 12.0
+"""A switching period of 2 s, and 10 s until routing gives a link up."""
+
+
+def prospect(**changes: Any) -> Prospect:
+    """The paper's emulation at 5 m/s."""
+    values: dict[str, Any] = {
+        "nodes": 25,
+        "width_m": 1200.0,
+        "height_m": 1200.0,
+        "range_m": 450.0,
+        "speed": 5.0,
+        "operators": 2,
+        "settle_s": SETTLE_S,
+    }
+    return Prospect(**values | changes)
+
+
+def simulated(side: float, speed: float = 4.0) -> Prospect:
+    """The paper's simulation."""
+    changes = {"width_m": side, "height_m": side, "range_m": 625.0, "operators": 3, "settle_s": 6.0}
+    return prospect(speed=speed, **changes)
+
+
+def test_a_dense_network_needs_two_or_three_and_a_sparse_one_more() -> None:
+    dense, sparse = advise(simulated(1500.0)), advise(simulated(3135.0))
+    assert dense.replicas in (2, 3)
+    assert sparse.replicas > 3
+    assert dense.degree > 8 > 3 > sparse.degree
+
+
+def test_faster_nodes_need_more() -> None:
+    replicas = [advise(prospect(speed=speed)).replicas for speed in (0.0, 1.0, 5.0, 10.0, 20.0)]
+    assert replicas == sorted(replicas)
+    assert replicas[0] < replicas[-1]
+
+
+def test_gains_diminish_and_grow_with_speed_and_size_as_in_the_paper() -> None:
+    slow, usual, fast = (advise(prospect(speed=speed)).gains for speed in (1.0, 5.0, 10.0))
+    large = advise(prospect(nodes=50, width_m=1697.0, height_m=1697.0)).gains
+    assert slow[0] < usual[0] < fast[0]
+    assert usual[0] < large[0]
+    for gains in (slow, usual, fast, large):
+        assert list(gains) == sorted(gains, reverse=True)
+
+
+def test_where_everybody_is_in_range_of_everybody_one_is_enough() -> None:
+    advice = advise(prospect(width_m=300.0, height_m=300.0))
+    assert (advice.replicas, advice.hops, advice.gains) == (1, 3.0, (0.0,))
+
+
+def test_where_nobody_is_in_range_of_anybody_none_helps() -> None:
+    advice = advise(prospect(range_m=1.0))
+    assert (advice.replicas, advice.hops) == (1, None)
+
+
+def test_links_of_a_moving_network_live_as_long_as_it_takes_to_cross_a_disc() -> None:
+    assert prospect(speed=5.0).link_life_s == pytest.approx(111, abs=0.5)
+    assert prospect(speed=0.0).link_life_s == float("inf")
+
+
+@given(
+    nodes=st.integers(1, 30) | st.just(10_000),
+    side=st.floats(10, 5000),
+    range_m=st.floats(1, 2000),
+    speed=st.floats(0, 50),
+    operators=st.integers(1, 5),
+)
+@settings(max_examples=6, deadline=None)
+def test_any_network_gets_an_answer_within_bounds(
+    nodes: int, side: float, range_m: float, speed: float, operators: int
+) -> None:
+    asked = Prospect(nodes, side, side, range_m, speed, operators, 6.0)
+    assert 1 <= advise(asked).replicas <= max(1, min(MOST, (nodes - 2) // operators))
+
+
+def test_auto_is_derived_for_those_that_ask_and_whatever_the_seed() -> None:
+    counts = [replica_counts(experiment(replicas="auto", seed=seed)) for seed in (1, 2)]
+    assert counts[0] == counts[1]
+    assert counts[0]["detect"] == counts[0]["recognise"] >= 2
+    mixed = replica_counts(experiment(replicas={"detect": "auto", "recognise": 5}))
+    assert mixed == {"camera": 1, "detect": counts[0]["detect"], "recognise": 5, "screen": 1}
+
+
+def test_auto_takes_no_more_than_there_is_room_for() -> None:
+    sparse = topology(area="2 km x 2 km")
+    free = experiment(topology=sparse, replicas="auto")
+    assert min(found.replicas for found in derived_counts(free)) > 4
+    crowded = experiment(topology=sparse, replicas={"detect": "auto", "recognise": 19})
+    assert replica_counts(crowded)["detect"] == 4
+    full = experiment(topology=topology(nodes=4), replicas="auto")
+    assert set(replica_counts(full).values()) == {1}
+
+
+def test_where_there_is_no_room_for_all_the_last_of_the_largest_gives_way() -> None:
+    operators = {
+        "left": {"kind": "synthetic_source"},
+        "right": {"kind": "synthetic_source"},
+        "first": {"kind": "work", "after": "left"},
+        "both": {"kind": "work", "after": ["first", "right"]},
+        "screen": {"kind": "sink", "after": "both"},
+    }
+    field = topology(nodes=8, area="900 m x 900 m")
+    described = experiment(topology=field, query={"operators": operators}, replicas="auto")
+    derived = derived_counts(described)
+    assert [(found.operator, found.advice.replicas, found.replicas) for found in derived] == [
+        ("first", 3, 3),
+        ("both", 3, 2),
+    ]

@@ -1,0 +1,121 @@
+"""Sweeps: cells in file order, factors in base units, and everything else alike."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.mobility.generate import generate_trace
+from orchestrator.planning.load import load_experiment
+from orchestrator.planning.sweep import cells
+from orchestrator.spec.dump import to_yaml
+from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.problems import BadSpec
+from orchestrator.spec.routing import read_protocol
+from tests.unit.specs import experiment
+
+
+def test_without_a_sweep_there_is_one_cell() -> None:
+    (cell,) = cells(experiment())
+    assert (cell.number, cell.factors, cell.experiment) == (1, {}, experiment())
+
+
+def test_cells_are_the_product_in_the_order_of_the_file() -> None:
+    found = cells(experiment(sweep={"replicas": [2, 1], "topology.mobility.speed": ["36 km/h", 1]}))
+    assert [cell.factors for cell in found] == [
+        {"replicas": 2, "topology.mobility.speed": 10.0},
+        {"replicas": 2, "topology.mobility.speed": 1.0},
+        {"replicas": 1, "topology.mobility.speed": 10.0},
+        {"replicas": 1, "topology.mobility.speed": 1.0},
+    ]
+    assert [cell.number for cell in found] == [1, 2, 3, 4]
+    assert all(not cell.experiment.sweep for cell in found)
+
+
+def test_a_cell_is_the_experiment_written_out_by_hand() -> None:
+    sweep = {
+        "query.rate": ["20 fps"],
+        "topology.nodes": [50],
+        "switching.threshold": [1],
+        "placement.seed": [4],
+    }
+    (cell,) = cells(experiment(sweep=sweep))
+    by_hand = cell.experiment
+    assert by_hand.topology.node_names[-1] == "n50"
+    assert by_hand.dataflow().operator("camera").params["rate"] == 20.0
+    assert by_hand.switching.threshold == 1
+    assert by_hand.placement.seed == 4  # type: ignore[union-attr]
+
+
+def test_a_named_query_stays_a_name_among_the_factors() -> None:
+    (cell,) = cells(experiment(sweep={"query": ["synthetic_chain"]}))
+    assert cell.factors == {"query": "synthetic_chain"}
+
+
+def test_cells_that_differ_in_k_see_the_same_movements() -> None:
+    found = cells(experiment(sweep={"replicas": [1, 2, 3]}))
+    traces = [generate_trace(cell.experiment.topology, cell.experiment.seed, 30).paths for cell in found]
+    assert traces[0] == traces[1] == traces[2]
+
+
+def test_a_changed_experiment_is_checked_again() -> None:
+    with pytest.raises(BadSpec, match="26 nodes are needed"):
+        cells(experiment(replicas=12))
+
+
+def test_what_is_wrong_in_every_cell_is_reported_once_where_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "demo.yaml"
+    path.write_text(
+        "name: demo\n"
+        "topology: {name: t, nodes: 9, area: 10 m x 10 m, mobility: {model: random_waypoint, speed: 1},"
+        " radio: {model: disc, range: 5, bandwidth: 1 Mb/s, latency: 0}}\n"
+        "query: synthetic_chain\n"
+        "duration: 1s\n"
+        "placement: {policy: explicit, nodes: {camera: [n1], detect: [n2], recognise: [n3], screen: [x]}}\n"
+        "sweep: {seed: [1, 2, 3]}\n"
+    )
+    with pytest.raises(BadSpec) as raised:
+        load_experiment(path)
+    assert {problem.path for problem in raised.value.problems} == {
+        "placement.nodes.camera[0]",
+        "placement.nodes.detect[0]",
+        "placement.nodes.recognise[0]",
+        "placement.nodes.screen[0]",
+    }
+
+
+def test_the_files_own_protocol_keeps_its_settings_and_others_have_their_defaults(tmp_path: Path) -> None:
+    own = {"protocol": "olsr", "metric": "hops", "hello": "3s", "hello_validity": "12s", "fisheye": False}
+    olsr, truth = cells(experiment(routing=own, sweep={"routing": ["olsr", "ground_truth"]}))
+    assert olsr.experiment.routing == experiment(routing=own).routing
+    assert truth.experiment.routing == read_protocol("ground_truth")
+    assert [cell.factors["routing"] for cell in (olsr, truth)] == ["olsr", "ground_truth"]
+    shown = olsr.experiment.routing.summary()
+    assert shown.startswith("olsr (hops), hello 3 s, hello validity 12 s, ")
+    assert shown.endswith(", fisheye false")
+    file = tmp_path / "spec.yaml"
+    file.write_text(to_yaml(olsr.experiment.resolved()))
+    assert load_experiment(file).routing == olsr.experiment.routing
+
+
+def test_a_protocol_and_a_value_in_it_can_be_varied_at_once_in_any_order() -> None:
+    factors = {"routing.hello": ["2s", "3s"], "routing": ["olsr", "aodv"]}
+    for sweep in (factors, dict(reversed(factors.items()))):
+        found = cells(experiment(sweep=sweep))
+        made = {(cell.experiment.routing.protocol, cell.factors["routing.hello"]) for cell in found}
+        assert made == {("olsr", 2.0), ("olsr", 3.0), ("aodv", 2.0), ("aodv", 3.0)}
+
+
+def test_whole_routing_sections_can_be_varied_and_have_a_short_name() -> None:
+    sections = ["olsr", {"metric": "hops", "fisheye": False}, {"protocol": "aodv", "detection": "feedback"}]
+    whole = experiment(routing={"hello": "2s"}, sweep={"routing": sections})
+    kept, hops, aodv = cells(whole)
+    assert [cell.factors["routing"] for cell in (kept, hops, aodv)] == [
+        "olsr",
+        "olsr metric=hops fisheye=false",
+        "aodv detection=feedback",
+    ]
+    routings = [cell.experiment.routing for cell in (kept, hops, aodv)]
+    assert routings == [
+        experiment(routing=section).routing for section in ({"hello": "2s"}, sections[1], sections[2])
+    ]
+    assert Experiment.model_validate(whole.resolved()) == whole

@@ -1,0 +1,59 @@
+"""The ``switching`` section of experiments: thresholds of both kinds, and every policy of the agents."""
+
+from typing import Any, get_args
+
+import pytest
+from pydantic import ValidationError
+
+from node_agent.apps.dataflow.model.decision import Rule, Threshold
+from node_agent.apps.dataflow.switching.exchange import Mode
+from node_agent.apps.dataflow.switching.policy import POLICIES
+from orchestrator.apps.dataflow.spec.switching import Switching
+from orchestrator.spec.experiment import Experiment
+from tests.unit.specs import experiment
+
+
+def test_experiments_offer_exactly_the_policies_that_agents_have() -> None:
+    assert get_args(Switching.model_fields["policy"].annotation) == tuple(POLICIES)
+
+
+def test_modes_are_those_of_the_agents() -> None:
+    assert get_args(Switching.model_fields["mode"].annotation) == tuple(Mode)
+    assert experiment().switching.mode == "link_state"
+    assert "each other (exchange)" in experiment(switching={"mode": "exchange"}).switching.summary()
+    with pytest.raises(ValidationError, match="Input should be 'link_state' or 'exchange'"):
+        experiment(switching={"mode": "gossip"})
+
+
+@pytest.mark.parametrize(
+    ("written", "threshold"),
+    [
+        (0, Threshold()),
+        (1.5, Threshold(1.5)),
+        ("10%", Threshold(0.1, relative=True)),
+        (" 2.5 % ", Threshold(0.025, relative=True)),
+    ],
+)
+def test_thresholds(written: Any, threshold: Threshold) -> None:
+    made = experiment(switching={"threshold": written, "policy": "weighted", "exponent": 3}, seed=7)
+    assert made.rule() == Rule("weighted", threshold, 3.0, 7)
+    again = Experiment.model_validate(made.resolved())
+    assert again.rule() == made.rule()
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("much", '"much" is not a threshold'),
+        ("1", '"1" is not a threshold'),
+        (-1, "-1: a threshold is between 0 and 1,000,000"),
+        (float("nan"), "a threshold is between"),
+        (True, "true is not a threshold"),
+        ("101%", '"101%" is too large'),
+        ("-5%", '"-5%" is not a threshold'),
+    ],
+)
+def test_bad_thresholds(written: Any, said: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        experiment(switching={"threshold": written})
+    assert said in str(caught.value)
