@@ -6,6 +6,7 @@ from pathlib import PurePath
 
 from node_agent.agent.config import AgentConfig
 from node_agent.agent.process import ProcessConfig
+from node_agent.apps.base import AppConfig
 from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.ports import Address
 from node_agent.transport.keys import keys_of
@@ -28,15 +29,14 @@ def agent_config(
 
     ``secret`` is the run's: a node is given no more than the keys that it shares with others.
     """
-    (told,) = (plan.agent_config(node) for plan in apps.values())
     return AgentConfig(
         run=run_id,
         node=node,
         addresses={peer: Address(host, DATA_PORT) for peer, host in hosts.items()},
         keys=keys_of(secret, run_id, node, hosts),
+        apps=tuple(AppConfig.of(name, plan.kind, plan.agent_config(node)) for name, plan in apps.items()),
         cores=run.experiment.topology.cores()[node],
         node_costs=run.experiment.topology.node_costs(),
-        **told,
     )
 
 

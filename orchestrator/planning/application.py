@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
+from msgspec import Struct
+
 from node_agent.extensions import ExtensionError
 from orchestrator.errors import BadInput
 from orchestrator.planning.parts import Part
@@ -69,7 +71,7 @@ class AppPlan(ABC):
         """The nodes that have a part in it."""
 
     @abstractmethod
-    def agent_config(self, node: str) -> Any:
+    def agent_config(self, node: str) -> Struct:
         """What the node's agent is told about it: the config struct of the application in ``node_agent``."""
 
     @abstractmethod

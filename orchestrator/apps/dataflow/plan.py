@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import msgspec
 
+from node_agent.apps.dataflow.config import DataflowConfig, Switching
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.apps.dataflow.switching.exchange import Mode
 from orchestrator.apps.dataflow.planning.placement import Derived
 from orchestrator.apps.dataflow.recorded import deployment_in
 from orchestrator.apps.dataflow.setting import KIND, Setting
@@ -40,18 +42,14 @@ class DataflowPlan(AppPlan):
     def nodes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(replica.node for replica in self.deployment.replicas))
 
-    def agent_config(self, node: str) -> dict[str, Any]:
-        from node_agent.agent.config import Switching
-        from node_agent.apps.dataflow.switching.exchange import Mode
-
-        section, scenario = self.setting.section, self.setting.scenario
-        return {
-            "plan": self.deployment,
-            "switching": Switching(
-                section.rule(scenario.seed), section.switching.period, Mode(section.switching.mode)
-            ),
-            "delivery": section.delivery.limits(),
-        }
+    def agent_config(self, node: str) -> DataflowConfig:
+        section, seed = self.setting.section, self.setting.scenario.seed
+        switching = section.switching
+        return DataflowConfig(
+            plan=self.deployment,
+            switching=Switching(section.rule(seed), switching.period, Mode(switching.mode)),
+            delivery=section.delivery.limits(),
+        )
 
     def record(self) -> dict[str, Any]:
         galleries = {"galleries": msgspec.to_builtins(dict(self.persons))} if self.persons else {}

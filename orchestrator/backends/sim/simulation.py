@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from node_agent.agent.agent import Agent
-from node_agent.agent.config import AgentConfig
-from node_agent.agent.process import downstream_of
+from node_agent.agent.config import AgentConfig, check, watched_hosts
 from node_agent.model.telemetry import KILLED
 from node_agent.ports.virtual.host import VirtualHost
 from node_agent.ports.virtual.loop import VirtualLoop
@@ -151,7 +150,8 @@ class Simulation:
         next_hop = self._routing.next_hop(node)
         stack = VirtualHost(node, host, self._loop, self._air.medium, next_hop, STREAMS)
         port = VirtualPort(stack, self._experiment.seed)
-        joined = self._routing.join(stack, port, downstream_of(self._config(node)).all)
+        config = self._config(node)
+        joined = self._routing.join(stack, port, watched_hosts(config, check(config)).all)
         self._stacks[node] = stack, joined
         self._build_agent(node, port)
 
@@ -211,4 +211,5 @@ class Simulation:
 
 async def _asked(agents: Mapping[str, Agent]) -> dict[str, tuple[str, ...]]:
     """Whom those that have their costs know a way to."""
-    return {node: await agent.reaches() for node, agent in agents.items() if agent.ready}
+    reaches = {node: await agent.reaches() for node, agent in agents.items()}
+    return {node: reached for node, reached in reaches.items() if agents[node].ready}
