@@ -8,8 +8,7 @@ from math import dist, inf
 
 from orchestrator.apps.dataflow.planning.policies import Distance
 from orchestrator.mobility.generate import generate_trace
-from orchestrator.mobility.trace import Position
-from orchestrator.spec.mobility import Static
+from orchestrator.model.trace import Position
 from orchestrator.spec.pathloss import LossTrace, Matrix
 from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.topology import Topology
@@ -23,7 +22,7 @@ def initial_distance(topology: Topology, seed: int) -> Distance:
     looked_up = not isinstance(topology.radio, DiscRadio) and isinstance(
         topology.radio.pathloss, Matrix | LossTrace
     )
-    if isinstance(topology.mobility, Static) or looked_up:
+    if topology.mobility.mean_speed() == 0.0 or looked_up:
         return in_hops(network_at(topology, places))
     return lambda one, other: dist(places[one], places[other])
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.mobility.statistics import sample_positions
-from orchestrator.mobility.trace import Trace
+from orchestrator.model.trace import Trace
 from orchestrator.radio.channel import distances, received_dbm
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.pathloss import LinkMatrix, LinkTrace, Matrix, losses_at

@@ -13,6 +13,7 @@ from orchestrator.apps.dataflow.spec.delivery import Delivery
 from orchestrator.apps.dataflow.spec.placement import AUTO, ColocatePlacement, ExplicitPlacement
 from orchestrator.apps.dataflow.spec.query import Dataflow
 from orchestrator.planning.distances import network_at
+from orchestrator.planning.extension_checks import extension_findings
 from orchestrator.planning.faults import victim_of
 from orchestrator.radio.rates import RATES
 from orchestrator.spec.core import core_findings
@@ -25,6 +26,8 @@ from orchestrator.spec.routing import Aodv, Ours
 
 
 def semantic_findings(experiment: Experiment) -> list[Finding]:
+    if broken := extension_findings(experiment):
+        return broken  # nothing that needs them can be checked
     findings = placement_findings(experiment) + _backend_findings(experiment) + _window_findings(experiment)
     findings += face_findings(experiment)
     # A plan exists only for what can be placed.

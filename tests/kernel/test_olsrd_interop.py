@@ -23,7 +23,7 @@ from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.netns.radio.client import RadioProcess
 from orchestrator.backends.netns.radio.config import radio_config
 from orchestrator.mobility.static import static_path
-from orchestrator.mobility.trace import Trace
+from orchestrator.model.trace import Trace
 from orchestrator.radio.choice import PathLossChoice, RadioChoice
 from orchestrator.radio.settings import Mac
 from orchestrator.services.program import Argv, Entry
