@@ -15,7 +15,6 @@ from orchestrator.spec.hosts import HostDefaults, Hosts, RealNode, host_findings
 from orchestrator.spec.inventory import Host
 from orchestrator.spec.links import Links, link_findings
 from orchestrator.spec.mobility import MobilityField
-from orchestrator.spec.pathloss import LossTrace, Matrix
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
 from orchestrator.spec.radio import Radio80211b, RadioField, default_radio
 from orchestrator.spec.registered import file_of, naming_the_file
@@ -161,10 +160,15 @@ class Topology(Section):
 
 def _unheard_of(topology: Topology) -> list[Finding]:
     radio = topology.radio
-    if not isinstance(radio, Radio80211b) or not isinstance(radio.pathloss, Matrix | LossTrace):
+    if not isinstance(radio, Radio80211b):
         return []
-    at = ("radio", "pathloss")
-    return [Finding((*at, *f.at), f.message, f.hint) for f in radio.pathloss.findings(topology.node_names)]
+    model, at = radio.pathloss, ("radio", "pathloss")
+    try:
+        with naming_the_file(f"path-loss model {model.model}", file_of(model.model, type(model))):
+            findings = model.findings_for(topology.node_names)
+    except ExtensionError as error:
+        return [Finding((*at, "model"), str(error))]
+    return [Finding((*at, *f.at), f.message, f.hint) for f in findings]
 
 
 def _unknown_owners(topology: Topology) -> list[Finding]:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from orchestrator.backends.core.air import Air, air_of
 from orchestrator.model.trace import Trace
-from orchestrator.spec.pathloss import TwoRay
+from orchestrator.radio.path_loss.two_ray import TwoRay
 from orchestrator.spec.radio import Radio80211b
 from orchestrator.spec.topology import Topology
 
