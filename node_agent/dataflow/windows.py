@@ -133,6 +133,8 @@ class WindowAssembler(ABC):
         made = [(begin, end) for begin, end in self._made if begin <= last and end >= first]
         for number in [number for number in self._open if number != self._limit]:
             self._close(number)
+        if self._limit in self._open:
+            self._members[self._limit] = []  # it only says that the output ends
         for upstream, item in items:
             if not item.last:
                 self._streams[upstream, item.origin].forget(item)

@@ -301,6 +301,19 @@ def test_siblings_make_no_unit_twice_though_items_are_lost() -> None:
         assert all(result in expected for result in whole), seed
 
 
+def test_what_was_handed_over_may_have_been_part_of_the_unit_that_ends_the_output() -> None:
+    """One input of a join has ended where another still has something, and the third is late."""
+    case = Case(SameTau(), {(name, f"{name}/0"): [] for name in "abc"})
+    assembler = case.assembler(Gaps(horizon=2))
+
+    def add(name: str, tau: int, last: bool = False) -> list[Unit]:
+        return assembler.add(name, StreamTuple(f"{name}/0", tau, tau - 1, tau, tau - 1, (), last))
+
+    assert not [*add("a", 2), *add("b", 2, last=True)]
+    assert [(upstream, item.tau) for upstream, item in assembler.surrender().items] == [("a", 2), ("b", 2)]
+    assert not [*add("a", 3), *add("c", 2), *add("c", 3), *add("c", 4)]
+
+
 LONG = 10**9
 
 
