@@ -169,7 +169,7 @@ class Application(AppKind, ABC):
         return []
 
     def bundled(self, entry: AppEntry, document: dict[str, Any]) -> dict[str, bytes]:
-        """The files that the section names, by their path in the run's directory.
+        """Files that the section names, but not by a ``FileReference``: by path in the run's directory.
 
         ``document``, the resolved section, is changed to name them there.
         """

@@ -69,9 +69,9 @@ class DataflowApplication(Application):
         return requirements()
 
     def bundled(self, entry: AppEntry, document: dict[str, Any]) -> dict[str, bytes]:
-        from orchestrator.apps.dataflow.assets import bundled
+        from orchestrator.apps.dataflow.assets import bundled_galleries
 
-        return bundled(entry.name, Setting.section_of(entry), document)
+        return bundled_galleries(document)
 
     def explain(self, directory: RunDirectory, app: str, at_s: float, part: str | None) -> Answer:
         from orchestrator.apps.dataflow.decisions.answers import explained
