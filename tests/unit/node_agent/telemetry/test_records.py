@@ -141,7 +141,7 @@ def test_every_reason_has_words() -> None:
         (RecordKinds((Twisted,)), "the field 'size' of 'twisted' has another type in other records"),
         (
             RecordKinds((Hiding,)),
-            "the field 'node' of 'hiding' has the name of a field that every record has",
+            "the field 'node' of 'hiding' has the name of a field",
         ),
         (RecordKinds((), {"size": (0, 7)}), "'mine' has other bounds for 'size' than others"),
     ],
