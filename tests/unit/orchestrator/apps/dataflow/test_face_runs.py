@@ -206,7 +206,7 @@ def test_models_are_loaded_for_those_who_use_them(tmp_path: Path) -> None:
 def test_agents_of_other_queries_never_load_opencv() -> None:
     check = (
         "import sys, node_agent.agent.process, orchestrator.planning.load;"
-        "import orchestrator.backends.netns.backend;"
+        "import orchestrator.backends.netns.backend, node_agent.apps.dataflow.application;"
         "sys.exit('cv2' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", check]).returncode == 0
