@@ -31,6 +31,17 @@ from node_agent.apps.dataflow.switching.exchanges import Exchanges
 from node_agent.apps.dataflow.switching.router import Router
 from node_agent.apps.dataflow.windows.assembly import assembler_for
 from node_agent.apps.dataflow.windows.units import Gaps
+from node_agent.apps.dataflow.wire.admission import PlanAdmission
+from node_agent.apps.dataflow.wire.codec import (
+    CODEC,
+    OnLost,
+    OnMessage,
+    TupleConnection,
+    TupleSender,
+    TupleServer,
+)
+from node_agent.apps.dataflow.wire.messages import Batch, Data, Message, batch_of
+from node_agent.apps.dataflow.wire.notices import Notices
 from node_agent.linkstate.base import LinkState, LinkStateUnavailable
 from node_agent.linkstate.overhead import OverheadSource
 from node_agent.model.refusals import Refusals
@@ -44,19 +55,11 @@ from node_agent.model.telemetry import (
 from node_agent.ports import Port
 from node_agent.telemetry.segment_log import LogError, SegmentLog
 from node_agent.transport.authentication import Credentials, Digests
-from node_agent.transport.framing import Impossible
-from node_agent.transport.link import (
-    Link,
-    LocalLink,
-    OnLost,
-    OnMessage,
-    OutgoingLink,
-    ignore_loss,
-    ignore_message,
-)
-from node_agent.transport.messages import Batch, Message, Pair
-from node_agent.transport.notices import Notices
-from node_agent.transport.server import LinkServer
+from node_agent.transport.errors import Impossible
+from node_agent.transport.item_sender import LocalSender
+from node_agent.transport.messages import Pair
+from node_agent.transport.outgoing import ignore_loss, ignore_message
+from node_agent.transport.server import ConnectionServer
 
 OVERHEAD_TIMEOUT = 1.0
 STOP_TIMEOUT = 10.0
@@ -107,16 +110,17 @@ class Agent:
         self._router = Router(
             config, port, link_state, tuple(self._replicas.values()), log.append, exchanges, self._queue
         )
-        self._server = LinkServer(
+        self._server: TupleServer = ConnectionServer(
             port,
             self._credentials,
-            config.plan,
+            CODEC,
+            PlanAdmission(config.plan, config.node),
             {node: address.host for node, address in config.addresses.items() if node != config.node},
             config.links,
             self._digests,
             self.refusals,
             self._take,
-            partial(self._fail, "incoming link"),
+            partial(self._fail, "incoming connection"),
             self._hear,
         )
         self._tasks: list[asyncio.Task[None]] = []
@@ -181,29 +185,30 @@ class Agent:
 
     def open_link(
         self, pair: Pair, on_message: OnMessage = ignore_message, on_lost: OnLost = ignore_loss
-    ) -> OutgoingLink:
+    ) -> TupleConnection:
         def lost(pair: Pair, items: Sequence[StreamTuple], reason: str) -> None:
             self._log.append(LinkLost(pair.sender, pair.receiver, reason))
             on_lost(pair, items, reason)
 
         node = self.config.plan.replica(pair.receiver).node
-        return OutgoingLink(
+        return TupleConnection(
             self._port,
             self.config.addresses[node],
             self._credentials.to(node, "connection"),
             pair,
+            CODEC,
             self.config.links,
             self._digests,
             self.refusals,
-            partial(self._fail, f"link to {pair.receiver}"),
+            partial(self._fail, f"connection to {pair.receiver}"),
             on_message,
             lost,
             lambda: self._router.reconsider(),
         )
 
     def tell(self, pair: Pair, message: Message) -> bool:
-        """To the sender of an incoming link; False if there is none."""
-        return self._server.tell(pair, message)
+        """To the sender of an incoming connection; False if there is none."""
+        return self._server.send_message(pair, message)
 
     def _build_usable(self, replica: Replica) -> Runtime:
         try:
@@ -278,13 +283,14 @@ class Agent:
     def _queue(self, replica: str) -> int:
         return self._replicas[replica].queued() + self._server.waiting(replica)
 
-    def _make_link(self, sender: Replica, to: str, on_lost: OnLost) -> Link:
+    def _make_link(self, sender: Replica, to: str, on_lost: OnLost) -> TupleSender:
         receiver = self._replicas.get(to)
         if isinstance(receiver, ReplicaRuntime):
-            return LocalLink(partial(receiver.receive, sender.id))
+            return LocalSender(partial(receiver.receive, sender.id))
         return self.open_link(Pair(sender.id, to), on_lost=on_lost)
 
-    async def _take(self, pair: Pair, batch: Batch) -> None:
+    async def _take(self, pair: Pair, data: Data) -> None:
+        batch = batch_of(pair, data)
         via = pair.sender if pair.sender != batch.sender else ""
         runtime = self._replicas[pair.receiver]
         if runtime.overrun(batch):

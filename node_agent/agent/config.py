@@ -16,7 +16,7 @@ from node_agent.apps.dataflow.switching.exchange import Mode
 from node_agent.apps.dataflow.switching.policy import POLICIES
 from node_agent.ports import Address
 from node_agent.transport.authentication import MIN_KEY
-from node_agent.transport.limits import LinkLimits
+from node_agent.transport.limits import ConnectionLimits
 
 
 class Switching(Struct, frozen=True):
@@ -47,7 +47,7 @@ class AgentConfig(Struct, frozen=True):
     overhead_period: float = 5.0
     limits: Limits = Limits()
     delivery: DeliveryLimits = DeliveryLimits(in_flight=64)
-    links: LinkLimits = LinkLimits()
+    links: ConnectionLimits = ConnectionLimits()
     cores: int = 1
     node_costs: dict[str, float] = {}
 

@@ -10,7 +10,7 @@ from benchmarks.attacks.speaking import ID_SIZE, Refused, Speaker, greeting, hel
 from benchmarks.attacks.worlds import MALLORY, NODES, PAIR, VICTIM, victim_agent, victim_link
 from node_agent.ports import Address, PortError
 from node_agent.transport.authentication import Seal
-from node_agent.transport.framing import FrameError
+from node_agent.transport.errors import FrameError
 
 NONCE = bytes(16)
 _ROUNDS = 12

@@ -16,10 +16,10 @@ from msgspec import Struct
 from node_agent.apps.dataflow.delivery.account import Account
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.switching.route import Hop
+from node_agent.apps.dataflow.wire.codec import OnLost, TupleSender
 from node_agent.model.telemetry import Event, QueueSample
 from node_agent.ports import PortError
-from node_agent.transport.framing import TooLarge
-from node_agent.transport.link import Link, OnLost
+from node_agent.transport.errors import TooLarge
 from node_agent.transport.messages import Pair
 
 MOST_AT_ONCE, MOST_BYTES_AT_ONCE = 1024, 512 * 1024
@@ -54,7 +54,7 @@ class Dispatcher:
         self,
         replica: str,
         downstream: str,
-        make_link: Callable[[str, OnLost], Link],
+        make_link: Callable[[str, OnLost], TupleSender],
         record: Callable[[Event], None],
         limits: Limits,
     ) -> None:
@@ -66,7 +66,7 @@ class Dispatcher:
         self._buffer: deque[StreamTuple] = deque()
         self._filled = asyncio.Event()
         self._room = asyncio.Event()
-        self._links: dict[str, Link] = {}
+        self._links: dict[str, TupleSender] = {}
         self._hop: Hop | None = None
         self._has_route = asyncio.Event()
         self._attempt: _Attempt | None = None

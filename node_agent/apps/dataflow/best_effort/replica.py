@@ -23,8 +23,8 @@ from node_agent.apps.dataflow.operators.registry import Context, Operator, Opera
 from node_agent.apps.dataflow.switching.route import Route
 from node_agent.apps.dataflow.windows.assembly import Assembler
 from node_agent.apps.dataflow.windows.units import Unit, Units
+from node_agent.apps.dataflow.wire.messages import Batch, Message
 from node_agent.model.telemetry import Event, QueueSample
-from node_agent.transport.messages import Batch, Message
 
 MOST_CAPTURED = 1024
 """Tuples of a source, or results for nobody, that are made before others get their turn."""

@@ -9,14 +9,14 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from node_agent.apps.dataflow.model.tuples import StreamTuple
+from node_agent.apps.dataflow.wire.codec import OnLost, OnMessage, TupleConnection
+from node_agent.apps.dataflow.wire.messages import DataDetails, Message
 from node_agent.ports import ConnectionLost, PortError
-from node_agent.transport.framing import TooLarge
-from node_agent.transport.link import OnLost, OnMessage, OutgoingLink
-from node_agent.transport.messages import Message
+from node_agent.transport.errors import TooLarge
 
 PAUSE = 0.05
 
-OpenLink = Callable[[OnMessage, OnLost], OutgoingLink]
+OpenLink = Callable[[OnMessage, OnLost], TupleConnection]
 
 
 class Channel:
@@ -61,7 +61,7 @@ class Channel:
 
     def tell(self, message: Message) -> None:
         """Lost if there is no connection."""
-        self._link.tell(message)
+        self._link.send_message(message)
 
     async def run(self) -> None:
         while True:
@@ -86,7 +86,7 @@ class Channel:
         if not batch:
             return
         try:
-            count = await self._link.send(batch, self._floors)
+            count = await self._link.send(batch, DataDetails(self._floors))
         except TooLarge as error:
             if not batch[0].payloads:
                 raise ConnectionLost(f"a hole cannot be sent: {error}") from error

@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.windows.units import Units
+from node_agent.apps.dataflow.wire.codec import OnLost, OnMessage, TupleConnection
+from node_agent.apps.dataflow.wire.messages import Batch, DataDetails, PassedOn
 from node_agent.ports import PortError
-from node_agent.transport.framing import TooLarge
-from node_agent.transport.link import OnLost, OnMessage, OutgoingLink, ignore_message
-from node_agent.transport.messages import Batch, Pair, PassedOn
+from node_agent.transport.errors import TooLarge
+from node_agent.transport.messages import Pair
+from node_agent.transport.outgoing import ignore_message
 
 MOST = 4096
 EXPIRES = 5.0
@@ -25,7 +27,7 @@ LINGER = 5.0
 """Seconds for which the link to a sibling is kept when there is nothing to pass on."""
 PAUSE = 0.05
 
-OpenLink = Callable[[Pair, OnMessage, OnLost], OutgoingLink]
+OpenLink = Callable[[Pair, OnMessage, OnLost], TupleConnection]
 
 
 class Part(NamedTuple):
@@ -65,7 +67,7 @@ class Handover:
         self._attempt: asyncio.Timeout | None = None
         self._sibling: str | None = None
         self._filled = asyncio.Event()
-        self._links: dict[str, OutgoingLink] = {}
+        self._links: dict[str, TupleConnection] = {}
 
     @property
     def waiting(self) -> int:
@@ -149,7 +151,7 @@ class Handover:
                 Pair(self._own, part.sibling), ignore_message, self._lost
             )
         try:
-            return await link.send(items, {}, PassedOn(part.sender, part.made))
+            return await link.send(items, DataDetails({}, PassedOn(part.sender, part.made)))
         except PortError:
             await asyncio.sleep(PAUSE)  # a link may take a moment to see that its connection is dead
             return 0

@@ -41,10 +41,11 @@ from node_agent.apps.dataflow.operators.processing import GivenUp, process
 from node_agent.apps.dataflow.operators.registry import Context, Operator, OperatorKind, Source
 from node_agent.apps.dataflow.switching.route import Route
 from node_agent.apps.dataflow.windows.units import Unit
+from node_agent.apps.dataflow.wire import messages
+from node_agent.apps.dataflow.wire.codec import OnLost, OnMessage, TupleConnection
+from node_agent.apps.dataflow.wire.messages import Batch, Message
 from node_agent.model.telemetry import Event, QueueSample
-from node_agent.transport import messages
-from node_agent.transport.link import OnLost, OnMessage, OutgoingLink
-from node_agent.transport.messages import Batch, Message, Pair
+from node_agent.transport.messages import Pair
 
 T = TypeVar("T")
 
@@ -61,7 +62,7 @@ class Surroundings(Protocol):
         """False if ``to`` is on another node."""
         ...
 
-    def open_link(self, pair: Pair, on_message: OnMessage, on_lost: OnLost) -> OutgoingLink: ...
+    def open_link(self, pair: Pair, on_message: OnMessage, on_lost: OnLost) -> TupleConnection: ...
 
     def tell(self, pair: Pair, message: Message) -> bool:
         """To the sender of an incoming link; False if there is none."""

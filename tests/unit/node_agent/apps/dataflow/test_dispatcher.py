@@ -9,10 +9,10 @@ import pytest
 from node_agent.apps.dataflow.best_effort.dispatcher import Dispatcher, Limits
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.switching.route import Hop
+from node_agent.apps.dataflow.wire.codec import OnLost
 from node_agent.model.telemetry import Event, TupleDropped, TupleSent
 from node_agent.ports import ConnectionLost
 from node_agent.ports.virtual.loop import VirtualLoop
-from node_agent.transport.link import OnLost
 from node_agent.transport.messages import Pair
 
 Behaviour = Callable[[], Awaitable[None]]
