@@ -7,7 +7,7 @@ are lost with the connection.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from node_agent.model.checked import Checked, Refused
 from node_agent.transport.errors import FrameError
@@ -22,11 +22,8 @@ Digest = Callable[[bytes], bytes]
 """The SHA-256 of an attachment."""
 
 
-class Attachment(NamedTuple):
-    """Bytes that follow a header: how many, and their SHA-256."""
-
-    size: int
-    digest: bytes
+Attachment = tuple[int, bytes]
+"""Bytes that follow a header: how many, and their SHA-256."""
 
 
 def _no_attachments(batch: object) -> Sequence[Attachment]:

@@ -74,7 +74,7 @@ def attachments_of(data: Data) -> Sequence[Attachment]:
             raise FrameError("the peer announced a payload of no item")
         if items[index].payloads:
             raise FrameError("the peer announced payloads of an item that has some already")
-    return [Attachment(size, digest) for _, size, digest in data.outside]
+    return [(size, digest) for _, size, digest in data.outside]
 
 
 def unpack(data: Data, payloads: Sequence[bytes]) -> Data:

@@ -72,7 +72,7 @@ def test_batches_survive(
     packed, payloads = pack(items, [item.size for item in items], digest, DataDetails(floors, passed_on))
     data = decode(encode(packed))
     assert isinstance(data, Data)
-    assert [each.size for each in attachments_of(data)] == [len(payload) for payload in payloads]
+    assert [size for size, _ in attachments_of(data)] == [len(payload) for payload in payloads]
     assert [each.digest for each in data.outside] == [digest(payload) for payload in payloads]
     assert list(unpack(data, payloads).items) == items
     assert (data.floors, data.passed_on) == (floors, passed_on)
@@ -114,7 +114,7 @@ def test_a_damaged_batch_is_understood_or_refused(items: list[StreamTuple], at: 
     with suppress(FrameError):
         data = CODEC.decode(bytes(header))
         if isinstance(data, Data):
-            sizes = [each.size for each in attachments_of(data)]
+            sizes = [size for size, _ in attachments_of(data)]
             check_attachments(sizes)
             assert sum(sizes) <= MAX_PAYLOAD
             for item in unpack(data, [bytes(size) for size in sizes]).items:
@@ -139,7 +139,7 @@ def test_too_much_is_not_sent_either() -> None:
 def test_payloads_that_cannot_be_are_refused(outside: list[Outside]) -> None:
     with pytest.raises(FrameError):
         data = Data([StreamTuple("camera/0", 1, 0, 0, 0)] * 2, outside)
-        check_attachments([each.size for each in attachments_of(data)])
+        check_attachments([size for size, _ in attachments_of(data)])
 
 
 def test_an_item_of_more_parts_than_could_be_sent_on_is_refused_where_it_comes() -> None:
