@@ -177,8 +177,8 @@ async def victim_agent(variant: str) -> World:
     return world
 
 
-def victim_link(port: MemoryPort, on_failure: Callable[[BaseException], None]) -> TupleConnection:
-    """A link that the victim opens to mallory."""
+def victim_connection(port: MemoryPort, on_failure: Callable[[BaseException], None]) -> TupleConnection:
+    """A connection that the victim opens to mallory."""
     return TupleConnection(
         port,
         Address(HOSTS[MALLORY], PORT),

@@ -89,21 +89,23 @@ def resident_bytes() -> int:
 
 
 def fail(error: BaseException) -> None:
-    raise SystemExit(f"the link failed: {error}")
+    raise SystemExit(f"the connection failed: {error}")
 
 
-async def over_links(task: Task, progress: Progress) -> None:
+async def over_connections(task: Task, progress: Progress) -> None:
     port, digests = OsPort(HOST), Digests()
     own, to = NAMES[task.place], NAMES[min(task.place + 1, LAST)]
     credentials = Credentials("benchmark", own, keys_of(bytes(32), "benchmark", own, NAMES))
     key, refusals = credentials.to(to, "connection"), Refusals()
     pair = Pair(f"{own}/0", f"{to}/0")
-    link = TupleConnection(port, Address(HOST, task.next), key, pair, CODEC, LIMITS, digests, refusals, fail)
+    connection = TupleConnection(
+        port, Address(HOST, task.next), key, pair, CODEC, LIMITS, digests, refusals, fail
+    )
 
     async def pass_on(pair: Pair, batch: Data) -> None:
         items = batch.items
         while items and task.place < LAST:
-            items = items[await link.send(items) :]
+            items = items[await connection.send(items) :]
         progress.passed(sum(item.size for item in batch.items))
 
     server: TupleServer = ConnectionServer(
@@ -121,9 +123,9 @@ async def over_links(task: Task, progress: Progress) -> None:
     if task.place > 0:
         print((await server.open(0)).port, flush=True)
     else:
-        await send_tuples(task, link, progress)
+        await send_tuples(task, connection, progress)
     await progress.over.wait()
-    await link.close()
+    await connection.close()
     await asyncio.sleep(0.5)  # until the receiver has it
     await server.close()
 
@@ -133,13 +135,13 @@ def payload_of(task: Task, tau: int) -> bytes:
     return tau.to_bytes(8, "big") + bytes(task.size - 8)
 
 
-async def send_tuples(task: Task, link: TupleConnection, progress: Progress) -> None:
+async def send_tuples(task: Task, connection: TupleConnection, progress: Progress) -> None:
     waiting: list[StreamTuple] = []
     for tau in range(1, task.count + 1):
         waiting.append(StreamTuple("source/0", tau, tau - 1, tau, tau - 1, (payload_of(task, tau),)))
         if len(waiting) * task.size >= GATHERED or tau == task.count:
             while waiting:
-                sent = await link.send(waiting)
+                sent = await connection.send(waiting)
                 progress.passed(sent * task.size)
                 del waiting[:sent]
 
@@ -178,7 +180,7 @@ async def main() -> None:
         parser.add_argument(name, type=int)
     task = parser.parse_args(namespace=Task())
     progress = Progress(task)
-    await (over_links if task.over == "links" else over_streams)(task, progress)
+    await (over_connections if task.over == "links" else over_streams)(task, progress)
     print(json.dumps(progress.report()), flush=True)
 
 

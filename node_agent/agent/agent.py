@@ -1,4 +1,4 @@
-"""One node's agent: its replicas, the links between them and others', the router, and the telemetry.
+"""One node's agent: its replicas, the connections between them and others', the router, and the telemetry.
 
 The owner starts it, opens the sources when the whole testbed is ready, and stops it. Whatever fails
 unexpectedly inside stops the agent and is kept as ``failure``.
@@ -183,7 +183,7 @@ class Agent:
         runtime.post(sender, content)
         return True
 
-    def open_link(
+    def open_connection(
         self, pair: Pair, on_message: OnMessage = ignore_message, on_lost: OnLost = ignore_loss
     ) -> TupleConnection:
         def lost(pair: Pair, items: Sequence[StreamTuple], reason: str) -> None:
@@ -242,14 +242,14 @@ class Agent:
         self, replica: Replica, spec: OperatorSpec, kind: OperatorKind, params: Any, context: Context
     ) -> ReplicaRuntime:
         config = self.config
-        make_link = partial(self._make_link, replica)
+        make_sender = partial(self._make_sender, replica)
         record = self._log.append
         query = config.plan.query
         dispatchers = []
         for downstream in query.downstream(replica.operator):
             room = query.operator(downstream).buffers.get(replica.operator, config.limits.output_buffer)
             limits = msgspec.structs.replace(config.limits, output_buffer=room)
-            dispatchers.append(Dispatcher(replica.id, downstream, make_link, record, limits))
+            dispatchers.append(Dispatcher(replica.id, downstream, make_sender, record, limits))
         each = isinstance(spec.takes, Each)
         assembler = None if each else assembler_for(spec, query.origins(), Gaps())
         return ReplicaRuntime(
@@ -260,7 +260,7 @@ class Agent:
             assembler,
             context,
             dispatchers,
-            self.open_link,
+            self.open_connection,
             record,
             config.limits,
         )
@@ -283,11 +283,11 @@ class Agent:
     def _queue(self, replica: str) -> int:
         return self._replicas[replica].queued() + self._server.waiting(replica)
 
-    def _make_link(self, sender: Replica, to: str, on_lost: OnLost) -> TupleSender:
+    def _make_sender(self, sender: Replica, to: str, on_lost: OnLost) -> TupleSender:
         receiver = self._replicas.get(to)
         if isinstance(receiver, ReplicaRuntime):
             return LocalSender(partial(receiver.receive, sender.id))
-        return self.open_link(Pair(sender.id, to), on_lost=on_lost)
+        return self.open_connection(Pair(sender.id, to), on_lost=on_lost)
 
     async def _take(self, pair: Pair, data: Data) -> None:
         batch = batch_of(pair, data)

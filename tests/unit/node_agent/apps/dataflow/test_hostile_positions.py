@@ -28,7 +28,7 @@ WINDOWS = [rule for rule in RULES if rule != "each"]
 
 
 class Hostile(Liar):
-    """What the claims of a link to ``op/0`` let through."""
+    """What the claims of a connection to ``op/0`` let through."""
 
     def __init__(self, rule: str, level: str, seed: int) -> None:
         super().__init__(seed)
@@ -116,7 +116,7 @@ def _deliver(liar: Hostile, level: Reliability) -> None:
                 do(core.acknowledged(f"{sink}/0", sink, *told, now))
             case 9:
                 do(core.asked(f"{sink}/0", sink, now))
-                do(core.link_failed(sink, f"{sink}/0", now))
+                do(core.connection_failed(sink, f"{sink}/0", now))
                 do(core.hand_over("op/1"))
             case 10:
                 ends = [item for item in liar.items(upstream) if item.last]

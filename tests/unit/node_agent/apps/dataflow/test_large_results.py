@@ -140,7 +140,7 @@ def test_acknowledgements_of_any_number_of_ranges_go_in_frames() -> None:
 
 
 class Narrow:
-    """A link of which no frame carries a payload."""
+    """A connection of which no frame carries a payload."""
 
     answers = True
 
@@ -166,9 +166,9 @@ ITEMS = [StreamTuple("camera/0", tau, tau - 1, tau, tau - 1, (b"x",)) for tau in
 
 def test_what_a_link_finds_too_large_is_lost_alone_and_leaves_a_hole() -> None:
     async def scenario() -> None:
-        link, dropped = Narrow(), list[tuple[int, str]]()
+        connection, dropped = Narrow(), list[tuple[int, str]]()
         channel = Channel(
-            lambda on_message, on_lost: cast(TupleConnection, link),
+            lambda on_message, on_lost: cast(TupleConnection, connection),
             lambda pair, message: None,
             lambda items: None,
             lambda: None,
@@ -178,7 +178,7 @@ def test_what_a_link_finds_too_large_is_lost_alone_and_leaves_a_hole() -> None:
         channel.put(ITEMS, {})
         await asyncio.sleep(0.1)
         assert not task.done() and dropped == [(1, "too_large"), (2, "too_large")]
-        assert [(item.tau, item.payloads) for item in link.sent] == [(1, ()), (2, ())]
+        assert [(item.tau, item.payloads) for item in connection.sent] == [(1, ()), (2, ())]
         task.cancel()
 
     asyncio.run(scenario())
