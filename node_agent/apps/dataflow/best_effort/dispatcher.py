@@ -2,8 +2,8 @@
 
 One dispatcher serves one downstream operator. It has a bounded buffer, a tuple in hand, and connections to
 the replicas used so far. Best effort: it sends a tuple again as long as the tuple is in hand. What a
-connection has taken and not delivered when it breaks is dropped. Tuples that gather while the connection is busy go
-along with the tuple in hand.
+connection has taken and not delivered when it breaks is dropped. Tuples that gather while the connection is
+busy go along with the tuple in hand.
 """
 
 import asyncio

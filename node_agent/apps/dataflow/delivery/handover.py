@@ -49,7 +49,7 @@ class Heard(NamedTuple):
 
 
 class Handover:
-    """``mail`` gives a batch to a replica of the same node, else returns False; see ``open_connection`` then."""
+    """``mail`` gives a batch to a replica of this node; it returns False if the replica is elsewhere."""
 
     def __init__(
         self,
