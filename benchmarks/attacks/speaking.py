@@ -25,10 +25,11 @@ from node_agent.transport.authentication import (
 from node_agent.transport.errors import FrameError
 from node_agent.transport.framing import PRELUDE_SIZE
 from node_agent.transport.greeting import PROOF_SIZE, hello_frame, read_hello, read_welcome
-from node_agent.transport.keys import keys_of
+from node_agent.transport.keys import app_keys, keys_of
 from node_agent.transport.messages import Hello, Pair, Welcome
 
 RUN = "siege"
+APP = "query"
 SECRET = bytes(range(32))
 EPOCH = b"epoch of"
 """Of whoever speaks here."""
@@ -52,7 +53,7 @@ def key_settings(node: str, nodes: tuple[str, ...], secret: bytes = SECRET) -> d
 
 
 def directed_key(node: str, to: str, nodes: tuple[str, ...]) -> DirectedKey:
-    return Credentials(RUN, node, keys_of(SECRET, RUN, node, nodes)).to(to, "connection")
+    return Credentials(RUN, node, app_keys(keys_of(SECRET, RUN, node, nodes), APP)).to(to, "connection")
 
 
 class Speaker:
@@ -60,7 +61,8 @@ class Speaker:
 
     def __init__(self, node: str, nodes: tuple[str, ...], run: str = RUN, secret: bytes = SECRET) -> None:
         self.node = node
-        self._own = Credentials(run, node, keys_of(secret, run, node, nodes))
+        self._keys = keys_of(secret, run, node, nodes)
+        self._own = Credentials(run, node, app_keys(self._keys, APP))
 
     def hello(self, to: str, pair: Pair, nonce: bytes) -> bytes:
         return hello_frame(self._own.to(to, "connection"), Hello(PROTOCOL_VERSION, *pair), nonce)
@@ -97,7 +99,7 @@ class Speaker:
 
     def keys_by(self, hosts: Mapping[str, str]) -> dict[str, bytes]:
         """Those of this node, by the others' addresses."""
-        return {hosts[node]: key for node, key in self._own.keys.items() if node in hosts}
+        return {hosts[node]: key for node, key in self._keys.items() if node in hosts}
 
     def epoch_in(self, datagram: bytes) -> bytes:
         """That of the node that sent it to us; empty if it is no such datagram."""

@@ -17,7 +17,7 @@ from node_agent.ports import Address, Port
 from node_agent.ports.virtual.loop import VirtualLoop
 from node_agent.transport.authentication import ID_SIZE, TAG_SIZE, Credentials, DatagramSeal
 from node_agent.transport.datagrams import EPOCH_SIZE, EPOCHS_KNOWN, MOST_BYTES, Packet, Peer
-from node_agent.transport.keys import keys_of
+from node_agent.transport.keys import app_keys, keys_of
 from tests.unit.networks import RadioNetwork
 
 SECRET = bytes(range(32))
@@ -51,7 +51,7 @@ def notices_of(
 def credentials_of(
     node: str, nodes: tuple[str, ...] = NODES, secret: bytes = SECRET, run_id: str = "run"
 ) -> Credentials:
-    return Credentials(run_id, node, keys_of(secret, run_id, node, nodes))
+    return Credentials(run_id, node, app_keys(keys_of(secret, run_id, node, nodes), "query"))
 
 
 class World:
