@@ -26,7 +26,7 @@ from node_agent.model.telemetry import Event
 from node_agent.ports import Address, Port
 from node_agent.telemetry.kinds import NO_RECORDS, RecordKinds
 from node_agent.transport.authentication import Credentials
-from node_agent.transport.limits import LinkLimits
+from node_agent.transport.limits import ConnectionLimits
 
 
 class AppConfig(Struct, frozen=True):
@@ -68,7 +68,7 @@ class Surroundings:
     link_state: LinkState
     addresses: Mapping[str, Address]
     credentials: Credentials
-    links: LinkLimits
+    links: ConnectionLimits
     refusals: Refusals
     directory: Path | None
     scratch: Path

@@ -18,7 +18,7 @@ from node_agent.apps.dataflow.operators.registry import (
     register_source,
 )
 from node_agent.apps.dataflow.windows.units import Unit
-from node_agent.transport.framing import MAX_PAYLOAD
+from node_agent.apps.dataflow.wire.packing import MAX_PAYLOAD
 
 MAX_CHAIN = 1000
 Size = Annotated[int, Meta(ge=0, le=MAX_PAYLOAD)]

@@ -43,7 +43,7 @@ from tests.unit.node_agent.agent.test_agent import (
     run,
     until,
 )
-from tests.unit.node_agent.apps.dataflow.test_notices import notices_of
+from tests.unit.node_agent.apps.dataflow.wire.test_notices import notices_of
 from tests.unit.query_agents import query_agent
 
 EXCHANGE = Switching(period=0.5, mode=Mode.EXCHANGE)
