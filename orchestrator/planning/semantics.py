@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.extensions import ExtensionError
 from orchestrator.apps.dataflow.faces.checks import face_findings
 from orchestrator.apps.dataflow.planning.buffers import shortages
 from orchestrator.apps.dataflow.planning.cpu import cpu_needs
@@ -22,6 +23,7 @@ from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.faults import Fault
 from orchestrator.spec.problems import Finding, Place, did_you_mean, listed, shown
 from orchestrator.spec.radio import DiscRadio
+from orchestrator.spec.registered import file_of, naming_the_file
 
 
 def semantic_findings(experiment: Experiment) -> list[Finding]:
@@ -64,8 +66,15 @@ def _protocol_findings(experiment: Experiment) -> list[Finding]:
 
 def _own_findings(experiment: Experiment) -> list[Finding]:
     """What the backends say themselves."""
-    found = [finding for name in _candidates(experiment) for finding in BACKENDS[name].findings(experiment)]
-    return list(dict.fromkeys(found))
+    found: dict[Finding, None] = {}
+    for name in _candidates(experiment):
+        check = BACKENDS[name].findings
+        try:
+            with naming_the_file(f"backend {name}", file_of(name, check)):
+                found |= dict.fromkeys(check(experiment))
+        except ExtensionError as error:
+            found[Finding(("backend",), str(error))] = None
+    return list(found)
 
 
 def _camera_findings(experiment: Experiment) -> list[Finding]:
