@@ -118,7 +118,7 @@ def test_the_radio_process_of_namespaces_is_told_it(tmp_path: Path) -> None:
         ("        return 1 / 0", "my_losses.py, line 9: ZeroDivisionError: division by zero"),
         (
             "        return distance_m * np.nan",
-            "my_losses.py, line 8: loss_db() of the path-loss model returned losses that are not numbers (nan)",
+            "my_losses.py, line 8: loss_db() of the path-loss model returned losses that are not numbers",
         ),
         (
             "        return -distance_m",
