@@ -21,9 +21,11 @@ from node_agent.agent.control_lines import encode, open_standard_streams, serve
 from node_agent.agent.controlled_agent import ControlledAgent
 from node_agent.apps.dataflow.switching.exchange import Mode
 from node_agent.linkstate.base import LinkState
+from node_agent.linkstate.config import LinkStateConfig
 from node_agent.linkstate.overhead import AskedOverhead, OverheadConfig
-from node_agent.linkstate.pushed import ToldLinkState
-from node_agent.linkstate.registry import Downstream, LinkStateConfig, open_link_state, problems
+from node_agent.linkstate.pushed import PushedLinkState
+from node_agent.linkstate.registry import open_link_state, problems
+from node_agent.linkstate.source import Downstream
 from node_agent.model.refusals import Refusals
 from node_agent.ports import PortError
 from node_agent.ports.os_port import OsPort
@@ -114,8 +116,8 @@ async def _live_with(config: ProcessConfig, port: OsPort, link_state: LinkState,
     overhead = AskedOverhead(config.overhead) if config.overhead is not None else None
     directory = Path(config.directory) if config.directory is not None else None
     agent = Agent(config.agent, port, link_state, log, overhead, directory, refusals)
-    told = link_state if isinstance(link_state, ToldLinkState) else None
-    controlled = ControlledAgent(agent, port, told)
+    pushed = link_state if isinstance(link_state, PushedLinkState) else None
+    controlled = ControlledAgent(agent, port, pushed)
     signalled = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, signalled.set)

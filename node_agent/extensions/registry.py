@@ -58,11 +58,16 @@ class Registry(Generic[T]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
+    def __len__(self) -> int:
+        return len(self.names())
+
     def __contains__(self, name: object) -> bool:
         return name in self.names()
 
     def __getitem__(self, name: str) -> T:
         """What is called ``name``, or what the reference ``file.py:attribute`` leads to."""
+        if name in self._loaded:
+            return self._loaded[name]
         if is_reference(name):
             path, attribute = split_reference(name)
             return self._check(f"{path.name}:{attribute}", load_attribute(path, attribute))
@@ -74,9 +79,17 @@ class Registry(Generic[T]):
             )
         if name in self._registered:
             return self._registered[name]
-        if name not in self._loaded:
-            self._loaded[name] = self._check(name, self._import(name, offers))
+        self._loaded[name] = self._check(name, self._import(name, offers))
         return self._loaded[name]
+
+    def is_own(self, name: str) -> bool:
+        """Whether it comes with Rove; all else is code of others."""
+        return name in self._builtin
+
+    def refresh(self) -> None:
+        """Look again at what installed packages offer."""
+        self._installed = None
+        self._loaded.clear()
 
     def source_file(self, name: str) -> Path | None:
         """The user's file that a reference leads to; None for what has a name."""

@@ -8,7 +8,7 @@ from node_agent.agent.config import AgentConfig, Switching
 from node_agent.agent.process import ProcessConfig
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.apps.dataflow.switching.exchange import Mode
-from node_agent.linkstate.registry import LinkStateConfig
+from node_agent.linkstate.config import LinkStateConfig
 from node_agent.ports import Address
 from node_agent.transport.keys import keys_of
 from orchestrator.services.base import RoutingService

@@ -10,8 +10,8 @@ from node_agent.aodv import process
 from node_agent.aodv.config import AodvConfig
 from node_agent.aodv.process import ProcessConfig
 from node_agent.aodv.reader import INFO_PORT
+from node_agent.linkstate.config import LinkStateConfig
 from node_agent.linkstate.overhead import OverheadConfig
-from node_agent.linkstate.registry import LinkStateConfig
 from orchestrator.services.base import Place, RoutingService
 from orchestrator.services.program import Module
 from orchestrator.spec.routing import Aodv

@@ -6,8 +6,8 @@ from typing import ClassVar
 import msgspec
 
 from node_agent import olsr
+from node_agent.linkstate.config import LinkStateConfig
 from node_agent.linkstate.overhead import OverheadConfig
-from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.olsr import process
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.process import ProcessConfig

@@ -20,7 +20,8 @@ from node_agent.apps.dataflow.model.units import SameTau
 from node_agent.apps.dataflow.switching.exchange import Mode
 from node_agent.apps.dataflow.switching.policy import choose
 from node_agent.apps.dataflow.switching.shortest_path import distances
-from node_agent.linkstate.registry import LinkStateConfig, open_link_state
+from node_agent.linkstate.config import LinkStateConfig
+from node_agent.linkstate.registry import open_link_state
 from node_agent.model.cost_graph import CostGraph
 from node_agent.model.telemetry import RouteDecision
 from node_agent.telemetry.segment_log import SegmentLog
