@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-IGNORED = ("run",)
+IGNORED = ("run", "app")
 """Fields of records that may differ."""
 
 Lines = Mapping[str, Sequence[str]]

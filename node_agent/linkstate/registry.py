@@ -59,7 +59,7 @@ def problems(config: LinkStateConfig) -> list[str]:
     except ExtensionError as error:
         return [str(error)]
     found = []
-    tells_anything = not offered and not LINK_STATE_READERS.is_own(config.kind)
+    tells_anything = not offered and not LINK_STATE_READERS.is_builtin(config.kind)
     if config.metric is not None and config.metric not in offered and not tells_anything:
         tells = ", ".join(offered) or "what it is sent"
         found.append(f"link state {config.kind} tells {tells}, not {config.metric}")
@@ -98,7 +98,7 @@ async def open_link_state(
         refusals,
         config.probe,
     )
-    if LINK_STATE_READERS.is_own(config.kind):
+    if LINK_STATE_READERS.is_builtin(config.kind):
         async with _entered(kind.open(source)) as opened:
             yield opened if isinstance(opened, PushedLinkState) else _measured(opened, config, port, names)
         return

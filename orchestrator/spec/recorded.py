@@ -15,11 +15,10 @@ from pydantic import (
 from orchestrator.mobility.bonnmotion import params_file
 from orchestrator.mobility.formats import TraceFormat, format_of, read_trace
 from orchestrator.mobility.trace import Area, Trace
-from orchestrator.mobility.trace_file import MOST_BYTES
 from orchestrator.spec.file_reference import FileReference, reader
 from orchestrator.spec.mobility import MobilityModel
 from orchestrator.spec.problems import shown, unusable
-from orchestrator.spec.source_file import read_bytes
+from orchestrator.spec.source_file import MOST_BYTES, read_bytes
 
 
 @dataclass(frozen=True)
