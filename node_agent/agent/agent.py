@@ -6,6 +6,7 @@ unexpectedly inside stops the agent and is kept as ``failure``.
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,12 +32,14 @@ from node_agent.apps.dataflow.switching.exchanges import Exchanges
 from node_agent.apps.dataflow.switching.router import Router
 from node_agent.apps.dataflow.windows.assembly import assembler_for
 from node_agent.apps.dataflow.windows.units import Gaps
+from node_agent.extensions.failures import Failures
 from node_agent.linkstate.base import LinkState, LinkStateUnavailable
 from node_agent.linkstate.overhead import OverheadSource
 from node_agent.model.refusals import Refusals
 from node_agent.model.telemetry import (
     AgentStart,
     AgentStop,
+    ExtensionFailed,
     LinkLost,
     RefusalCount,
     SpillSample,
@@ -80,9 +83,11 @@ class Agent:
         overhead: OverheadSource | None = None,
         directory: Path | None = None,
         refusals: Refusals | None = None,
+        failures: Failures | None = None,
     ) -> None:
         """``overhead``: where the node's routing daemon says what it has sent. ``directory``: the node's own,
-        for files of its operators. ``refusals``: what ``link_state`` refused. Raises BadConfig."""
+        for files of its operators. ``refusals``: what ``link_state`` refused; ``failures``: of an
+        extension that it is. Raises BadConfig."""
         check(config)
         self.config = config
         self.failure: AgentFailed | None = None
@@ -96,6 +101,7 @@ class Agent:
         self.refusals = refusals or Refusals()
         """What this agent refused, and from whom."""
         self.refusals.know([*config.addresses, *(address.host for address in config.addresses.values())])
+        self._failures = failures or Failures()
         self._credentials = Credentials(config.run, config.node, config.keys)
         self._digests = Digests()
         self._replicas: dict[str, Runtime] = {
@@ -105,7 +111,14 @@ class Agent:
         self._overheads = [source for source in (overhead, self._notices) if source is not None]
         exchanges = Exchanges(config, log.boot, self._notices.send) if self._notices is not None else None
         self._router = Router(
-            config, port, link_state, tuple(self._replicas.values()), log.append, exchanges, self._queue
+            config,
+            port,
+            link_state,
+            tuple(self._replicas.values()),
+            log.append,
+            exchanges,
+            self._queue,
+            self._failures,
         )
         self._server = LinkServer(
             port,
@@ -314,6 +327,8 @@ class Agent:
             if sample != self._spilled:
                 self._spilled = sample
                 self._log.append(sample)
+        for failed in self._failures.to_record(last):
+            self._log.append(ExtensionFailed(**asdict(failed)))
         for each in self.refusals:
             what, source, reason, count = each.what, each.source, each.reason, each.count
             told = self._told_refusals.get((what, source, reason), 0)

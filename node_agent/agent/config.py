@@ -13,7 +13,8 @@ from node_agent.apps.dataflow.operators.registry import OPERATORS
 from node_agent.apps.dataflow.query.errors import QueryError
 from node_agent.apps.dataflow.query.load import load_for
 from node_agent.apps.dataflow.switching.exchange import Mode
-from node_agent.apps.dataflow.switching.policy import POLICIES
+from node_agent.apps.dataflow.switching.policy import policy_of
+from node_agent.extensions import ExtensionError
 from node_agent.ports import Address
 from node_agent.transport.authentication import MIN_KEY
 from node_agent.transport.limits import LinkLimits
@@ -67,8 +68,10 @@ def check(config: AgentConfig) -> None:
     except QueryError as error:
         problems.append(str(error))
     problems += _plan_problems(config)
-    if config.switching.rule.policy not in POLICIES:
-        problems.append(f"there is no switching policy {config.switching.rule.policy!r}")
+    try:
+        policy_of(config.switching.rule.policy)
+    except ExtensionError as error:
+        problems.append(str(error))
     if not (config.switching.period > 0 and config.sample_period > 0 and config.overhead_period > 0):
         problems.append("periods must be positive")
     if config.cores < 1:

@@ -20,6 +20,8 @@ from node_agent.agent.config import AgentConfig, BadConfig, check
 from node_agent.agent.control_lines import encode, open_standard_streams, serve
 from node_agent.agent.controlled_agent import ControlledAgent
 from node_agent.apps.dataflow.switching.exchange import Mode
+from node_agent.extensions import ExtensionError
+from node_agent.extensions.failures import Failures
 from node_agent.linkstate.base import LinkState
 from node_agent.linkstate.config import LinkStateConfig
 from node_agent.linkstate.overhead import AskedOverhead, OverheadConfig
@@ -62,7 +64,7 @@ def run(config: str) -> int:
             raise BadConfig("; ".join(wrong))
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(_live(read))
-    except (OSError, msgspec.DecodeError, BadConfig, LogError, PortError) as error:
+    except (OSError, msgspec.DecodeError, BadConfig, ExtensionError, LogError, PortError) as error:
         print(f"{config}: {error}", file=sys.stderr)
         return EXIT_BAD_CONFIG
 
@@ -87,12 +89,12 @@ async def _live(config: ProcessConfig) -> int:
     port = OsPort(config.host, config.seed)
     check(config.agent)
     names = {address.host: node for node, address in config.agent.addresses.items()}
-    refusals = Refusals()
+    refusals, failures = Refusals(), Failures()
     opened = open_link_state(
-        config.link_state, port, names, downstream_of(config.agent), config.agent.keys, refusals
+        config.link_state, port, names, downstream_of(config.agent), config.agent.keys, refusals, failures
     )
     async with opened as link_state:
-        return await _live_with(config, port, link_state, refusals)
+        return await _live_with(config, port, link_state, refusals, failures)
 
 
 def downstream_of(config: AgentConfig) -> Downstream:
@@ -111,11 +113,13 @@ def downstream_of(config: AgentConfig) -> Downstream:
     return Downstream(hosts(direct), hosts(below))
 
 
-async def _live_with(config: ProcessConfig, port: OsPort, link_state: LinkState, refusals: Refusals) -> int:
+async def _live_with(
+    config: ProcessConfig, port: OsPort, link_state: LinkState, refusals: Refusals, failures: Failures
+) -> int:
     log = SegmentLog(Path(config.segments), config.agent.run, config.agent.node, port.now_ns)
     overhead = AskedOverhead(config.overhead) if config.overhead is not None else None
     directory = Path(config.directory) if config.directory is not None else None
-    agent = Agent(config.agent, port, link_state, log, overhead, directory, refusals)
+    agent = Agent(config.agent, port, link_state, log, overhead, directory, refusals, failures)
     pushed = link_state if isinstance(link_state, PushedLinkState) else None
     controlled = ControlledAgent(agent, port, pushed)
     signalled = asyncio.Event()

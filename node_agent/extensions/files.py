@@ -22,6 +22,11 @@ def split_reference(reference: str) -> tuple[Path, str]:
     return Path(file), attribute
 
 
+def short_name(name: str) -> str:
+    """A reference without the folder, as people and records name it; any other name as it is."""
+    return name.rpartition("/")[2] if is_reference(name) else name
+
+
 def load_module(path: Path) -> ModuleType:
     """Import the Python file ``path``, once for each content that it has had. Raises ExtensionError."""
     try:

@@ -6,7 +6,7 @@ from typing import Any
 
 from node_agent.extensions import ExtensionError, Registry
 from node_agent.extensions.failures import Failures
-from node_agent.extensions.files import is_reference
+from node_agent.extensions.files import short_name
 from node_agent.extensions.guard import Failed, Foreign, guarded, guarded_await
 from node_agent.linkstate.base import LinkState
 from node_agent.linkstate.config import LinkStateConfig
@@ -118,11 +118,6 @@ async def open_link_state(
             await guarded_await(foreign, entered.__aexit__(None, None, None), OPENING_S)
         except Failed as failed:
             failures.add(WHAT, foreign.name, failed.place, failed.error)
-
-
-def short_name(kind: str) -> str:
-    """As records name it: a user's file without its folder."""
-    return kind.rpartition("/")[2] if is_reference(kind) else kind
 
 
 def _measured(

@@ -192,6 +192,21 @@ class RefusalCount(Event, tag="refused", frozen=True):
     count: int
 
 
+class ExtensionFailed(Event, tag="extension_failed", frozen=True):
+    """Code that others wrote failed ``count`` times since the agent started; ``error`` is the last one.
+
+    ``what`` it is: a switching policy, a link-state reader. ``place``: its file and line. ``left_out``: it
+    failed so often in a row that it is not called any more.
+    """
+
+    what: str
+    name: str
+    place: str
+    error: str
+    count: int
+    left_out: bool
+
+
 class SpillSample(Event, tag="spill", frozen=True):
     """``size`` of the node's spill file; how often it had no room since the start, and why not lately."""
 
@@ -282,6 +297,7 @@ KINDS: tuple[type[Event], ...] = (
     QueueSample,
     LinkLost,
     RefusalCount,
+    ExtensionFailed,
     SpillSample,
     RoutingOverhead,
     FacesTrue,

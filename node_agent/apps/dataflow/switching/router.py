@@ -12,13 +12,14 @@ from msgspec.structs import replace
 from node_agent.agent.config import AgentConfig
 from node_agent.apps.dataflow.model.plan import Replica
 from node_agent.apps.dataflow.model.routing_messages import Notice
+from node_agent.apps.dataflow.switching.chooser import Chooser
 from node_agent.apps.dataflow.switching.decision import View, decide
 from node_agent.apps.dataflow.switching.exchange import Mode
 from node_agent.apps.dataflow.switching.exchanges import Exchanges
 from node_agent.apps.dataflow.switching.outlook import Outlook, link_state_outlook
-from node_agent.apps.dataflow.switching.policy import choose
 from node_agent.apps.dataflow.switching.route import Route
 from node_agent.apps.dataflow.switching.shortest_path import distances
+from node_agent.extensions.failures import Failures
 from node_agent.linkstate.base import LinkState, LinkStateUnavailable
 from node_agent.linkstate.node_costs import with_node_costs
 from node_agent.model.cost_graph import CostGraph
@@ -59,7 +60,8 @@ class Steered(Protocol):
 
 class Router:
     """``exchanges``: None if there is nothing that replicas would have to tell each other. ``queue`` says how
-    many tuples wait at a replica, on their way in or out.
+    many tuples wait at a replica, on their way in or out. ``failures`` counts those of a policy that
+    others wrote.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Router:
         record: Callable[[Event], None],
         exchanges: Exchanges | None,
         queue: Callable[[str], int],
+        failures: Failures | None = None,
     ) -> None:
         self._config = config
         self._port = port
@@ -79,6 +82,7 @@ class Router:
         self._record = record
         self._exchanges = exchanges
         self._queue = queue
+        self._chooser = Chooser(config.switching.rule.policy, failures)
         self._graph: CostGraph | None = None
         self._reconsider = asyncio.Event()
 
@@ -167,7 +171,7 @@ class Router:
             view = View(
                 plan, own, outlook, rule, steered.waiting(), self._port.now_ns(), tuple(steered.silent())
             )
-            route, events = decide(view, steered.route)
+            route, events = decide(view, steered.route, self._chooser)
             for event in events:
                 self._record(event)
             steered.steer(route)
@@ -211,7 +215,7 @@ class Router:
                 continue
             own = steered.replica
             view = View(plan, own, exchanges.of(own.id).outlook(now_ns), rule, steered.waiting())
-            if any(choose(view.situation(name, None)).hop for name in missing):
+            if any(self._chooser.choose(view.situation(name, None)).choice.hop for name in missing):
                 self._adapt_to(self._graph)
                 return
 
