@@ -1,7 +1,7 @@
 """What one process registers is also there in the processes that it starts, by an environment variable.
 
-It holds references, ``{"rove.mobility_models": {"mine": "/home/me/experiment.py:Model"}}``: a child imports the
-file that defines the extension. What is not defined at the top of a file stays in its own process.
+It holds references, ``{"rove.mobility_models": {"mine": "/home/me/experiment.py:Model"}}``: a child imports
+the file that defines the extension. What is not defined at the top of a file stays in its own process.
 """
 
 import inspect

@@ -212,7 +212,7 @@ def _nodes_table(cell: "Cell") -> Table:
             core = topology.core
             table.add_row("CORE", f"on {core.machine()}: core-daemon on {core.daemon}, Python {core.python}")
         table.add_row("Area", str(topology.area))
-        table.add_row("Mobility", _mobility(topology))
+        table.add_row("Mobility", topology.mobility.summary_for(names, topology.area))
         for title, line in zip_longest(["Radio"], topology.radio.summary(), fillvalue=""):
             table.add_row(title, line)
     table.add_row("Routing", experiment.routing.summary())
@@ -226,16 +226,6 @@ def _hosts(topology: "Topology") -> list[str]:
         + (f", through {node.host.jump}" if node.host.jump else "")
         for name, node in topology.real_nodes().items()
     ]
-
-
-def _mobility(topology: "Topology") -> str:
-    from orchestrator.spec.recorded import RecordedTrace
-
-    mobility = topology.mobility
-    if not isinstance(mobility, RecordedTrace):
-        return mobility.summary()
-    paths = mobility.read(topology.node_names, topology.area).paths.values()
-    return f"{mobility.summary()}, standing still after {max(path[-1].t for path in paths):g} s"
 
 
 def _cells_table(every: "tuple[Cell, ...]") -> Table:

@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path as FilePath
 
 from orchestrator.errors import BadInput
-from orchestrator.mobility.trace import Area, Path, Position, Trace
+from orchestrator.model.trace import Area, Path, Position, Trace
 from orchestrator.spec.source_file import MOST_BYTES
 
 BORDER_ROUNDING_M = 1e-6

@@ -12,19 +12,21 @@ from orchestrator.apps.dataflow.planning.prospect import radio_range
 from orchestrator.apps.dataflow.spec.delivery import Delivery
 from orchestrator.apps.dataflow.spec.placement import AUTO, ColocatePlacement, ExplicitPlacement
 from orchestrator.apps.dataflow.spec.query import Dataflow
+from orchestrator.backends.core.checks import core_findings
+from orchestrator.model.rates import RATES
 from orchestrator.planning.distances import network_at
+from orchestrator.planning.extension_checks import extension_findings
 from orchestrator.planning.faults import victim_of
-from orchestrator.radio.rates import RATES
-from orchestrator.spec.core import core_findings
 from orchestrator.spec.experiment import REMOTE, Experiment
 from orchestrator.spec.faults import Fault
-from orchestrator.spec.pathloss import LossTrace
 from orchestrator.spec.problems import Finding, Place, did_you_mean, listed, shown
 from orchestrator.spec.radio import RATES_HINT, DiscRadio
 from orchestrator.spec.routing import Aodv, Ours
 
 
 def semantic_findings(experiment: Experiment) -> list[Finding]:
+    if broken := extension_findings(experiment):
+        return broken  # nothing that needs them can be checked
     findings = placement_findings(experiment) + _backend_findings(experiment) + _window_findings(experiment)
     findings += face_findings(experiment)
     # A plan exists only for what can be placed.
@@ -287,7 +289,7 @@ def reachability_findings(experiment: Experiment) -> list[Finding]:
         return []  # of real nodes nobody here knows who hears whom
     plan = deployment_plan(experiment)
     radio = experiment.topology.radio
-    if not isinstance(radio, DiscRadio) and isinstance(radio.pathloss, LossTrace):
+    if not isinstance(radio, DiscRadio) and radio.pathloss.changes:
         return []  # links come and go, though nobody moves
     island = islands(network_at(experiment.topology, positions))
     if isinstance(radio, DiscRadio):

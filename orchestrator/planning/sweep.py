@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from orchestrator.planning.semantics import semantic_findings, unheeded_findings
 from orchestrator.spec.experiment import Experiment, Scalar, Varied
-from orchestrator.spec.problems import BadSpec, Finding, Problem, did_you_mean, dotted, shown
-from orchestrator.spec.routing import DEFAULT_PROTOCOL, in_words
+from orchestrator.spec.problems import BadSpec, Finding, Problem, did_you_mean, dotted, in_words, shown
+from orchestrator.spec.routing import DEFAULT_PROTOCOL
 from orchestrator.spec.translate import findings_of
 
 MAX_CELLS = 10_000

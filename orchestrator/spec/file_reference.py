@@ -27,6 +27,10 @@ class FileReference:
         """By name: the file, and what belongs to it."""
         return {self.path.name: read_bytes(self.path, MOST_BYTES)}
 
+    def written(self, file: str) -> str:
+        """How a section names it that lies beside ``file``."""
+        return file
+
 
 R = TypeVar("R", bound=FileReference)
 

@@ -188,6 +188,12 @@ def file_of(name: str, entry: Any) -> str | None:
     return None
 
 
+def place_of(function: Any) -> str:
+    """``my_mobility.py, line 12``: where a function of an extension is defined."""
+    code = getattr(function, "__code__", None)
+    return "an extension" if code is None else f"{Path(code.co_filename).name}, line {code.co_firstlineno}"
+
+
 def name_schema(
     registry: Registry[Any], *, words: tuple[str, ...] = (), files: bool = True
 ) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
 
 from orchestrator.spec.base import Section
-from orchestrator.spec.problems import Finding, Unusable, did_you_mean, listed, shown, unusable
+from orchestrator.spec.problems import Finding, Unusable, did_you_mean, in_words, listed, shown, unusable
 from orchestrator.spec.units import DURATION
 
 _SHORTEST_S = 0.1
@@ -18,11 +18,6 @@ Quorum = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)]
 TrueMetric = Literal["etx", "hops"]
 Quality = Literal["etx_ff", "etx_float", "hops"]
 Detection = Literal["hello", "feedback"]
-
-
-def in_words(value: Any) -> str:
-    """A setting as it may stand in the middle of a line: short, and without quotes."""
-    return shown(value).strip('"')
 
 
 class Protocol(Section):

@@ -28,7 +28,7 @@ from orchestrator.backends.readiness import shortfalls
 from orchestrator.backends.sim.air import make_air
 from orchestrator.backends.sim.routing import Joined, make_routing
 from orchestrator.mobility.generate import generate_trace
-from orchestrator.mobility.trace import Position
+from orchestrator.model.trace import Position
 from orchestrator.planning.faults import fault_steps
 from orchestrator.radio.truth import Links, TruthRecorder
 from orchestrator.runs.backend import NodeOutcome, Status

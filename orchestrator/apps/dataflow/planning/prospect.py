@@ -1,10 +1,9 @@
 """From an experiment to the few aggregates that its number of replicas is derived from."""
 
 from orchestrator.apps.dataflow.planning.replication import Prospect
+from orchestrator.mobility.generate import generate_trace
 from orchestrator.spec.experiment import Experiment
-from orchestrator.spec.mobility import Static
 from orchestrator.spec.radio import DiscRadio
-from orchestrator.spec.recorded import RecordedTrace
 from orchestrator.spec.routing import Aodv, GroundTruth, LinkStateProtocol
 from orchestrator.spec.topology import Topology
 
@@ -42,15 +41,14 @@ def radio_range(topology: Topology) -> float | None:
 
 
 def _mean_speed(experiment: Experiment) -> float:
-    mobility, topology = experiment.topology.mobility, experiment.topology
-    if isinstance(mobility, Static):
-        return 0.0
-    if not isinstance(mobility, RecordedTrace):
-        return mobility.speed
+    topology = experiment.topology
+    stated = topology.mobility.mean_speed()
+    if stated is not None:
+        return stated
     from orchestrator.mobility.statistics import mean_speed
 
-    trace = mobility.read(topology.node_names, topology.area)
-    return mean_speed(trace, 0.0, experiment.warmup + experiment.duration)
+    seconds = experiment.warmup + experiment.duration
+    return mean_speed(generate_trace(topology, experiment.seed, seconds), 0.0, seconds)
 
 
 def _detection_s(experiment: Experiment) -> float:

@@ -11,7 +11,7 @@ from node_agent.ports.virtual.loop import VirtualLoop
 from orchestrator.backends.sim.air import Air, make_air
 from orchestrator.backends.sim.simulation import Simulation
 from orchestrator.backends.sim.truth import GroundTruth
-from orchestrator.mobility.trace import Position
+from orchestrator.model.trace import Position
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.medium import Frame
 from orchestrator.spec.routing import TrueMetric
