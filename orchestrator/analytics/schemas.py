@@ -42,6 +42,7 @@ RAW = _columns(
     run=TEXT,
     node=TEXT,
     boot=COUNT,
+    app=TEXT,
     seq=COUNT,
     t_ns=COUNT,
     kind=TEXT,

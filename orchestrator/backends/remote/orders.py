@@ -10,6 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from node_agent.agent.process import ProcessConfig
+from node_agent.apps.base import AppConfig
+from node_agent.apps.dataflow.config import DataflowConfig
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.extensions.files import is_reference, split_reference
 from node_agent.host.setup.journal import path_for
@@ -108,9 +110,15 @@ def with_code_shipped(config: ProcessConfig, place: str) -> tuple[ProcessConfig,
         files[f"{CODE}/{folder}/{path.name}"] = path
         return f"{place}/{CODE}/{folder}/{path.name}:{attribute}"
 
-    switching = config.agent.switching
-    rule = replace(switching.rule, policy=moved(switching.rule.policy, "switching"))
-    agent = replace(config.agent, switching=replace(switching, rule=rule))
+    def of_app(app: AppConfig) -> AppConfig:
+        if app.kind != "query":
+            return app
+        dataflow = msgspec.json.decode(app.config, type=DataflowConfig)
+        rule = dataflow.switching.rule
+        rule = replace(rule, policy=moved(rule.policy, f"switching/{app.name}"))
+        return replace(dataflow, switching=replace(dataflow.switching, rule=rule)).as_app(app.name)
+
+    agent = replace(config.agent, apps=tuple(map(of_app, config.agent.apps)))
     link_state = replace(config.link_state, kind=moved(config.link_state.kind, "routing"))
     return replace(config, agent=agent, link_state=link_state), files
 

@@ -16,7 +16,7 @@ from node_agent.apps.dataflow.model.query import Query
 from node_agent.apps.dataflow.model.units import Each
 from node_agent.apps.dataflow.switching.aggregation import aggregate
 from node_agent.apps.dataflow.switching.policy import policy_of
-from node_agent.apps.dataflow.switching.shortest_path import Links, Tree, reversed_links, towards, tree
+from node_agent.linkstate.shortest_path import Links, Tree, reversed_links, towards, tree
 from node_agent.model.cost_graph import CostGraph
 
 MOST_COMPARED = 8
