@@ -19,7 +19,8 @@ from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.operators.registry import OPERATORS
 from node_agent.apps.dataflow.query.load import load_for
 from orchestrator.apps.dataflow.faces.installed import KINDS
-from orchestrator.spec.routing import AnyRouting, Aodv, Olsr
+from orchestrator.services.registry import routing_service
+from orchestrator.spec.routing import RoutingSection
 
 
 @dataclass(frozen=True, order=True)
@@ -56,11 +57,11 @@ EVERYTHING = Needs((*AGENT, PYROUTE2, NUMPY, OPENCV, weights(YUNET), weights(DLI
 """Of all that queries of ours and routing may need."""
 
 
-def needs_of(plan: DeploymentPlan, node: str, routing: AnyRouting) -> Needs:
+def needs_of(plan: DeploymentPlan, node: str, routing: RoutingSection) -> Needs:
     """Raises QueryError if the query's own file cannot be imported."""
     operators = [plan.query.operator(name) for name in dict.fromkeys(r.operator for r in plan.on(node))]
     parts = [*AGENT]
-    if isinstance(routing, Olsr | Aodv):
+    if routing_service(routing).sets_kernel_routes:
         parts.append(PYROUTE2)
     for operator in operators:
         parts += _for_operator(operator)

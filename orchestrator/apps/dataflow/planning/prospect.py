@@ -4,11 +4,8 @@ from orchestrator.apps.dataflow.planning.replication import Prospect
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.radio import DiscRadio
-from orchestrator.spec.routing import Aodv, GroundTruth, LinkStateProtocol
 from orchestrator.spec.topology import Topology
 
-_HELLOS_MISSED = 3
-"""After so many a link is taken for lost, where no validity time is given."""
 _DELIVERED = 0.5
 """The range is where this share of full frames arrives."""
 
@@ -25,7 +22,8 @@ def prospect_for(experiment: Experiment, operator: str) -> Prospect:
         range_m=reach,
         speed=_mean_speed(experiment),
         operators=_operators_on_the_way(experiment, operator),
-        settle_s=experiment.switching.period + _detection_s(experiment),
+        settle_s=experiment.switching.period
+        + experiment.routing.notices_after(experiment.traits.link_feedback),
     )
 
 
@@ -49,19 +47,6 @@ def _mean_speed(experiment: Experiment) -> float:
 
     seconds = experiment.warmup + experiment.duration
     return mean_speed(generate_trace(topology, experiment.seed, seconds), 0.0, seconds)
-
-
-def _detection_s(experiment: Experiment) -> float:
-    """How long routing takes to notice that a link is gone."""
-    match experiment.routing:
-        case LinkStateProtocol(hello_validity=validity):
-            return validity
-        case GroundTruth():
-            return 0.0
-        case Aodv() as aodv if aodv.detection_on(experiment.backend) == "feedback":
-            return 0.0
-        case slow:
-            return _HELLOS_MISSED * slow.hello
 
 
 def _operators_on_the_way(experiment: Experiment, operator: str) -> int:
