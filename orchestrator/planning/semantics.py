@@ -23,6 +23,7 @@ from orchestrator.apps.dataflow.spec.query import Dataflow
 from orchestrator.planning.distances import network_at
 from orchestrator.planning.extension_checks import extension_findings
 from orchestrator.planning.faults import victim_of
+from orchestrator.services.costs import reader_findings
 from orchestrator.services.registry import routing_service
 from orchestrator.spec.backends import AUTO as AUTO_BACKEND
 from orchestrator.spec.backends import BACKENDS, choosable
@@ -59,7 +60,8 @@ def _protocol_findings(experiment: Experiment) -> list[Finding]:
     service = routing_service(experiment.routing)
     traits = {name: BACKENDS[name].traits for name in _candidates(experiment)}
     for name in traits:
-        if found := service.findings(traits[name]):
+        found = service.findings(traits[name])
+        if found := found or reader_findings(experiment.routing, traits[name].virtual_time):
             return [Finding(("routing", *f.at), f.message, f.hint) for f in found]
     missing = [name for name in traits if not service.runs_on(traits[name])]
     if not missing:
