@@ -12,7 +12,6 @@ Nothing is imported before it is asked for.
 """
 
 import importlib
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
@@ -56,7 +55,7 @@ class Registry(Generic[T]):
         if name in self._builtin or name in self._registered or name in self._offers():
             raise ExtensionError(f"there is a {self.what} {name!r} already: choose another name")
         self._registered[name] = self._check(name, value)
-        hand_on(self.group, name, value, sys._getframe(1).f_globals)
+        hand_on(self.group, name, value)
 
     def unregister(self, name: str) -> None:
         """Undo ``register``."""

@@ -20,13 +20,10 @@ from orchestrator.apps.dataflow.planning.prospect import radio_range
 from orchestrator.apps.dataflow.spec.delivery import Delivery
 from orchestrator.apps.dataflow.spec.placement import AUTO, ColocatePlacement, ExplicitPlacement
 from orchestrator.apps.dataflow.spec.query import Dataflow
+from orchestrator.planning.backend_checks import backend_findings
 from orchestrator.planning.distances import network_at
 from orchestrator.planning.extension_checks import extension_findings
 from orchestrator.planning.faults import victim_of
-from orchestrator.services.costs import reader_findings
-from orchestrator.services.registry import routing_service
-from orchestrator.spec.backends import AUTO as AUTO_BACKEND
-from orchestrator.spec.backends import BACKENDS, choosable
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.faults import Fault
 from orchestrator.spec.problems import Finding, Place, did_you_mean, listed, shown
@@ -36,46 +33,11 @@ from orchestrator.spec.radio import DiscRadio
 def semantic_findings(experiment: Experiment) -> list[Finding]:
     if broken := extension_findings(experiment):
         return broken  # nothing that needs them can be checked
-    findings = placement_findings(experiment) + _backend_findings(experiment) + _window_findings(experiment)
+    findings = placement_findings(experiment) + backend_findings(experiment) + _camera_findings(experiment)
+    findings += _window_findings(experiment)
     findings += face_findings(experiment)
     # A plan exists only for what can be placed.
     return findings or reachability_findings(experiment) + fault_findings(experiment)
-
-
-def _backend_findings(experiment: Experiment) -> list[Finding]:
-    return (
-        _protocol_findings(experiment)
-        + _camera_findings(experiment)
-        + _own_findings(experiment)
-        + _silence_findings(experiment)
-    )
-
-
-def _candidates(experiment: Experiment) -> list[str]:
-    """The backends that the experiment may run on."""
-    return choosable() if experiment.backend == AUTO_BACKEND else [experiment.backend]
-
-
-def _protocol_findings(experiment: Experiment) -> list[Finding]:
-    service = routing_service(experiment.routing)
-    traits = {name: BACKENDS[name].traits for name in _candidates(experiment)}
-    for name in traits:
-        found = service.findings(traits[name])
-        if found := found or reader_findings(experiment.routing, traits[name].virtual_time):
-            return [Finding(("routing", *f.at), f.message, f.hint) for f in found]
-    missing = [name for name in traits if not service.runs_on(traits[name])]
-    if not missing:
-        return []
-    text = f"{service.protocol} does not run on the backend {missing[0]}"
-    fit = [name for name in BACKENDS if service.runs_on(BACKENDS[name].traits)]
-    hint = f"use backend: {listed(fit)}, or protocol: olsr, which runs everywhere"
-    return [Finding(("routing", "protocol"), text, hint)]
-
-
-def _own_findings(experiment: Experiment) -> list[Finding]:
-    """What the backends say themselves."""
-    found = [finding for name in _candidates(experiment) for finding in BACKENDS[name].findings(experiment)]
-    return list(dict.fromkeys(found))
 
 
 def _camera_findings(experiment: Experiment) -> list[Finding]:
@@ -83,19 +45,6 @@ def _camera_findings(experiment: Experiment) -> list[Finding]:
         return []
     text = f"a camera takes its pictures in real time, and {experiment.backend} runs in virtual time"
     return [Finding(("backend",), text, "use backend: netns, or a video or pictures as source")]
-
-
-def _silence_findings(experiment: Experiment) -> list[Finding]:
-    unable = [name for name in _candidates(experiment) if not BACKENDS[name].traits.can_silence]
-    return [
-        Finding(
-            ("faults", index, "silence"),
-            f"nobody can silence a radio with backend {unable[0]}",
-            "use a crash, or backend: netns",
-        )
-        for index, fault in enumerate(experiment.faults)
-        if unable and fault.kind == "silence"
-    ]
 
 
 def _window_findings(experiment: Experiment) -> list[Finding]:
