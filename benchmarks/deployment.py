@@ -20,8 +20,8 @@ from orchestrator.deployment.deploy import Deployed, deploy
 from orchestrator.deployment.facts import probe
 from orchestrator.deployment.needs import needs_of
 from orchestrator.errors import RoveError
+from orchestrator.services.olsr import Olsr
 from orchestrator.spec.inventory import Host
-from orchestrator.spec.routing import Olsr
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.fleet import on_all
 from orchestrator.ssh.host_keys import KnownHosts

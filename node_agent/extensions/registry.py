@@ -20,6 +20,7 @@ from typing import Generic, TypeVar
 
 from node_agent.extensions.errors import ExtensionError, check_version, explain
 from node_agent.extensions.files import is_reference, load_attribute, split_reference
+from node_agent.extensions.inherited import hand_on, inherited, take_back
 
 T = TypeVar("T")
 Check = Callable[[str, object], T]
@@ -43,26 +44,46 @@ class Registry(Generic[T]):
 
     def names(self) -> tuple[str, ...]:
         """Rove's own first, then those of others in the order of their names."""
-        return tuple(dict.fromkeys((*self._builtin, *self._registered, *sorted(self._offers()))))
+        others = {*self._offers(), *inherited(self.group)}
+        return tuple(dict.fromkeys((*self._builtin, *self._registered, *sorted(others))))
 
     def register(self, name: str, value: object) -> None:
-        """Add ``value`` in this process. Raises ExtensionError if the name is taken, or it does not fit."""
-        if name in self.names():
+        """Add ``value`` in this process and in those that it starts.
+
+        Raises ExtensionError if the name is taken, or if the value does not fit.
+        """
+        if name in self._builtin or name in self._registered or name in self._offers():
             raise ExtensionError(f"there is a {self.what} {name!r} already: choose another name")
         self._registered[name] = self._check(name, value)
+        hand_on(self.group, name, value)
 
     def unregister(self, name: str) -> None:
         """Undo ``register``."""
         del self._registered[name]
+        take_back(self.group, name)
+
+    def refresh(self) -> None:
+        """Look anew which packages are installed."""
+        self._installed = None
+        self._loaded.clear()
+
+    def is_builtin(self, name: str) -> bool:
+        """Whether ``name`` is one of Rove's own."""
+        return name in self._builtin
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
+
+    def __len__(self) -> int:
+        return len(self.names())
 
     def __contains__(self, name: object) -> bool:
         return name in self.names()
 
     def __getitem__(self, name: str) -> T:
         """What is called ``name``, or what the reference ``file.py:attribute`` leads to."""
+        if name in self._loaded:
+            return self._loaded[name]
         if is_reference(name):
             path, attribute = split_reference(name)
             return self._check(f"{path.name}:{attribute}", load_attribute(path, attribute))
@@ -74,7 +95,9 @@ class Registry(Generic[T]):
             )
         if name in self._registered:
             return self._registered[name]
-        if name not in self._loaded:
+        if not offers and name in inherited(self.group):
+            self._loaded[name] = self[inherited(self.group)[name]]
+        else:
             self._loaded[name] = self._check(name, self._import(name, offers))
         return self._loaded[name]
 

@@ -1,31 +1,15 @@
-"""From a backend's name in the experiment file to the backend."""
+"""From an experiment to the backend that runs it."""
 
 from pathlib import Path
 
 from orchestrator.errors import BadInput
 from orchestrator.runs.backend import Backend
 from orchestrator.runs.journal import Journal
+from orchestrator.spec.backends import AUTO, BACKENDS
 from orchestrator.spec.experiment import Experiment
 
 
 def create_backend(experiment: Experiment, run_id: str, directory: Path, journal: Journal) -> Backend:
-    # Imported where they are used: one backend need not have, nor wait for, what another needs.
-    match experiment.backend:
-        case "sim":
-            from orchestrator.backends.sim.backend import SimBackend
-
-            return SimBackend(run_id, directory, journal)
-        case "netns":
-            from orchestrator.backends.netns.backend import NetnsBackend
-
-            return NetnsBackend(experiment, run_id, directory, journal)
-        case "ssh":
-            from orchestrator.backends.ssh.backend import ssh_backend
-
-            return ssh_backend(experiment, run_id, directory, journal)
-        case "core":
-            from orchestrator.backends.core.backend import core_backend
-
-            return core_backend(experiment, run_id, directory, journal)
-        case "auto":
-            raise BadInput("backend auto is chosen once for a whole experiment: a sweep cannot vary it")
+    if experiment.backend == AUTO:
+        raise BadInput("backend auto is chosen once for a whole experiment: a sweep cannot vary it")
+    return BACKENDS[experiment.backend].create(experiment, run_id, directory, journal)

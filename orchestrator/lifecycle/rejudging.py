@@ -56,7 +56,7 @@ def judge_anew(
         history = mended(events, missing, in_order, experiment.quorum)
         unplanned = [NO_PLAN] if plan is None and _got_beyond_planning(events) else []
         loads = _load_doubts(directory, experiment, known, missing)
-        doubts = list(dict.fromkeys([*_told_doubts(known), *unplanned, *loads]))
+        doubts = list(dict.fromkeys([*_told_doubts(known), *unplanned, *loads, *examined.doubts]))
         verdict = judge_run(
             history,
             examined.completeness,
@@ -88,7 +88,7 @@ def _load_doubts(
 ) -> list[str]:
     """Of nodes that are machines of their own: how busy they were is in their records."""
     begin, end = known.get("measure_from_ns"), known.get("measure_until_ns")
-    if experiment.backend != "ssh" or not isinstance(begin, int) or not isinstance(end, int):
+    if not experiment.traits.own_machines or not isinstance(begin, int) or not isinstance(end, int):
         return []
     nodes = [node for node in experiment.topology.node_names if node not in missing]
     window = host_load.after(None, begin, end)

@@ -4,113 +4,47 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.extensions import ExtensionError
+from node_agent.extensions.files import short_name
 from orchestrator.apps.dataflow.faces.checks import face_findings
 from orchestrator.apps.dataflow.planning.buffers import shortages
 from orchestrator.apps.dataflow.planning.cpu import cpu_needs
-from orchestrator.apps.dataflow.planning.placement import asked_for, deployment_plan, hosts, replica_counts
+from orchestrator.apps.dataflow.planning.placement import (
+    asked_for,
+    deployment_plan,
+    hosts,
+    policy_name,
+    replica_counts,
+)
 from orchestrator.apps.dataflow.planning.prospect import radio_range
 from orchestrator.apps.dataflow.spec.delivery import Delivery
 from orchestrator.apps.dataflow.spec.placement import AUTO, ColocatePlacement, ExplicitPlacement
 from orchestrator.apps.dataflow.spec.query import Dataflow
+from orchestrator.planning.backend_checks import backend_findings
 from orchestrator.planning.distances import network_at
+from orchestrator.planning.extension_checks import extension_findings
 from orchestrator.planning.faults import victim_of
-from orchestrator.radio.rates import RATES
-from orchestrator.spec.core import core_findings
-from orchestrator.spec.experiment import REMOTE, Experiment
+from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.faults import Fault
-from orchestrator.spec.pathloss import LossTrace
 from orchestrator.spec.problems import Finding, Place, did_you_mean, listed, shown
-from orchestrator.spec.radio import RATES_HINT, DiscRadio
-from orchestrator.spec.routing import Aodv, Ours
+from orchestrator.spec.radio import DiscRadio
 
 
 def semantic_findings(experiment: Experiment) -> list[Finding]:
-    findings = placement_findings(experiment) + _backend_findings(experiment) + _window_findings(experiment)
+    if broken := extension_findings(experiment):
+        return broken  # nothing that needs them can be checked
+    findings = placement_findings(experiment) + backend_findings(experiment) + _camera_findings(experiment)
+    findings += _window_findings(experiment)
     findings += face_findings(experiment)
     # A plan exists only for what can be placed.
     return findings or reachability_findings(experiment) + fault_findings(experiment)
 
 
-def _backend_findings(experiment: Experiment) -> list[Finding]:
-    return (
-        _protocol_findings(experiment)
-        + _rate_findings(experiment)
-        + _camera_findings(experiment)
-        + _real_findings(experiment)
-        + _core_findings(experiment)
-    )
-
-
-def _protocol_findings(experiment: Experiment) -> list[Finding]:
-    routing, backend = experiment.routing, experiment.backend
-    if isinstance(routing, Aodv) and routing.detection == "feedback" and backend != "sim":
-        text = "a kernel does not tell which packets its link layer gave up"
-        return [Finding(("routing", "detection"), text, "use detection: hello, or backend: sim")]
-    candidates = ("netns", "sim") if backend == "auto" else (backend,)
-    missing = [candidate for candidate in candidates if candidate not in routing.backends]
-    if not missing:
-        return []
-    text = f"{routing.protocol} does not run on the backend {missing[0]}"
-    hint = f"use backend: {listed(routing.backends)}, or protocol: olsr, which runs everywhere"
-    return [Finding(("routing", "protocol"), text, hint)]
-
-
-def _rate_findings(experiment: Experiment) -> list[Finding]:
-    """In namespaces a disc is where an 802.11b radio is heard; it sends at a rate that such a radio has."""
-    radio = experiment.topology.radio
-    emulated = experiment.backend in ("netns", "auto")
-    if not emulated or not isinstance(radio, DiscRadio) or radio.bandwidth / 1e6 in RATES:
-        return []
-    rate = radio.bandwidth / 1e6
-    text = f"{rate:g} Mb/s is not a rate of 802.11b, which is what the backend netns emulates"
-    return [Finding(("topology", "radio", "bandwidth"), text, RATES_HINT)]
-
-
 def _camera_findings(experiment: Experiment) -> list[Finding]:
-    if experiment.backend != "sim" or all(o.kind != "camera" for o in experiment.dataflow().operators):
+    if not experiment.traits.virtual_time or all(o.kind != "camera" for o in experiment.dataflow().operators):
         return []
-    text = "a camera takes its pictures in real time, and sim runs in virtual time"
+    text = f"a camera takes its pictures in real time, and {experiment.backend} runs in virtual time"
     return [Finding(("backend",), text, "use backend: netns, or a video or pictures as source")]
-
-
-def _real_findings(experiment: Experiment) -> list[Finding]:
-    """What nobody here can know of, or do to, machines of their own."""
-    findings = []
-    if experiment.backend == "ssh":
-        hosts = experiment.topology.hosts
-        without = [node for node in experiment.topology.node_names if node not in hosts]
-        if without:
-            text = f"with backend ssh every node is a machine, and there is no entry for {', '.join(without)}"
-            hint = f"write it like {without[0]}: {{host: 192.168.1.21}} (docs/nodes.md)"
-            findings.append(Finding(("topology", "hosts"), text, hint))
-        running = [
-            name for name, node in experiment.topology.real_nodes().items() if node.daemon == "running"
-        ]
-        if isinstance(experiment.routing, Ours) and experiment.routing.authentication and running:
-            text = f"the routing daemon of {running[0]} runs already, and does not get the run's key"
-            findings.append(Finding(("routing", "authentication"), text, "use daemon: start for all nodes"))
-    if experiment.backend in REMOTE:
-        findings += [
-            Finding(
-                ("faults", index, "silence"),
-                f"nobody can silence a radio with backend {experiment.backend}",
-                "use a crash, or backend: netns",
-            )
-            for index, fault in enumerate(experiment.faults)
-            if fault.kind == "silence"
-        ]
-    return findings
-
-
-def _core_findings(experiment: Experiment) -> list[Finding]:
-    if experiment.backend != "core":
-        return []
-    topology = experiment.topology
-    findings = core_findings(topology.radio, topology.area)
-    if topology.core is None:
-        hint = "write it like core: {host: emulator.lab, user: me} (docs/core.md)"
-        findings.append(Finding(("core",), "it is not said which host runs CORE", hint))
-    return [Finding(("topology", *found.at), found.message, found.hint) for found in findings]
 
 
 def _window_findings(experiment: Experiment) -> list[Finding]:
@@ -150,7 +84,11 @@ def placement_findings(experiment: Experiment) -> list[Finding]:
     findings = _replica_findings(experiment) or _auto_findings(experiment)
     if isinstance(experiment.placement, ExplicitPlacement):
         return findings + _explicit_findings(experiment, experiment.placement)
-    return findings or _room_findings(experiment)
+    try:
+        return findings or _room_findings(experiment)
+    except ExtensionError as error:
+        text = f"the policy {short_name(policy_name(experiment))} cannot be used: {error}"
+        return [Finding(("placement", "policy"), text)]
 
 
 def _replica_findings(experiment: Experiment) -> list[Finding]:
@@ -174,7 +112,7 @@ def _auto_findings(experiment: Experiment) -> list[Finding]:
     replicas = experiment.replicas
     asked = {(name,): k for name, k in replicas.items()} if isinstance(replicas, dict) else {(): replicas}
     places = [at for at, count in asked.items() if count == AUTO]
-    real = experiment.backend == "ssh"
+    real = experiment.traits.own_machines
     if not places or not (real or radio_range(experiment.topology) is None):
         return []
     whose = "nobody knows that of real ones" if real else "this radio has none"
@@ -283,11 +221,11 @@ def _fault_findings(experiment: Experiment, plan: DeploymentPlan, fault: Fault) 
 def reachability_findings(experiment: Experiment) -> list[Finding]:
     """Among nodes that never move, an operator out of radio contact with the sink stays out of it."""
     positions = experiment.topology.static_positions()
-    if not positions or experiment.backend == "ssh":
+    if not positions or experiment.traits.own_machines:
         return []  # of real nodes nobody here knows who hears whom
     plan = deployment_plan(experiment)
     radio = experiment.topology.radio
-    if not isinstance(radio, DiscRadio) and isinstance(radio.pathloss, LossTrace):
+    if not isinstance(radio, DiscRadio) and radio.pathloss.changes:
         return []  # links come and go, though nobody moves
     island = islands(network_at(experiment.topology, positions))
     if isinstance(radio, DiscRadio):

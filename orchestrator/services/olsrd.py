@@ -1,19 +1,26 @@
 """olsrd of olsr.org, as the seed's testbed used it; asked through its jsoninfo plug-in."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from node_agent.linkstate.registry import LinkStateConfig
+from node_agent.linkstate.config import LinkStateConfig
 from orchestrator.services.base import Executable, Place, RoutingService
 from orchestrator.services.program import Argv
-from orchestrator.spec.routing import Olsrd
+from orchestrator.services.sections import OLSRD_READER, OlsrLike
 
 JSONINFO_PORT = 9090
 _CONFIG = "olsrd.conf"
 
 
+class Olsrd(OlsrLike):
+    """The olsrd of olsr.org, where it is installed."""
+
+    protocol: Literal["olsrd"]
+
+
 class OlsrdService(RoutingService):
     protocol = "olsrd"
+    section = Olsrd
     executables: ClassVar = (
         Executable("olsrd", "Debian has no olsrd: build it from github.com/OLSR/olsrd, with jsoninfo"),
     )
@@ -22,7 +29,7 @@ class OlsrdService(RoutingService):
         self._routing = routing
 
     def link_state(self) -> LinkStateConfig:
-        return LinkStateConfig("olsrd_jsoninfo", metric=self._routing.metric)
+        return LinkStateConfig(OLSRD_READER, metric=self._routing.metric)
 
     def files(self, place: Place) -> Mapping[str, str]:
         return {_CONFIG: self._config(place)}

@@ -3,7 +3,8 @@
 import re
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, WithJsonSchema
+from pydantic_core import CoreSchema
 
 from orchestrator.spec.problems import shown, unusable
 
@@ -17,6 +18,16 @@ class Section(BaseModel):
 
     other_names: ClassVar[dict[str, str]] = {}
     """What others call a key of ours, for hints: such a name is not accepted."""
+
+
+class ValidatedAs:
+    """Annotation for a type that a registry decides on and the type checker therefore cannot see."""
+
+    def __init__(self, annotation: Any) -> None:
+        self.annotation = annotation
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return handler.generate_schema(self.annotation)
 
 
 def check_name(value: Any) -> str:

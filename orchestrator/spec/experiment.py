@@ -1,20 +1,26 @@
 """The experiment file as a value: what runs where, for how long, and what is varied."""
 
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, field_serializer, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_serializer, model_validator
 
 from node_agent.apps.dataflow.model.decision import Rule
 from node_agent.apps.dataflow.model.query import Query
+from node_agent.extensions import ExtensionError
+from node_agent.extensions.files import is_reference
 from orchestrator.apps.dataflow.spec.delivery import Delivery
 from orchestrator.apps.dataflow.spec.placement import Placement, RandomPlacement, Replicas
 from orchestrator.apps.dataflow.spec.query import QueryField
 from orchestrator.apps.dataflow.spec.switching import Switching, threshold_of
+from orchestrator.spec.backends import AUTO, BACKENDS, Traits, traits_of
 from orchestrator.spec.base import Name, Section, Seed
 from orchestrator.spec.expectations import METRICS, OPERATORS, parse_expectation
 from orchestrator.spec.faults import Fault
+from orchestrator.spec.file_reference import FOLDER
 from orchestrator.spec.problems import Finding, Unusable, shown, unusable
-from orchestrator.spec.routing import Olsr, Routing
+from orchestrator.spec.registered import RegisteredName
+from orchestrator.spec.routing import RoutingField, read_protocol
 from orchestrator.spec.topology import Topology
 from orchestrator.spec.units import DURATION, Duration, PositiveDuration
 
@@ -25,10 +31,6 @@ Varied = Scalar | dict[str, Any]
 SECTIONS_TO_VARY = ("routing",)
 """What a sweep may vary by mappings."""
 
-REMOTE = ("ssh", "core")
-"""Backends whose nodes are on other machines."""
-_REMOTE_TIMEOUTS = {"up": 300.0, "converge": 90.0, "stop": 60.0, "collect": 300.0, "down": 60.0}
-"""What is deployed and collected goes over a network there."""
 SHORTEST_LEASE_S = 6.0
 Lease = Annotated[float, DURATION.within(ge=SHORTEST_LEASE_S, le=3600.0)]
 NodeShare = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)]
@@ -63,7 +65,7 @@ class LoadLimits(Section):
     )
 
 
-def _read_sweep(value: Any) -> dict[str, tuple[Varied, ...]]:
+def _read_sweep(value: Any, info: ValidationInfo) -> dict[str, tuple[Varied, ...]]:
     if not isinstance(value, dict):
         raise unusable(f"{shown(value)} is not a mapping of what to vary", "sweep: {replicas: [1, 2, 3]}")
     findings = []
@@ -85,7 +87,15 @@ def _read_sweep(value: Any) -> dict[str, tuple[Varied, ...]]:
                 seen.append((type(entry), entry))
     if findings:
         raise Unusable(*findings)
-    return {key: tuple(values) for key, values in value.items()}
+    folder = (info.context or {}).get(FOLDER, Path()).absolute()
+    return {key: tuple(_absolute(entry, folder) for entry in values) for key, values in value.items()}
+
+
+def _absolute(entry: Varied, folder: Path) -> Varied:
+    """A user's extension, ``my_policy.py:decide``, is named relative to the experiment's file."""
+    if not isinstance(entry, str) or not is_reference(entry):
+        return entry
+    return str((folder / entry).resolve())
 
 
 Sweep = Annotated[
@@ -138,10 +148,12 @@ class Experiment(Section):
 
     name: Name = Field(examples=["quickstart"])
     topology: Topology = Field(examples=["../topologies/rwp-25.yaml"])
-    backend: Literal["sim", "netns", "ssh", "core", "auto"] = Field(
+    backend: Annotated[str, RegisteredName(BACKENDS, words=(AUTO,), files=False)] = Field(
         default="sim", description="auto: netns where this machine permits it, else sim"
     )
-    routing: Routing = Field(default=Olsr(), examples=["{protocol: olsr, hello: 2s, hello_validity: 20s}"])
+    routing: RoutingField = Field(
+        default_factory=read_protocol, examples=["{protocol: olsr, hello: 2s, hello_validity: 20s}"]
+    )
     query: QueryField = Field(examples=["synthetic_chain"])
     replicas: Replicas = 1
     placement: Placement = RandomPlacement()
@@ -170,11 +182,20 @@ class Experiment(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _patient_with_other_machines(cls, value: Any) -> Any:
-        if not isinstance(value, dict) or value.get("backend") not in REMOTE:
+    def _timeouts_of_the_backend(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or value.get("backend") not in BACKENDS:
+            return value
+        try:
+            own = BACKENDS[value["backend"]].timeouts
+        except ExtensionError:  # the backend's own validation says so
             return value
         stated = value.get("timeouts", {})
-        return {**value, "timeouts": {**_REMOTE_TIMEOUTS, **stated}} if isinstance(stated, dict) else value
+        return {**value, "timeouts": {**own, **stated}} if own and isinstance(stated, dict) else value
+
+    @property
+    def traits(self) -> Traits:
+        """Of its backend; those of ``auto`` are not known before one is chosen."""
+        return traits_of(self.backend)
 
     def dataflow(self) -> Query:
         return self.query.build()

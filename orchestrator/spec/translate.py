@@ -8,8 +8,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from orchestrator.apps.dataflow.spec.query import ValidatedAs
-from orchestrator.spec.base import Section
+from orchestrator.spec.base import Section, ValidatedAs
 from orchestrator.spec.problems import Finding, Place, Unusable, did_you_mean, listed, shown
 
 UNKNOWN_KEY = "unknown key"
@@ -54,6 +53,8 @@ def _translated(error: dict[str, Any], at: Place, model: type[Section]) -> Itera
     if isinstance(context.get("error"), Unusable):
         for finding in context["error"].findings:
             yield Finding((*at, *finding.at), finding.message, finding.hint)
+    elif kind in ("value_error", "assertion_error"):  # of an extension's own validators
+        yield Finding(at, str(context["error"]) or f"{shown(value)} cannot be used here")
     elif kind == "missing":
         yield Finding(at, "missing", _example(model, error["loc"]))
     elif kind == "extra_forbidden":

@@ -33,6 +33,7 @@ from orchestrator.runs.backend import NodeOutcome, Outcomes, Progress, Status, w
 from orchestrator.runs.journal import Journal
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.routing import OWN_READER
 
 PRELOAD = "node_agent.apps.dataflow.faces.preload:preload"
 SETTLING_S = 60.0
@@ -106,7 +107,7 @@ class NetnsBackend:
         nodes = [node for node in waiting if not self._failure(node)]
         reports = await asyncio.gather(*(self._agents[node].status() for node in nodes))
         asked = dict(zip(nodes, reports, strict=True))
-        return unready(asked, self._emulation.links, self._experiment.routing.quorum)
+        return unready(asked, self._emulation.links, self._experiment.routing.ready_share)
 
     async def advance(self, seconds: float, progress: Progress) -> Outcomes:
         end = time.monotonic() + seconds
@@ -200,6 +201,8 @@ class NetnsBackend:
         )
 
     def _tell_costs(self, graph: CostGraph) -> None:
+        if self._experiment.routing.reader != OWN_READER:
+            return  # agents read their costs themselves
         self._costs = news(Costs(graph))
         for agent in self._agents.values():
             agent.tell_latest(self._costs)

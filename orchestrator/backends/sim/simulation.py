@@ -7,10 +7,15 @@ experiment varies, the query sees the same movements.
 import asyncio
 import random
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from node_agent.agent.agent import Agent
 from node_agent.agent.config import AgentConfig, check, watched_hosts
+from node_agent.extensions.failures import Failures
+from node_agent.linkstate.base import LinkState
+from node_agent.linkstate.registry import open_link_state
+from node_agent.linkstate.source import Downstream
 from node_agent.model.telemetry import KILLED
 from node_agent.ports.virtual.host import VirtualHost
 from node_agent.ports.virtual.loop import VirtualLoop
@@ -24,15 +29,18 @@ from orchestrator.backends.agent_settings import agent_config
 from orchestrator.backends.fault_injector import inflict
 from orchestrator.backends.readiness import shortfalls
 from orchestrator.backends.sim.air import make_air
-from orchestrator.backends.sim.routing import Joined, make_routing
 from orchestrator.mobility.generate import generate_trace
-from orchestrator.mobility.trace import Position
+from orchestrator.model.trace import Position
 from orchestrator.planning.faults import fault_steps
 from orchestrator.radio.truth import Links, TruthRecorder
 from orchestrator.runs.backend import NodeOutcome, Status
 from orchestrator.runs.events import EventLog
 from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.services.costs import other_link_state
+from orchestrator.services.registry import routing_service
+from orchestrator.services.virtual import Joined, VirtualNetwork
 from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.routing import OWN_READER
 
 TICK_NS = 100_000_000
 SAMPLE_TICKS = 10
@@ -57,7 +65,9 @@ class Simulation:
         self._trace = generate_trace(topology, experiment.seed, experiment.warmup + experiment.duration)
         self._air = make_air(topology, self._loop, self._trace.at(0.0), experiment.seed)
         self._hosts = topology.addresses()
-        self._routing = make_routing(experiment.routing, self._hosts, experiment.seed, self._loop.now_ns)
+        node_at = {host: node for node, host in self._hosts.items()}
+        network = VirtualNetwork(node_at, experiment.seed, self._loop.now_ns)
+        self._routing = routing_service(experiment.routing).in_virtual_time(network)
         self._recorder = TruthRecorder(directory / "radio")
         self._secret = random.Random(f"key/{experiment.seed}").randbytes(KEY_SIZE)
         self._ticks = 0
@@ -66,6 +76,8 @@ class Simulation:
         self._plan = pinned(deployment_plan(experiment), directory).plan
         self._agents: dict[str, Agent] = {}
         self._stacks: dict[str, tuple[VirtualHost, Joined]] = {}
+        self._failures = {node: Failures() for node in self._hosts}
+        self._readers: list[AbstractAsyncContextManager[LinkState]] = []
         self._crashed: dict[str, None] = {}
         self._silent: frozenset[str] = frozenset()
         self._faults: asyncio.Task[None] | None = None
@@ -100,7 +112,7 @@ class Simulation:
         """Those of them that routing has not told enough, and why."""
         agents = {node: self._agents[node] for node in waiting}
         reaches = self._loop.run_until_complete(_asked(agents))
-        short = shortfalls(reaches, self._links, self._experiment.routing.quorum)
+        short = shortfalls(reaches, self._links, self._experiment.routing.ready_share)
         return {node: short.get(node, NOT_TOLD) for node in agents if node not in reaches or node in short}
 
     def open_sources(self) -> None:
@@ -154,9 +166,28 @@ class Simulation:
         stack = VirtualHost(node, host, self._loop, self._air.medium, next_hop, STREAMS)
         port = VirtualPort(stack, self._experiment.seed)
         config = self._config(node)
-        joined = self._routing.join(stack, port, watched_hosts(config, check(config)).all)
+        watched = watched_hosts(config, check(config))
+        joined = self._routing.join(stack, port, watched.all)
+        if self._experiment.routing.reader != OWN_READER:
+            joined = joined._replace(link_state=self._open_reader(node, port, config, Downstream(*watched)))
         self._stacks[node] = stack, joined
         self._build_agent(node, port)
+
+    def _open_reader(
+        self, node: str, port: VirtualPort, config: AgentConfig, downstream: Downstream
+    ) -> LinkState:
+        """In place of what the node's routing daemon says itself."""
+        node_at = {host: name for name, host in self._hosts.items()}
+        opened = open_link_state(
+            other_link_state(self._experiment.routing),
+            port,
+            node_at,
+            downstream,
+            config.keys,
+            failures=self._failures[node],
+        )
+        self._readers.append(opened)
+        return self._loop.run_until_complete(opened.__aenter__())
 
     def _build_agent(self, node: str, port: VirtualPort | None = None) -> None:
         stack, joined = self._stacks[node]
@@ -165,7 +196,10 @@ class Simulation:
         if port is None:  # a later boot draws anew: nonces must not repeat
             seed = random.Random(f"agent/{self._experiment.seed}/{log.boot}").getrandbits(53)
             port = VirtualPort(stack, seed)
-        self._agents[node] = Agent(self._config(node), port, joined.link_state, log, joined.overhead, place)
+        failures = self._failures.pop(node, None)  # a later boot counts anew
+        self._agents[node] = Agent(
+            self._config(node), port, joined.link_state, log, joined.overhead, place, failures=failures
+        )
 
     def _config(self, node: str) -> AgentConfig:
         return agent_config(self._experiment, self._run_id, node, self._plan, self._hosts, self._secret)
@@ -185,6 +219,8 @@ class Simulation:
         if self._faults is not None:
             self._faults.cancel()
         await asyncio.gather(*(agent.stop("end of run") for agent in self._agents.values()))
+        for reader in self._readers:
+            await reader.__aexit__(None, None, None)
         for _, joined in self._stacks.values():
             if joined.daemon is not None:
                 await joined.daemon.stop()

@@ -1,15 +1,11 @@
 """From an experiment to the few aggregates that its number of replicas is derived from."""
 
 from orchestrator.apps.dataflow.planning.replication import Prospect
+from orchestrator.mobility.generate import generate_trace
 from orchestrator.spec.experiment import Experiment
-from orchestrator.spec.mobility import Static
 from orchestrator.spec.radio import DiscRadio
-from orchestrator.spec.recorded import RecordedTrace
-from orchestrator.spec.routing import Aodv, GroundTruth, LinkStateProtocol
 from orchestrator.spec.topology import Topology
 
-_HELLOS_MISSED = 3
-"""After so many a link is taken for lost, where no validity time is given."""
 _DELIVERED = 0.5
 """The range is where this share of full frames arrives."""
 
@@ -26,7 +22,8 @@ def prospect_for(experiment: Experiment, operator: str) -> Prospect:
         range_m=reach,
         speed=_mean_speed(experiment),
         operators=_operators_on_the_way(experiment, operator),
-        settle_s=experiment.switching.period + _detection_s(experiment),
+        settle_s=experiment.switching.period
+        + experiment.routing.notices_after(experiment.traits.link_feedback),
     )
 
 
@@ -42,28 +39,14 @@ def radio_range(topology: Topology) -> float | None:
 
 
 def _mean_speed(experiment: Experiment) -> float:
-    mobility, topology = experiment.topology.mobility, experiment.topology
-    if isinstance(mobility, Static):
-        return 0.0
-    if not isinstance(mobility, RecordedTrace):
-        return mobility.speed
+    topology = experiment.topology
+    stated = topology.mobility.mean_speed()
+    if stated is not None:
+        return stated
     from orchestrator.mobility.statistics import mean_speed
 
-    trace = mobility.read(topology.node_names, topology.area)
-    return mean_speed(trace, 0.0, experiment.warmup + experiment.duration)
-
-
-def _detection_s(experiment: Experiment) -> float:
-    """How long routing takes to notice that a link is gone."""
-    match experiment.routing:
-        case LinkStateProtocol(hello_validity=validity):
-            return validity
-        case GroundTruth():
-            return 0.0
-        case Aodv() as aodv if aodv.detection_on(experiment.backend) == "feedback":
-            return 0.0
-        case slow:
-            return _HELLOS_MISSED * slow.hello
+    seconds = experiment.warmup + experiment.duration
+    return mean_speed(generate_trace(topology, experiment.seed, seconds), 0.0, seconds)
 
 
 def _operators_on_the_way(experiment: Experiment, operator: str) -> int:

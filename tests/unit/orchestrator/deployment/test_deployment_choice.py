@@ -19,7 +19,8 @@ from orchestrator.deployment.facts import NodeFacts
 from orchestrator.deployment.needs import AGENT, EVERYTHING, MSGSPEC, NUMPY, OPENCV, Needs, imported, needs_of
 from orchestrator.deployment.tags import fitting, node_tags
 from orchestrator.deployment.wheels import lacking, locked, pip_download
-from orchestrator.spec.routing import Babel, Olsr
+from orchestrator.services.babeld import Babel
+from orchestrator.services.olsr import Olsr
 from tests.unit.deployments import PI, wheel
 
 ELSEWHERE = replace(PI, machine="riscv64")

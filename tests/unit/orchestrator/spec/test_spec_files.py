@@ -10,15 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.apps.dataflow.model.query_problems import find_cycle
+from orchestrator.mobility.random_waypoint import RandomWaypoint
 from orchestrator.planning.load import load_any, load_experiment, load_topology
 from orchestrator.planning.sweep import cells
+from orchestrator.spec.area import Area
 from orchestrator.spec.dump import to_yaml
 from orchestrator.spec.experiment import Experiment
-from orchestrator.spec.mobility import RandomWaypoint
 from orchestrator.spec.problems import BadSpec
 from orchestrator.spec.radio import DiscRadio, Radio80211b
 from orchestrator.spec.schema import schema_files
-from orchestrator.spec.topology import Area, Topology
+from orchestrator.spec.topology import Topology
 from orchestrator.spec.yaml_source import parse_document
 from tests.unit.specs import experiment, topology
 

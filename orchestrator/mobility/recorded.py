@@ -1,0 +1,92 @@
+"""Movements from a file: the ``trace`` model."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
+
+from orchestrator.mobility.bonnmotion import params_file
+from orchestrator.mobility.formats import TraceFormat, format_of, read_trace
+from orchestrator.mobility.trace_file import TraceError
+from orchestrator.model.trace import Area, Trace
+from orchestrator.spec import area as spec
+from orchestrator.spec.file_reference import FileReference, reader
+from orchestrator.spec.mobility import MobilityModel
+from orchestrator.spec.problems import Finding, shown, unusable
+from orchestrator.spec.source_file import MOST_BYTES, read_bytes
+
+
+@dataclass(frozen=True)
+class TraceFile(FileReference):
+    def contents(self) -> dict[str, bytes]:
+        """The file, and the parameters that BonnMotion keeps beside it."""
+        beside = params_file(self.path)
+        return super().contents() | ({beside.name: read_bytes(beside, MOST_BYTES)} if beside.exists() else {})
+
+
+TraceFileField = Annotated[
+    TraceFile,
+    PlainValidator(reader(TraceFile, "walk.movements")),
+    PlainSerializer(lambda file: str(file.path)),
+    WithJsonSchema({"type": "string", "description": "A trace file, relative to this one"}),
+]
+
+
+class RecordedTrace(MobilityModel):
+    """Movements read from a file; its nodes are the topology's, in their order."""
+
+    model: Literal["trace"]
+    file: TraceFileField = Field(examples=["walk.movements"])
+    format: TraceFormat | None = Field(default=None, description="Told by the file's name if not given")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_format(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or value.get("format") is not None:
+            return value
+        name = value.get("file")
+        if not isinstance(name, str):
+            return value
+        written_as = format_of(name)
+        if written_as is None:
+            text = f"{shown(name)}: the name does not tell the format"
+            raise unusable(text, "add format: bonnmotion or format: ns2", at=("file",))
+        return {**value, "format": written_as}
+
+    def trace(self, nodes: tuple[str, ...], area: spec.Area, seed: int, until: float) -> Trace:
+        """Raises ``TraceError`` if these nodes cannot move so in this area."""
+        return self._read(nodes, area)
+
+    def findings_for(self, nodes: tuple[str, ...], area: spec.Area) -> list[Finding]:
+        try:
+            self._read(nodes, area)
+        except TraceError as error:
+            name = Path(error.file).name
+            place = name if error.line is None else f"{name}, line {error.line}"
+            return [Finding(("mobility", "file"), f"{place}: {error.message}", error.hint)]
+        return []
+
+    def _read(self, nodes: tuple[str, ...], area: Area) -> Trace:
+        assert self.format is not None, "the validator takes it from the file's name"
+        return _read(self.file, self.format, nodes, area)
+
+    def summary(self) -> str:
+        return f"trace {self.file.path.name} ({self.format})"
+
+    def summary_for(self, nodes: tuple[str, ...], area: spec.Area) -> str:
+        paths = self._read(nodes, area).paths.values()
+        return f"{self.summary()}, standing still after {max(path[-1].t for path in paths):g} s"
+
+
+# The cells of a sweep are validated one by one, and mostly read the same file for the same nodes.
+@lru_cache(maxsize=4)
+def _read(file: TraceFile, written_as: TraceFormat, nodes: tuple[str, ...], area: Area) -> Trace:
+    return read_trace(file.path, written_as, nodes, area)
