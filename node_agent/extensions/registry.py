@@ -74,11 +74,16 @@ class Registry(Generic[T]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
+    def __len__(self) -> int:
+        return len(self.names())
+
     def __contains__(self, name: object) -> bool:
         return name in self.names()
 
     def __getitem__(self, name: str) -> T:
         """What is called ``name``, or what the reference ``file.py:attribute`` leads to."""
+        if name in self._loaded:
+            return self._loaded[name]
         if is_reference(name):
             path, attribute = split_reference(name)
             return self._check(f"{path.name}:{attribute}", load_attribute(path, attribute))
@@ -90,9 +95,9 @@ class Registry(Generic[T]):
             )
         if name in self._registered:
             return self._registered[name]
-        if name not in self._loaded and not offers and name in inherited(self.group):
+        if not offers and name in inherited(self.group):
             self._loaded[name] = self[inherited(self.group)[name]]
-        if name not in self._loaded:
+        else:
             self._loaded[name] = self._check(name, self._import(name, offers))
         return self._loaded[name]
 

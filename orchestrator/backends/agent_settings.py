@@ -9,10 +9,10 @@ from node_agent.agent.process import ProcessConfig
 from node_agent.apps.dataflow.config import DataflowConfig, Switching
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.apps.dataflow.switching.exchange import Mode
-from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.ports import Address
 from node_agent.transport.keys import keys_of
 from orchestrator.services.base import RoutingService
+from orchestrator.services.costs import link_state_of
 from orchestrator.spec.experiment import Experiment
 
 DATA_PORT = 7400
@@ -61,7 +61,7 @@ def process_config(
         agent=agent_config(experiment, run_id, node, plan, hosts, secret),
         host=hosts[node],
         segments=str(directory / "segments"),
-        link_state=service.link_state() if service is not None else LinkStateConfig(),
+        link_state=link_state_of(experiment.routing, service),
         overhead=service.overhead() if service is not None else None,
         seed=random.Random(f"agent/{experiment.seed}/{node}").getrandbits(53),
         directory=str(directory),

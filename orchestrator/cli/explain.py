@@ -88,7 +88,8 @@ def _obituary(dead: "Dead", at_s: float) -> str:
 
 
 def _print(each: "Explanation", at_s: float, nodes: dict[str, str]) -> None:
-    from orchestrator.apps.dataflow.decisions.reasons import shown, summary
+    from node_agent.apps.dataflow.switching.words import shown
+    from orchestrator.apps.dataflow.decisions.reasons import summary
 
     to = f"{each.to} on {nodes.get(each.to, '?')}" if each.to else "no route"
     if each.dead is not None:

@@ -31,7 +31,9 @@ def replay(
     policy: Annotated[
         str,
         typer.Option(
-            "--policy", help="As in switching: policy of an experiment.", autocompletion=complete_policy
+            "--policy",
+            help="As in switching: policy of an experiment: a name, or my_policy.py:decide.",
+            autocompletion=complete_policy,
         ),
     ],
     threshold: Annotated[
@@ -52,27 +54,50 @@ def replay(
       rove replay latest --policy static
 
       rove replay quickstart --policy shortest_path --threshold 10% --json
+
+      rove replay latest --policy my_policy.py:decide
     """
     import msgspec
 
-    from node_agent.apps.dataflow.switching.policy import POLICIES
     from orchestrator.apps.dataflow.decisions.history import read_history
     from orchestrator.apps.dataflow.decisions.replay import replay as replayed
-    from orchestrator.spec.problems import did_you_mean
 
-    if policy not in POLICIES:
-        hint = did_you_mean(policy, POLICIES) or f"there are {', '.join(POLICIES)}"
-        raise BadInput(f"there is no policy {policy!r}: {hint}")
+    policy = _policy(policy)
     gain = None if threshold is None else _threshold(threshold)
     made = replayed(read_history(resolve(run, runs_dir)), policy, gain)
     if as_json:
         print_json({**msgspec.to_builtins(made), "caveat": CAVEAT})
         return
     run_rule = f"{', '.join(made.run_policies)} with threshold {', '.join(made.run_thresholds)}"
-    rule = f"{policy} with threshold {made.threshold or ', '.join(made.run_thresholds)}"
+    rule = f"{made.policy} with threshold {made.threshold or ', '.join(made.run_thresholds)}"
     console.print(f"run {made.run}: {rule}, replayed beside {run_rule}, as run", markup=False, soft_wrap=True)
     console.print(_table(made))
+    for failed in made.failed:
+        text = f"{failed.name} failed {failed.count} times, last at {failed.place}: {failed.error}"
+        console.print(f"{text}; shortest_path chose in its place", markup=False, soft_wrap=True)
     console.print(CAVEAT, markup=False, soft_wrap=True)
+
+
+def _policy(name: str) -> str:
+    """A registered policy, or a user's file as an absolute path, after it was tried. Raises BadInput."""
+    from pathlib import Path
+
+    from node_agent.apps.dataflow.switching.chooser import try_policy
+    from node_agent.apps.dataflow.switching.policy import POLICIES
+    from node_agent.extensions import ExtensionError
+    from node_agent.extensions.files import is_reference
+    from orchestrator.spec.problems import did_you_mean
+
+    if is_reference(name):
+        name = str(Path(name).resolve())
+    elif name not in POLICIES:
+        hint = did_you_mean(name, POLICIES) or f"there are {', '.join(POLICIES)}, and my_policy.py:decide"
+        raise BadInput(f"there is no policy {name!r}: {hint}")
+    try:
+        try_policy(name, POLICIES[name])
+    except ExtensionError as error:
+        raise BadInput(f"--policy: {error}") from None
+    return name
 
 
 def _threshold(text: str) -> "Threshold":

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution, entry_points, packages_distributions
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
 
 import msgspec
@@ -17,7 +17,7 @@ from node_agent.apps.dataflow.faces.params import DetectParams, RecogniseParams
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.operators.registry import OPERATORS
-from node_agent.apps.dataflow.query.load import ENTRY_POINTS, load_for
+from node_agent.apps.dataflow.query.load import load_for
 from orchestrator.apps.dataflow.faces.installed import KINDS
 from orchestrator.services.registry import routing_service
 from orchestrator.spec.routing import RoutingSection
@@ -91,15 +91,11 @@ def _of_strangers(query: Query, operators: list[OperatorSpec]) -> Iterator[Part]
     if query.module is not None:  # every agent imports it
         for name in imported(Path(query.module)):
             yield from _providing(name)
-    if any(_is_foreign(operator.kind) for operator in operators):
-        for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
-            if entry.dist is not None:
-                yield Part(canonicalize_name(entry.dist.name), entry.module)
-                yield from _dependencies(canonicalize_name(entry.dist.name))
-
-
-def _is_foreign(kind: str) -> bool:
-    return not getattr(OPERATORS[kind].factory, "__module__", "").startswith("node_agent.")
+    for kind in sorted({operator.kind for operator in operators}):
+        entry = OPERATORS.installed(kind)
+        if entry is not None and entry.dist is not None:
+            yield Part(canonicalize_name(entry.dist.name), entry.module)
+            yield from _dependencies(canonicalize_name(entry.dist.name))
 
 
 def imported(file: Path) -> list[str]:

@@ -7,21 +7,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from node_agent.apps.dataflow.belief import scopes_of
 from node_agent.apps.dataflow.events import TupleDelivered, TupleEmitted
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.apps.records import record_format
 from node_agent.model.intervals import Intervals
-from node_agent.model.telemetry import RefusalCount
+from node_agent.model.telemetry import ExtensionFailed, RefusalCount
 from node_agent.telemetry.belief import OLD_APP, writers
 from node_agent.telemetry.kinds import tag_of
 from node_agent.telemetry.segments import Completeness, inspect
+from orchestrator.runs.failed_extensions import FailedExtension, doubts_of
 from orchestrator.runs.files import read_lines
 from orchestrator.runs.refused import MOST_REFUSED, ORCHESTRATOR, RECORD, RefusedBy
 from orchestrator.runs.run_directory import RunDirectory
 
 _EMITTED, _DELIVERED, _REFUSED = tag_of(TupleEmitted), tag_of(TupleDelivered), tag_of(RefusalCount)
+_FAILED = tag_of(ExtensionFailed)
 _STREAMS = (_EMITTED, _DELIVERED)
 MOST_SPANS = 16_384
 LONGEST = 200
@@ -29,11 +32,20 @@ LONGEST = 200
 
 
 class Examined(Struct, frozen=True):
-    """``never_emitted``: by node, tuples that it delivered and that nobody says to have emitted."""
+    """``never_emitted``: by node, tuples that it delivered and that nobody says to have emitted.
+
+    ``failed``: extensions of others that failed on nodes.
+    """
 
     completeness: dict[str, Completeness]
     refused: tuple[RefusedBy, ...] = ()
     never_emitted: dict[str, int] = {}
+    failed: tuple[FailedExtension, ...] = ()
+
+    @property
+    def doubts(self) -> list[str]:
+        """What the records themselves say against the run."""
+        return doubts_of(self.failed)
 
 
 def examine(
@@ -59,6 +71,7 @@ def examine(
         completeness,
         tuple(_refused(notes, completeness)),
         _never_emitted(notes, completeness, plan) if plan is not None else {},
+        tuple(failed for node, noted in notes.items() for failed in noted.failed_extensions(node)),
     )
 
 
@@ -83,6 +96,7 @@ class _Notes:
         self.emitted: dict[str, Intervals] = {}
         self.delivered: dict[str, Intervals] = {}
         self.refusals: dict[tuple[int, str, str, str], int] = {}
+        self.failed: dict[tuple[int, str, str], FailedExtension] = {}
 
     def take(self, record: Any) -> None:
         kind = record.kind
@@ -100,6 +114,23 @@ class _Notes:
             key = record.boot, what, source, reason
             if key in self.refusals or len(self.refusals) < 16 * MOST_REFUSED:
                 self.refusals[key] = max(record.count, self.refusals.get(key, 0))
+        elif kind == _FAILED:
+            what, name, place, error = (
+                each[:LONGEST] for each in (record.what, record.name, record.place, record.error)
+            )
+            if (record.boot, what, name) in self.failed or len(self.failed) < MOST_REFUSED:
+                failed = FailedExtension(record.node, what, name, place, error, record.count, record.left_out)
+                self.failed[record.boot, what, name] = failed
+
+    def failed_extensions(self, node: str) -> list[FailedExtension]:
+        """Added up over the boots of the agent; the last error of each extension."""
+        added: dict[tuple[str, str], FailedExtension] = {}
+        for (_, what, name), each in self.failed.items():
+            before = added.get((what, name))
+            count = each.count + (before.count if before is not None else 0)
+            left_out = each.left_out or (before is not None and before.left_out)
+            added[what, name] = replace(each, node=node, count=count, left_out=left_out)
+        return list(added.values())
 
 
 def _refused(notes: Mapping[str, _Notes], completeness: Mapping[str, Completeness]) -> Iterable[RefusedBy]:

@@ -56,7 +56,7 @@ def judge_anew(
         history = mended(events, missing, in_order, experiment.quorum)
         unplanned = [NO_PLAN] if plan is None and _got_beyond_planning(events) else []
         loads = _load_doubts(directory, experiment, known, missing)
-        doubts = list(dict.fromkeys([*_told_doubts(known), *unplanned, *loads]))
+        doubts = list(dict.fromkeys([*_told_doubts(known), *unplanned, *loads, *examined.doubts]))
         verdict = judge_run(
             history,
             examined.completeness,

@@ -1,6 +1,7 @@
 """Whether the backend of an experiment can do what the experiment asks for."""
 
 from node_agent.extensions import ExtensionError
+from orchestrator.services.costs import reader_findings
 from orchestrator.services.registry import routing_service
 from orchestrator.spec.backends import AUTO, BACKENDS, choosable
 from orchestrator.spec.experiment import Experiment
@@ -22,7 +23,8 @@ def _protocol_findings(experiment: Experiment) -> list[Finding]:
     service = routing_service(experiment.routing)
     traits = {name: BACKENDS[name].traits for name in _candidates(experiment)}
     for name in traits:
-        if found := service.findings(traits[name]):
+        found = service.findings(traits[name])
+        if found := found or reader_findings(experiment.routing, traits[name].virtual_time):
             return [Finding(("routing", *f.at), f.message, f.hint) for f in found]
     missing = [name for name in traits if not service.runs_on(traits[name])]
     if not missing:

@@ -19,6 +19,10 @@ def bundle(experiment: Experiment) -> dict[str, bytes]:
     document = experiment.resolved()
     files: dict[str, bytes] = {}
     _collect(experiment, "", document, files)
+    for path, values in document["sweep"].items():
+        for index, value in enumerate(values):
+            if isinstance(value, str):
+                _take_code(value, f"sweep/{path}/{index}", values, index, files)
     for params in _naming_galleries(document["query"]):
         content, name = _gallery(Path(params["gallery"]))
         files[name] = content
@@ -46,7 +50,7 @@ def _collect(section: Section, folder: str, document: dict[str, Any], files: dic
             _take_code(value, folder or key, document, key, files)
 
 
-def _take_code(name: str, folder: str, document: dict[str, Any], key: str, files: dict[str, bytes]) -> None:
+def _take_code(name: str, folder: str, document: Any, key: str | int, files: dict[str, bytes]) -> None:
     """A user's extension, ``my_model.py:Model``."""
     if is_reference(name):
         path, attribute = split_reference(name)

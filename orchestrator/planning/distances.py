@@ -3,15 +3,15 @@
 Where nodes move, the first network says little about the next ones; places drift apart more slowly.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import dist, inf
 
-from orchestrator.apps.dataflow.planning.policies import Distance
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.model.trace import Position
 from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.topology import Topology
 
+Distance = Callable[[str, str], float]
 Neighbours = Mapping[str, Iterable[str]]
 
 

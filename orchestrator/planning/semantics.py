@@ -4,10 +4,18 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.extensions import ExtensionError
+from node_agent.extensions.files import short_name
 from orchestrator.apps.dataflow.faces.checks import face_findings
 from orchestrator.apps.dataflow.planning.buffers import shortages
 from orchestrator.apps.dataflow.planning.cpu import cpu_needs
-from orchestrator.apps.dataflow.planning.placement import asked_for, deployment_plan, hosts, replica_counts
+from orchestrator.apps.dataflow.planning.placement import (
+    asked_for,
+    deployment_plan,
+    hosts,
+    policy_name,
+    replica_counts,
+)
 from orchestrator.apps.dataflow.planning.prospect import radio_range
 from orchestrator.apps.dataflow.spec.delivery import Delivery
 from orchestrator.apps.dataflow.spec.placement import AUTO, ColocatePlacement, ExplicitPlacement
@@ -76,7 +84,11 @@ def placement_findings(experiment: Experiment) -> list[Finding]:
     findings = _replica_findings(experiment) or _auto_findings(experiment)
     if isinstance(experiment.placement, ExplicitPlacement):
         return findings + _explicit_findings(experiment, experiment.placement)
-    return findings or _room_findings(experiment)
+    try:
+        return findings or _room_findings(experiment)
+    except ExtensionError as error:
+        text = f"the policy {short_name(policy_name(experiment))} cannot be used: {error}"
+        return [Finding(("placement", "policy"), text)]
 
 
 def _replica_findings(experiment: Experiment) -> list[Finding]:

@@ -13,9 +13,9 @@ from node_agent.aodv import service as on_virtual_hosts
 from node_agent.aodv.config import AodvConfig
 from node_agent.aodv.process import ProcessConfig
 from node_agent.aodv.reader import INFO_PORT, AodvReader
+from node_agent.linkstate.config import LinkStateConfig
 from node_agent.linkstate.measured import MeasuredLinkState
 from node_agent.linkstate.overhead import OverheadConfig
-from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.ports.virtual.host import NextHop, VirtualHost
 from node_agent.ports.virtual.port import VirtualPort
 from orchestrator.radio.truth import Links

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from node_agent import olsr
 from node_agent.host.virtual_routes import VirtualRoutes
+from node_agent.linkstate.config import LinkStateConfig
 from node_agent.linkstate.measured import MeasuredLinkState
 from node_agent.linkstate.overhead import OverheadConfig
-from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.olsr import process
 from node_agent.olsr import service as on_virtual_hosts
 from node_agent.olsr.broadcast import PortBroadcast

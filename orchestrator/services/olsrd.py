@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from node_agent.linkstate.registry import LinkStateConfig
+from node_agent.linkstate.config import LinkStateConfig
 from orchestrator.services.base import Executable, Place, RoutingService
 from orchestrator.services.program import Argv
 from orchestrator.services.sections import OLSRD_READER, OlsrLike

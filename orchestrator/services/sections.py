@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from node_agent.linkstate.registry import METRICS
+from node_agent.linkstate.registry import LINK_STATE_READERS
 from orchestrator.spec.problems import Finding, did_you_mean, listed, shown, unusable
 from orchestrator.spec.routing import Interval, Proactive, RoutingSection
 
@@ -20,7 +20,7 @@ class MetricOf:
     """Annotation for the metric of a protocol: one that the agents' link-state ``reader`` can tell."""
 
     def __init__(self, reader: str) -> None:
-        self._known = METRICS[reader]
+        self._known = LINK_STATE_READERS[reader].metrics
 
     def read(self, value: Any) -> str:
         if value in self._known:

@@ -1,12 +1,14 @@
 """The experiment file as a value: what runs where, for how long, and what is varied."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, field_serializer, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_serializer, model_validator
 
 from node_agent.apps.dataflow.model.decision import Rule
 from node_agent.apps.dataflow.model.query import Query
 from node_agent.extensions import ExtensionError
+from node_agent.extensions.files import is_reference
 from orchestrator.apps.dataflow.spec.delivery import Delivery
 from orchestrator.apps.dataflow.spec.placement import Placement, RandomPlacement, Replicas
 from orchestrator.apps.dataflow.spec.query import QueryField
@@ -15,6 +17,7 @@ from orchestrator.spec.backends import AUTO, BACKENDS, Traits, traits_of
 from orchestrator.spec.base import Name, Section, Seed
 from orchestrator.spec.expectations import METRICS, OPERATORS, parse_expectation
 from orchestrator.spec.faults import Fault
+from orchestrator.spec.file_reference import FOLDER
 from orchestrator.spec.problems import Finding, Unusable, shown, unusable
 from orchestrator.spec.registered import RegisteredName
 from orchestrator.spec.routing import RoutingField, read_protocol
@@ -62,7 +65,7 @@ class LoadLimits(Section):
     )
 
 
-def _read_sweep(value: Any) -> dict[str, tuple[Varied, ...]]:
+def _read_sweep(value: Any, info: ValidationInfo) -> dict[str, tuple[Varied, ...]]:
     if not isinstance(value, dict):
         raise unusable(f"{shown(value)} is not a mapping of what to vary", "sweep: {replicas: [1, 2, 3]}")
     findings = []
@@ -84,7 +87,15 @@ def _read_sweep(value: Any) -> dict[str, tuple[Varied, ...]]:
                 seen.append((type(entry), entry))
     if findings:
         raise Unusable(*findings)
-    return {key: tuple(values) for key, values in value.items()}
+    folder = (info.context or {}).get(FOLDER, Path()).absolute()
+    return {key: tuple(_absolute(entry, folder) for entry in values) for key, values in value.items()}
+
+
+def _absolute(entry: Varied, folder: Path) -> Varied:
+    """A user's extension, ``my_policy.py:decide``, is named relative to the experiment's file."""
+    if not isinstance(entry, str) or not is_reference(entry):
+        return entry
+    return str((folder / entry).resolve())
 
 
 Sweep = Annotated[

@@ -33,6 +33,7 @@ from orchestrator.runs.backend import NodeOutcome, Outcomes, Progress, Status, w
 from orchestrator.runs.journal import Journal
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.routing import OWN_READER
 
 PRELOAD = "node_agent.apps.dataflow.faces.preload:preload"
 SETTLING_S = 60.0
@@ -200,6 +201,8 @@ class NetnsBackend:
         )
 
     def _tell_costs(self, graph: CostGraph) -> None:
+        if self._experiment.routing.reader != OWN_READER:
+            return  # agents read their costs themselves
         self._costs = news(Costs(graph))
         for agent in self._agents.values():
             agent.tell_latest(self._costs)

@@ -7,8 +7,13 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path, PurePosixPath
 
 import msgspec
+from msgspec.structs import replace
 
+from node_agent.agent.process import ProcessConfig
+from node_agent.apps.base import AppConfig
+from node_agent.apps.dataflow.config import DataflowConfig
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.extensions.files import is_reference, split_reference
 from node_agent.host.setup.journal import path_for
 from node_agent.host.setup.order import to_json
 from node_agent.supervisor import PROTOCOL
@@ -24,6 +29,7 @@ from orchestrator.spec.topology import NODE_NETWORK
 
 AGENT_FILE = "agent.json"
 SETUP_FILE = "setup.json"
+CODE = "extensions"
 BY_HAND = "keeping.sh"
 """For who logs in on the node: the keeper's commands, with the code of this run."""
 _FULL_PATH = f"PATH=/usr/local/bin:/usr/bin:/bin:{SYSTEM_PATH}"
@@ -55,11 +61,13 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
         run.service,
         place / RECORD,
     )
+    config, code = with_code_shipped(config, str(place))
     by_hand = f'exec {shlex.join(site.command("node_agent.supervisor"))} "$@"\n'
     files: dict[str, bytes | Path] = {
         AGENT_FILE: msgspec.json.encode(config),
         BY_HAND: by_hand.encode(),
         **shipment.files,
+        **code,
     }
     setup = undo = None
     if site.setup is not None:
@@ -89,6 +97,30 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
         probes_host=not site.enter,
     )
     return order, files
+
+
+def with_code_shipped(config: ProcessConfig, place: str) -> tuple[ProcessConfig, dict[str, Path]]:
+    """Extensions out of users' files as the node will name them, and these files by their names there."""
+    files: dict[str, Path] = {}
+
+    def moved(name: str, folder: str) -> str:
+        if not is_reference(name):
+            return name
+        path, attribute = split_reference(name)
+        files[f"{CODE}/{folder}/{path.name}"] = path
+        return f"{place}/{CODE}/{folder}/{path.name}:{attribute}"
+
+    def of_app(app: AppConfig) -> AppConfig:
+        if app.kind != "query":
+            return app
+        dataflow = msgspec.json.decode(app.config, type=DataflowConfig)
+        rule = dataflow.switching.rule
+        rule = replace(rule, policy=moved(rule.policy, f"switching/{app.name}"))
+        return replace(dataflow, switching=replace(dataflow.switching, rule=rule)).as_app(app.name)
+
+    agent = replace(config.agent, apps=tuple(map(of_app, config.agent.apps)))
+    link_state = replace(config.link_state, kind=moved(config.link_state.kind, "routing"))
+    return replace(config, agent=agent, link_state=link_state), files
 
 
 def _routing_place(run: WholeRun, site: Site, place: PurePosixPath) -> Place:

@@ -5,26 +5,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from orchestrator.apps.dataflow.planning.arrangement import Slot, shuffled
 from orchestrator.apps.dataflow.planning.cpu import cpu_needs
-from orchestrator.apps.dataflow.planning.policies import (
-    Policy,
-    Slot,
-    arranged,
-    at_random,
-    colocate,
-    heeding,
-    shuffled,
-    spread,
-)
+from orchestrator.apps.dataflow.planning.placement_policy import Site, placed_by
 from orchestrator.apps.dataflow.planning.prospect import prospect_for
 from orchestrator.apps.dataflow.planning.replication import Advice, Prospect, advise
-from orchestrator.apps.dataflow.spec.placement import (
-    AUTO,
-    ColocatePlacement,
-    ExplicitPlacement,
-    RandomPlacement,
-    SpreadPlacement,
-)
+from orchestrator.apps.dataflow.spec.placement import AUTO, DEFAULT, PLACEMENT_POLICIES
 from orchestrator.planning.distances import initial_distance
 from orchestrator.spec.experiment import Experiment
 
@@ -38,31 +24,34 @@ def deployment_plan(experiment: Experiment) -> DeploymentPlan:
 
 
 def hosts(experiment: Experiment, counts: Mapping[str, int]) -> dict[Slot, str]:
-    """Operators in the query's order; replicas for which there is no node are missing."""
-    placement = experiment.placement
-    if isinstance(placement, ExplicitPlacement):
-        return {
-            (name, i): node
-            for name, k in counts.items()
-            for i, node in enumerate(placement.nodes.get(name, ())[:k])
-        }
-    query = experiment.dataflow()
-    policy = heeding(experiment.topology.roles(), query.names(), _policy(experiment, placement))
-    return arranged(query, counts, policy)
+    """Operators in the query's order; replicas for which there is no node are missing.
+
+    Raises ExtensionError if a placement policy that others wrote fails.
+    """
+    name = policy_name(experiment)
+    policy = PLACEMENT_POLICIES[name]
+    site = _site(experiment)
+    if PLACEMENT_POLICIES.is_builtin(name):
+        return policy.hosts(site, counts)
+    return placed_by(name, policy, site, counts)
 
 
-def _policy(
-    experiment: Experiment, placement: RandomPlacement | SpreadPlacement | ColocatePlacement
-) -> Policy:
-    query, topology = experiment.dataflow(), experiment.topology
-    order = shuffled(topology.node_names, experiment.seed if placement.seed is None else placement.seed)
-    match placement:
-        case RandomPlacement():
-            return at_random(order)
-        case SpreadPlacement():
-            return spread(query, order, initial_distance(topology, experiment.seed))
-        case ColocatePlacement():
-            return colocate(query, order, cpu_needs(query), topology.cores())
+def policy_name(experiment: Experiment) -> str:
+    return str(getattr(experiment.placement, "policy", DEFAULT))
+
+
+def _site(experiment: Experiment) -> Site:
+    query, topology, settings = experiment.dataflow(), experiment.topology, experiment.placement
+    seed = getattr(settings, "seed", None)
+    return Site(
+        query=query,
+        order=shuffled(topology.node_names, experiment.seed if seed is None else seed),
+        needs=cpu_needs(query),
+        cores=topology.cores(),
+        roles=topology.roles(),
+        settings=settings,
+        measure=lambda: initial_distance(topology, experiment.seed),
+    )
 
 
 @dataclass(frozen=True)
