@@ -347,7 +347,7 @@ class Network:
                 return
             connection.broken = False
             if node.alive and operator_of(receiver) in node.core.place.downstreams:
-                self._do(sender, node.core.link_failed(operator_of(receiver), receiver, self.now))
+                self._do(sender, node.core.connection_failed(operator_of(receiver), receiver, self.now))
 
         self._later(self._random.uniform(0.01, 1.0), noticed)
 

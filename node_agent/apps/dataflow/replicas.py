@@ -21,7 +21,7 @@ from node_agent.apps.dataflow.model.units import Each
 from node_agent.apps.dataflow.operators.registry import OPERATORS, Context, OperatorKind, OperatorUnusable
 from node_agent.apps.dataflow.windows.assembly import assembler_for
 from node_agent.apps.dataflow.windows.units import Gaps
-from node_agent.transport.link import Link, OnLost
+from node_agent.apps.dataflow.wire.codec import OnLost, TupleSender
 
 Runtime = ReplicaRuntime | DeliveryRuntime
 
@@ -29,7 +29,7 @@ Runtime = ReplicaRuntime | DeliveryRuntime
 class Wires(Neighbours, Protocol):
     """How replicas reach others, on this node and elsewhere."""
 
-    def make_link(self, sender: Replica, to: str, on_lost: OnLost) -> Link: ...
+    def make_sender(self, sender: Replica, to: str, on_lost: OnLost) -> TupleSender: ...
 
 
 class ReplicaBuilder:
@@ -71,13 +71,13 @@ class ReplicaBuilder:
         self, replica: Replica, spec: OperatorSpec, kind: OperatorKind, params: Any, context: Context
     ) -> ReplicaRuntime:
         query, record = self._config.plan.query, self._around.record
-        make_link = partial(self._wires.make_link, replica)
+        make_sender = partial(self._wires.make_sender, replica)
         dispatchers = []
         for downstream in query.downstream(replica.operator):
             usual = self._config.limits
             room = query.operator(downstream).buffers.get(replica.operator, usual.output_buffer)
             limits = msgspec.structs.replace(usual, output_buffer=room)
-            dispatchers.append(Dispatcher(replica.id, downstream, make_link, record, limits))
+            dispatchers.append(Dispatcher(replica.id, downstream, make_sender, record, limits))
         each = isinstance(spec.takes, Each)
         assembler = None if each else assembler_for(spec, query.origins(), Gaps())
         return ReplicaRuntime(
@@ -88,7 +88,7 @@ class ReplicaBuilder:
             assembler,
             context,
             dispatchers,
-            self._wires.open_link,
+            self._wires.open_connection,
             record,
             self._config.limits,
         )

@@ -134,8 +134,8 @@ class DeliveryCore:
             self._release(self._assembler, now)
         return self._outcome(now)
 
-    def link_failed(self, downstream: str, replica: str, now: float) -> list[Effect]:
-        """The link broke, or the replica at its end has begun anew: what was sent over it may be lost."""
+    def connection_failed(self, downstream: str, replica: str, now: float) -> list[Effect]:
+        """The connection broke, or the replica at its end has restarted: what was sent to it may be lost."""
         self._effects += self._retentions[downstream].failed(replica, now)
         return self._outcome(now)
 
@@ -296,7 +296,7 @@ class DeliveryCore:
         return inputs + sum(len(done) for r in self._retentions.values() for done in r.done.values())
 
     def waiting(self) -> dict[str, int]:
-        """Items that no link has been given, by downstream operator."""
+        """Items that no connection has been given, by downstream operator."""
         return {name: retention.waiting for name, retention in self._retentions.items()}
 
     # Operators that take items one by one, and sinks.

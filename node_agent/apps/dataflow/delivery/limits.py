@@ -31,7 +31,7 @@ class DeliveryLimits(Struct, frozen=True):
 
     ``spill_bytes``: how long a node's spill file may become.
 
-    ``in_flight``: items sent to one replica that it has not taken yet. ``retry``: pause after a link failed.
+    ``in_flight``: items sent to one replica that it has not taken yet. ``retry``: pause after a failure.
     ``unacknowledged``: age at which an item that the route has left behind is sent again, and after which a
     replica that makes no progress asks upstream what has been done elsewhere; it asks again after twice the
     time, up to ``patience``. ``sources_wait`` for room; else their oldest unsent items are dropped.

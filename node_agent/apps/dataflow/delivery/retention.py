@@ -94,7 +94,7 @@ class Retention:
 
     @property
     def waiting(self) -> int:
-        """Items that no link has been given."""
+        """Items that no connection has been given."""
         return sum(len(parcel.items) for parcel in self._waiting if parcel.state is WAITING)
 
     def parcels(self) -> Iterator[Parcel]:
@@ -190,7 +190,7 @@ class Retention:
                     self._forget(parcel)
 
     def failed(self, replica: str, now: float) -> list[Effect]:
-        """The link to ``replica`` broke, and it may have lost all it had."""
+        """The connection to ``replica`` broke, and it may have lost all it had."""
         self._paused[replica] = now + self._limits.retry
         for parcel in self.parcels():
             if replica in parcel.holders:
@@ -220,7 +220,7 @@ class Retention:
     def overdue(self, now: float) -> None:
         """Rewind what went to a replica that the route has left since, and was not done there in time.
 
-        What is with the replica in use is not sent again: as long as its link lives, it has it.
+        What is with the replica in use is not sent again: as long as its connection lives, it has it.
         """
         if self.hop is None or not self._keeps:
             return
@@ -228,7 +228,7 @@ class Retention:
         self._rewind([p for p in self.parcels() if p.sent and p.at <= before and p.to not in chosen])
 
     def resumes_at(self, now: float) -> float:
-        """When something that waits may be sent again to a replica whose link had failed."""
+        """When something that waits may be sent again to a replica whose connection had failed."""
         if self.hop is None or not self._waiting:
             return inf
         return min((at for to in self.hop.replicas() if (at := self._paused.get(to, 0.0)) > now), default=inf)

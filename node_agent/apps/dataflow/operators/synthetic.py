@@ -16,7 +16,7 @@ from node_agent.apps.dataflow.operators.registry import (
     OperatorKind,
 )
 from node_agent.apps.dataflow.windows.units import Unit
-from node_agent.transport.framing import MAX_PAYLOAD
+from node_agent.apps.dataflow.wire.packing import MAX_PAYLOAD
 
 MAX_CHAIN = 1000
 Size = Annotated[int, Meta(ge=0, le=MAX_PAYLOAD)]

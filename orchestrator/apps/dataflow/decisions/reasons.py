@@ -1,12 +1,12 @@
 """Why a decision came out as it did, in a sentence or two."""
 
+from node_agent.apps.dataflow.events import RouteDecision
 from node_agent.apps.dataflow.model.decision import Candidate, Rule, Situation, Threshold
 from node_agent.apps.dataflow.switching.policy import DEFAULT, POLICIES, WHAT, SwitchingPolicy
 from node_agent.apps.dataflow.switching.route import Choice, Hop
 from node_agent.apps.dataflow.switching.words import divided, shown, usable
 from node_agent.extensions import ExtensionError
 from node_agent.extensions.guard import Failed, Foreign, guarded
-from node_agent.model.telemetry import RouteDecision
 
 
 def situation_of(decision: RouteDecision, t_ns: int) -> Situation:

@@ -12,6 +12,7 @@ import pytest
 from node_agent.agent.agent import Agent
 from node_agent.agent.config import check, watched_hosts
 from node_agent.apps.dataflow.config import Switching
+from node_agent.apps.dataflow.events import RouteDecision, tuple_by_tuple
 from node_agent.apps.dataflow.model.decision import Rule, Threshold
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query, Reliability
@@ -24,9 +25,8 @@ from node_agent.linkstate.registry import open_link_state
 from node_agent.linkstate.shortest_path import distances
 from node_agent.linkstate.source import Downstream
 from node_agent.model.cost_graph import CostGraph
-from node_agent.model.telemetry import RouteDecision
 from node_agent.telemetry.segment_log import SegmentLog
-from node_agent.telemetry.segments import read_records, tuple_by_tuple
+from node_agent.telemetry.segments import read_records
 from node_agent.transport.keys import keys_of
 from orchestrator.apps.dataflow.decisions.reasons import situation_of
 from tests.unit.networks import LoopbackNetwork, RadioNetwork
@@ -45,7 +45,7 @@ from tests.unit.node_agent.agent.test_agent import (
     run,
     until,
 )
-from tests.unit.node_agent.apps.dataflow.test_notices import notices_of
+from tests.unit.node_agent.apps.dataflow.wire.test_notices import notices_of
 from tests.unit.query_agents import query_agent
 
 EXCHANGE = Switching(period=0.5, mode=Mode.EXCHANGE)

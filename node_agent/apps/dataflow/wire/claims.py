@@ -1,8 +1,8 @@
-"""What a node of the run may say over a connection that it has proved to be its own. Pure.
+"""Checks what a node of the run says over a connection that it has proved to be its own. Pure.
 
 A replica upstream sends items of the streams that its operator makes or passes on; a sibling passes on what
-such a replica has sent. Both name positions in order. Whatever else is said closes the connection: it is no
-failure of who hears it.
+such a replica has sent. Both name positions in order. Anything else closes the connection; the agent that
+receives it does not fail.
 """
 
 from collections.abc import Sequence
@@ -10,16 +10,25 @@ from collections.abc import Sequence
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.model.units import CountWindow
-from node_agent.transport.framing import Impossible
-from node_agent.transport.messages import Acknowledgement, Ask, Data, Message, Pair, PassedOn, Ranges, Settled
+from node_agent.apps.dataflow.wire.messages import (
+    Acknowledgement,
+    Ask,
+    Data,
+    Message,
+    PassedOn,
+    Ranges,
+    Settled,
+)
+from node_agent.transport.errors import Impossible
+from node_agent.transport.messages import Pair
 
 MOST_RANGES = 8192
-"""Of positions in one message; who has more to tell tells it in several."""
+"""Of positions in one message; a replica that has more to say sends several messages."""
 MOST_MADE = 1024
 
 
 class Claims:
-    """Over one connection, whose sender and receiver are ``pair``."""
+    """The ``Checks`` of one connection, from ``pair.sender`` to ``pair.receiver``."""
 
     def __init__(self, plan: DeploymentPlan, pair: Pair) -> None:
         query = plan.query
@@ -38,14 +47,14 @@ class Claims:
         )
         self._senders = {replica.id: name for name in self._streams for replica in plan.of(name)}
 
-    def check_data(self, data: Data) -> None:
-        """Raises Impossible."""
+    def check_batch(self, data: Data) -> None:
+        """Raise Impossible if the sender cannot have these items."""
         if data.passed_on is not None and data.floors:
             raise Impossible(f"{self._pair.sender} told what is done of what it passes on")
         self._check_items(data.items, self._upstream(data.passed_on))
 
     def check_message(self, message: Message) -> None:
-        """From the sender, that is from upstream. Raises Impossible."""
+        """Raise Impossible unless a replica upstream may say this."""
         if not isinstance(message, Settled) or self._passes_on:
             raise Impossible(f"{self._pair.sender} said what is for others to say")
         self._check_items(message.ends, self._operator)
@@ -69,7 +78,7 @@ class Claims:
             raise Impossible(f"{self._pair.sender} sent an item that it cannot have")
 
     def _upstream(self, passed_on: PassedOn | None) -> str:
-        """The operator that items come from."""
+        """Return the operator that items come from."""
         if passed_on is None and not self._passes_on:
             return self._operator
         if passed_on is None or not self._passes_on:
@@ -81,7 +90,7 @@ class Claims:
 
 
 def check_answer(message: Message) -> None:
-    """From the receiver of a link, that is from downstream. Raises Impossible."""
+    """Raise Impossible unless a replica downstream, which accepted the connection, may say this."""
     match message:
         case Acknowledgement(done, taken):
             for ranges in (done, taken):
@@ -89,7 +98,7 @@ def check_answer(message: Message) -> None:
         case Ask():
             pass
         case _:
-            raise Impossible("the receiver of a link said what is for its sender to say")
+            raise Impossible("the receiver of a connection said what is for its sender to say")
 
 
 def check_streams(streams: Ranges) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import hmac
 import random
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,51 +12,38 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.agent.config import AgentConfig
-from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
-from node_agent.apps.dataflow.model.query import OperatorSpec, Query
-from node_agent.apps.dataflow.model.tuples import StreamTuple
-from node_agent.model.refusals import Refusals
-from node_agent.ports import Address, ConnectionLost, Port, PortError, Stream
+from node_agent.apps.dataflow.wire.messages import (
+    PROTOCOL_VERSION,
+    Acknowledgement,
+    Data,
+    Header,
+    Settled,
+)
+from node_agent.ports import Address, ConnectionLost, PortError, Stream
 from node_agent.transport.authentication import (
     TAG_SIZE,
     Digests,
+    DirectedKey,
     Seal,
-    Way,
     hello_seal,
     session_seals,
 )
 from node_agent.transport.connection import sealed
-from node_agent.transport.framing import PRELUDE_SIZE, FrameError
+from node_agent.transport.errors import FrameError
+from node_agent.transport.framing import PRELUDE_SIZE
 from node_agent.transport.greeting import MAX_GREETING, hello_frame, read_hello, welcome_frame
+from node_agent.transport.half_open import PER_PEER, STRANGERS
 from node_agent.transport.keys import keys_of
-from node_agent.transport.limits import LinkLimits
-from node_agent.transport.messages import (
-    PROTOCOL_VERSION,
-    Acknowledgement,
-    Alive,
-    Ask,
-    Data,
-    Header,
-    Hello,
-    PassedOn,
-    Settled,
-    Welcome,
-)
-from node_agent.transport.server import (
-    HALF_OPEN_PER_PEER,
-    HALF_OPEN_STRANGERS,
-    HELLO_TIMEOUT,
-    LinkServer,
-    OnBatch,
-    links_between,
-)
-from tests.unit.link_ends import (
+from node_agent.transport.limits import ConnectionLimits
+from node_agent.transport.messages import Alive, Hello, Welcome
+from node_agent.transport.server import HELLO_TIMEOUT
+from tests.unit.connection_ends import (
     AT,
     HELLO,
+    KEY,
     NODES,
     NONCE,
     SECRET,
-    WAY,
     Eavesdropped,
     Sender,
     credentials_of,
@@ -64,6 +51,7 @@ from tests.unit.link_ends import (
     expect_closed,
     greeted,
     item,
+    post_items,
     raw,
     run,
 )
@@ -92,7 +80,7 @@ HEADERS = st.tuples(
 def test_an_unwelcome_peer_is_closed_and_counted(hello: Any, reason: str) -> None:
     async def scenario() -> None:
         network, receiver, _ = await ends()
-        await expect_closed(await raw(network, hello_frame(WAY, hello, NONCE)))
+        await expect_closed(await raw(network, hello_frame(KEY, hello, NONCE)))
         assert receiver.refused == {("up", reason): 1}
         assert receiver.failures == []
         await receiver.server.close()
@@ -100,33 +88,8 @@ def test_an_unwelcome_peer_is_closed_and_counted(hello: Any, reason: str) -> Non
     run(scenario())
 
 
-def test_a_sibling_may_pass_something_on() -> None:
-    async def scenario() -> None:
-        network, receiver, _ = await ends()
-        await greeted(network, Hello(PROTOCOL_VERSION, "detect/1", "detect/0"))
-        await asyncio.sleep(1)
-        assert not receiver.refused
-        await receiver.server.close()
-
-    run(scenario())
-
-
-def test_a_node_speaks_for_its_own_replicas_only() -> None:
-    """A member of the run that is taken over cannot send as a replica of another node."""
-
-    async def scenario() -> None:
-        network, receiver, _ = await ends()
-        own = credentials_of("down").to("down", "connection")
-        await expect_closed(await raw(network, hello_frame(own, HELLO, NONCE)))
-        assert receiver.refused == {("down", "sender"): 1}
-        assert receiver.taken == []
-        await receiver.server.close()
-
-    run(scenario())
-
-
 @pytest.mark.parametrize(
-    "way",
+    "key",
     [
         credentials_of("up", secret=bytes(32)).to("down", "connection"),
         credentials_of("up", run="another").to("down", "connection"),
@@ -136,16 +99,16 @@ def test_a_node_speaks_for_its_own_replicas_only() -> None:
     ],
     ids=["secret", "run", "direction", "pair", "purpose"],
 )
-def test_a_peer_with_another_key_is_not_let_in(way: Way) -> None:
+def test_a_peer_with_another_key_is_not_let_in(key: DirectedKey) -> None:
     async def scenario() -> None:
         network, receiver, _ = await ends()
-        stranger = Sender(network.port("up"), way=way)
+        stranger = Sender(network.port("up"), key=key)
         with pytest.raises(PortError):
             await stranger.send(item(1))
         assert receiver.refused == {("up", "stranger"): 1}
         assert receiver.taken == []
         # Who names the right key without having it gets no further.
-        pretender = Sender(network.port("up"), way=Way(way.node, WAY.id, way.key))
+        pretender = Sender(network.port("up"), key=DirectedKey(key.node, KEY.id, key.secret))
         with pytest.raises(PortError):
             await pretender.send(item(1))
         assert receiver.refused == {("up", "stranger"): 1, ("up", "forged"): 1}
@@ -161,8 +124,8 @@ def test_a_server_with_another_key_gets_nothing() -> None:
         got: list[bytes] = []
 
         async def pretend(stream: Stream) -> None:
-            _, _, hello = await read_hello(stream, {WAY.id: WAY})
-            other = Way("down", WAY.id, bytes(32))
+            _, _, hello = await read_hello(stream, {KEY.id: KEY})
+            other = DirectedKey("down", KEY.id, bytes(32))
             stream.put(welcome_frame(other, Welcome(1, 1), NONCE, session_seals(other, hello, NONCE)[1]))
             got.append(await stream.read_exactly(1))
 
@@ -190,8 +153,8 @@ def test_nesting_ends_neither_side(tagged: bool) -> None:
     async def scenario() -> None:
         network, receiver, sender = await ends()
         body = nested("hello")
-        head = len(body).to_bytes(2, "big") + WAY.id + NONCE
-        tag = hello_seal(WAY).tag(head, body) if tagged else bytes(TAG_SIZE)
+        head = len(body).to_bytes(2, "big") + KEY.id + NONCE
+        tag = hello_seal(KEY).tag(head, body) if tagged else bytes(TAG_SIZE)
         await expect_closed(await raw(network, head + tag + body))
         connection, stream = await greeted(network)
         body = nested("alive", 5000)
@@ -204,7 +167,7 @@ def test_nesting_ends_neither_side(tagged: bool) -> None:
         assert receiver.failures == [] and receiver.taken == [1]
         assert sum(receiver.refused.values()) == 2
         assert tagged or receiver.refused == {("up", "forged"): 2}
-        await sender.link.close()
+        await sender.connection.close()
         await receiver.server.close()
 
     run(scenario())
@@ -215,9 +178,9 @@ def test_an_answer_is_not_parsed_before_its_tag_is_checked() -> None:
         network = RadioNetwork(NODES)
 
         async def pretend(stream: Stream) -> None:
-            await read_hello(stream, {WAY.id: WAY})
+            await read_hello(stream, {KEY.id: KEY})
             body = nested("welcome")
-            stream.put(len(body).to_bytes(2, "big") + WAY.id + NONCE + bytes(TAG_SIZE) + body)
+            stream.put(len(body).to_bytes(2, "big") + KEY.id + NONCE + bytes(TAG_SIZE) + body)
             await stream.read_exactly(1)
 
         await network.port("down").listen(AT.port, pretend)
@@ -233,7 +196,7 @@ def test_a_recorded_connection_cannot_be_said_again() -> None:
     async def scenario() -> None:
         network, receiver, _ = await ends()
         connection, heard = await greeted(network)
-        connection.post_items([item(1)], [100])
+        post_items(connection, [item(1)])
         await asyncio.sleep(1)
         assert receiver.taken == [1]
         await expect_closed(await raw(network, *heard.frames, node="stranger"))
@@ -250,7 +213,7 @@ async def tampered(network: RadioNetwork, how: str, size: int) -> None:
     stream.held = True
     before = len(stream.frames)
     for tau in (1, 2):
-        connection.post_items([item(tau, size)], [size])
+        post_items(connection, [item(tau, size)])
     first, second = stream.frames[before:]
     damaged = bytearray(first)
     damaged[len(first) // 2] ^= 1  # of a large one, its payload
@@ -279,7 +242,7 @@ def test_frames_that_were_tampered_with_end_their_connection_only(how: str, size
         assert receiver.taken.count(1) == (how == "replayed")
         assert receiver.refused == {("up", "forged"): 1}
         assert receiver.failures == []
-        await sender.link.close()
+        await sender.connection.close()
         await receiver.server.close()
 
     run(scenario())
@@ -300,7 +263,7 @@ def test_noise_closes_only_its_own_connection(noise: bytes) -> None:
         await asyncio.sleep(1)
         assert receiver.taken == [1, 2]
         assert sum(receiver.refused.values()) == 2
-        await sender.link.close()
+        await sender.connection.close()
         await receiver.server.close()
 
     run(scenario())
@@ -320,7 +283,7 @@ def test_fuzzed_frames_of_a_keyed_peer_crash_nothing(noise: bytes) -> None:
         assert receiver.taken == [1]
         assert receiver.failures == []
         stream.abort()
-        await sender.link.close()
+        await sender.connection.close()
         await receiver.server.close()
 
     run(scenario())
@@ -329,54 +292,15 @@ def test_fuzzed_frames_of_a_keyed_peer_crash_nothing(noise: bytes) -> None:
 @pytest.mark.parametrize("items", [True, False], ids=["items", "batches of nothing"])
 def test_who_sends_more_than_allowed_is_cut_off(items: bool) -> None:
     async def scenario() -> None:
-        network, receiver, _ = await ends(LinkLimits(window_items=4))
+        network, receiver, _ = await ends(ConnectionLimits(window_items=4))
         receiver.open.clear()
         connection, stream = await greeted(network)
         for tau in range(1, 6 if items else 1):
-            connection.post_items([item(tau)], [100])
+            post_items(connection, [item(tau)])
         if not items:
-            connection.post_items([], [])
+            post_items(connection, [])
         await expect_closed(stream)  # type: ignore[arg-type]
         assert receiver.refused == {("up", "frame"): 1}
-        await receiver.server.close()
-
-    run(scenario())
-
-
-SIBLING = Hello(PROTOCOL_VERSION, "detect/1", "detect/0")
-
-
-@pytest.mark.parametrize(
-    ("hello", "header"),
-    [
-        (HELLO, Data([StreamTuple("nobody/0", 1, 0, 0, 0)])),
-        (HELLO, Data([item(1), StreamTuple("nobody/0", 2, 1, 0, 0)])),
-        (HELLO, Data([StreamTuple("camera/0", 1, 1, 0, 0)])),
-        (HELLO, Data([StreamTuple("camera/0", 0, 0, 0, 0)])),
-        (HELLO, Data([StreamTuple("camera/0", 2, 1, 0, 0, (b"x",), last=True)])),
-        (HELLO, Data([item(1)], passed_on=PassedOn("camera/0"))),
-        (HELLO, Settled({}, [item(1)])),
-        (HELLO, Settled({}, [StreamTuple("nobody/0", 1, 0, 0, 0, last=True)])),
-        (HELLO, Acknowledgement({"camera/0": [(1, 2)]})),
-        (HELLO, Ask()),
-        (SIBLING, Data([item(1)])),
-        (SIBLING, Data([item(1)], passed_on=PassedOn("detect/0"))),
-        (SIBLING, Data([item(1)], passed_on=PassedOn("camera/0", [(2, 1)]))),
-        (SIBLING, Data([item(1)], passed_on=PassedOn("camera/0", [(1, 1)] * 2000))),
-        (SIBLING, Settled({"camera/0": 3})),
-    ],
-)
-def test_a_member_that_says_what_it_cannot_is_cut_off(hello: Hello, header: Header) -> None:
-    async def scenario() -> None:
-        network, receiver, sender = await ends()
-        connection, stream = await greeted(network, hello)
-        connection.post(header)
-        await expect_closed(stream)  # type: ignore[arg-type]
-        await sender.send(item(1))
-        await asyncio.sleep(1)
-        assert receiver.refused == {("up", "impossible"): 1}
-        assert receiver.taken == [1] and receiver.messages == [] and receiver.failures == []
-        await sender.link.close()
         await receiver.server.close()
 
     run(scenario())
@@ -397,15 +321,15 @@ def test_a_receiver_that_says_what_cannot_be_is_dropped(header: Header) -> None:
         network = RadioNetwork(NODES)
 
         async def odd(stream: Stream) -> None:
-            _, _, hello = await read_hello(stream, {WAY.id: WAY})
-            seal = session_seals(WAY, hello, NONCE)[1]
-            stream.put(welcome_frame(WAY, Welcome(1, 1), NONCE, seal))
+            _, _, hello = await read_hello(stream, {KEY.id: KEY})
+            seal = session_seals(KEY, hello, NONCE)[1]
+            stream.put(welcome_frame(KEY, Welcome(1, 1), NONCE, seal))
             stream.put(sealed(header, seal))
             await asyncio.sleep(100)
 
         await network.port("down").listen(AT.port, odd)
         sender = Sender(network.port("up"))
-        await sender.link.ready()
+        await sender.connection.ready()
         await asyncio.sleep(1)
         assert sender.failures == []
         assert {each.source for each in sender.refusals} == {"down"}
@@ -413,7 +337,7 @@ def test_a_receiver_that_says_what_cannot_be_is_dropped(header: Header) -> None:
     run(scenario())
 
 
-@pytest.mark.parametrize("said", [b"", hello_frame(WAY, HELLO, NONCE)], ids=["nothing", "a recorded hello"])
+@pytest.mark.parametrize("said", [b"", hello_frame(KEY, HELLO, NONCE)], ids=["nothing", "a recorded hello"])
 def test_a_silent_peer_does_not_hold_a_connection(said: bytes) -> None:
     async def scenario() -> None:
         network, receiver, _ = await ends()
@@ -429,20 +353,20 @@ def test_a_silent_peer_does_not_hold_a_connection(said: bytes) -> None:
 def test_a_flood_of_half_open_connections_keeps_no_peer_out() -> None:
     async def scenario() -> None:
         network, receiver, sender = await ends()
-        flood = [await raw(network, node="stranger") for _ in range(3 * HALF_OPEN_STRANGERS)]
-        own = [await raw(network) for _ in range(3 * HALF_OPEN_PER_PEER)]
+        flood = [await raw(network, node="stranger") for _ in range(3 * STRANGERS)]
+        own = [await raw(network) for _ in range(3 * PER_PEER)]
         await sender.send(item(1))
         await asyncio.sleep(1)
         assert receiver.taken == [1]
         left = len(receiver.server._half_open)
-        assert left < HALF_OPEN_STRANGERS + HALF_OPEN_PER_PEER
+        assert left < STRANGERS + PER_PEER
         assert (
             sum(n for (_, reason), n in receiver.refused.items() if reason == "crowded")
             == len(flood) + len(own) + 1 - left - 1
         )
         await asyncio.sleep(HELLO_TIMEOUT)
         assert not receiver.server._half_open
-        await sender.link.close()
+        await sender.connection.close()
         await receiver.server.close()
 
     run(scenario())
@@ -454,7 +378,7 @@ def test_a_member_holds_two_connections_of_a_pair_at_most() -> None:
         receiver.open.clear()
         for tau in range(1, 21):
             connection, _ = await greeted(network)
-            connection.post_items([item(tau)], [100])
+            post_items(connection, [item(tau)])
             await asyncio.sleep(0.1)
         await asyncio.sleep(1)
         assert len(receiver.server._connections) == 2
@@ -489,62 +413,39 @@ def test_digests_are_remembered_within_bounds() -> None:
 def test_keys_differ_by_direction_nonce_name_and_pair() -> None:
     rng = random.Random(1)
     nonces = [rng.randbytes(16) for _ in range(3)]
-    ways = [WAY, credentials_of("down").to("up", "connection"), credentials_of("up").to("up", "connection")]
+    keys = [KEY, credentials_of("down").to("up", "connection"), credentials_of("up").to("up", "connection")]
     seals = [
         seal
-        for way in ways
+        for key in keys
         for hello in (HELLO, Hello(PROTOCOL_VERSION, "a", "c"))
         for nonce in nonces
-        for seal in session_seals(way, hello_frame(way, hello, nonces[0]), nonce)
+        for seal in session_seals(key, hello_frame(key, hello, nonces[0]), nonce)
     ]
-    assert len({seal.tag(b"same", b"header") for seal in (*seals, *map(hello_seal, ways))}) == 39
+    assert len({seal.tag(b"same", b"header") for seal in (*seals, *map(hello_seal, keys))}) == 39
 
 
 def test_a_greeting_that_is_too_long_is_not_sent() -> None:
     with pytest.raises(FrameError, match="greeting"):
-        hello_frame(WAY, Hello(1, "x" * MAX_GREETING, "detect/0"), NONCE)
+        hello_frame(KEY, Hello(1, "x" * MAX_GREETING, "detect/0"), NONCE)
 
 
 def test_keys_are_not_printed() -> None:
     keys = keys_of(SECRET, "run", "up", ("up", "down"))
     config = AgentConfig("run", "up", {"up": Address("up", 1)}, keys)
-    for value in (config, credentials_of("up"), WAY):
-        for key in (*keys.values(), WAY.key):
+    for value in (config, credentials_of("up"), KEY):
+        for key in (*keys.values(), KEY.secret):
             assert repr(key) not in repr(value) and key.hex() not in repr(value)
 
 
 def test_silent_connections_from_its_address_do_not_displace_a_node_that_has_greeted() -> None:
     async def scenario() -> None:
         network, receiver, _ = await ends()
-        await raw(network, hello_frame(WAY, HELLO, NONCE))
+        await raw(network, hello_frame(KEY, HELLO, NONCE))
         await asyncio.sleep(0.1)
-        flood = [await raw(network) for _ in range(3 * HALF_OPEN_PER_PEER)]
+        flood = [await raw(network) for _ in range(3 * PER_PEER)]
         await asyncio.sleep(0.1)
-        assert [each.node for each in receiver.server._half_open.values()].count("up") == 1
-        assert receiver.refused[("up", "crowded")] == len(flood) - HALF_OPEN_PER_PEER
+        assert receiver.server._half_open.nodes() == ["up"]
+        assert receiver.refused[("up", "crowded")] == len(flood) - PER_PEER
         await receiver.server.close()
 
     run(scenario())
-
-
-def test_as_many_greetings_at_once_as_the_plan_has_links_are_no_crowd() -> None:
-    names = [f"{kind}{i}" for i in range(12) for kind in ("s", "k")]
-    specs = [
-        OperatorSpec(n, "synthetic_source") if n[0] == "s" else OperatorSpec(n, "sink", (f"s{n[1:]}",))
-        for n in names
-    ]
-    replicas = tuple(Replica(n, 0, "up" if n[0] == "s" else "down") for n in names)
-    plan = DeploymentPlan(Query("q", tuple(specs)), replicas)
-    assert links_between(plan, "up", "down") == 12 and links_between(plan, "down", "up") == 0
-    server = LinkServer(
-        cast(Port, None),
-        credentials_of("down"),
-        plan,
-        {"up": "host", "other": "host"},
-        LinkLimits(),
-        Digests(),
-        Refusals(),
-        cast(OnBatch, None),
-        lambda error: None,
-    )
-    assert server._peers == {"host": 12 + HALF_OPEN_PER_PEER}

@@ -16,8 +16,8 @@ from node_agent.agent.process import complain_within_bounds
 from node_agent.ports import Address, Stream
 from node_agent.ports.os_port import OsPort
 from node_agent.ports.os_stream import FIRST_READ_AHEAD
-from node_agent.transport.server import HALF_OPEN_PER_PEER, HALF_OPEN_STRANGERS
-from tests.unit.link_ends import Receiver, Sender, item
+from node_agent.transport.half_open import PER_PEER, STRANGERS
+from tests.unit.connection_ends import Receiver, Sender, item
 
 HOST = "127.0.0.1"
 RESET = struct.pack("ii", 1, 0)
@@ -86,7 +86,7 @@ def test_connecting_and_resetting_leaves_neither_words_nor_descriptors(watched: 
         await until(lambda: receiver.taken == [1])
         assert receiver.failures == []
         assert 0 < receiver.refusals.total <= 500
-        await sender.link.close()
+        await sender.connection.close()
         await receiver.server.close()
 
     watched.run(scenario)
@@ -126,8 +126,8 @@ def test_a_burst_of_silent_connections_holds_few_descriptors(watched: Watched) -
         strangers: list[socket.socket] = []
         for _ in range(3):
             strangers += await asyncio.to_thread(burst, at, 100)
-        most = before + len(strangers) + HALF_OPEN_STRANGERS + HALF_OPEN_PER_PEER
-        await until(lambda: receiver.refusals.total >= len(strangers) - HALF_OPEN_STRANGERS)
+        most = before + len(strangers) + STRANGERS + PER_PEER
+        await until(lambda: receiver.refusals.total >= len(strangers) - STRANGERS)
         async with asyncio.timeout(1):  # no one of them is waited for to hang up
             await until(lambda: descriptors() <= most)
         sender = Sender(OsPort(HOST), at)
@@ -135,7 +135,7 @@ def test_a_burst_of_silent_connections_holds_few_descriptors(watched: Watched) -
         await until(lambda: receiver.taken == [1])
         for each in strangers:
             each.close()
-        await sender.link.close()
+        await sender.connection.close()
         await receiver.server.close()
 
     watched.run(scenario)

@@ -1,4 +1,4 @@
-"""Links between replicas: greeting, back-pressure, batches, reconnecting, and ends that fall silent."""
+"""Connections: greeting, back-pressure, batches, reconnecting, and ends that fall silent."""
 
 import asyncio
 from itertools import pairwise
@@ -6,13 +6,26 @@ from itertools import pairwise
 import pytest
 
 from node_agent.apps.dataflow.model.tuples import StreamTuple
+from node_agent.apps.dataflow.wire.messages import Acknowledgement, Ask, Batch, DataDetails, PassedOn, Settled
+from node_agent.apps.dataflow.wire.packing import MAX_PAYLOADS
 from node_agent.ports import PortError, Stream, TimedOut
-from node_agent.transport.framing import MAX_PAYLOADS
-from node_agent.transport.limits import LinkLimits
-from node_agent.transport.link import BACKOFF_FIRST
-from node_agent.transport.messages import Acknowledgement, Alive, Ask, Batch, Pair, PassedOn, Settled
+from node_agent.transport.limits import ConnectionLimits
+from node_agent.transport.messages import Alive, Pair
+from node_agent.transport.outgoing import BACKOFF_FIRST
 from node_agent.transport.server import SUPERSEDED_GRACE
-from tests.unit.link_ends import AT, NODES, PAIR, POISON, Receiver, Sender, ends, greeted, item, run
+from tests.unit.connection_ends import (
+    AT,
+    NODES,
+    PAIR,
+    POISON,
+    Receiver,
+    Sender,
+    ends,
+    greeted,
+    item,
+    post_items,
+    run,
+)
 from tests.unit.networks import RadioNetwork
 
 
@@ -24,8 +37,8 @@ def test_tuples_arrive_once_and_in_order() -> None:
         await asyncio.sleep(1)
         assert receiver.taken == list(range(1, 201))
         assert receiver.batches[-1].items == [item(200, size=10_000)]
-        await sender.link.close()
-        await sender.link.close()
+        await sender.connection.close()
+        await sender.connection.close()
         await asyncio.sleep(1)
         await receiver.server.close()
         await receiver.server.close()
@@ -40,7 +53,7 @@ def test_what_was_sent_before_an_orderly_close_is_taken() -> None:
         _, receiver, sender = await ends()
         receiver.open.clear()
         await sender.send(*map(item, range(1, 21)))
-        await sender.link.close()
+        await sender.connection.close()
         await asyncio.sleep(5)
         assert receiver.taken == []
         receiver.open.set()
@@ -55,7 +68,7 @@ def test_what_was_sent_before_an_orderly_close_is_taken() -> None:
 @pytest.mark.parametrize(("size", "fits"), [(100, 32), (8192, 8), (40_000, 2), (200_000, 1)])
 def test_a_slow_receiver_stops_the_sender(size: int, fits: int) -> None:
     async def scenario() -> None:
-        _, receiver, sender = await ends(LinkLimits(window_items=32, window_bytes=64 * 1024))
+        _, receiver, sender = await ends(ConnectionLimits(window_items=32, window_bytes=64 * 1024))
         receiver.open.clear()
         sent = 0
         with pytest.raises(TimeoutError):
@@ -70,7 +83,7 @@ def test_a_slow_receiver_stops_the_sender(size: int, fits: int) -> None:
         await sender.send(item(sent + 1, size))
         await asyncio.sleep(1)
         assert receiver.taken == list(range(1, sent + 2))
-        await sender.link.close()
+        await sender.connection.close()
         await receiver.server.close()
 
     run(scenario())
@@ -78,15 +91,15 @@ def test_a_slow_receiver_stops_the_sender(size: int, fits: int) -> None:
 
 def test_what_gathers_is_sent_in_one_frame_within_bounds() -> None:
     async def scenario() -> None:
-        _, receiver, sender = await ends(LinkLimits(window_items=64, batch_bytes=2000))
+        _, receiver, sender = await ends(ConnectionLimits(window_items=64, batch_bytes=2000))
         waiting = [item(tau) for tau in range(1, 101)]
         while waiting:
-            await sender.link.ready()
-            del waiting[: await sender.link.send(waiting)]
+            await sender.connection.ready()
+            del waiting[: await sender.connection.send(waiting)]
         await asyncio.sleep(1)
         assert receiver.taken == list(range(1, 101))
         assert {len(batch.items) for batch in receiver.batches} == {12, 4}
-        await sender.link.close()
+        await sender.connection.close()
         await receiver.server.close()
 
     run(scenario())
@@ -96,10 +109,10 @@ def test_a_sibling_passes_items_on_in_the_name_of_their_sender() -> None:
     async def scenario() -> None:
         network, receiver, _ = await ends()
         sibling = Sender(network.port("up"), pair=Pair("detect/1", "detect/0"))
-        assert await sibling.link.send([item(1)], {}, PassedOn("camera/0", [(2, 4)])) == 1
+        assert await sibling.connection.send([item(1)], DataDetails({}, PassedOn("camera/0", [(2, 4)]))) == 1
         await asyncio.sleep(1)
         assert receiver.batches == [Batch("camera/0", [item(1)], {}, [(2, 4)])]
-        await sibling.link.close()
+        await sibling.connection.close()
         await receiver.server.close()
 
     run(scenario())
@@ -111,21 +124,21 @@ def test_both_ends_can_say_something_besides() -> None:
         acknowledgement = Acknowledgement({"camera/0": [(1, 3)]}, {})
         ask = Ask()
         settled = Settled({"camera/0": 3}, [])
-        assert not sender.link.tell(settled)
-        assert not receiver.server.tell(PAIR, ask)
-        await sender.link.ready()
-        assert sender.link.tell(settled)
-        assert await sender.link.send([item(1)], {"camera/0": 7}) == 1
+        assert not sender.connection.send_message(settled)
+        assert not receiver.server.send_message(PAIR, ask)
+        await sender.connection.ready()
+        assert sender.connection.send_message(settled)
+        assert await sender.connection.send([item(1)], DataDetails({"camera/0": 7})) == 1
         await asyncio.sleep(1)
-        assert receiver.server.tell(PAIR, acknowledgement)
-        assert receiver.server.tell(PAIR, ask)
+        assert receiver.server.send_message(PAIR, acknowledgement)
+        assert receiver.server.send_message(PAIR, ask)
         await asyncio.sleep(1)
         assert receiver.messages == [settled]
         assert sender.messages == [acknowledgement, ask]
         assert receiver.batches == [Batch("camera/0", [item(1)], {"camera/0": 7})]
-        await sender.link.close()
+        await sender.connection.close()
         await asyncio.sleep(1)
-        assert not receiver.server.tell(PAIR, ask)
+        assert not receiver.server.send_message(PAIR, ask)
         await receiver.server.close()
 
     run(scenario())
@@ -134,7 +147,7 @@ def test_both_ends_can_say_something_besides() -> None:
 @pytest.mark.parametrize("busy", [False, True])
 def test_a_peer_that_is_gone_is_noticed_within_the_time_given(busy: bool) -> None:
     async def scenario() -> None:
-        network, receiver, sender = await ends(LinkLimits(dead_after=2.0))
+        network, receiver, sender = await ends(ConnectionLimits(dead_after=2.0))
         loop = asyncio.get_running_loop()
         await sender.send(item(1))
         await asyncio.sleep(10)
@@ -148,7 +161,7 @@ def test_a_peer_that_is_gone_is_noticed_within_the_time_given(busy: bool) -> Non
         assert sender.lost == (list(range(2, 10)) if busy else [])
         assert sender.reasons == ["silent"]
         await asyncio.sleep(1)
-        assert not receiver.server.tell(PAIR, Ask())
+        assert not receiver.server.send_message(PAIR, Ask())
         await receiver.server.close()
 
     run(scenario())
@@ -156,20 +169,20 @@ def test_a_peer_that_is_gone_is_noticed_within_the_time_given(busy: bool) -> Non
 
 def test_a_long_item_on_a_slow_path_is_no_silence() -> None:
     async def scenario() -> None:
-        _, receiver, sender = await ends(LinkLimits(dead_after=1.0))
+        _, receiver, sender = await ends(ConnectionLimits(dead_after=1.0))
         await sender.send(item(1, size=8_000_000))  # about six seconds on this radio
         await asyncio.sleep(15)
         assert receiver.taken == [1]
         assert sender.connected()
-        await sender.link.close()
+        await sender.connection.close()
         await receiver.server.close()
 
     run(scenario())
 
 
-def test_what_a_broken_link_had_under_way_is_told() -> None:
+def test_a_broken_connection_reports_what_it_had_under_way() -> None:
     async def scenario() -> None:
-        _, receiver, sender = await ends(LinkLimits(window_items=4))
+        _, receiver, sender = await ends(ConnectionLimits(window_items=4))
         await sender.send(item(1), item(2))
         await asyncio.sleep(2)
         receiver.open.clear()
@@ -183,16 +196,16 @@ def test_what_a_broken_link_had_under_way_is_told() -> None:
     run(scenario())
 
 
-def test_several_may_wait_for_the_same_link() -> None:
+def test_several_may_wait_for_the_same_connection() -> None:
     async def scenario() -> None:
         _, receiver, sender = await ends()
         async with asyncio.TaskGroup() as group:
             for _ in range(5):
-                group.create_task(sender.link.ready())
+                group.create_task(sender.connection.ready())
         await sender.send(item(1))
         await asyncio.sleep(1)
         assert len(receiver.server._connections) == 1
-        await sender.link.close()
+        await sender.connection.close()
         await receiver.server.close()
 
     run(scenario())
@@ -200,15 +213,15 @@ def test_several_may_wait_for_the_same_link() -> None:
 
 def test_a_sender_that_waits_hears_of_the_end() -> None:
     async def scenario() -> None:
-        _, receiver, sender = await ends(LinkLimits(window_items=1))
+        _, receiver, sender = await ends(ConnectionLimits(window_items=1))
         receiver.open.clear()
         await sender.send(item(1))
-        waiting = asyncio.create_task(sender.link.ready())
+        waiting = asyncio.create_task(sender.connection.ready())
         await asyncio.sleep(1)
         await receiver.server.close()
         with pytest.raises(PortError):
             await waiting
-        await sender.link.close()
+        await sender.connection.close()
 
     run(scenario())
 
@@ -218,9 +231,9 @@ def test_a_connection_in_place_of_another_leaves_it_time_to_be_taken() -> None:
         network, receiver, _ = await ends()
         receiver.open.clear()
         old, _ = await greeted(network)
-        old.post_items([item(1)], [100])
+        post_items(old, [item(1)])
         new, _ = await greeted(network)
-        new.post_items([item(2)], [100])
+        post_items(new, [item(2)])
         old.watch(Alive, 1000)
         new.watch(Alive, 4)
         await asyncio.sleep(SUPERSEDED_GRACE / 2)
@@ -239,7 +252,7 @@ def test_what_a_superseded_connection_brought_does_not_wait_for_ever() -> None:
         receiver.open.clear()
         for _ in range(3):
             connection, _ = await greeted(network)
-            connection.post_items([item(1)], [100])
+            post_items(connection, [item(1)])
             await asyncio.sleep(1)
             connection.abort()
         await asyncio.sleep(2 * SUPERSEDED_GRACE)
@@ -258,7 +271,7 @@ def test_an_error_of_our_own_is_reported_not_swallowed() -> None:
         await asyncio.sleep(1)
         assert [str(failure) for failure in receiver.failures] == ["a bug in the agent"]
         assert sender.silences == 1
-        await sender.link.close()
+        await sender.connection.close()
         await receiver.server.close()
 
     run(scenario())
@@ -279,7 +292,7 @@ def test_a_peer_that_comes_back_is_found_again() -> None:
         await sender.send(item(3))
         await asyncio.sleep(1)
         assert (first.taken, second.taken) == ([1], [3])
-        await sender.link.close()
+        await sender.connection.close()
         await second.server.close()
 
     run(scenario())
@@ -319,7 +332,7 @@ def test_a_peer_that_never_answers_the_hello_is_given_up() -> None:
 @pytest.mark.parametrize("payload", [b"", b"xy"])
 def test_items_of_very_many_payloads_go_in_frames_that_they_fit_into(payload: bytes) -> None:
     async def scenario() -> None:
-        limits = LinkLimits(window_items=400, window_bytes=2**24, batch_items=100, batch_bytes=2**19)
+        limits = ConnectionLimits(window_items=400, window_bytes=2**24, batch_items=100, batch_bytes=2**19)
         _, receiver, sender = await ends(limits)
         items = [
             StreamTuple("camera/0", tau, tau - 1, tau, tau, (payload,) * MAX_PAYLOADS) for tau in range(1, 21)
@@ -329,7 +342,7 @@ def test_items_of_very_many_payloads_go_in_frames_that_they_fit_into(payload: by
         assert receiver.taken == list(range(1, 21))
         assert {each.payloads for batch in receiver.batches for each in batch.items} == {items[0].payloads}
         assert sender.failures == [] and receiver.failures == []
-        await sender.link.close()
+        await sender.connection.close()
         await receiver.server.close()
 
     run(scenario())

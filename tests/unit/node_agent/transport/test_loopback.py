@@ -1,4 +1,4 @@
-"""Links on this machine's own sockets: a peer process that stops, many tuples in little memory."""
+"""Connections on this machine's own sockets: a peer process that stops, many tuples in little memory."""
 
 import asyncio
 import gc
@@ -13,8 +13,8 @@ import uvloop
 
 from node_agent.ports import Address
 from node_agent.ports.os_port import OsPort
-from node_agent.transport.limits import LinkLimits
-from tests.unit.link_ends import Receiver, Sender, item
+from node_agent.transport.limits import ConnectionLimits
+from tests.unit.connection_ends import Receiver, Sender, item
 
 HOST = "127.0.0.1"
 
@@ -25,7 +25,7 @@ def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
         yield made
 
 
-async def loopback(limits: LinkLimits) -> tuple[Receiver, Sender]:
+async def loopback(limits: ConnectionLimits) -> tuple[Receiver, Sender]:
     receiver = Receiver(OsPort(HOST), limits, [HOST])
     at = await receiver.server.open(0)
     return receiver, Sender(OsPort(HOST), at, limits)
@@ -41,12 +41,12 @@ async def until(met: Callable[[], bool], seconds: float = 5.0) -> None:
 
 def test_tuples_of_all_sizes_arrive(runner: asyncio.Runner) -> None:
     async def scenario() -> None:
-        receiver, sender = await loopback(LinkLimits())
+        receiver, sender = await loopback(ConnectionLimits())
         items = [item(tau, size=tau**3) for tau in range(1, 101)]
         await sender.send(*items)
         await until(lambda: len(receiver.taken) == 100)
         assert [each for batch in receiver.batches for each in batch.items] == items
-        await sender.link.close()
+        await sender.connection.close()
         await receiver.server.close()
         assert not receiver.failures and not receiver.refused
 
@@ -62,7 +62,7 @@ def test_a_stopped_process_is_noticed(busy: bool) -> None:
         try:
             assert peer.stdout is not None
             to = Address(HOST, int(await peer.stdout.readline()))
-            sender = Sender(OsPort(HOST), to, LinkLimits(dead_after=1.0, window_bytes=2**26))
+            sender = Sender(OsPort(HOST), to, ConnectionLimits(dead_after=1.0, window_bytes=2**26))
             await sender.send(item(1))
             await asyncio.sleep(1.5)
             assert sender.connected()
@@ -71,7 +71,7 @@ def test_a_stopped_process_is_noticed(busy: bool) -> None:
                 await sender.send(item(2, size=4_000_000))
             await until(lambda: not sender.connected())
             assert sender.lost == ([2] if busy else [])
-            await sender.link.close()
+            await sender.connection.close()
         finally:
             peer.kill()
             await peer.wait()
@@ -86,7 +86,7 @@ def run_real(scenario: Coroutine[Any, Any, None]) -> None:
 
 def test_a_hundred_thousand_tuples_leave_nothing_behind() -> None:
     async def scenario() -> None:
-        receiver, sender = await loopback(LinkLimits(window_items=1024, window_bytes=2**20))
+        receiver, sender = await loopback(ConnectionLimits(window_items=1024, window_bytes=2**20))
         batch = [item(tau) for tau in range(1, 501)]
 
         async def pass_batches(count: int) -> None:
@@ -106,7 +106,7 @@ def test_a_hundred_thousand_tuples_leave_nothing_behind() -> None:
         tracemalloc.stop()
         assert after - before < 500_000
         assert peak - before < 5_000_000
-        await sender.link.close()
+        await sender.connection.close()
         await receiver.server.close()
 
     run_real(scenario())

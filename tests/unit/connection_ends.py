@@ -1,26 +1,33 @@
-"""Both ends of a link for tests: a server that takes or does not take, links to it, and raw connections."""
+"""Both ends of a connection for tests: a server that takes items or not, connections to it, and raw streams.
+
+They speak the dataflow's messages, as the first application of the transport.
+"""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from hashlib import sha256
 from typing import Any
 
 import pytest
 
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
-from node_agent.apps.dataflow.model.tuples import StreamTuple
+from node_agent.apps.dataflow.model.tuples import StreamTuple, sizes_of
 from node_agent.apps.dataflow.model.units import CountWindow
+from node_agent.apps.dataflow.wire.admission import PlanAdmission
+from node_agent.apps.dataflow.wire.codec import CODEC, TupleConnection, TupleServer
+from node_agent.apps.dataflow.wire.messages import PROTOCOL_VERSION, Batch, Data, Message, batch_of
+from node_agent.apps.dataflow.wire.packing import pack
 from node_agent.model.refusals import Refusals
 from node_agent.ports import Address, ConnectionLost, EndOfStream, Port, Stream
 from node_agent.ports.virtual.loop import VirtualLoop
-from node_agent.transport.authentication import Credentials, Digests, Way
+from node_agent.transport.authentication import Credentials, Digests, DirectedKey
 from node_agent.transport.connection import Connection
 from node_agent.transport.greeting import hello_frame, read_welcome
 from node_agent.transport.keys import keys_of
-from node_agent.transport.limits import LinkLimits
-from node_agent.transport.link import OutgoingLink
-from node_agent.transport.messages import PROTOCOL_VERSION, Alive, Batch, Hello, Message, Pair
-from node_agent.transport.server import LinkServer
+from node_agent.transport.limits import ConnectionLimits
+from node_agent.transport.messages import Alive, Hello, Pair
+from node_agent.transport.server import ConnectionServer
 from tests.unit.networks import DATA_PORT, RadioNetwork
 
 PLAN = DeploymentPlan(
@@ -46,7 +53,7 @@ NONCE = bytes(16)
 POISON = 666
 """The position of an item that the receiver cannot take."""
 AT = Address("down", DATA_PORT)
-DEFAULTS = LinkLimits()
+DEFAULTS = ConnectionLimits()
 NODES = ("up", "down", "stranger")
 MEMBERS = NODES[:2]
 
@@ -55,7 +62,7 @@ def credentials_of(node: str, run: str = "run", secret: bytes = SECRET) -> Crede
     return Credentials(run, node, keys_of(secret, run, node, MEMBERS))
 
 
-WAY = credentials_of("up").to("down", "connection")
+KEY = credentials_of("up").to("down", "connection")
 
 
 def run(scenario: Coroutine[Any, Any, None]) -> None:
@@ -70,7 +77,9 @@ def item(tau: int, size: int = 100) -> StreamTuple:
 class Receiver:
     """A server on node "down"; takes batches while ``open`` is set."""
 
-    def __init__(self, port: Port, limits: LinkLimits = DEFAULTS, peers: Sequence[str] = MEMBERS) -> None:
+    def __init__(
+        self, port: Port, limits: ConnectionLimits = DEFAULTS, peers: Sequence[str] = MEMBERS
+    ) -> None:
         self.taken: list[int] = []
         self.batches: list[Batch] = []
         self.messages: list[Message] = []
@@ -78,10 +87,11 @@ class Receiver:
         self.refusals = Refusals()
         self.open = asyncio.Event()
         self.open.set()
-        self.server = LinkServer(
+        self.server: TupleServer = ConnectionServer(
             port,
             credentials_of("down"),
-            PLAN,
+            CODEC,
+            PlanAdmission(PLAN, "down"),
             dict(zip(MEMBERS, peers, strict=False)),
             limits,
             Digests(),
@@ -96,11 +106,11 @@ class Receiver:
         """By source and reason."""
         return {(each.source, each.reason): each.count for each in self.refusals}
 
-    async def _take(self, pair: Pair, batch: Batch) -> None:
+    async def _take(self, pair: Pair, data: Data) -> None:
         assert pair.receiver == PAIR.receiver
         await self.open.wait()
-        self.batches.append(batch)
-        for each in batch.items:
+        self.batches.append(batch_of(pair, data))
+        for each in data.items:
             if each.tau == POISON:
                 raise RuntimeError("a bug in the agent")
             self.taken.append(each.tau)
@@ -111,14 +121,14 @@ class Receiver:
 
 
 class Sender:
-    """A link from node "up"."""
+    """A connection from node "up"."""
 
     def __init__(
         self,
         port: Port,
         to: Address = AT,
-        limits: LinkLimits = DEFAULTS,
-        way: Way = WAY,
+        limits: ConnectionLimits = DEFAULTS,
+        key: DirectedKey = KEY,
         pair: Pair = PAIR,
     ) -> None:
         self.messages: list[Message] = []
@@ -127,11 +137,12 @@ class Sender:
         self.failures: list[BaseException] = []
         self.refusals = Refusals()
         self.silences = 0
-        self.link = OutgoingLink(
+        self.connection = TupleConnection(
             port,
             to,
-            way,
+            key,
             pair,
+            CODEC,
             limits,
             Digests(),
             self.refusals,
@@ -142,12 +153,12 @@ class Sender:
         )
 
     def connected(self) -> bool:
-        return self.link.connected
+        return self.connection.connected
 
     async def send(self, *items: StreamTuple) -> None:
         """All of them."""
         while items:
-            items = items[await self.link.send(items) :]
+            items = items[await self.connection.send(items) :]
 
     def _hear(self, pair: Pair, message: Message) -> None:
         self.messages.append(message)
@@ -160,7 +171,7 @@ class Sender:
         self.silences += 1
 
 
-async def ends(limits: LinkLimits = DEFAULTS) -> tuple[RadioNetwork, Receiver, Sender]:
+async def ends(limits: ConnectionLimits = DEFAULTS) -> tuple[RadioNetwork, Receiver, Sender]:
     network = RadioNetwork(NODES)
     receiver = Receiver(network.port("down"), limits)
     await receiver.server.open(AT.port)
@@ -192,16 +203,20 @@ class Eavesdropped:
 
 
 async def greeted(
-    network: RadioNetwork, hello: Hello = HELLO, way: Way = WAY
-) -> tuple[Connection, Eavesdropped]:
+    network: RadioNetwork, hello: Hello = HELLO, key: DirectedKey = KEY
+) -> tuple[Connection[Data, Message], Eavesdropped]:
     """A connection that has been welcomed, in the hands of the test."""
     stream = Eavesdropped(await raw(network))
-    frame = hello_frame(way, hello, NONCE)
+    frame = hello_frame(key, hello, NONCE)
     stream.put(frame)
-    _, sending, receiving = await read_welcome(stream, way, frame)  # type: ignore[arg-type]
-    connection = Connection(stream, sending, receiving, Digests())  # type: ignore[arg-type]
+    _, sending, receiving = await read_welcome(stream, key, frame)  # type: ignore[arg-type]
+    connection = Connection(stream, sending, receiving, CODEC, Digests())  # type: ignore[arg-type]
     connection.post(Alive())
     return connection, stream
+
+
+def post_items(connection: Connection[Data, Message], items: Sequence[StreamTuple]) -> None:
+    connection.post_batch(*pack(items, sizes_of(items), lambda payload: sha256(payload).digest()))
 
 
 async def expect_closed(stream: Stream) -> None:

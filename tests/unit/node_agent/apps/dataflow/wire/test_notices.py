@@ -11,21 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from node_agent.apps.dataflow.model.routing_messages import CostReport, CostUpdate, Message, Notice
+from node_agent.apps.dataflow.wire.notices import VERSION, Notices, refusal
 from node_agent.model.refusals import Refusals
 from node_agent.ports import Address, Port
 from node_agent.ports.virtual.loop import VirtualLoop
-from node_agent.transport.authentication import ID_SIZE, TAG_SIZE, Credentials, Stamp
+from node_agent.transport.authentication import ID_SIZE, TAG_SIZE, Credentials, DatagramSeal
+from node_agent.transport.datagrams import EPOCH_SIZE, EPOCHS_KNOWN, MOST_BYTES, Packet, Peer
 from node_agent.transport.keys import app_keys, keys_of
-from node_agent.transport.notices import (
-    EPOCH_SIZE,
-    EPOCHS_KNOWN,
-    MOST_BYTES,
-    VERSION,
-    Notices,
-    Packet,
-    _Peer,
-    refusal,
-)
 from tests.unit.networks import RadioNetwork
 
 SECRET = bytes(range(32))
@@ -82,13 +74,13 @@ class World:
         end = self.ends[node] = notices_of(node, port, self.addresses, self.heard[node], refusals)
         await end.open(self.addresses[node].port)
         if node == "b":
-            receive = end._received
+            receive = end._datagrams._received
 
             def listen(data: bytes, sender: Address) -> None:
                 self.recorded.append(data)
                 receive(data, sender)
 
-            socket = end._socket
+            socket = end._datagrams._socket
             assert socket is not None
             socket._on_datagram = listen  # type: ignore[attr-defined]
 
@@ -201,8 +193,7 @@ def test_a_flood_of_old_datagrams_is_answered_rarely() -> None:
     ],
 )
 def test_a_node_is_believed_about_itself_and_within_bounds(message: Message, reason: str | None) -> None:
-    packet = Packet(VERSION, EPOCH, EPOCH, [NEWS, Notice("one/0", message)])
-    assert refusal(packet, "a", NODE_OF) == reason
+    assert refusal([NEWS, Notice("one/0", message)], "a", NODE_OF) == reason
 
 
 DEEP = b"\x95\x02\xc4\x00\xc4\x00\x90" + b"\x91" * 1000 + b"\xc0"
@@ -231,11 +222,11 @@ def _refused_of(data: bytes, tagged: bool) -> dict[tuple[str, str], int]:
     async def scenario() -> None:
         world = World()
         await world.start("b")
-        way = credentials_of("a").to("b", "datagram")
-        tag = Stamp(way).tag(data) if tagged else bytes(TAG_SIZE)
-        assert len(way.id) == ID_SIZE
+        key = credentials_of("a").to("b", "datagram")
+        tag = DatagramSeal(key).tag(data) if tagged else bytes(TAG_SIZE)
+        assert len(key.id) == ID_SIZE
         socket = await world.network.port("stranger").datagrams(7000, lambda data, sender: None)
-        socket.send(way.id + tag + data, world.addresses["b"])
+        socket.send(key.id + tag + data, world.addresses["b"])
         await asyncio.sleep(1)
         refused.update(world.refused())
 
@@ -244,7 +235,7 @@ def _refused_of(data: bytes, tagged: bool) -> dict[tuple[str, str], int]:
 
 
 def test_repeating_an_old_epoch_does_not_take_the_answer_to_the_present_one() -> None:
-    peer = _Peer(credentials_of("a"), "b")
+    peer = Peer(credentials_of("a"), "b")
     assert peer.may_answer(b"old", 0.0) and not peer.may_answer(b"old", 0.1)
     assert peer.may_answer(b"present", 0.1)
     for number in range(1000):
@@ -259,7 +250,8 @@ def test_a_packet_says_one_thing_of_a_replica() -> None:
         network = RadioNetwork((*NODES, "stranger"))
         notices = notices_of("b", network.port("b"), {"a": network.address("a")}, heard)
         flips = [Notice("one/0", CostReport("two/0", 1, n, 1.0, f"one/{n % 3}")) for n in range(1, 189)]
-        notices._believe(notices._peers["a"], Packet(VERSION, EPOCH, notices._epoch, flips))
+        end = notices._datagrams
+        end._believe(end._peers["a"], Packet(VERSION, EPOCH, end._epoch, flips))
 
     run(scenario())
     assert [notice.message.number for notice in heard] == [188]
