@@ -96,7 +96,8 @@ class Registry(Generic[T]):
         if name in self._registered:
             return self._registered[name]
         if not offers and name in inherited(self.group):
-            self._loaded[name] = self[inherited(self.group)[name]]
+            found = load_attribute(*split_reference(inherited(self.group)[name]))
+            self._loaded[name] = self._check(name, found)
         else:
             self._loaded[name] = self._check(name, self._import(name, offers))
         return self._loaded[name]

@@ -22,7 +22,7 @@ def bundle(experiment: Experiment) -> dict[str, bytes]:
     for path, values in document["sweep"].items():
         for index, value in enumerate(values):
             if isinstance(value, str):
-                _take_code(value, f"sweep/{path}/{index}", values, index, files)
+                _take_code(value, f"sweep.{path}.{index}", values, index, files)
     for params in _naming_galleries(document["query"]):
         content, name = _gallery(Path(params["gallery"]))
         files[name] = content

@@ -31,10 +31,18 @@ class Chosen(NamedTuple):
 
 
 class Chooser:
-    """``name`` of a registered policy or of a user's file. Raises ExtensionError if there is none."""
+    """``name`` of a registered policy or of a user's file; ``policy``: what it names, if that is known.
 
-    def __init__(self, name: str = DEFAULT, failures: Failures | None = None) -> None:
-        self.policy = policy_of(name)
+    Raises ExtensionError if there is none.
+    """
+
+    def __init__(
+        self,
+        name: str = DEFAULT,
+        failures: Failures | None = None,
+        policy: SwitchingPolicy | None = None,
+    ) -> None:
+        self.policy = policy or policy_of(name)
         self._name = short_name(name)
         foreign = None if POLICIES.is_builtin(name) else Foreign.of(WHAT, self._name, self.policy.decide)
         self._guard = Guard(foreign, failures or Failures()) if foreign is not None else None

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from node_agent.apps.dataflow.model.decision import Situation, Threshold
 from node_agent.apps.dataflow.switching.chooser import Chooser
+from node_agent.apps.dataflow.switching.policy import POLICIES
 from node_agent.extensions.failures import Failure, Failures
 from node_agent.extensions.files import short_name
 from orchestrator.apps.dataflow.decisions.history import History, Recorded, Series
@@ -76,7 +77,7 @@ class _Slice(NamedTuple):
 def replay(history: History, policy: str, threshold: Threshold | None = None) -> Replay:
     """``policy``: a registered one, or an absolute path (``/home/me/my_policy.py:decide``)."""
     failures = Failures()
-    chooser = Chooser(policy, failures)
+    chooser = Chooser(policy, failures, POLICIES[policy])  # a file as it is now
     compared = tuple(_compared(history, series, policy, threshold, chooser) for series in history.series)
     recorded = [each.decision for series in history.series for each in series]
     return Replay(
