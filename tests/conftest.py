@@ -58,6 +58,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "core": core.lacking,
     "spark": _lacks_java,
     "browser": _lacks_chromium,
+    "extension": lambda: None,
 }
 
 # What tests share and therefore run in one worker for: the Spark session, the host's namespaces, servers.

@@ -35,7 +35,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from node_agent.transport.notices import MESSAGE as AGENTS_OWN
+from node_agent.apps.dataflow.wire.notices import MESSAGE as AGENTS_OWN
 from orchestrator.analytics import faces
 from orchestrator.analytics.gather import Rows, gather
 from orchestrator.analytics.inputs import RunInput

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from node_agent.transport.notices import MESSAGE as AGENTS_OWN
+from node_agent.apps.dataflow.wire.notices import MESSAGE as AGENTS_OWN
 from orchestrator.analytics.cells import spread
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.markup import number, table

@@ -100,6 +100,10 @@ RAW = _columns(
     quality=COUNT,
     what=TEXT,
     count=COUNT,
+    name=TEXT,
+    place=TEXT,
+    error=TEXT,
+    left_out=FLAG,
 )
 
 # Where a segment lies; ``claimed_run``: what its records must call their run.
