@@ -208,7 +208,9 @@ class Application(AppKind, ABC):
 
 
 def application(kind: str) -> Application:
-    """Raises ExtensionError."""
+    """Raises BadInput for an unknown kind: manifests of others name kinds, and never a file to be run."""
+    if kind not in APPLICATIONS:
+        raise BadInput(APPLICATIONS.unknown(kind))
     found = APPLICATIONS[kind]
     if not isinstance(found, Application):
         raise ExtensionError(
