@@ -214,8 +214,8 @@ class _Collection:
 
 
 def _evaluated(owner: _Collection, runs: "Sequence[FinishedRun]", verdict: "Verdict") -> "Verdict":
-    from orchestrator.analytics.evaluation import evaluate
     from orchestrator.analytics.java import find_java
+    from orchestrator.cli.evaluation import evaluate
     from orchestrator.lifecycle.invocation import Finished
     from orchestrator.planning.load import load_experiment
 

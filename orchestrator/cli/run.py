@@ -20,7 +20,7 @@ from orchestrator.runs.phases import Urgency
 from orchestrator.runs.refused import refused_text
 
 if TYPE_CHECKING:
-    from orchestrator.analytics.evaluation import Evaluated
+    from orchestrator.cli.evaluation import Evaluated
     from orchestrator.lifecycle.invocation import Finished, Invocation
     from orchestrator.planning.sweep import Cell
     from orchestrator.spec.experiment import Experiment
@@ -186,7 +186,7 @@ def _label(cell: "Cell") -> str:
 
 
 def _evaluate(invocation: "Invocation", finished: "Finished", experiment: "Experiment") -> "Evaluated":
-    from orchestrator.analytics.evaluation import evaluate
+    from orchestrator.cli.evaluation import evaluate
 
     with step(errors, "analysis") as progress:
         return evaluate(invocation, finished, experiment.expect, progress)

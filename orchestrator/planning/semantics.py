@@ -15,6 +15,8 @@ from orchestrator.apps.dataflow.spec.query import Dataflow
 from orchestrator.planning.distances import network_at
 from orchestrator.planning.faults import victim_of
 from orchestrator.radio.rates import RATES
+from orchestrator.results.expectations import misfits
+from orchestrator.results.inputs import OLD_KIND, OLD_NAME
 from orchestrator.spec.core import core_findings
 from orchestrator.spec.experiment import REMOTE, Experiment
 from orchestrator.spec.faults import Fault
@@ -26,9 +28,16 @@ from orchestrator.spec.routing import Aodv, Ours
 
 def semantic_findings(experiment: Experiment) -> list[Finding]:
     findings = placement_findings(experiment) + _backend_findings(experiment) + _window_findings(experiment)
-    findings += face_findings(experiment)
+    findings += face_findings(experiment) + _expectation_findings(experiment)
     # A plan exists only for what can be placed.
     return findings or reachability_findings(experiment) + fault_findings(experiment)
+
+
+def _expectation_findings(experiment: Experiment) -> list[Finding]:
+    apps = {OLD_NAME: OLD_KIND}
+    return [
+        Finding(("expect", each.place), each.text, each.hint) for each in misfits(experiment.expect, apps)
+    ]
 
 
 def _backend_findings(experiment: Experiment) -> list[Finding]:

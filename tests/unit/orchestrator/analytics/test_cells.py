@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.analytics.cells import AVERAGED, cells, spread
+from orchestrator.results import registry
+from orchestrator.results.cells import cells, spread
+
+AVERAGED = [metric.name for metric in registry.ANALYTICS["query"].metrics if metric.averaged]
 
 
 def run(k: int, seed: int, fps: float, p95: float | None = 1.0, **factors: Any) -> dict[str, Any]:

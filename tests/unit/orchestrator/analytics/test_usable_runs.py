@@ -5,12 +5,9 @@ from typing import Any
 
 import pytest
 
-from node_agent.apps.dataflow.model.plan import DeploymentPlan
-from node_agent.apps.dataflow.model.query import Query
-from orchestrator.analytics.inputs import RunInput
+from orchestrator.results.inputs import RunInput
 from orchestrator.runs.run_directory import RunDirectory
 
-PLAN = DeploymentPlan(Query("none", ()), ())
 SOUND = [{"phase": "measure", "outcome": "ok"}, {"phase": "down", "outcome": "ok"}]
 BROKE = [{"phase": "measure", "outcome": "ok"}, {"phase": "down", "outcome": "broke"}]
 UNMET = [{"expect": "throughput_fps > 1", "holds": False}]
@@ -30,4 +27,4 @@ UNMET = [{"expect": "throughput_fps > 1", "holds": False}]
     ],
 )
 def test_only_runs_that_were_judged_and_went_well_are_usable(verdict: dict[str, Any], usable: bool) -> None:
-    assert RunInput(RunDirectory(Path("runs/x/r1")), {}, verdict, PLAN).is_usable is usable
+    assert RunInput(RunDirectory(Path("runs/x/r1")), {}, verdict, {}).is_usable is usable

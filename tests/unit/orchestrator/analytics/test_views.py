@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.analytics.views import pooled
+from orchestrator.results.views import pooled
 
 STEPS = 200
 
