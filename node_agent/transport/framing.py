@@ -108,6 +108,8 @@ def fitting(sizes: Sequence[int], most_bytes: int) -> int:
 
     Items of very many payloads may be too much for the header all the same.
     """
+    if sum(sizes) + ITEM_OVERHEAD * len(sizes) <= most_bytes:
+        return max(len(sizes), 1)
     total = 0
     for count, size in enumerate(sizes):
         total += size + ITEM_OVERHEAD
@@ -124,9 +126,9 @@ def pack(
     passed_on: PassedOn | None = None,
 ) -> tuple[Data, list[bytes]]:
     """The header and the payloads to follow it. ``sizes``: of the items, for who counts has them at hand."""
-    large = [index for index, size in enumerate(sizes) if size > INLINE]
-    if not large:
+    if not sizes or max(sizes) <= INLINE:
         return Data(items, (), floors, passed_on), []
+    large = [index for index, size in enumerate(sizes) if size > INLINE]
     if (count := sum([len(items[index].payloads) for index in large])) > MAX_PAYLOADS:
         raise FrameError(f"{count} payloads exceed the limit of {MAX_PAYLOADS}")
     listed = list(items)
@@ -146,11 +148,13 @@ def outside_sizes(header: Header) -> Iterable[int]:
     if not isinstance(header, Data) or not header.outside:
         return ()
     _refuse_too_much(header.outside)
-    if not all(each.item < len(header.items) for each in header.outside):
-        raise FrameError("the peer announced a payload of no item")
-    if any(header.items[each.item].payloads for each in header.outside):
-        raise FrameError("the peer announced payloads of an item that has some already")
-    return [each.size for each in header.outside]
+    items = header.items
+    for index, _, _ in header.outside:
+        if index >= len(items):
+            raise FrameError("the peer announced a payload of no item")
+        if items[index].payloads:
+            raise FrameError("the peer announced payloads of an item that has some already")
+    return [size for _, size, _ in header.outside]
 
 
 def unpack(data: Data, payloads: Sequence[bytes]) -> Sequence[StreamTuple]:
@@ -169,6 +173,6 @@ def unpack(data: Data, payloads: Sequence[bytes]) -> Sequence[StreamTuple]:
 def _refuse_too_much(outside: Sequence[Outside]) -> None:
     if len(outside) > MAX_PAYLOADS:
         raise FrameError(f"{len(outside)} payloads exceed the limit of {MAX_PAYLOADS}")
-    total = sum(each.size for each in outside)
+    total = sum([size for _, size, _ in outside])
     if total > MAX_PAYLOAD:
         raise FrameError(f"payloads of {total} bytes exceed the limit of {MAX_PAYLOAD}")

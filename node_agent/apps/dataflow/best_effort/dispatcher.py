@@ -8,7 +8,7 @@ along with the tuple in hand.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -179,17 +179,21 @@ class Dispatcher:
             self._buffer.extendleft(reversed(batch[max(taken, 1) :]))
         return batch[:taken]
 
-    def _companions(self, to: str) -> Iterator[StreamTuple]:
+    def _companions(self, to: str) -> list[StreamTuple]:
         """What waits for the same replica, as much as a link could take at once."""
         hop, buffer, size = self._hop, self._buffer, 0
-        if hop is None:
-            return
+        companions: list[StreamTuple] = []
+        if hop is None or to not in hop.replicas():
+            return companions
         for _ in range(min(len(buffer), MOST_AT_ONCE)):
-            if size >= MOST_BYTES_AT_ONCE or hop.pick(buffer[0].tau) != to:
+            if size >= MOST_BYTES_AT_ONCE or (hop.shares and hop.pick(buffer[0].tau) != to):
                 break
-            item = self._next()
+            item = buffer.popleft()
             size += len(item.payloads[0]) if item.payloads else 0
-            yield item
+            companions.append(item)
+        if companions:
+            self._room.set()
+        return companions
 
     def _next(self) -> StreamTuple:
         self._room.set()

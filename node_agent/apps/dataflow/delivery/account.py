@@ -71,10 +71,11 @@ class Account:
 
     def reached(self, items: Sequence[StreamTuple]) -> None:
         """A sink, which may be told that there was nothing to say."""
-        self.delivered([item for item in items if item.payloads])
-        for item in items:
-            if not (item.payloads or item.last):
-                self.dropped(item, "filtered")
+        holes = [item for item in items if not item.payloads]
+        self.delivered([item for item in items if item.payloads] if holes else items)
+        for hole in holes:
+            if not hole.last:
+                self.dropped(hole, "filtered")
 
     def delivered_unit(self, unit: Unit) -> None:
         self._record(TupleDelivered(self._replica, unit.origin, unit.tau, unit.size, unit.born_ns))
@@ -94,6 +95,9 @@ def neighbours(items: Sequence[StreamTuple]) -> Iterator[Sequence[StreamTuple]]:
 
     No run is longer than a record may tell of.
     """
+    if _is_one_run(items):
+        yield items
+        return
     items = [item for item in items if not item.last]
     if not items:
         return
@@ -101,17 +105,24 @@ def neighbours(items: Sequence[StreamTuple]) -> Iterator[Sequence[StreamTuple]]:
         for begin in range(0, len(items), MOST_TUPLES):
             yield from neighbours(items[begin : begin + MOST_TUPLES])
         return
-    origin, tau = items[0].origin, items[0].tau
-    in_order = [item.tau for item in items] == list(range(tau, tau + len(items)))
-    if in_order and not [item for item in items if item.origin != origin]:
-        yield items
-        return
     begin = 0
     for end, (one, other) in enumerate(pairwise(items), start=1):
         if other.tau != one.tau + 1 or other.origin != one.origin:
             yield items[begin:end]
             begin = end
     yield items[begin:]
+
+
+def _is_one_run(items: Sequence[StreamTuple]) -> bool:
+    """Most are: this is on the way of every tuple, several times."""
+    if not 0 < len(items) <= MOST_TUPLES:
+        return False
+    origin, tau = items[0].origin, items[0].tau
+    for item in items:
+        if item.tau != tau or item.last or item.origin != origin:
+            return False
+        tau += 1
+    return True
 
 
 def _extent(sizes: Sequence[int]) -> tuple[int, int, tuple[int, ...]]:

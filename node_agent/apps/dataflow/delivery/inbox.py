@@ -80,9 +80,7 @@ def stretches(items: Sequence[StreamTuple]) -> list[list[StreamTuple]]:
     """``items`` cut wherever one is not the neighbour of the one before."""
     if not items:
         return []
-    origin = items[0].origin
-    taus, befores = [item.tau for item in items], [item.prev for item in items]
-    if taus[:-1] == befores[1:] and not [item for item in items if item.origin != origin]:
+    if _is_one_stretch(items):
         return [list(items)]
     cut = [[items[0]]]
     for item in items[1:]:
@@ -92,3 +90,13 @@ def stretches(items: Sequence[StreamTuple]) -> list[list[StreamTuple]]:
         else:
             cut.append([item])
     return cut
+
+
+def _is_one_stretch(items: Sequence[StreamTuple]) -> bool:
+    """Most are: this is on the way of every tuple."""
+    origin, before = items[0].origin, items[0].prev
+    for item in items:
+        if item.prev != before or item.origin != origin:
+            return False
+        before = item.tau
+    return True

@@ -38,9 +38,10 @@ class Intake:
         Raises CannotBeSent for a payload that is too large, if the policy of the source is to stop then.
         """
         captured, size = self._captured, 0
+        capture, now_ns = self._source.next, self._context.now_ns
         captured.begin()
         for _ in range(most):
-            payload = await self._source.next(self._number)
+            payload = await capture(self._number)
             if payload is None:
                 captured.flush()
                 return False
@@ -50,7 +51,7 @@ class Intake:
                 self._go_on_without(CannotBeSent(why))
                 continue
             size += len(payload)
-            if captured.add((payloads, self._context.now_ns())) or size >= MOST_BYTES:
+            if captured.add((payloads, now_ns())) or size >= MOST_BYTES:
                 break
         captured.flush()
         if captured.alone:

@@ -4,7 +4,7 @@ Streams are dense: an item that an operator has filtered out travels on without 
 missing was lost. Any two neighbours are known to be neighbours, because each names the one before it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -50,20 +50,26 @@ class StreamTuple(Struct, frozen=True, array_like=True, gc=False):
         )
 
 
-def sizes_of(items: Iterable[StreamTuple]) -> list[int]:
-    """Bytes of payload of each; one payload an item is the common case."""
-    return [len(held[0]) if len(held := item.payloads) == 1 else item.size for item in items]
+def sizes_of(items: Sequence[StreamTuple]) -> list[int]:
+    """Bytes of payload of each."""
+    try:  # one payload an item is the common case, and this is on the way of every tuple
+        return [len(only) for item in items for (only,) in (item.payloads,)]
+    except ValueError:  # holes, or several
+        return [len(held[0]) if len(held := item.payloads) == 1 else item.size for item in items]
 
 
-def weight_of(items: Iterable[StreamTuple]) -> int:
+def weight_of(items: Sequence[StreamTuple]) -> int:
     """About the bytes of memory that the payloads of all take: each has its own overhead, which is most of it
     where an item has thousands of a few bytes."""
-    return sum(
-        [
-            len(held[0]) if len(held := item.payloads) == 1 else item.size + PAYLOAD_OVERHEAD * len(held)
-            for item in items
-        ]
-    )
+    try:
+        return sum([len(only) for item in items for (only,) in (item.payloads,)])
+    except ValueError:
+        return sum(
+            [
+                len(held[0]) if len(held := item.payloads) == 1 else item.size + PAYLOAD_OVERHEAD * len(held)
+                for item in items
+            ]
+        )
 
 
 class Position(Struct, frozen=True, order=True):

@@ -45,7 +45,9 @@ class OneByOne:
                 unit = unit_of(upstream, item)
                 try:
                     made = tuple(await process(unit))
-                    if made != payloads:
+                    if not made:
+                        payloads = made
+                    elif made != payloads:
                         payloads = sendable(made)
                     elif len(payloads) > 1:
                         sendable(payloads)

@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable
 from math import inf
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -25,6 +26,14 @@ class Run(Struct):
     front_ns: float
 
 
+class Joined(NamedTuple):
+    """A ``run`` that has grown, and what of it was there already at its beginning and at its end."""
+
+    run: Run
+    before: Run | None
+    after: Run | None
+
+
 _NOTHING = Run(0, 0, BEFORE_ALL, BEFORE_ALL)
 
 
@@ -42,16 +51,15 @@ class InputStream:
         self._order: list[int] = []
         self._runs: list[Run] = []
 
-    def add(self, item: StreamTuple) -> None:
+    def add(self, item: StreamTuple) -> Joined:
         self.held[item.tau] = item
         self.seen.add(item.tau)
         insort(self._order, item.tau)
         entry = item.prev_born_ns if item.prev else BEFORE_ALL
         if item.last:
             self.end = item
-            self._join(Run(item.prev + 1, inf, entry, inf))
-        else:
-            self._join(Run(item.prev + 1, item.tau, entry, item.born_ns))
+            return self._join(Run(item.prev + 1, inf, entry, inf))
+        return self._join(Run(item.prev + 1, item.tau, entry, item.born_ns))
 
     def contradicts(self, item: StreamTuple) -> bool:
         """Whether ``item`` is beyond the end of the stream, or a second end of it, or an end before something
@@ -60,11 +68,13 @@ class InputStream:
             return item.tau > self.end.tau or (item.last and item.tau != self.end.tau)
         return item.last and self.seen.last() > item.tau
 
-    def settle(self, until: int) -> None:
-        if until > self.settled_until:
-            self.settled_until = until
-            self.seen.add(1, until)
-            self._join(Run(1, until, BEFORE_ALL, BEFORE_ALL))
+    def settle(self, until: int) -> Joined | None:
+        """None if that is no news."""
+        if until <= self.settled_until:
+            return None
+        self.settled_until = until
+        self.seen.add(1, until)
+        return self._join(Run(1, until, BEFORE_ALL, BEFORE_ALL))
 
     @property
     def end_settled(self) -> bool:
@@ -120,8 +130,12 @@ class InputStream:
         return index >= 0 and last <= self._runs[index].last
 
     def knows_time(self, begin_ns: int, end_ns: int) -> bool:
-        """Whether all that was captured from ``begin_ns`` until before ``end_ns`` is known."""
-        return any(run.entry_ns < begin_ns and run.front_ns >= end_ns for run in self._runs)
+        """Whether all that was captured from ``begin_ns`` until before ``end_ns`` is known.
+
+        Captures never fall along a stream: where somebody lies about them, less is known.
+        """
+        index = bisect_left(self._runs, float(begin_ns), key=lambda run: run.entry_ns) - 1
+        return index >= 0 and self._runs[index].front_ns >= end_ns
 
     def reached(self, without_gap: bool) -> Run:
         """Positions and times up to here have come: with gaps, or all of them from the start on."""
@@ -138,13 +152,17 @@ class InputStream:
         if len(self.used) > most_used:
             self.used.intersection_update(self.held)
 
-    def _join(self, new: Run) -> None:
+    def _join(self, new: Run) -> Joined:
         """Put ``new`` where it belongs and let it grow together with its neighbours."""
         begin = bisect_left(self._runs, new.first - 1, key=lambda run: run.last)
         end = bisect_right(self._runs, new.last + 1, key=lambda run: run.first)
-        for old in self._runs[begin:end]:
+        olds = self._runs[begin:end]
+        before = olds[0] if olds and olds[0].first <= new.first else None
+        after = olds[-1] if olds and olds[-1].last >= new.last else None
+        for old in olds:
             if old.first < new.first:
                 new.first, new.entry_ns = old.first, old.entry_ns
             new.last = max(new.last, old.last)
             new.front_ns = max(new.front_ns, old.front_ns)
         self._runs[begin:end] = [new]
+        return Joined(new, before, after)

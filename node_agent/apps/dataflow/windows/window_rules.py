@@ -8,7 +8,7 @@ from math import inf
 
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.model.units import CountWindow, TimeWindow
-from node_agent.apps.dataflow.windows.runs import InputStream
+from node_agent.apps.dataflow.windows.runs import InputStream, Run
 from node_agent.apps.dataflow.windows.units import Gaps, Unit
 from node_agent.apps.dataflow.windows.windows import WindowAssembler, by_input
 
@@ -39,9 +39,14 @@ class CountAssembler(WindowAssembler):
         first = -((self._size - item.tau) // self._slide) + 1
         return max(1, first), (item.tau - 1 + self._reach - self._size) // self._slide + 1
 
-    def _passed(self, without_gap: bool) -> float:
-        last = self._stream.reached(without_gap).last
-        return inf if last == inf else (last - self._size) // self._slide + 1
+    def _ended_by(self, run: Run) -> float:
+        return inf if run.last == inf else (run.last - self._size) // self._slide + 1
+
+    def _begun_before(self, run: Run) -> float:
+        return self._last_with(run.first - 1) if run.first > 1 else 0
+
+    def _last_with(self, tau: float) -> float:
+        return (tau - 1 + self._reach - self._size) // self._slide + 1
 
     def _is_complete(self, number: int) -> bool:
         if number == self._limit:
@@ -102,9 +107,11 @@ class TimeAssembler(WindowAssembler):
     def _last_with(self, born_ns: int) -> int:
         return (born_ns - self._size + self._reach) // self._slide + 1
 
-    def _passed(self, without_gap: bool) -> float:
-        front = min(stream.reached(without_gap).front_ns for stream in self._streams.values())
-        return inf if front == inf else (front - self._size) // self._slide + 1
+    def _ended_by(self, run: Run) -> float:
+        return inf if run.front_ns == inf else (run.front_ns - self._size) // self._slide + 1
+
+    def _begun_before(self, run: Run) -> float:
+        return self._last_with(int(run.entry_ns)) if run.entry_ns >= 0 else 0
 
     def _is_complete(self, number: int) -> bool:
         if number == self._limit:
@@ -162,8 +169,11 @@ class TauAssembler(WindowAssembler):
     def _needed_by(self, item: StreamTuple) -> tuple[int, int]:
         return item.tau, item.tau
 
-    def _passed(self, without_gap: bool) -> float:
-        return min(stream.reached(without_gap).last for stream in self._streams.values())
+    def _ended_by(self, run: Run) -> float:
+        return run.last
+
+    def _begun_before(self, run: Run) -> float:
+        return run.first - 1
 
     def _is_complete(self, number: int) -> bool:
         return all(stream.knows(number, number) for stream in self._streams.values())

@@ -6,16 +6,18 @@ beginning of a stream, and tells which units are done.
 """
 
 from abc import ABC, abstractmethod
-from bisect import insort
+from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 from msgspec import structs
 
 from node_agent.apps.dataflow.model.tuples import Position, StreamTuple
-from node_agent.apps.dataflow.windows.runs import InputStream
+from node_agent.apps.dataflow.windows.runs import InputStream, Joined, Run
 from node_agent.apps.dataflow.windows.units import Gaps, Surrendered, Unit, Units
 from node_agent.model.intervals import Intervals
+
+_NO_NEWS = inf, 0.0
 
 
 class WindowAssembler(ABC):
@@ -27,6 +29,7 @@ class WindowAssembler(ABC):
         self._open: list[int] = []
         self._undone: list[int] = []
         self._limit: int | None = None
+        self._news: tuple[float, float] = _NO_NEWS
         self._floor = 0
         self._arrived = 0
         self._late: dict[int, int] = {}
@@ -40,8 +43,12 @@ class WindowAssembler(ABC):
         """The first and the last unit that an item, not an end, is part of."""
 
     @abstractmethod
-    def _passed(self, without_gap: bool) -> float:
-        """The last unit that all streams have reached the end of."""
+    def _ended_by(self, run: Run) -> float:
+        """The last unit that ``run`` has reached the end of."""
+
+    @abstractmethod
+    def _begun_before(self, run: Run) -> float:
+        """The last unit that needs something from before ``run``, 0 if none does."""
 
     @abstractmethod
     def _is_complete(self, number: int) -> bool: ...
@@ -68,7 +75,7 @@ class WindowAssembler(ABC):
                 if self._gaps is not None and not item.last:  # it comes too late: nobody has waited for it
                     self._unused.append(item)
             return []
-        stream.add(item)
+        self._note(stream.add(item))
         self._arrived += 1
         if not item.last:
             self._enlist(stream, item)
@@ -94,7 +101,8 @@ class WindowAssembler(ABC):
 
     def settled(self, upstream: str, origin: str, until: int) -> None:
         stream = self._streams[upstream, origin]
-        stream.settle(until)
+        if (joined := stream.settle(until)) is not None:
+            self._note(joined)
         self._raise_floor(self._done_when_settled(stream))
         self._release()
 
@@ -125,6 +133,8 @@ class WindowAssembler(ABC):
         made = [(begin, end) for begin, end in self._made if begin <= last and end >= first]
         for number in [number for number in self._open if number != self._limit]:
             self._close(number)
+        if self._limit in self._open:
+            self._members[self._limit] = []  # it only says that the output ends
         for upstream, item in items:
             if not item.last:
                 self._streams[upstream, item.origin].forget(item)
@@ -179,9 +189,39 @@ class WindowAssembler(ABC):
         if limit > self._floor:
             self._member_list(limit)
 
+    def _passed(self, without_gap: bool) -> float:
+        """The last unit that all streams have reached the end of."""
+        return min([self._ended_by(stream.reached(without_gap)) for stream in self._streams.values()])
+
+    def _note(self, joined: Joined) -> None:
+        """Only units that lie in the run, and not in what of it was there already, may have become complete.
+
+        Who leaves gaps keeps many units open: they cannot all be asked whenever something comes.
+        """
+        run, before, after = joined
+        above, until = self._begun_before(run), self._ended_by(run)
+        if before is not None:
+            above = max(above, self._ended_by(before))
+        if after is not None:
+            until = min(until, self._begun_before(after))
+        if above < until:
+            self._news = min(self._news[0], above), max(self._news[1], until)
+
+    def _candidates(self) -> list[int]:
+        """Open units that may be complete. Where gaps are given up, few are open for long, and all count."""
+        passed, (above, until) = self._passed(without_gap=False), self._news
+        self._news = _NO_NEWS
+        if self._gaps is not None:
+            above, until = 0, inf
+        begin, end = (bisect_right(self._open, number) for number in (above, min(until, passed)))
+        candidates = self._open[begin:end]
+        last = self._open[-1:]
+        if last == [self._limit] != candidates[-1:] and last[0] <= passed:
+            candidates += last  # the end may have moved
+        return candidates
+
     def _completed(self) -> Iterator[Unit]:
-        passed = self._passed(without_gap=False)
-        for number in [number for number in self._open if number <= passed]:
+        for number in self._candidates():
             if self._is_complete(number):
                 self._late.pop(number, None)
                 self._open.remove(number)

@@ -299,3 +299,47 @@ def test_siblings_make_no_unit_twice_though_items_are_lost() -> None:
         expected = [(result.tau, result.inputs) for result in reference(case)]
         assert len(set(whole)) == len(whole), seed
         assert all(result in expected for result in whole), seed
+
+
+def test_what_was_handed_over_may_have_been_part_of_the_unit_that_ends_the_output() -> None:
+    """One input of a join has ended where another still has something, and the third is late."""
+    case = Case(SameTau(), {(name, f"{name}/0"): [] for name in "abc"})
+    assembler = case.assembler(Gaps(horizon=2))
+
+    def add(name: str, tau: int, last: bool = False) -> list[Unit]:
+        return assembler.add(name, StreamTuple(f"{name}/0", tau, tau - 1, tau, tau - 1, (), last))
+
+    assert not [*add("a", 2), *add("b", 2, last=True)]
+    assert [(upstream, item.tau) for upstream, item in assembler.surrender().items] == [("a", 2), ("b", 2)]
+    assert not [*add("a", 3), *add("c", 2), *add("c", 3), *add("c", 4)]
+
+
+LONG = 10**9
+
+
+@pytest.mark.parametrize(
+    "rule", [CountWindow(10, 1), TimeWindow(10 * LONG, LONG), SameTau()], ids=["count", "time", "tau"]
+)
+@pytest.mark.parametrize("descending", [False, True])
+def test_gaps_in_a_stream_cost_no_more_than_the_items_that_came(
+    rule: UnitRule, descending: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who leaves every other item out keeps all units open: they are not asked again for every item."""
+    inputs = ("a",) if isinstance(rule, CountWindow) else ("a", "b")
+    assembler = Case(rule, {(name, f"{name}/0"): [] for name in inputs}).assembler()
+    asked = 0
+    is_complete = type(assembler)._is_complete  # type: ignore[attr-defined]
+
+    def count(self: Assembler, number: int) -> bool:
+        nonlocal asked
+        asked += 1
+        return bool(is_complete(self, number))
+
+    monkeypatch.setattr(type(assembler), "_is_complete", count)
+    taus = range(1, 401)
+    for name in inputs:
+        for tau in reversed(taus) if descending else taus:
+            if name == "b" or tau % 2:
+                at = tau * LONG, (tau - 1) * LONG
+                assembler.add(name, StreamTuple(f"{name}/0", tau, tau - 1, *at, (b"x",)))
+    assert asked <= 20 * len(taus)
