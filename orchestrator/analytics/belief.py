@@ -50,12 +50,16 @@ def judged(lines: DataFrame, files: DataFrame, scopes: DataFrame, runs: Sequence
     readers = {app.kind: app.reader for run in runs for app in run.apps.values()}
     subjects = dict.fromkeys(reader.subject for reader in readers.values())
     rules = [rule for reader in readers.values() for rule in reader.rules()]
+    nobody = F.lit(None).cast("string")
+    subject = F.coalesce(*subjects) if subjects else nobody
     unsaid = F.when(F.col("kind").isin(*AGENTS_OWN), "").otherwise(F.col(ONLY_APP))
+    # What names a part of an application is of one, whatever it says.
+    said = F.when((F.col("app") != "") | F.col("subject").isNull(), F.col("app"))
     placed = (
         lines.join(F.broadcast(files), FILE)
         .withColumn("corrupt", _corrupt())
-        .withColumn("app", F.coalesce("app", unsaid))
-        .withColumn("subject", F.coalesce(*subjects) if subjects else F.lit(None).cast("string"))
+        .withColumn("subject", subject)
+        .withColumn("app", F.coalesce(said, unsaid))
     )
     known = placed.join(F.broadcast(scopes), [IN_RUN, IN_NODE, "app", "subject"], "left")
     told = known.withColumn("is_refused", F.when(~F.col("corrupt"), _refusal(rules)).isNotNull())

@@ -9,7 +9,7 @@ from orchestrator.results.inputs import RunInput
 from orchestrator.runs.files import read_object
 from orchestrator.runs.run_directory import RunDirectory
 
-SUMMARY_SCHEMA = 2
+SUMMARY_SCHEMA = 1
 
 Document = dict[str, Any]
 

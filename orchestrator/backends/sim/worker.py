@@ -16,7 +16,7 @@ import msgspec
 
 from orchestrator.backends.sim.protocol import Command, Reply
 from orchestrator.backends.sim.simulation import Simulation
-from orchestrator.planning.load import load_experiment
+from orchestrator.planning.load import load_recorded
 
 SLICE_NS = 200_000_000
 PRINTED = "simulator.log"
@@ -83,7 +83,7 @@ def main() -> None:
     commands, answers = os.dup(0), os.dup(1)
     printed = directory / PRINTED
     _keep_standard_streams_apart(printed)
-    experiment = load_experiment(directory / "spec.yaml")
+    experiment = load_recorded(directory / "spec.yaml")
     look_for_garbage_rarely()
     try:
         Worker(Simulation(experiment, run_id, directory), commands, answers).serve()
