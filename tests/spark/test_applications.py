@@ -16,7 +16,7 @@ from orchestrator.errors import BadInput
 from orchestrator.results.expectations import evaluate_expectations
 from orchestrator.results.inputs import read_run
 from orchestrator.runs.run_directory import RunDirectory
-from tests.synthetic_runs import END_S, FROM_S, SOURCE, RunWriter, deliver
+from tests.synthetic_runs import END_S, FROM_S, SOURCE, RunWriter, deliver, walk
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -43,6 +43,7 @@ def two_applications(root: Path) -> Path:
         writer.record(node, END_S, AgentStop("stopped"))
     writer.link(0, "n1", "n2", up=True)
     writer.link(0, "n2", "n9", up=True)
+    walk(writer)
     directory = writer.write()
     manifest = json.loads((directory / "manifest.json").read_text())
     del manifest["plan"]
