@@ -22,11 +22,12 @@ from node_agent.transport.authentication import (
 )
 from node_agent.transport.framing import PRELUDE_SIZE, FrameError
 from node_agent.transport.greeting import PROOF_SIZE, hello_frame, read_hello, read_welcome
-from node_agent.transport.keys import keys_of
+from node_agent.transport.keys import app_keys, keys_of
 from node_agent.transport.messages import PROTOCOL_VERSION, Hello, Pair, Welcome
 from node_agent.transport.notices import VERSION
 
 RUN = "siege"
+APP = "query"
 SECRET = bytes(range(32))
 EPOCH = b"epoch of"
 """Of whoever speaks here."""
@@ -50,7 +51,7 @@ def key_settings(node: str, nodes: tuple[str, ...], secret: bytes = SECRET) -> d
 
 
 def way(node: str, to: str, nodes: tuple[str, ...]) -> Way:
-    return Credentials(RUN, node, keys_of(SECRET, RUN, node, nodes)).to(to, "connection")
+    return Credentials(RUN, node, app_keys(keys_of(SECRET, RUN, node, nodes), APP)).to(to, "connection")
 
 
 class Speaker:
@@ -58,7 +59,8 @@ class Speaker:
 
     def __init__(self, node: str, nodes: tuple[str, ...], run: str = RUN, secret: bytes = SECRET) -> None:
         self.node = node
-        self._own = Credentials(run, node, keys_of(secret, run, node, nodes))
+        self._keys = keys_of(secret, run, node, nodes)
+        self._own = Credentials(run, node, app_keys(self._keys, APP))
 
     def hello(self, to: str, pair: Pair, nonce: bytes) -> bytes:
         return hello_frame(self._own.to(to, "connection"), Hello(PROTOCOL_VERSION, *pair), nonce)
@@ -95,7 +97,7 @@ class Speaker:
 
     def keys_by(self, hosts: Mapping[str, str]) -> dict[str, bytes]:
         """Those of this node, by the others' addresses."""
-        return {hosts[node]: key for node, key in self._own.keys.items() if node in hosts}
+        return {hosts[node]: key for node, key in self._keys.items() if node in hosts}
 
     def epoch_in(self, datagram: bytes) -> bytes:
         """That of the node that sent it to us; empty if it is no such datagram."""

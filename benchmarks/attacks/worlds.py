@@ -16,7 +16,8 @@ import msgspec
 from benchmarks.attacks.memory_port import MemoryPort, MemoryStream
 from benchmarks.attacks.speaking import RUN, Refused, Session, Speaker, key_settings, way
 from node_agent.agent.agent import Agent
-from node_agent.agent.config import AgentConfig, Switching
+from node_agent.agent.config import AgentConfig
+from node_agent.apps.dataflow.config import DataflowConfig, Switching
 from node_agent.apps.dataflow.delivery.limits import DeliveryLimits
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
@@ -85,6 +86,9 @@ class NoLog:
         msgspec.json.encode(event)  # what cannot be written down is a failure
         self.records += 1
 
+    def recorder(self, app: str) -> Callable[[Event], None]:
+        return self.append
+
     def flush(self) -> None:
         pass
 
@@ -114,13 +118,16 @@ class World:
         told = ToldLinkState()
         costs = {node: {other: 1.0 for other in NODES if other != node} for node in NODES}
         told.tell(CostGraph(costs, "hops", "ground_truth", 1))
+        dataflow = DataflowConfig(
+            plan_of(variant),
+            Switching(period=0.5, mode=Mode.EXCHANGE),
+            delivery=DeliveryLimits(items=256, bytes=1 << 20, in_flight=64),
+        )
         config = AgentConfig(
             RUN,
             VICTIM,
-            plan_of(variant),
             {node: Address(HOSTS[node], PORT) for node in NODES},
-            switching=Switching(period=0.5, mode=Mode.EXCHANGE),
-            delivery=DeliveryLimits(items=256, bytes=1 << 20, in_flight=64),
+            apps=(dataflow.as_app(),),
             **key_settings(VICTIM, NODES),
         )
         self._log = NoLog()

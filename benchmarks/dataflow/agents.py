@@ -24,6 +24,7 @@ from node_agent.agent.config import AgentConfig
 from node_agent.agent.control import Costs, OpenSources, Start, Stop
 from node_agent.agent.process import ProcessConfig
 from node_agent.apps.dataflow.best_effort.dispatcher import Limits
+from node_agent.apps.dataflow.config import DataflowConfig
 from node_agent.apps.dataflow.delivery.limits import DeliveryLimits
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query, Reliability
@@ -118,16 +119,19 @@ def _configured(directory: Path, plan: DeploymentPlan, size: int) -> list[Path]:
     }
     for probe in probes:
         probe.close()
+    dataflow = DataflowConfig(
+        plan,
+        limits=Limits(input_queue=queue, output_buffer=queue, sources_wait=True),
+        delivery=DeliveryLimits(in_flight=queue),
+    )
     files = []
     for name in NAMES:
         agent = AgentConfig(
             "flow",
             name,
-            plan,
             addresses,
             keys_of(bytes(32), "flow", name, NAMES),
-            limits=Limits(input_queue=queue, output_buffer=queue, sources_wait=True),
-            delivery=DeliveryLimits(in_flight=queue),
+            (dataflow.as_app(),),
             links=LIMITS,
         )
         files.append(directory / f"{name}.json")

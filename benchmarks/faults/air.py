@@ -7,7 +7,7 @@ follow the links of the moment.
 from collections.abc import Iterable
 from itertools import combinations
 
-from node_agent.apps.dataflow.switching.shortest_path import distances
+from node_agent.linkstate.shortest_path import distances
 from node_agent.model.cost_graph import CostGraph
 from node_agent.ports.virtual.interface import Frame, OnFrame
 from node_agent.ports.virtual.loop import VirtualLoop

@@ -15,8 +15,9 @@ from benchmarks.faults.air import FaultyAir, edge
 from benchmarks.faults.operators import Given, campaign_kinds
 from benchmarks.faults.schedules import COUNT, FAULTS_FOR, RATE, Fault, Schedule, calm
 from node_agent.agent.agent import Agent
-from node_agent.agent.config import AgentConfig, Switching
+from node_agent.agent.config import AgentConfig
 from node_agent.apps.dataflow.best_effort.replica import operator_of
+from node_agent.apps.dataflow.config import DataflowConfig, Switching
 from node_agent.apps.dataflow.model.decision import Rule
 from node_agent.model.telemetry import Event
 from node_agent.ports import Address
@@ -68,9 +69,9 @@ class MortalLog(SegmentLog):
         self._buffer.clear()
         self.dead = True
 
-    def append(self, event: Event) -> None:
+    def _write(self, prefix: bytes, event: Event) -> None:
         if not self.dead:
-            super().append(event)
+            super()._write(prefix, event)
 
     def _sync(self) -> None:
         """The machine that the campaign runs on does not crash."""
@@ -114,14 +115,13 @@ class World:
         self._boots[node] += 1
         host = VirtualHost(node, node, self._loop, self._air, partial(self._air.next_hop, node))
         log = MortalLog(self._directory / node, "campaign", node, self._loop.now_ns)
+        switching = Switching(Rule(schedule.policy), schedule.period, schedule.mode)
         config = AgentConfig(
             "campaign",
             node,
-            schedule.plan,
             {other: Address(other, DATA_PORT) for other in schedule.nodes},
             keys_of(KEY, "campaign", node, schedule.nodes),
-            Switching(Rule(schedule.policy), schedule.period, schedule.mode),
-            delivery=schedule.limits,
+            (DataflowConfig(schedule.plan, switching, delivery=schedule.limits).as_app(),),
         )
         agent = Agent(config, VirtualPort(host, schedule.seed * 1000 + boot), self._air, log)
         self._hosts[node], self._agents[node], self._logs[node] = host, agent, log

@@ -1,52 +1,36 @@
-"""What an agent is told before it starts, and whether it can run on that."""
+"""The configuration of an agent, and whether it can run on that."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from node_agent.apps.dataflow.best_effort.dispatcher import Limits
-from node_agent.apps.dataflow.delivery.limits import DeliveryLimits
-from node_agent.apps.dataflow.model.decision import Rule
-from node_agent.apps.dataflow.model.plan import DeploymentPlan
-from node_agent.apps.dataflow.operators.registry import OPERATORS
-from node_agent.apps.dataflow.query.errors import QueryError
-from node_agent.apps.dataflow.query.load import load_for
-from node_agent.apps.dataflow.switching.exchange import Mode
-from node_agent.apps.dataflow.switching.policy import POLICIES
+from node_agent.apps.base import AppConfig, AppKind, Watched
+from node_agent.apps.registry import APPLICATIONS
+from node_agent.extensions import ExtensionError
 from node_agent.ports import Address
 from node_agent.transport.authentication import MIN_KEY
 from node_agent.transport.limits import LinkLimits
 
 
-class Switching(Struct, frozen=True):
-    """The rule that routes are adapted by, the seconds between two times, and where costs are known from."""
-
-    rule: Rule = Rule()
-    period: float = 2.0
-    mode: Mode = Mode.LINK_STATE
-
-
 class AgentConfig(Struct, frozen=True):
-    """All that an agent is told. ``addresses`` says where each node's agent listens for tuples.
+    """All that an agent is told. ``addresses`` says where the first application of each node listens; the
+    next ones of ``apps`` listen one port higher each.
 
     ``keys`` are those that this node shares with each node, itself included (``transport.keys``): who has
     one is taken for that node. Never to be printed.
-    ``limits`` are those of best effort, ``delivery`` those of queries that promise more.
     ``node_costs`` are added to every link that leads to the node, in units of the metric. ``cores``: on how
-    many operators can compute at once.
+    many applications can compute at once.
     """
 
     run: str
     node: str
-    plan: DeploymentPlan
     addresses: dict[str, Address]
     keys: dict[str, bytes]
-    switching: Switching = Switching()
+    apps: tuple[AppConfig, ...] = ()
     sample_period: float = 1.0
     overhead_period: float = 5.0
-    limits: Limits = Limits()
-    delivery: DeliveryLimits = DeliveryLimits(in_flight=64)
     links: LinkLimits = LinkLimits()
     cores: int = 1
     node_costs: dict[str, float] = {}
@@ -59,40 +43,62 @@ class BadConfig(ValueError):
     """The configuration names something that does not exist or cannot be used."""
 
 
-def check(config: AgentConfig) -> None:
-    """Raises BadConfig, naming everything that is wrong."""
-    problems = []
-    try:
-        load_for(config.plan.query)
-    except QueryError as error:
-        problems.append(str(error))
-    problems += _plan_problems(config)
-    if config.switching.rule.policy not in POLICIES:
-        problems.append(f"there is no switching policy {config.switching.rule.policy!r}")
-    if not (config.switching.period > 0 and config.sample_period > 0 and config.overhead_period > 0):
-        problems.append("periods must be positive")
-    if config.cores < 1:
-        problems.append("a node has at least one core")
-    if not all(0 <= cost < float("inf") for cost in config.node_costs.values()):
-        problems.append("node costs cannot be negative or infinite")
-    if problems:
-        raise BadConfig(f"agent {config.node} cannot run: {'; '.join(problems)}")
+class ChosenApp(NamedTuple):
+    """An application of a configuration, with its kind and the kind's own configuration."""
+
+    name: str
+    kind: AppKind
+    config: Struct
 
 
-def _plan_problems(config: AgentConfig) -> Iterator[str]:
-    for node in dict.fromkeys((config.node, *(r.node for r in config.plan.replicas))):
+def check(config: AgentConfig) -> tuple[ChosenApp, ...]:
+    """The applications, in their order. Raises BadConfig, naming everything that is wrong."""
+    found: list[str] = []
+    apps = tuple(_chosen(config.apps, found))
+    found += _problems(config, apps)
+    for app in apps:
+        found += (f"{app.name}: {problem}" for problem in app.kind.problems(app.config, config.node))
+    if found:
+        raise BadConfig(f"agent {config.node} cannot run: {'; '.join(found)}")
+    return apps
+
+
+def _chosen(apps: tuple[AppConfig, ...], problems: list[str]) -> Iterator[ChosenApp]:
+    """Those that can be read; what is wrong with the others goes to ``problems``."""
+    for app in apps:
+        try:
+            kind = APPLICATIONS[app.kind]
+            yield ChosenApp(app.name, kind, msgspec.json.decode(app.config, type=kind.config))
+        except (ExtensionError, msgspec.DecodeError) as error:
+            problems.append(f"{app.name}: {error}")
+
+
+def _problems(config: AgentConfig, apps: tuple[ChosenApp, ...]) -> Iterator[str]:
+    names = [app.name for app in config.apps]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"there are several applications named {name!r}"
+    if "" in names:
+        yield "an application has no name"
+    for node in dict.fromkeys((config.node, *(node for app in apps for node in app.kind.nodes(app.config)))):
         if node not in config.addresses:
             yield f"node {node} has no address"
         key = config.keys.get(node, b"")
         if len(key) < MIN_KEY:
             yield f"the key shared with node {node} has {len(key)} bytes, and needs {MIN_KEY}"
-    for operator in dict.fromkeys(r.operator for r in config.plan.on(config.node)):
-        spec = config.plan.query.operator(operator)
-        kind = OPERATORS.get(spec.kind)
-        if kind is None:
-            yield f"operator {operator} is of the unknown kind {spec.kind!r}"
-            continue
-        try:
-            msgspec.convert(spec.params, kind.params)
-        except msgspec.ValidationError as error:
-            yield f"operator {operator}: {error}"
+    if not (config.sample_period > 0 and config.overhead_period > 0):
+        yield "periods must be positive"
+    if config.cores < 1:
+        yield "a node has at least one core"
+    if not all(0 <= cost < float("inf") for cost in config.node_costs.values()):
+        yield "node costs cannot be negative or infinite"
+
+
+def watched_hosts(config: AgentConfig, apps: tuple[ChosenApp, ...]) -> Watched:
+    """The addresses of the nodes whose costs matter to the applications of this node."""
+    watched = [app.kind.watched(app.config, config.node) for app in apps]
+
+    def hosts(nodes: Iterator[str]) -> tuple[str, ...]:
+        return tuple(config.addresses[node].host for node in dict.fromkeys(nodes) if node != config.node)
+
+    direct = (node for each in watched for node in each.direct)
+    return Watched(hosts(direct), hosts(node for each in watched for node in each.all))

@@ -7,7 +7,7 @@ its owner is gone.
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,9 @@ import msgspec
 from msgspec import Struct
 
 from node_agent.agent.agent import Agent
-from node_agent.agent.config import AgentConfig, BadConfig, check
+from node_agent.agent.config import AgentConfig, BadConfig, check, watched_hosts
 from node_agent.agent.control_lines import encode, open_standard_streams, serve
 from node_agent.agent.controlled_agent import ControlledAgent
-from node_agent.apps.dataflow.switching.exchange import Mode
 from node_agent.linkstate.base import LinkState
 from node_agent.linkstate.overhead import AskedOverhead, OverheadConfig
 from node_agent.linkstate.pushed import ToldLinkState
@@ -40,7 +39,7 @@ class ProcessConfig(Struct, frozen=True):
     """What an agent's process needs besides the agent's own configuration: where it is, where it writes.
 
     ``host`` is the address that other agents reach it at, ``segments`` the directory of its telemetry,
-    ``directory`` that of the files which its operators leave as results.
+    ``directory`` that of the files which its applications leave as results.
     """
 
     agent: AgentConfig
@@ -83,30 +82,19 @@ def complain_within_bounds(most: int = MOST_COMPLAINTS) -> Callable[[Any, dict[s
 async def _live(config: ProcessConfig) -> int:
     asyncio.get_running_loop().set_exception_handler(complain_within_bounds())
     port = OsPort(config.host, config.seed)
-    check(config.agent)
+    apps = check(config.agent)
     names = {address.host: node for node, address in config.agent.addresses.items()}
     refusals = Refusals()
     opened = open_link_state(
-        config.link_state, port, names, downstream_of(config.agent), config.agent.keys, refusals
+        config.link_state,
+        port,
+        names,
+        Downstream(*watched_hosts(config.agent, apps)),
+        config.agent.keys,
+        refusals,
     )
     async with opened as link_state:
         return await _live_with(config, port, link_state, refusals)
-
-
-def downstream_of(config: AgentConfig) -> Downstream:
-    """Where the replicas are whose costs matter to this node's.
-
-    What lies behind its direct downstreams it need not ask the network layer for if they tell it.
-    """
-    query, plan = config.plan.query, config.plan
-    direct = {name for own in plan.on(config.node) for name in query.downstream(own.operator)}
-    below = direct if config.switching.mode is Mode.EXCHANGE else query.reachable_from(direct)
-
-    def hosts(operators: Set[str]) -> tuple[str, ...]:
-        nodes = dict.fromkeys(replica.node for replica in plan.replicas if replica.operator in operators)
-        return tuple(config.addresses[node].host for node in nodes if node != config.node)
-
-    return Downstream(hosts(direct), hosts(below))
 
 
 async def _live_with(config: ProcessConfig, port: OsPort, link_state: LinkState, refusals: Refusals) -> int:

@@ -4,6 +4,9 @@ from typing import Protocol
 
 from node_agent.model.cost_graph import CostGraph
 
+LINK_STATE_TIMEOUT = 5.0
+"""Seconds that whoever asks for a cost graph waits for it."""
+
 
 class LinkStateUnavailable(Exception):
     """No cost graph can be had at the moment; asking again later may help."""

@@ -12,12 +12,16 @@ MOST_TUPLES = 4096
 """That one record tells of; more neighbours take several records."""
 
 
-class Envelope(Struct, frozen=True):
-    """The fields every record starts with; ``(node, boot, seq)`` is unique and gap-free per boot."""
+class Envelope(Struct, frozen=True, kw_only=True):
+    """The fields every record starts with; ``(node, boot, seq)`` is unique and gap-free per boot.
+
+    ``app``: the application that reports, empty if it is the agent itself. Old records have none.
+    """
 
     run: str
     node: str
     boot: int
+    app: str = ""
     seq: int
     t_ns: int
     kind: str

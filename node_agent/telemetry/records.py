@@ -46,7 +46,8 @@ BOUNDS: dict[str, tuple[int, int]] = {
 }
 """Of whole numbers, or of each in a list; all others have 64 bits. Sums and differences of two stay in 64."""
 
-ENVELOPE = Envelope.__struct_fields__
+ENVELOPE = tuple(field.name for field in msgspec.structs.fields(Envelope) if field.required)
+"""What every record has."""
 
 
 def _needed(kind: type[Event]) -> tuple[str, ...]:
@@ -83,7 +84,8 @@ def _bounded(name: str, kind: Any) -> Any:
 def _fields() -> list[tuple[str, Any] | tuple[str, Any, Any]]:
     hints = get_type_hints(Envelope)
     envelope: list[tuple[str, Any] | tuple[str, Any, Any]] = [
-        (name, _bounded(name, hints[name])) for name in ENVELOPE
+        (field.name, _bounded(field.name, hints[field.name]), field.default)
+        for field in msgspec.structs.fields(Envelope)
     ]
     own: dict[str, Any] = {}
     for kind in KINDS:
@@ -100,7 +102,7 @@ def _without_none(kind: Any) -> Any:
     return rest
 
 
-Record: Any = msgspec.defstruct("Record", _fields(), frozen=True)
+Record: Any = msgspec.defstruct("Record", _fields(), frozen=True, kw_only=True)
 """A record of any kind; the fields of other kinds are None."""
 
 _checked = Checked(Record, LONGEST_LINE)

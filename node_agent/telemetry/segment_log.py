@@ -6,6 +6,7 @@ missing. Lines are buffered within fixed bounds; a write that fails keeps what i
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -48,15 +49,31 @@ class SegmentLog:
             sync_directory(directory)
         except OSError as error:
             raise LogError(f"cannot start a telemetry log in {directory}: {error}") from error
-        envelope = self._encode({"run": run, "node": node, "boot": self.boot})
-        self._prefix = envelope[:-1] + b',"seq":'
+        self._run = run
+        self._node = node
+        self._prefix = self._prefix_of("")
 
     @property
     def closed(self) -> bool:
         return self._fd is None
 
     def append(self, event: Event) -> None:
-        """Raises LogError, and then has not taken the event, if the buffer is full and cannot be emptied."""
+        """Record what the agent itself reports.
+
+        Raises LogError, and then has not taken the event, if the buffer is full and cannot be emptied.
+        """
+        self._write(self._prefix, event)
+
+    def recorder(self, app: str) -> Callable[[Event], None]:
+        """Records what the application ``app`` reports. Raises LogError like ``append``."""
+        return partial(self._write, self._prefix_of(app))
+
+    def _prefix_of(self, app: str) -> bytes:
+        """How each line of an application begins."""
+        envelope = {"run": self._run, "node": self._node, "boot": self.boot, "app": app}
+        return self._encode(envelope)[:-1] + b',"seq":'
+
+    def _write(self, prefix: bytes, event: Event) -> None:
         if self._fd is None:
             raise LogError(f"the telemetry log in {self.directory} is closed")
         if self._buffered >= self._buffer_records or len(self._buffer) >= self._buffer_bytes:
@@ -64,7 +81,7 @@ class SegmentLog:
         if self._size >= self._max_bytes:
             self._rotate()
         body = self._encode(event)
-        line = b'%b%d,"t_ns":%d,%b\n' % (self._prefix, self._seq, self._clock(), body[1:])
+        line = b'%b%d,"t_ns":%d,%b\n' % (prefix, self._seq, self._clock(), body[1:])
         self._buffer += line
         self._buffered += 1
         self._size += len(line)

@@ -6,7 +6,7 @@ recorded in one run is worth nothing in the next.
 """
 
 import hmac
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 KEY_SIZE = 32
 
@@ -19,6 +19,11 @@ def derive(key: bytes, purpose: bytes, about: bytes = b"") -> bytes:
 def keys_of(secret: bytes, run: str, node: str, nodes: Iterable[str]) -> dict[str, bytes]:
     """What ``node`` is given: the key that it shares with each of ``nodes``, by name."""
     return {other: _pair_key(secret, run, node, other) for other in nodes}
+
+
+def app_keys(keys: Mapping[str, bytes], app: str) -> dict[str, bytes]:
+    """Those of a node's ``keys`` that one application uses: what is said in one is nothing to another."""
+    return {node: derive(key, b"application", app.encode()) for node, key in keys.items()}
 
 
 def _pair_key(secret: bytes, run: str, one: str, other: str) -> bytes:

@@ -76,7 +76,7 @@ def _any(conditions: Sequence[Column]) -> Column:
 
 
 def _corrupt() -> Column:
-    absent = [F.col(name).isNull() for name in ENVELOPE if name != "app"]
+    absent = [F.col(name).isNull() for name in ENVELOPE]
     outside = [_outside(name) for name in BOUNDS]
     incomplete = [
         (F.col("kind") == kind) & _any([F.col(name).isNull() for name in names])

@@ -69,8 +69,6 @@ def raw(kinds: Iterable[type[msgspec.Struct]] = KINDS) -> StructType:
             found.setdefault(name, spark_type(hint))
             if found[name] != spark_type(hint):
                 raise TypeError(f"the field {name!r} of {kind} has another type in another kind")
-    # Agents of before there could be several applications do not write it.
-    found.setdefault("app", StringType())
     return StructType([StructField(name, kind) for name, kind in found.items()])
 
 

@@ -4,8 +4,9 @@ import random
 from collections.abc import Mapping
 from pathlib import PurePath
 
-from node_agent.agent.config import AgentConfig, Switching
+from node_agent.agent.config import AgentConfig
 from node_agent.agent.process import ProcessConfig
+from node_agent.apps.dataflow.config import DataflowConfig, Switching
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.apps.dataflow.switching.exchange import Mode
 from node_agent.linkstate.registry import LinkStateConfig
@@ -15,6 +16,34 @@ from orchestrator.services.base import RoutingService
 from orchestrator.spec.experiment import Experiment
 
 DATA_PORT = 7400
+
+
+def agent_config(
+    experiment: Experiment,
+    run_id: str,
+    node: str,
+    plan: DeploymentPlan,
+    hosts: Mapping[str, str],
+    secret: bytes,
+) -> AgentConfig:
+    """``hosts``: each node's address. ``secret`` is the run's: a node is given no more than the keys that it
+    shares with others.
+    """
+    switching = experiment.switching
+    dataflow = DataflowConfig(
+        plan=plan,
+        switching=Switching(experiment.rule(), switching.period, Mode(switching.mode)),
+        delivery=experiment.delivery.limits(),
+    )
+    return AgentConfig(
+        run=run_id,
+        node=node,
+        addresses={peer: Address(host, DATA_PORT) for peer, host in hosts.items()},
+        keys=keys_of(secret, run_id, node, hosts),
+        apps=(dataflow.as_app(),),
+        cores=experiment.topology.cores()[node],
+        node_costs=experiment.topology.node_costs(),
+    )
 
 
 def process_config(
@@ -27,24 +56,9 @@ def process_config(
     service: RoutingService | None,
     directory: PurePath,
 ) -> ProcessConfig:
-    """``hosts``: each node's address; ``directory``: where, on the node, what it leaves is kept.
-
-    ``secret`` is the run's: a node is given no more than the keys that it shares with others.
-    """
+    """As ``agent_config``; ``directory``: where, on the node, what it leaves is kept."""
     return ProcessConfig(
-        agent=AgentConfig(
-            run=run_id,
-            node=node,
-            plan=plan,
-            addresses={peer: Address(host, DATA_PORT) for peer, host in hosts.items()},
-            keys=keys_of(secret, run_id, node, hosts),
-            switching=Switching(
-                experiment.rule(), experiment.switching.period, Mode(experiment.switching.mode)
-            ),
-            delivery=experiment.delivery.limits(),
-            cores=experiment.topology.cores()[node],
-            node_costs=experiment.topology.node_costs(),
-        ),
+        agent=agent_config(experiment, run_id, node, plan, hosts, secret),
         host=hosts[node],
         segments=str(directory / "segments"),
         link_state=service.link_state() if service is not None else LinkStateConfig(),

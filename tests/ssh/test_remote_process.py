@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 import node_agent
-from node_agent.agent.config import AgentConfig
 from node_agent.agent.control import AskStatus, Start, State, Stop
 from node_agent.agent.process import ProcessConfig
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
@@ -26,6 +25,7 @@ from orchestrator.ssh.process import how_it_ended
 from tests.ssh.conftest import Make
 from tests.ssh.patience import until
 from tests.ssh.sshd import HOME, SshServer, known_hosts
+from tests.unit.query_agents import query_agent
 
 PYTHON = "/run/python"
 LIBRARIES = "/run/libraries"
@@ -122,7 +122,7 @@ def test_an_agent_is_controlled_over_ssh(make: Make, tmp_path: Path) -> None:
     )
     plan = DeploymentPlan(query, (Replica("camera", 0, "n01"), Replica("screen", 0, "n01")))
     here, keys = {"n01": Address("127.0.0.1", 0)}, {"n01": bytes(32)}
-    agent = AgentConfig("run", "n01", plan, here, keys, sample_period=0.1)
+    agent = query_agent("n01", plan, here, keys, sample_period=0.1)
     config = tmp_path / "agent.json"
     config.write_bytes(msgspec.json.encode(ProcessConfig(agent, "127.0.0.1", f"{HOME}/segments")))
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from node_agent.apps.dataflow.switching.shortest_path import distances
 from node_agent.linkstate.base import LinkStateUnavailable
+from node_agent.linkstate.shortest_path import distances
 from node_agent.model.cost_graph import CostGraph
 from node_agent.ports import Address, Port
 from node_agent.ports.os_port import OsPort

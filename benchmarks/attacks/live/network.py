@@ -21,9 +21,10 @@ from msgspec import Struct
 
 from benchmarks.attacks.live.query import payload_of
 from benchmarks.attacks.speaking import RUN, Speaker, key_settings
-from node_agent.agent.config import AgentConfig, Switching
+from node_agent.agent.config import AgentConfig
 from node_agent.agent.control import OpenSources, Start, Stop
 from node_agent.agent.process import ProcessConfig
+from node_agent.apps.dataflow.config import DataflowConfig, Switching
 from node_agent.apps.dataflow.model.decision import Rule
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
@@ -114,14 +115,14 @@ class LiveNetwork:
         self.directory.mkdir(parents=True)
         self.ledger = self.directory / "ledger"
         self.ledger.touch()
+        switching = Switching(Rule("shortest_path"), period=0.5, mode=Mode.EXCHANGE)
         for node in AGENTS:
             config = ProcessConfig(
                 AgentConfig(
                     RUN,
                     node,
-                    self.plan(),
                     {name: Address(host, PORT) for name, host in self.hosts.items()},
-                    switching=Switching(Rule("shortest_path"), period=0.5, mode=Mode.EXCHANGE),
+                    apps=(DataflowConfig(self.plan(), switching).as_app(),),
                     sample_period=0.5,
                     **key_settings(node, NODES),
                 ),

@@ -10,19 +10,17 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from node_agent.agent.agent import Agent
-from node_agent.agent.config import AgentConfig, Switching
-from node_agent.agent.process import downstream_of
-from node_agent.apps.dataflow.switching.exchange import Mode
+from node_agent.agent.config import AgentConfig, check, watched_hosts
 from node_agent.model.telemetry import KILLED
-from node_agent.ports import Address
 from node_agent.ports.virtual.host import VirtualHost
 from node_agent.ports.virtual.loop import VirtualLoop
 from node_agent.ports.virtual.port import VirtualPort
 from node_agent.ports.virtual.segment import StreamConfig
 from node_agent.telemetry.segment_log import SegmentLog
-from node_agent.transport.keys import KEY_SIZE, keys_of
+from node_agent.transport.keys import KEY_SIZE
 from orchestrator.apps.dataflow.faces.galleries import pinned
 from orchestrator.apps.dataflow.planning.placement import deployment_plan
+from orchestrator.backends.agent_settings import agent_config
 from orchestrator.backends.fault_injector import inflict
 from orchestrator.backends.readiness import shortfalls
 from orchestrator.backends.sim.air import make_air
@@ -39,7 +37,6 @@ from orchestrator.spec.experiment import Experiment
 TICK_NS = 100_000_000
 SAMPLE_TICKS = 10
 LOOK_NS = 500_000_000
-DATA_PORT = 7400
 NOT_TOLD = "no costs from the routing layer"
 # Short buffers, as in the paper's prototype: a tuple inside a socket can no longer be sent another way.
 # A path that heals is tried again within a second, well before it is given up.
@@ -156,7 +153,8 @@ class Simulation:
         next_hop = self._routing.next_hop(node)
         stack = VirtualHost(node, host, self._loop, self._air.medium, next_hop, STREAMS)
         port = VirtualPort(stack, self._experiment.seed)
-        joined = self._routing.join(stack, port, downstream_of(self._config(node)).all)
+        config = self._config(node)
+        joined = self._routing.join(stack, port, watched_hosts(config, check(config)).all)
         self._stacks[node] = stack, joined
         self._build_agent(node, port)
 
@@ -170,20 +168,7 @@ class Simulation:
         self._agents[node] = Agent(self._config(node), port, joined.link_state, log, joined.overhead, place)
 
     def _config(self, node: str) -> AgentConfig:
-        experiment = self._experiment
-        return AgentConfig(
-            run=self._run_id,
-            node=node,
-            plan=self._plan,
-            addresses={peer: Address(peer_host, DATA_PORT) for peer, peer_host in self._hosts.items()},
-            keys=keys_of(self._secret, self._run_id, node, self._hosts),
-            switching=Switching(
-                experiment.rule(), experiment.switching.period, Mode(experiment.switching.mode)
-            ),
-            delivery=experiment.delivery.limits(),
-            cores=experiment.topology.cores()[node],
-            node_costs=experiment.topology.node_costs(),
-        )
+        return agent_config(self._experiment, self._run_id, node, self._plan, self._hosts, self._secret)
 
     async def _start(self) -> None:
         for _, joined in self._stacks.values():
@@ -229,4 +214,5 @@ class Simulation:
 
 async def _asked(agents: Mapping[str, Agent]) -> dict[str, tuple[str, ...]]:
     """Whom those that have their costs know a way to."""
-    return {node: await agent.reaches() for node, agent in agents.items() if agent.ready}
+    reaches = {node: await agent.reaches() for node, agent in agents.items()}
+    return {node: reached for node, reached in reaches.items() if agents[node].ready}

@@ -5,7 +5,7 @@ those of another node together.
 import asyncio
 from collections.abc import Callable, Sequence
 
-from node_agent.agent.config import AgentConfig
+from node_agent.apps.dataflow.config import DataflowConfig
 from node_agent.apps.dataflow.model.routing_messages import Notice
 from node_agent.apps.dataflow.switching.exchange import Exchange
 
@@ -15,14 +15,13 @@ SendNotices = Callable[[str, Sequence[Notice]], None]
 class Exchanges:
     """``boot`` counts the starts of the agent; ``send`` carries notices to another node, if it can."""
 
-    def __init__(self, config: AgentConfig, boot: int, send: SendNotices) -> None:
+    def __init__(self, config: DataflowConfig, node: str, boot: int, send: SendNotices) -> None:
         plan, switching = config.plan, config.switching
-        self._node = config.node
+        self._node = node
         self._node_of = {replica.id: replica.node for replica in plan.replicas}
         self._send = send
         self._exchanges = {
-            own.id: Exchange(plan, own, switching.rule.policy, boot, switching.mode)
-            for own in plan.on(config.node)
+            own.id: Exchange(plan, own, switching.rule.policy, boot, switching.mode) for own in plan.on(node)
         }
 
     def of(self, replica: str) -> Exchange:

@@ -15,7 +15,7 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import Query
 from node_agent.apps.dataflow.model.units import Each
 from node_agent.apps.dataflow.switching.aggregation import aggregate
-from node_agent.apps.dataflow.switching.shortest_path import Links, Tree, reversed_links, towards, tree
+from node_agent.linkstate.shortest_path import Links, Tree, reversed_links, towards, tree
 from node_agent.model.cost_graph import CostGraph
 
 ONE_AT_A_TIME = frozenset({"shortest_path", "static"})

@@ -9,7 +9,8 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from node_agent.agent.config import AgentConfig
+from node_agent.apps.base import Surroundings
+from node_agent.apps.dataflow.config import DataflowConfig
 from node_agent.apps.dataflow.model.plan import Replica
 from node_agent.apps.dataflow.model.routing_messages import Notice
 from node_agent.apps.dataflow.switching.decision import View, decide
@@ -18,14 +19,10 @@ from node_agent.apps.dataflow.switching.exchanges import Exchanges
 from node_agent.apps.dataflow.switching.outlook import Outlook, link_state_outlook
 from node_agent.apps.dataflow.switching.policy import choose
 from node_agent.apps.dataflow.switching.route import Route
-from node_agent.apps.dataflow.switching.shortest_path import distances
-from node_agent.linkstate.base import LinkState, LinkStateUnavailable
-from node_agent.linkstate.node_costs import with_node_costs
+from node_agent.linkstate.base import LINK_STATE_TIMEOUT, LinkStateUnavailable
+from node_agent.linkstate.shortest_path import distances
 from node_agent.model.cost_graph import CostGraph
-from node_agent.model.telemetry import Event
-from node_agent.ports import Port
 
-LINK_STATE_TIMEOUT = 5.0
 FIRST_LOOKS = 0.5
 LEAST_PAUSE = 0.01
 
@@ -64,19 +61,18 @@ class Router:
 
     def __init__(
         self,
-        config: AgentConfig,
-        port: Port,
-        link_state: LinkState,
+        config: DataflowConfig,
+        around: Surroundings,
         replicas: Sequence[Steered],
-        record: Callable[[Event], None],
         exchanges: Exchanges | None,
         queue: Callable[[str], int],
     ) -> None:
         self._config = config
-        self._port = port
-        self._link_state = link_state
+        self._node = around.node
+        self._port = around.port
+        self._link_state = around.link_state
+        self._record = around.record
         self._replicas = replicas
-        self._record = record
         self._exchanges = exchanges
         self._queue = queue
         self._graph: CostGraph | None = None
@@ -86,14 +82,6 @@ class Router:
     def ready(self) -> bool:
         """Whether the network layer has given this node its costs."""
         return self._graph is not None
-
-    async def reaches(self) -> tuple[str, ...]:
-        """The other nodes that the network layer knows a way to; asked now: routes may be adapted rarely."""
-        # Without a first graph the router itself is asking, and may have to wait for it.
-        if self._graph is None or await self._look() is None:
-            return ()
-        own = self._config.node
-        return tuple(node for node in distances(self._graph, own) if node != own)
 
     def reconsider(self) -> None:
         """A replica does not answer any more: do not wait for the next time, nor for news of the network."""
@@ -153,10 +141,9 @@ class Router:
         """None: nothing new can be told. The routes there are may still be good, and better than none."""
         try:
             async with asyncio.timeout(LINK_STATE_TIMEOUT):
-                graph = await self._link_state.cost_graph()
+                self._graph = await self._link_state.cost_graph()
         except (LinkStateUnavailable, TimeoutError):
             return None
-        self._graph = with_node_costs(graph, self._config.node_costs)
         return self._graph
 
     def _adapt_to(self, graph: CostGraph) -> None:
@@ -186,7 +173,7 @@ class Router:
     def _measure(self, exchanges: Exchanges, graph: CostGraph) -> None:
         """What it costs to reach the replicas directly downstream, and no more, whatever else is known."""
         plan, now_ns = self._config.plan, exchanges.now_ns()
-        reached = distances(graph, self._config.node)
+        reached = distances(graph, self._node)
         for steered in self._replicas:
             own = steered.replica
             direct = [r for name in plan.query.downstream(own.operator) for r in plan.of(name)]

@@ -11,8 +11,9 @@ import msgspec
 import pytest
 
 from node_agent.agent.agent import Agent
-from node_agent.agent.config import AgentConfig, BadConfig, Switching
+from node_agent.agent.config import AgentConfig, BadConfig
 from node_agent.apps.dataflow.best_effort.dispatcher import Limits
+from node_agent.apps.dataflow.config import Switching
 from node_agent.apps.dataflow.model.decision import Rule
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
@@ -27,6 +28,7 @@ from node_agent.telemetry.segment_log import LogError, SegmentLog
 from node_agent.telemetry.segments import inspect, read_records, tuple_by_tuple
 from node_agent.transport.keys import keys_of
 from tests.unit.networks import DATA_PORT, LoopbackNetwork, Network, RadioNetwork
+from tests.unit.query_agents import query_agent
 
 Record = dict[str, Any]
 CHAIN = synthetic_chain()
@@ -69,8 +71,8 @@ class Testbed:
         for node in self.nodes:
             port = network.port(node)
             log = SegmentLog(directory / node, "run", node, port.now_ns)
-            settings = AgentConfig(
-                "run", node, deployment, addresses, keys_of(KEY, "run", node, self.nodes), **config
+            settings = query_agent(
+                node, deployment, addresses, keys_of(KEY, "run", node, self.nodes), **config
             )
             self.agents[node] = Agent(settings, port, network, log)
 
@@ -472,7 +474,7 @@ def test_a_failure_inside_stops_the_agent_and_says_why(
         await testbed.stop()
         assert inspect(tmp_path / "n2").complete
         [stopped] = testbed.records("agent_stop", node="n2")
-        assert stopped["reason"].startswith("failed: broken/0: ZeroDivisionError")
+        assert stopped["reason"].startswith("failed: query: broken/0: ZeroDivisionError")
         assert testbed.agents["n1"].failure is None
 
     run(scenario)
@@ -510,10 +512,10 @@ def test_an_agent_that_cannot_listen_does_not_start(tmp_path: Path) -> None:
     run(scenario)
 
 
-def config(query: Query = CHAIN, **changes: Any) -> AgentConfig:
+def config(**changes: Any) -> AgentConfig:
     addresses = {node: Address("127.0.0.1", 7400 + i) for i, node in enumerate(("n1", "n2", "n3", "n4"))}
-    whole = AgentConfig("run", "n2", plan(query, ALONE), addresses, keys_of(KEY, "run", "n2", addresses))
-    return msgspec.structs.replace(whole, **changes)
+    usual = {"node": "n2", "plan": plan(CHAIN, ALONE), "keys": keys_of(KEY, "run", "n2", addresses)}
+    return query_agent(**{**usual, "addresses": addresses, **changes})
 
 
 def test_a_configuration_survives_json() -> None:

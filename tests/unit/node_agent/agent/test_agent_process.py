@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from node_agent.agent.config import AgentConfig
 from node_agent.agent.control import AskStatus, Costs, OpenSources, Start, State, Stop
 from node_agent.agent.process import ProcessConfig
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
@@ -23,6 +22,7 @@ from node_agent.model.cost_graph import CostGraph
 from node_agent.ports import Address
 from node_agent.telemetry.segments import inspect, read_records, tuple_by_tuple
 from orchestrator.backends.agent_channel import AgentChannel, AgentLost, news
+from tests.unit.query_agents import query_agent
 
 HOST = "127.0.0.1"
 PATIENCE_S = 20.0
@@ -40,7 +40,7 @@ GRAPH = CostGraph({"n1": {}}, metric="hops", source="ground_truth", taken_ns=1)
 def config_file(directory: Path, **changes: Any) -> Path:
     with socket.create_server((HOST, 0)) as probe:
         port = probe.getsockname()[1]
-    agent = AgentConfig("run", "n1", PLAN, {"n1": Address(HOST, port)}, {"n1": bytes(32)}, sample_period=0.1)
+    agent = query_agent("n1", PLAN, {"n1": Address(HOST, port)}, {"n1": bytes(32)}, sample_period=0.1)
     config = ProcessConfig(agent, HOST, str(directory / "segments"))
     file = directory / "agent.json"
     file.write_bytes(msgspec.json.encode(msgspec.structs.replace(config, **changes)))

@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from node_agent.apps.dataflow.switching.shortest_path import distances
 from node_agent.linkstate.measured import graph_of
 from node_agent.linkstate.probe.core import Outgoing, ProbeConfig, ProbeCore
 from node_agent.linkstate.probe.estimator import WINDOW, Arrivals
@@ -27,6 +26,7 @@ from node_agent.linkstate.probe.messages import (
 from node_agent.linkstate.probe.prober import Prober
 from node_agent.linkstate.probe.tags import SIZE as TAG_SIZE
 from node_agent.linkstate.probe.tags import Tags
+from node_agent.linkstate.shortest_path import distances
 from node_agent.model.checked import Refused
 from node_agent.model.refusals import Refusals
 from node_agent.ports.virtual.host import VirtualHost

@@ -24,14 +24,18 @@ def sample(length: int) -> QueueSample:
 
 def test_a_line_is_the_envelope_then_the_event(tmp_path: Path) -> None:
     log = log_in(tmp_path)
-    log.append(sample(3))
+    log.append(AgentStop("done"))
+    log.recorder("query")(sample(3))
     log.close()
-    line = (tmp_path / "b0001-s000001.jsonl").read_text()
-    assert line == (
-        '{"run":"run-1","node":"n1","boot":1,"seq":0,"t_ns":1000,'
-        '"kind":"queue","replica":"detect/0","queue":"input","length":3}\n'
+    own, line = (tmp_path / "b0001-s000001.jsonl").read_text().splitlines()
+    assert own == (
+        '{"run":"run-1","node":"n1","boot":1,"app":"","seq":0,"t_ns":1000,"kind":"agent_stop","reason":"done"}'
     )
-    assert list(json.loads(line))[:6] == list(Envelope.__struct_fields__)
+    assert line == (
+        '{"run":"run-1","node":"n1","boot":1,"app":"query","seq":1,"t_ns":1001,'
+        '"kind":"queue","replica":"detect/0","queue":"input","length":3}'
+    )
+    assert list(json.loads(line))[:7] == list(Envelope.__struct_fields__)
 
 
 def test_no_event_hides_a_field_of_the_envelope() -> None:

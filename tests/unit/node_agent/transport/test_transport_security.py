@@ -55,7 +55,6 @@ from tests.unit.link_ends import (
     HELLO,
     NODES,
     NONCE,
-    PLAN,
     SECRET,
     WAY,
     Eavesdropped,
@@ -508,7 +507,7 @@ def test_a_greeting_that_is_too_long_is_not_sent() -> None:
 
 def test_keys_are_not_printed() -> None:
     keys = keys_of(SECRET, "run", "up", ("up", "down"))
-    config = AgentConfig("run", "up", PLAN, {"up": Address("up", 1)}, keys)
+    config = AgentConfig("run", "up", {"up": Address("up", 1)}, keys)
     for value in (config, credentials_of("up"), WAY):
         for key in (*keys.values(), WAY.key):
             assert repr(key) not in repr(value) and key.hex() not in repr(value)

@@ -53,7 +53,7 @@ def test_a_part_of_a_record_has_the_columns_that_agents_write(part: type[msgspec
 def test_there_is_no_column_that_nobody_writes() -> None:
     kinds: list[type[msgspec.Struct]] = [Envelope, *KINDS]
     written = {field.name for kind in kinds for field in msgspec.structs.fields(kind)}
-    assert written | {"app"} == set(COLUMNS)
+    assert written == set(COLUMNS)
 
 
 def test_a_field_has_one_type_in_all_kinds() -> None:

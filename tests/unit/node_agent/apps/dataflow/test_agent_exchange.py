@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from node_agent.agent.agent import Agent
-from node_agent.agent.config import AgentConfig, Switching
-from node_agent.agent.process import downstream_of
+from node_agent.agent.config import check, watched_hosts
+from node_agent.apps.dataflow.config import Switching
 from node_agent.apps.dataflow.model.decision import Rule, Threshold
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query, Reliability
@@ -19,8 +19,8 @@ from node_agent.apps.dataflow.model.routing_messages import CostUpdate, Notice
 from node_agent.apps.dataflow.model.units import SameTau
 from node_agent.apps.dataflow.switching.exchange import Mode
 from node_agent.apps.dataflow.switching.policy import choose
-from node_agent.apps.dataflow.switching.shortest_path import distances
-from node_agent.linkstate.registry import LinkStateConfig, open_link_state
+from node_agent.linkstate.registry import Downstream, LinkStateConfig, open_link_state
+from node_agent.linkstate.shortest_path import distances
 from node_agent.model.cost_graph import CostGraph
 from node_agent.model.telemetry import RouteDecision
 from node_agent.telemetry.segment_log import SegmentLog
@@ -44,6 +44,7 @@ from tests.unit.node_agent.agent.test_agent import (
     until,
 )
 from tests.unit.node_agent.apps.dataflow.test_notices import notices_of
+from tests.unit.query_agents import query_agent
 
 EXCHANGE = Switching(period=0.5, mode=Mode.EXCHANGE)
 DEAR = 99.0
@@ -119,10 +120,10 @@ class PricedTestbed(Testbed):
         port = self.network.port(node)
         log = SegmentLog(self.directory / node, "run", node, port.now_ns)
         addresses = {other: self.network.address(other) for other in self.nodes}
-        config = AgentConfig(
-            "run", node, self.deployment, addresses, keys_of(KEY, "run", node, self.nodes), **self._config
+        config = query_agent(
+            node, self.deployment, addresses, keys_of(KEY, "run", node, self.nodes), **self._config
         )
-        by_exchange = config.switching.mode is Mode.EXCHANGE
+        by_exchange = self._config["switching"].mode is Mode.EXCHANGE
         shown = self.network.own_only(node) if by_exchange else self.network.whole(node)
         self.agents[node] = Agent(config, port, shown, log)
         return self.agents[node]
@@ -463,8 +464,7 @@ def test_by_exchange_with_probes_of_the_direct_downstreams_only(tmp_path: Path) 
         async with AsyncExitStack() as stack:
             for node in nodes:
                 port = network.port(node)
-                config = AgentConfig(
-                    "run",
+                config = query_agent(
                     node,
                     deployment,
                     addresses,
@@ -473,7 +473,11 @@ def test_by_exchange_with_probes_of_the_direct_downstreams_only(tmp_path: Path) 
                     limits=ROOMY,
                 )
                 opened = open_link_state(
-                    LinkStateConfig("probe"), port, names, downstream_of(config), config.keys
+                    LinkStateConfig("probe"),
+                    port,
+                    names,
+                    Downstream(*watched_hosts(config, check(config))),
+                    config.keys,
                 )
                 link_state = await stack.enter_async_context(opened)
                 log = SegmentLog(tmp_path / node, "run", node, port.now_ns)

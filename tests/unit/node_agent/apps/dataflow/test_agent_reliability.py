@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.faults.schedules import FAULTS_FOR, QUERIES, Fault, Schedule, schedule
 from benchmarks.faults.world import Outcome, outcome
-from node_agent.agent.config import Switching
+from node_agent.apps.dataflow.config import Switching
 from node_agent.apps.dataflow.delivery.limits import DeliveryLimits, Overflow
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query, Reliability
@@ -29,6 +29,7 @@ from tests.unit.node_agent.agent.test_agent import (
     run,
     until,
 )
+from tests.unit.query_agents import replica_of
 
 LEVELS: tuple[Reliability, ...] = ("at_least_once", "exactly_once")
 
@@ -191,7 +192,7 @@ def test_what_a_replica_cannot_say_is_ignored(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         testbed = RadioTestbed(tmp_path, plan(reliable(finite_chain(20)), ALONE))
-        detect = testbed.agents["n2"]._replicas["detect/0"]
+        detect = replica_of(testbed.agents["n2"], "detect/0")
         await testbed.start()
         item = StreamTuple("camera/0", 1, 0, 0, 0, (b"x",))
         await detect.take(Batch("camera/0", [item], {"nobody/0": 7}))

@@ -20,7 +20,7 @@ from node_agent.apps.dataflow.switching.exchange import EXPIRY_NS, PERIOD_NS, Ex
 from node_agent.apps.dataflow.switching.outlook import Outlook, link_state_outlook
 from node_agent.apps.dataflow.switching.policy import POLICIES
 from node_agent.apps.dataflow.switching.route import Hop, Route
-from node_agent.apps.dataflow.switching.shortest_path import distances
+from node_agent.linkstate.shortest_path import distances
 from node_agent.model.cost_graph import CostGraph
 
 NODES = ("a", "b", "c", "d", "e")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.agent.config import Switching
+from node_agent.apps.dataflow.config import Switching
 from node_agent.apps.dataflow.delivery.runtime import DeliveryRuntime
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query, Reliability
@@ -25,7 +25,6 @@ from node_agent.transport.authentication import NONCE_SIZE, Credentials, Digests
 from node_agent.transport.connection import Connection
 from node_agent.transport.framing import FrameError
 from node_agent.transport.greeting import hello_frame, read_hello, read_welcome, welcome_frame
-from node_agent.transport.keys import keys_of
 from node_agent.transport.messages import (
     PROTOCOL_VERSION,
     Acknowledgement,
@@ -43,6 +42,7 @@ from node_agent.transport.messages import (
 )
 from tests.unit.networks import DATA_PORT, RadioNetwork
 from tests.unit.node_agent.agent.test_agent import KEY, Testbed, run
+from tests.unit.query_agents import query_keys, replica_of
 
 EVIL = "n1"
 LEVELS: tuple[Reliability, ...] = ("best_effort", "at_least_once", "exactly_once")
@@ -151,7 +151,7 @@ async def connect(network: RadioNetwork, plan: DeploymentPlan, pair: Pair) -> tu
     """As the replica ``pair.sender``, which is on ``EVIL``."""
     nodes = tuple(dict.fromkeys(replica.node for replica in plan.replicas))
     node, port = plan.replica(pair.receiver).node, network.port(EVIL)
-    way = Credentials("run", EVIL, keys_of(KEY, "run", EVIL, nodes)).to(node, "connection")
+    way = Credentials("run", EVIL, query_keys(KEY, EVIL, nodes)).to(node, "connection")
     hello = hello_frame(way, Hello(PROTOCOL_VERSION, *pair), port.fresh_bytes(NONCE_SIZE))
     stream = await port.connect(network.address(node), 1.0)
     stream.put(hello)
@@ -168,7 +168,7 @@ class Member(Liar):
         super().__init__(seed)
         self._port = network.port(EVIL)
         nodes = tuple(dict.fromkeys(replica.node for replica in plan.replicas))
-        self._credentials = Credentials("run", EVIL, keys_of(KEY, "run", EVIL, nodes))
+        self._credentials = Credentials("run", EVIL, query_keys(KEY, EVIL, nodes))
         self._network = network
         self._plan = plan
         self._listener: Listener | None = None
@@ -311,7 +311,7 @@ def test_who_sends_more_bytes_than_it_may_keep_is_cut_off(tmp_path: Path) -> Non
         testbed = Testbed(tmp_path, plan, network, switching=Switching(period=0.5))
         del testbed.agents[EVIL]
         await testbed.start()
-        runtime = testbed.agents["n2"]._replicas["op/0"]
+        runtime = replica_of(testbed.agents["n2"], "op/0")
         assert isinstance(runtime, DeliveryRuntime)
         big = bytes(8 * 2**20)
         for tau in range(1, 100):

@@ -15,7 +15,7 @@ from node_agent.model.refusals import Refusals
 from node_agent.ports import Address, Port
 from node_agent.ports.virtual.loop import VirtualLoop
 from node_agent.transport.authentication import ID_SIZE, TAG_SIZE, Credentials, Stamp
-from node_agent.transport.keys import keys_of
+from node_agent.transport.keys import app_keys, keys_of
 from node_agent.transport.notices import (
     EPOCH_SIZE,
     EPOCHS_KNOWN,
@@ -59,7 +59,7 @@ def notices_of(
 def credentials_of(
     node: str, nodes: tuple[str, ...] = NODES, secret: bytes = SECRET, run_id: str = "run"
 ) -> Credentials:
-    return Credentials(run_id, node, keys_of(secret, run_id, node, nodes))
+    return Credentials(run_id, node, app_keys(keys_of(secret, run_id, node, nodes), "query"))
 
 
 class World:

@@ -17,7 +17,7 @@ from node_agent.apps.dataflow.switching.decision import View, decide
 from node_agent.apps.dataflow.switching.outlook import ONE_AT_A_TIME, link_state_outlook
 from node_agent.apps.dataflow.switching.policy import POLICIES
 from node_agent.apps.dataflow.switching.route import Hop, Route
-from node_agent.apps.dataflow.switching.shortest_path import distances, tree
+from node_agent.linkstate.shortest_path import distances, tree
 from node_agent.model.cost_graph import CostGraph
 from node_agent.model.telemetry import LinkCost, RouteDecision, RouteSwitch
 

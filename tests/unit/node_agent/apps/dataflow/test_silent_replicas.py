@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from node_agent.agent.agent import Agent
-from node_agent.agent.config import Switching
+from node_agent.apps.dataflow.config import Switching
 from node_agent.apps.dataflow.model.decision import Candidate, Situation
 from node_agent.apps.dataflow.model.query import Reliability
 from node_agent.apps.dataflow.switching.policy import choose

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from node_agent.agent.agent import Agent
-from node_agent.agent.config import AgentConfig, BadConfig
+from node_agent.agent.config import BadConfig
 from node_agent.apps.dataflow import testing
 from node_agent.apps.dataflow.best_effort.dispatcher import Limits
 from node_agent.apps.dataflow.faces.frames import UNKNOWN, Frame, encode_frame
@@ -33,6 +33,7 @@ from tests.unit.node_agent.agent.test_agent import (
     run,
     until,
 )
+from tests.unit.query_agents import query_agent
 
 SMALL: dict[str, Any] = {"seed": 11, "persons": 6, "enrolled": 2}
 SCENE = Scene(SceneSettings(**SMALL))
@@ -214,7 +215,7 @@ def test_the_same_query_in_real_time(tmp_path: Path) -> None:
 
 def test_an_agent_without_what_its_operator_needs_says_so(tmp_path: Path) -> None:
     missing = recognising(source="camera", path="/dev/video99")
-    message = "agent n1 cannot run: operator camera: camera /dev/video99 cannot be opened"
+    message = "agent n1 cannot run: query: operator camera: camera /dev/video99 cannot be opened"
 
     async def scenario() -> None:
         with pytest.raises(BadConfig, match=message):
@@ -228,7 +229,7 @@ def test_the_screen_leaves_pictures_in_the_directory_of_its_node(tmp_path: Path)
 
     async def scenario() -> None:
         network = RadioNetwork(("n1",))
-        config = AgentConfig("run", "n1", deployment, {"n1": network.address("n1")}, {"n1": bytes(32)})
+        config = query_agent("n1", deployment, {"n1": network.address("n1")}, {"n1": bytes(32)})
         port = network.port("n1")
         log = SegmentLog(tmp_path / "segments", "run", "n1", port.now_ns)
         agent = Agent(config, port, network, log, directory=tmp_path)

@@ -1,0 +1,143 @@
+"""What an agent gives an application, and what it asks of one.
+
+A kind of application is a value of ``AppKind``, registered in ``node_agent.apps.registry``:
+
+    class EchoConfig(msgspec.Struct, frozen=True):
+        peers: tuple[str, ...]
+
+    ECHO = AppKind(EchoConfig, Echo, nodes=lambda config: config.peers)
+
+``Echo(config, surroundings)`` is an ``Application``. An agent runs one or more of them.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from node_agent.linkstate.base import LinkState
+from node_agent.linkstate.overhead import OverheadSource
+from node_agent.model.refusals import Refusals
+from node_agent.model.telemetry import Event
+from node_agent.ports import Address, Port
+from node_agent.transport.authentication import Credentials
+from node_agent.transport.limits import LinkLimits
+
+
+class AppConfig(Struct, frozen=True):
+    """One application on a node. All nodes of a run have the same applications, in the same order.
+
+    ``name``: its own in the run; ``kind``: in ``APPLICATIONS``; ``config``: the kind's own struct, as JSON.
+    """
+
+    name: str
+    kind: str
+    config: msgspec.Raw
+
+    @classmethod
+    def of(cls, name: str, kind: str, config: Struct) -> "AppConfig":
+        return cls(name, kind, msgspec.Raw(msgspec.json.encode(config)))
+
+
+class AppUnusable(Exception):
+    """An application cannot run on this node. Raised while it is built, with the reason in plain words."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What an agent gives an application.
+
+    ``record`` writes telemetry that carries the application's name. ``link_state`` tells what links cost,
+    with the costs of nodes added. ``addresses`` says where this application listens on every node, and
+    ``credentials`` holds keys that are good for this application only. ``directory`` is the node's own, for
+    files that are results of the run; ``scratch`` is for files that nobody keeps. ``core`` is held while an
+    application computes. ``fail`` stops the agent: it takes the place of an error, and the error.
+    """
+
+    app: str
+    run: str
+    node: str
+    boot: int
+    port: Port
+    record: Callable[[Event], None]
+    link_state: LinkState
+    addresses: Mapping[str, Address]
+    credentials: Credentials
+    links: LinkLimits
+    refusals: Refusals
+    directory: Path | None
+    scratch: Path
+    core: asyncio.Semaphore
+    fail: Callable[[str, BaseException], None]
+
+
+class AppStatus(NamedTuple):
+    """``ready``: it could begin. ``parts``: what of it runs on this node; ``numbers``: for live views."""
+
+    ready: bool
+    parts: tuple[str, ...] = ()
+    numbers: Mapping[str, float] = {}
+
+
+class Application(Protocol):
+    """One application on one node. The agent builds it, then calls ``start``, ``open`` and ``stop``."""
+
+    async def start(self) -> None:
+        """Listen and run; sources stay shut. Raises PortError."""
+        ...
+
+    def open(self) -> None:
+        """The run begins: sources may send. May be repeated."""
+        ...
+
+    async def stop(self) -> None:
+        """End everything. May come before ``start``, or while it fails."""
+        ...
+
+    def sample(self) -> None:
+        """Record what is recorded once every sample period. Called once more after ``stop``: for totals."""
+        ...
+
+    def status(self) -> AppStatus: ...
+
+    def overheads(self) -> Sequence[OverheadSource]:
+        """Counters of what it sends besides its data."""
+        ...
+
+
+class Watched(NamedTuple):
+    """Nodes whose costs an application wants: those it sends to, and all on the way to the last ones."""
+
+    direct: tuple[str, ...] = ()
+    all: tuple[str, ...] = ()
+
+
+def _no_nodes(config: Any) -> Sequence[str]:
+    return ()
+
+
+def _no_problems(config: Any, node: str) -> Sequence[str]:
+    return ()
+
+
+def _watches_nothing(config: Any, node: str) -> Watched:
+    return Watched()
+
+
+@dataclass(frozen=True)
+class AppKind:
+    """A kind of application: its configuration, how it is built, and what can be said before that.
+
+    ``build`` raises AppUnusable. ``nodes``: those that take part. ``problems``: why a node cannot run a
+    configuration. ``watched``: whose costs matter to a node.
+    """
+
+    config: type[Struct]
+    build: Callable[[Any, Surroundings], Application]
+    nodes: Callable[[Any], Sequence[str]] = _no_nodes
+    problems: Callable[[Any, str], Sequence[str]] = _no_problems
+    watched: Callable[[Any, str], Watched] = _watches_nothing

@@ -1,0 +1,86 @@
+"""The configuration of one dataflow, the same for every node, and whether a node can run it."""
+
+from collections.abc import Iterator, Set
+
+import msgspec
+from msgspec import Struct
+
+from node_agent.apps.base import AppConfig, Watched
+from node_agent.apps.dataflow.best_effort.dispatcher import Limits
+from node_agent.apps.dataflow.delivery.limits import DeliveryLimits
+from node_agent.apps.dataflow.model.decision import Rule
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.apps.dataflow.operators.registry import OPERATORS
+from node_agent.apps.dataflow.query.errors import QueryError
+from node_agent.apps.dataflow.query.load import load_for
+from node_agent.apps.dataflow.switching.exchange import Mode
+from node_agent.apps.dataflow.switching.policy import POLICIES
+
+
+class Switching(Struct, frozen=True):
+    """The rule that routes are adapted by, the seconds between two times, and where costs are known from."""
+
+    rule: Rule = Rule()
+    period: float = 2.0
+    mode: Mode = Mode.LINK_STATE
+
+
+class DataflowConfig(Struct, frozen=True):
+    """``limits`` are those of best effort, ``delivery`` those of queries that promise more."""
+
+    plan: DeploymentPlan
+    switching: Switching = Switching()
+    limits: Limits = Limits()
+    delivery: DeliveryLimits = DeliveryLimits(in_flight=64)
+
+    def as_app(self, name: str = "query") -> AppConfig:
+        return AppConfig.of(name, "query", self)
+
+
+def nodes_of(config: DataflowConfig) -> tuple[str, ...]:
+    """The nodes that have a replica."""
+    return tuple(dict.fromkeys(replica.node for replica in config.plan.replicas))
+
+
+def problems(config: DataflowConfig, node: str) -> list[str]:
+    """Why ``node`` cannot run this."""
+    found = []
+    try:
+        load_for(config.plan.query)
+    except QueryError as error:
+        found.append(str(error))
+    found += _operator_problems(config.plan, node)
+    if config.switching.rule.policy not in POLICIES:
+        found.append(f"there is no switching policy {config.switching.rule.policy!r}")
+    if not config.switching.period > 0:
+        found.append("periods must be positive")
+    return found
+
+
+def _operator_problems(plan: DeploymentPlan, node: str) -> Iterator[str]:
+    for operator in dict.fromkeys(r.operator for r in plan.on(node)):
+        spec = plan.query.operator(operator)
+        kind = OPERATORS.get(spec.kind)
+        if kind is None:
+            yield f"operator {operator} is of the unknown kind {spec.kind!r}"
+            continue
+        try:
+            msgspec.convert(spec.params, kind.params)
+        except msgspec.ValidationError as error:
+            yield f"operator {operator}: {error}"
+
+
+def watched(config: DataflowConfig, node: str) -> Watched:
+    """The nodes of the replicas that this node's replicas send to, and of those behind them.
+
+    In mode ``exchange`` the replicas downstream tell what lies behind them, so nobody else need be asked.
+    """
+    query, plan = config.plan.query, config.plan
+    direct = {name for own in plan.on(node) for name in query.downstream(own.operator)}
+    below = direct if config.switching.mode is Mode.EXCHANGE else query.reachable_from(direct)
+
+    def nodes(operators: Set[str]) -> tuple[str, ...]:
+        found = dict.fromkeys(r.node for r in plan.replicas if r.operator in operators)
+        return tuple(other for other in found if other != node)
+
+    return Watched(nodes(direct), nodes(below))

@@ -1,0 +1,94 @@
+"""Builds the runtime of a replica: at the level of reliability that its query promises."""
+
+from functools import partial
+from typing import Any, Protocol
+
+import msgspec
+
+from node_agent.apps.base import AppUnusable, Surroundings
+from node_agent.apps.dataflow.best_effort.dispatcher import Dispatcher
+from node_agent.apps.dataflow.best_effort.replica import ReplicaRuntime
+from node_agent.apps.dataflow.config import DataflowConfig
+from node_agent.apps.dataflow.delivery.core import DeliveryCore
+from node_agent.apps.dataflow.delivery.limits import Overflow, Reliability
+from node_agent.apps.dataflow.delivery.place import place_of
+from node_agent.apps.dataflow.delivery.runtime import DeliveryRuntime, Job
+from node_agent.apps.dataflow.delivery.runtime import Surroundings as Neighbours
+from node_agent.apps.dataflow.delivery.spill import SpillFile
+from node_agent.apps.dataflow.model.plan import Replica
+from node_agent.apps.dataflow.model.query import OperatorSpec
+from node_agent.apps.dataflow.model.units import Each
+from node_agent.apps.dataflow.operators.registry import OPERATORS, Context, OperatorKind, OperatorUnusable
+from node_agent.apps.dataflow.windows.assembly import assembler_for
+from node_agent.apps.dataflow.windows.units import Gaps
+from node_agent.transport.link import Link, OnLost
+
+Runtime = ReplicaRuntime | DeliveryRuntime
+
+
+class Wires(Neighbours, Protocol):
+    """How replicas reach others, on this node and elsewhere."""
+
+    def make_link(self, sender: Replica, to: str, on_lost: OnLost) -> Link: ...
+
+
+class ReplicaBuilder:
+    def __init__(self, config: DataflowConfig, around: Surroundings, wires: Wires, spill: SpillFile) -> None:
+        self._config = config
+        self._around = around
+        self._wires = wires
+        self._spill = spill
+
+    def build(self, replica: Replica) -> Runtime:
+        """Raises AppUnusable."""
+        try:
+            return self._build(replica)
+        except OperatorUnusable as error:
+            raise AppUnusable(f"operator {replica.operator}: {error}") from error
+
+    def _build(self, replica: Replica) -> Runtime:
+        around, query = self._around, self._config.plan.query
+        spec = query.operator(replica.operator)
+        kind = OPERATORS[spec.kind]
+        params = msgspec.convert(spec.params, kind.params)
+        context = Context(replica.id, around.port, around.core, spec, around.record, around.directory)
+        level = Reliability(query.reliability)
+        if level is Reliability.BEST_EFFORT:
+            return self._build_best_effort(replica, spec, kind, params, context)
+        assembler = None if isinstance(spec.takes, Each) else assembler_for(spec, query.origins())
+        limits = self._config.delivery
+        spill = self._spill if limits.overflow is Overflow.SPILL else None
+        buffers = {
+            name: msgspec.structs.replace(limits, items=room)
+            for name in query.downstream(replica.operator)
+            if (room := query.operator(name).buffers.get(replica.operator)) is not None
+        }
+        core = DeliveryCore(place_of(replica, self._config.plan), level, limits, assembler, spill, buffers)
+        job = Job(replica, self._config.plan, kind, params)
+        return DeliveryRuntime(job, core, context, self._wires, around.record, limits.sources_wait)
+
+    def _build_best_effort(
+        self, replica: Replica, spec: OperatorSpec, kind: OperatorKind, params: Any, context: Context
+    ) -> ReplicaRuntime:
+        query, record = self._config.plan.query, self._around.record
+        make_link = partial(self._wires.make_link, replica)
+        dispatchers = []
+        for downstream in query.downstream(replica.operator):
+            usual = self._config.limits
+            room = query.operator(downstream).buffers.get(replica.operator, usual.output_buffer)
+            limits = msgspec.structs.replace(usual, output_buffer=room)
+            dispatchers.append(Dispatcher(replica.id, downstream, make_link, record, limits))
+        each = isinstance(spec.takes, Each)
+        assembler = None if each else assembler_for(spec, query.origins(), Gaps())
+        return ReplicaRuntime(
+            replica,
+            spec,
+            kind,
+            params,
+            assembler,
+            context,
+            dispatchers,
+            self._wires.open_link,
+            record,
+            self._config.limits,
+        )

@@ -1,0 +1,18 @@
+"""Which kinds of applications there are: Rove's own, and those of installed packages."""
+
+from node_agent.apps.base import AppKind
+from node_agent.extensions import ExtensionError, Registry
+
+
+def _checked(name: str, value: object) -> AppKind:
+    if not isinstance(value, AppKind):
+        raise ExtensionError(f"the application {name!r} is a {type(value).__name__}, and not an AppKind")
+    return value
+
+
+APPLICATIONS: Registry[AppKind] = Registry(
+    "application",
+    "rove.applications",
+    _checked,
+    {"query": "node_agent.apps.dataflow.application:QUERY"},
+)
