@@ -5,8 +5,17 @@ from html import escape
 from typing import Any
 
 from orchestrator.results import registry
+from orchestrator.results.contribution import Contribution
 from orchestrator.results.svg import Figure
 from orchestrator.results.views import View
+
+
+def contributions_of(view: View) -> list[Contribution]:
+    """Those about the application in view, or about the whole run."""
+    if not view.kind:
+        return registry.about("")
+    apps = [run.apps[view.app] for run, _ in view.runs]
+    return [each for each in registry.about(view.kind) if any(map(each.applies, apps))]
 
 
 def drawings(view: View, *sections: str) -> list[Figure]:
@@ -14,14 +23,8 @@ def drawings(view: View, *sections: str) -> list[Figure]:
 
     In a report of one application, those of the whole run are among them.
     """
-    kinds = [view.kind, ""] if view.is_only or not view.kind else [view.kind]
-    declared = [
-        drawing
-        for kind in dict.fromkeys(kinds)
-        for each in registry.about(kind)
-        for drawing in each.drawings
-        if drawing.section in sections
-    ]
+    about = contributions_of(view) + (registry.about("") if view.is_only else [])
+    declared = [drawing for each in about for drawing in each.drawings if drawing.section in sections]
     found = (drawing.draw(view.cells) for drawing in sorted(declared, key=lambda each: each.place))
     return [figure for figure in found if figure is not None]
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,10 +35,7 @@ def _say_nothing(stage: str, fraction: float) -> None:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What was computed for some directories, of runs or of sweeps. ``results`` are by the path of a run.
-
-    ``summaries`` has a summary for each of the directories, in their order, and for each run.
-    """
+    """What was computed for some directories, of runs or of sweeps. ``results`` are by the path of a run."""
 
     directories: tuple[Path, ...]
     members: tuple[tuple[RunInput, ...], ...]
@@ -47,6 +45,7 @@ class Analysis:
     def runs(self) -> list[RunInput]:
         return unique([run for group in self.members for run in group])
 
+    @cached_property
     def summaries(self) -> dict[Path, Document]:
         """By path, of every run and every sweep."""
         found = {run.directory.path: run_summary(run, self.results[run.directory.path]) for run in self.runs}
@@ -58,7 +57,7 @@ class Analysis:
 
     def write_summaries(self) -> list[Document]:
         """Write each ``summary.json``; returns those of the directories in their order."""
-        found = self.summaries()
+        found = self.summaries
         for path, summary in found.items():
             write_json(RunDirectory(path).summary, summary)
         return [found[directory.resolve()] for directory in self.directories]
@@ -77,7 +76,7 @@ class Analysis:
         place = RunDirectory(directory.resolve())
         group = self.members[[each.resolve() for each in self.directories].index(place.path)]
         pairs = [(run, self.results[run.directory.path]) for run in group]
-        page = render(place, self.summaries()[place.path], pairs)
+        page = render(place, self.summaries[place.path], pairs)
         target = output or place.report
         try:
             write_atomic(target, page.encode())

@@ -11,7 +11,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from orchestrator.analytics.parts import drawings, punctuality, shown_figures
+from orchestrator.analytics.parts import contributions_of, drawings, punctuality, shown_figures
 from orchestrator.analytics.results_section import results, runs_table
 from orchestrator.results import registry
 from orchestrator.results.cells import cells
@@ -42,13 +42,13 @@ def render(place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple
     views = views_of(place, summary, runs)
     if len(views) == 1:
         (only,) = views.values()
-        body = _sections(only, ["", only.kind])
+        body = _sections(only)
         shown = [only]
     else:
         whole = View(
             place, summary, "", "", cells_shown(_whole(runs), ""), _groups(summary), _whole(runs), views
         )
-        body = "".join(_app_part(view) for view in views.values()) + _sections(whole, [""])
+        body = "".join(_app_part(view) for view in views.values()) + _sections(whole)
         shown = list(views.values())
     parts = (
         _header(place, summary),
@@ -103,21 +103,23 @@ def _group_of(cell: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, 
     return group
 
 
-def _sections(view: View, kinds: Sequence[str]) -> str:
-    declared = [
-        each for kind in dict.fromkeys(kinds) for one in registry.about(kind) for each in one.sections
-    ]
+def _sections(view: View) -> str:
+    """All of a report about one application, or what is about the whole run of a report about several."""
+    about = contributions_of(view) + (registry.about("") if view.is_only else [])
     ours = [Section(FIGURES, lambda shown: _figures(shown, "figures"))]
     ours += [Section(RESULTS, results)] if view.kind else []
-    return "".join(each.render(view) for each in sorted([*declared, *ours], key=lambda each: each.place))
+    return _rendered(view, [*(section for each in about for section in each.sections), *ours])
+
+
+def _rendered(view: View, sections: Sequence[Section]) -> str:
+    return "".join(each.render(view) for each in sorted(sections, key=lambda each: each.place))
 
 
 def _app_part(view: View) -> str:
     """With names of its own for all elements: those of two applications must not meet."""
-    declared = [each for one in registry.about(view.kind) for each in one.sections]
     ours = [Section(RESULTS, results), Section(FIGURES, lambda shown: _figures(shown, "figures", "radio"))]
-    sections = sorted([*declared, *ours], key=lambda each: each.place)
-    markup = "".join(each.render(view) for each in sections)
+    declared = [section for each in contributions_of(view) for section in each.sections]
+    markup = _rendered(view, [*declared, *ours])
     prefix = escape(f"{view.app}-")
     for pattern in (r'\bid="', r'href="#', r"url\(#"):
         markup = re.sub(pattern, lambda found: f"{found[0]}{prefix}", markup)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from orchestrator.analytics.parts import contributions_of
 from orchestrator.results import registry
 from orchestrator.results.contribution import Breakdown, Column, Metric
 from orchestrator.results.markup import NOTHING, definitions, number, table
@@ -14,7 +15,7 @@ LOG_COLUMNS = ("records", "missing", "corrupt_lines", "refused")
 
 def results(view: View) -> str:
     groups = view.groups
-    metrics = _metrics(view.kind)
+    metrics = [each for each in _metrics(view.kind) if any(each.name in cell["metrics"] for cell in groups)]
     gains = [metric for metric in metrics if metric.gain[1] and any("versus" in cell for cell in groups)]
     counts = {cell["n"] for cell in groups}
     headings = ["" if len(groups) > 1 else "run", *(_heading(metric.report) for metric in metrics)]
@@ -67,7 +68,7 @@ def _notes(view: View, counts: set[int]) -> list[str]:
         notes.append(f"Not in the means, because they are not valid: {', '.join(excluded)}.")
     entry = (view.summary.get("apps") or {}).get(view.app, {})
     metrics = [result["metrics"] for _, result in view.runs]
-    return [*notes, *(note for each in registry.about(view.kind) for note in each.notes(entry, metrics))]
+    return [*notes, *(note for each in contributions_of(view) for note in each.notes(entry, metrics))]
 
 
 def _meanings(kind: str) -> str:

@@ -61,8 +61,8 @@ def evaluate(
     size = sum(run.bytes() for run in measured)
     with _scratch(invocation), spark_session(input_bytes=size) as spark:
         analysis = pipeline.analysed([path], progress, spark=spark)
-    summaries = analysis.summaries()
-    runs = tuple(_held_to(expect, run, summaries.get(run.directory.path)) for run in finished.runs)
+    found = analysis.summaries
+    runs = tuple(_held_to(expect, run, found.get(run.directory.path)) for run in finished.runs)
     verdict = invocation.judge(runs)
     # Summaries, tables and report tell the verdicts as they are now.
     analysis = analysis.judged_anew()
@@ -71,8 +71,8 @@ def evaluate(
     report = analysis.write_report(path)
     progress("done", 1.0)
     invocation.events.add("analysis", report=report.name)
-    told = analysis.summaries()
-    return Evaluated(verdict, runs, {r.directory.id: told.get(r.directory.path) for r in runs}, report)
+    summaries = {run.directory.id: analysis.summaries.get(run.directory.path) for run in runs}
+    return Evaluated(verdict, runs, summaries, report)
 
 
 def _was_measured(directory: RunDirectory) -> bool:

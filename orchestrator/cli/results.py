@@ -16,7 +16,6 @@ from orchestrator.results.contribution import Breakdown, Column
 from orchestrator.results.inputs import OLD_KIND, OLD_NAME
 from orchestrator.results.views import short
 
-VERDICT_STYLES = {"valid": "green", "invalid": "yellow", "failed": "red"}
 _NO_VALUE = "–"
 
 Cell = Mapping[str, Any]
@@ -166,11 +165,3 @@ def _spread(spread: Mapping[str, Any] | None, factor: float, digits: int) -> str
         return _NO_VALUE
     text = f"{spread['mean'] * factor:.{digits}f}"
     return text if spread["sd"] is None else f"{text}±{spread['sd'] * factor:.{digits}f}"
-
-
-def verdict_text(verdict: object) -> str:
-    """``verdict``: what somebody's verdict.json says."""
-    if verdict is None:
-        return _NO_VALUE
-    style = VERDICT_STYLES.get(verdict) if isinstance(verdict, str) else None
-    return f"[{style}]{verdict}[/]" if style else escape(str(verdict))

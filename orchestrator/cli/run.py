@@ -14,7 +14,7 @@ from rich.markup import escape
 from orchestrator.cli.output import JsonFlag, console, errors, print_json, rove_command
 from orchestrator.cli.progress import RunProgress, step
 from orchestrator.cli.references import DEFAULT_ROOT, ExperimentFile, RunsDir
-from orchestrator.cli.results import cells_of, notes, show_results, verdict_text
+from orchestrator.cli.verdicts import verdict_text
 from orchestrator.errors import EXIT_INTERRUPTED, BadInput, RoveError
 from orchestrator.runs.phases import Urgency
 from orchestrator.runs.refused import refused_text
@@ -221,6 +221,8 @@ def _document(
 def _show(document: dict[str, Any], summary: dict[str, Any] | None) -> None:
     """``summary`` is that of the whole, if it was analysed. Of the runs of a sweep only the bad are named."""
     if summary is not None:
+        from orchestrator.cli.results import cells_of, notes, show_results
+
         show_results(cells_of(summary))
         for note in notes(summary):
             console.print(note, markup=False, soft_wrap=True)

@@ -4,6 +4,7 @@ Names of tables are unique. Two kinds of applications may have metrics of the sa
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from node_agent.extensions import ExtensionError, Registry
 from orchestrator.results.contribution import ANY, Breakdown, Contribution, Factor, Metric, PlanReader, Table
@@ -37,13 +38,17 @@ ANALYTICS: Registry[Contribution] = Registry(
 def contributions() -> dict[str, Contribution]:
     """All of them, by name. Raises ExtensionError if two declare the same table or metric."""
     found = {name: ANALYTICS[name] for name in ANALYTICS}
-    _refuse_twice("table", [(name, table.name) for name, each in found.items() for table in each.tables])
-    for kind in {each.kind for each in found.values()}:
-        alike = {name: each for name, each in found.items() if each.kind in (kind, ANY, "")}
-        _refuse_twice(
-            "metric", [(name, metric.name) for name, each in alike.items() for metric in each.metrics]
-        )
+    _refuse_conflicts(tuple(found.items()))
     return found
+
+
+@lru_cache(maxsize=8)
+def _refuse_conflicts(found: tuple[tuple[str, Contribution], ...]) -> None:
+    """Checked once for each set of contributions."""
+    _refuse_twice("table", [(name, table.name) for name, each in found for table in each.tables])
+    for kind in {each.kind for _, each in found}:
+        alike = [(name, each) for name, each in found if each.kind in (kind, ANY, "")]
+        _refuse_twice("metric", [(name, metric.name) for name, each in alike for metric in each.metrics])
 
 
 def _refuse_twice(what: str, declared: Sequence[tuple[str, str]]) -> None:
