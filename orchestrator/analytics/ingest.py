@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from node_agent.telemetry.records import NEEDED
+from node_agent.apps.records import record_format
 from orchestrator.analytics.frames import frame_of
 from orchestrator.analytics.layout import layout, tables_of
 from orchestrator.analytics.lines import read_lines, read_truth
@@ -49,7 +49,8 @@ class TablesInTheMaking:
 
     @cached_property
     def records(self) -> DataFrame:
-        readable = self.lines.where(~F.col("corrupt") & ~F.col("is_refused") & F.col("kind").isin(*NEEDED))
+        known = F.col("kind").isin(*record_format().needed)
+        readable = self.lines.where(~F.col("corrupt") & ~F.col("is_refused") & known)
         # Rarely is there anything to remove, and to look for it means to sort everything.
         twice = not self.table("nodes").where("duplicates > 0").isEmpty()
         return _each_once(readable) if twice else readable

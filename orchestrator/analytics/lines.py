@@ -7,12 +7,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from node_agent.apps.records import record_format
 from node_agent.telemetry.records import LONGEST_LINE
 from orchestrator.analytics import belief, clocks, schemas
 from orchestrator.analytics.frames import frame_of
 from orchestrator.analytics.schemas import CORRUPT, struct
 from orchestrator.analytics.store import literal_path
-from orchestrator.results.inputs import LATEST_NS, OLD_NAME, RunInput
+from orchestrator.results.inputs import LATEST_NS, RunInput
 from orchestrator.results.segments import Segment
 
 
@@ -21,7 +22,8 @@ def read_lines(spark: SparkSession, runs: Sequence[RunInput]) -> DataFrame:
 
     Times of nodes whose clocks were measured are the orchestrator's.
     """
-    schema = StructType([*schemas.raw(), StructField(CORRUPT, StringType())])
+    format = record_format()
+    schema = StructType([*schemas.raw(format.events), StructField(CORRUPT, StringType())])
     paths = [path for run in runs for path in _paths(run)]
     files = [
         {
@@ -30,14 +32,14 @@ def read_lines(spark: SparkSession, runs: Sequence[RunInput]) -> DataFrame:
             belief.IN_NODE: segment.node,
             belief.IN_BOOT: segment.boot,
             belief.CLAIMED_RUN: run.claimed_run,
-            belief.ONLY_APP: next(iter(run.apps)) if len(run.apps) == 1 else OLD_NAME,
         }
         for run in runs
         for segment in run.segments
     ]
-    scopes = frame_of(spark, belief.scope_rows(runs), schemas.SCOPES)
     places = frame_of(spark, files, struct(schemas.FILES))
-    lines = belief.judged(_read_json(spark, paths, schema), places, scopes, runs)
+    apps = frame_of(spark, belief.app_rows(runs), struct(schemas.APPS))
+    scopes = frame_of(spark, belief.scope_rows(runs), schemas.SCOPES)
+    lines = belief.judged(_read_json(spark, paths, schema), places, apps, scopes, format)
     if not any(run.clocks for run in runs):
         return lines
     of_nodes, of_births = (

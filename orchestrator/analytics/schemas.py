@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from node_agent.model.telemetry import KINDS, Envelope
+from node_agent.model.telemetry import Envelope
 from orchestrator.results.columns import (
     COUNT,
     COUNTS,
@@ -58,13 +58,13 @@ def struct(columns: Columns) -> StructType:
     return StructType([StructField(name, SPARK_TYPES[kind]) for name, kind in columns.items()])
 
 
-def raw(kinds: Iterable[type[msgspec.Struct]] = KINDS) -> StructType:
+def raw(events: Iterable[type[msgspec.Struct]]) -> StructType:
     """One row a line of a segment: the envelope, then the fields of all kinds of records.
 
     Those of the other kinds are null. A line with ``tuples`` tells of so many: see docs/telemetry.md.
     """
     found: dict[str, DataType] = {}
-    for kind in (Envelope, *kinds):
+    for kind in (Envelope, *events):
         for name, hint in get_type_hints(kind).items():
             found.setdefault(name, spark_type(hint))
             if found[name] != spark_type(hint):
@@ -87,19 +87,19 @@ def spark_type(hint: Any) -> DataType:
     return _PLAIN[hint]
 
 
-# Where a segment lies; ``claimed_run``: what its records must call their run; ``only_app``: the application
-# that records without the name of one are of.
+# Where a segment lies; ``claimed_run``: what its records must call their run.
 FILES: Columns = {
     "_file": TEXT,
     "in_run": TEXT,
     "in_node": TEXT,
     "in_boot": COUNT,
     "claimed_run": TEXT,
-    "only_app": TEXT,
 }
 # Lines that only Python could see: too long for Spark, or in what is no regular file.
 UNREAD: Columns = {"run": TEXT, "node": TEXT, "boot": COUNT, "unread": COUNT}
-# What a part of an application can tell of, on its node: see ``results.contribution.Scope``.
+# The applications of a run.
+APPS: Columns = {"in_run": TEXT, "app": TEXT, "app_kind": TEXT}
+# What a part of an application can tell of, on its node: see ``telemetry.belief.AppScopes``.
 SCOPES = StructType(
     [
         *(StructField(name, StringType()) for name in ("in_run", "in_node", "app", "subject")),

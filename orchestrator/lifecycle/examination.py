@@ -8,11 +8,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from node_agent.apps.dataflow.belief import scopes_of
+from node_agent.apps.dataflow.events import TupleDelivered, TupleEmitted
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.apps.records import record_format
 from node_agent.model.intervals import Intervals
-from node_agent.model.telemetry import RefusalCount, TupleDelivered, TupleEmitted
-from node_agent.telemetry.belief import WORDS, writers
-from node_agent.telemetry.records import tag_of
+from node_agent.model.telemetry import RefusalCount
+from node_agent.telemetry.belief import OLD_APP, writers
+from node_agent.telemetry.kinds import tag_of
 from node_agent.telemetry.segments import Completeness, inspect
 from orchestrator.runs.files import read_lines
 from orchestrator.runs.refused import MOST_REFUSED, ORCHESTRATOR, RECORD, RefusedBy
@@ -40,12 +43,16 @@ def examine(
 
     ``run``: what the records call their run, if not as its directory is called now.
     """
-    known = writers(run or directory.id, nodes, plan) if plan is not None else {}
+    format = record_format()
+    apps = {OLD_APP: scopes_of(plan)} if plan is not None else {}
+    known = writers(run or directory.id, nodes, format, apps) if apps else {}
     events = read_lines(directory.events)
     starts = dict.fromkeys(nodes, 1) | agent_starts(events) if events else {}
     notes = {node: _Notes() for node in nodes}
     completeness = {
-        node: inspect(directory.segments(node), known.get(node), starts.get(node, 0), notes[node].take)
+        node: inspect(
+            directory.segments(node), known.get(node), starts.get(node, 0), notes[node].take, format
+        )
         for node in nodes
     }
     return Examined(
@@ -102,9 +109,10 @@ def _refused(notes: Mapping[str, _Notes], completeness: Mapping[str, Completenes
             what, source, reason = key
             counts[what, source, reason] = counts.get((what, source, reason), 0) + count
         yield from (RefusedBy(node, *key, count) for key, count in counts.items())
+    words = record_format().words
     for node, found in completeness.items():
         for reason, count in found.reasons.items():
-            if reason in WORDS:
+            if reason in words:
                 yield RefusedBy(ORCHESTRATOR, RECORD, node, reason, count)
 
 

@@ -14,7 +14,7 @@ A package offers it by an entry point of the group ``rove.analytics``. Functions
 matplotlib import them when they are called, or are given by ``Later``.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -24,7 +24,7 @@ from orchestrator.results.columns import Columns
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from node_agent.telemetry.belief import Rule
+    from node_agent.telemetry.belief import AppScopes
     from orchestrator.clocks.correction import Pieces
     from orchestrator.results.inputs import AppInput
     from orchestrator.results.spark import Ingest, Reading, Subject
@@ -188,31 +188,20 @@ class Ends(NamedTuple):
     sinks: tuple[str, ...]
 
 
-class Scope(NamedTuple):
-    """What a part (a replica, a flow) of an application can tell of, on its node: names by list."""
-
-    node: str
-    subject: str
-    names: Mapping[str, Sequence[str]]
-
-
 @dataclass(frozen=True)
 class PlanReader:
     """How the analysis understands the plan of a kind of application.
 
     ``plan`` reads it from its entry in the manifest, None if it cannot. ``places``: by node, the names of
-    what runs there. ``births``: by origin, the clock that the births of its tuples were read from.
-    ``rules`` and ``scopes`` say which records are believed: see ``node_agent.telemetry.belief``; ``subject``
-    is the field of a record that names its scope.
+    what runs there. ``scopes``: what each part of it can tell of, by which records are believed.
+    ``births``: by origin, the clock that the births of its tuples were read from.
     """
 
     plan: Callable[[Mapping[str, Any]], Any]
     ends: Callable[[Any], Ends]
     places: Callable[[Any], Mapping[str, Sequence[str]]]
-    scopes: Callable[[Any], Iterable[Scope]] = lambda plan: ()
-    rules: Callable[[], Sequence["Rule"]] = lambda: ()
+    scopes: Callable[[Any], "AppScopes"]
     births: Callable[[Mapping[str, "Pieces"], Any], Mapping[str, "Pieces"]] = lambda clocks, plan: {}
-    subject: str = "replica"
 
 
 def _no_notes(entry: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Sequence[str]:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from node_agent.model.checked import Long
+from node_agent.telemetry.belief import OLD_APP
 from orchestrator.clocks.correction import Pieces, clocks_in
 from orchestrator.errors import BadInput
 from orchestrator.results import registry
@@ -30,7 +31,7 @@ PUNCTUALITY = ("deliveries", "late_ratio", "p99_us", "channel_lag_max_ms")
 TRUTH = ("links.jsonl", "positions.jsonl", "deliveries.jsonl")
 
 
-OLD_NAME = OLD_KIND = "query"
+OLD_NAME = OLD_KIND = OLD_APP
 """Of the only application of runs from before there could be several."""
 
 

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from node_agent.model.telemetry import AgentStart, AgentStop, OperatorFault, RouteSwitch
+from node_agent.apps.dataflow.events import OperatorFault, RouteSwitch
+from node_agent.model.telemetry import AgentStart, AgentStop
 from orchestrator.analytics.pipeline import analyze, write_report
 from orchestrator.analytics.store import TableStore
 from orchestrator.errors import BadInput

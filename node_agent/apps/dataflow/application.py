@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from node_agent.apps.base import AppKind, AppStatus, Surroundings
+from node_agent.apps.dataflow.belief import RECORDS
 from node_agent.apps.dataflow.best_effort.replica import ReplicaRuntime
 from node_agent.apps.dataflow.config import DataflowConfig, nodes_of, problems, watched
 from node_agent.apps.dataflow.delivery.runtime import DeliveryRuntime
 from node_agent.apps.dataflow.delivery.spill import SpillFile
+from node_agent.apps.dataflow.events import LinkLost, SpillSample
 from node_agent.apps.dataflow.model.plan import Replica
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.replicas import ReplicaBuilder, Runtime
@@ -16,7 +18,6 @@ from node_agent.apps.dataflow.switching.exchanges import Exchanges
 from node_agent.apps.dataflow.switching.router import Router
 from node_agent.apps.tasks import Tasks
 from node_agent.linkstate.overhead import OverheadSource
-from node_agent.model.telemetry import LinkLost, SpillSample
 from node_agent.transport.authentication import Digests
 from node_agent.transport.framing import Impossible
 from node_agent.transport.link import (
@@ -188,4 +189,4 @@ class Dataflow:
                 self._around.record(sample)
 
 
-QUERY = AppKind(DataflowConfig, Dataflow, nodes_of, problems, watched)
+QUERY = AppKind(DataflowConfig, Dataflow, RECORDS, nodes_of, problems, watched)

@@ -34,6 +34,7 @@ from node_agent.apps.dataflow.delivery.intake import Captured, Intake
 from node_agent.apps.dataflow.delivery.limits import MOST_RANGES
 from node_agent.apps.dataflow.delivery.positions import Positions
 from node_agent.apps.dataflow.delivery.reports import Reports
+from node_agent.apps.dataflow.events import QueueSample
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.tuples import StreamTuple, weight_of
 from node_agent.apps.dataflow.operators.one_by_one import OneByOne
@@ -41,7 +42,7 @@ from node_agent.apps.dataflow.operators.processing import GivenUp, process
 from node_agent.apps.dataflow.operators.registry import Context, Operator, OperatorKind, Source
 from node_agent.apps.dataflow.switching.route import Route
 from node_agent.apps.dataflow.windows.units import Unit
-from node_agent.model.telemetry import Event, QueueSample
+from node_agent.model.telemetry import Event
 from node_agent.transport import messages
 from node_agent.transport.link import OnLost, OnMessage, OutgoingLink
 from node_agent.transport.messages import Batch, Message, Pair

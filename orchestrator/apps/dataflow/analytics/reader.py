@@ -1,13 +1,11 @@
 """How the analysis reads the plan of a dataflow: who may say what, where it begins and ends, whose clock."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from msgspec.structs import asdict
-
+from node_agent.apps.dataflow.belief import scopes_of
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
-from node_agent.telemetry.belief import RULES, scope_of
 from orchestrator.clocks.correction import births_in
-from orchestrator.results.contribution import Ends, PlanReader, Scope
+from orchestrator.results.contribution import Ends, PlanReader
 from orchestrator.runs.manifest import plan_in
 
 
@@ -26,10 +24,4 @@ def _places(plan: DeploymentPlan) -> Mapping[str, Sequence[str]]:
     return found
 
 
-def _scopes(plan: DeploymentPlan) -> Iterator[Scope]:
-    for replica in plan.replicas:
-        names = asdict(scope_of(replica, plan))
-        yield Scope(replica.node, names.pop("replica"), names)
-
-
-READER = PlanReader(plan_in, _ends, _places, _scopes, lambda: RULES, births_in)
+READER = PlanReader(plan_in, _ends, _places, scopes_of, births_in)

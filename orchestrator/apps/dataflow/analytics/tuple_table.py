@@ -5,9 +5,10 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from node_agent.model.telemetry import KILLED, TUPLE_KINDS
-from node_agent.telemetry.belief import ABSORBED, FILTERED
-from node_agent.telemetry.records import tag_of
+from node_agent.apps.dataflow.belief import ABSORBED, FILTERED
+from node_agent.apps.dataflow.events import TUPLE_KINDS
+from node_agent.model.telemetry import KILLED
+from node_agent.telemetry.kinds import tag_of
 from orchestrator.results.columns import TEXT
 from orchestrator.results.inputs import AppInput, RunInput
 from orchestrator.results.spark import Ingest, in_window, windows_of

@@ -13,12 +13,15 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from node_agent.apps.dataflow.faces.events import FaceRecord
 from node_agent.apps.dataflow.model.decision import Candidate
-from node_agent.model.telemetry import KINDS, Envelope, Event, FaceRecord
+from node_agent.apps.records import record_format
+from node_agent.model.telemetry import Envelope, Event
 from orchestrator.analytics.schemas import raw, spark_type, struct
 from orchestrator.results import registry
 from orchestrator.results.contribution import Contribution
 
+KINDS = record_format().events
 PLAIN: dict[object, DataType] = {
     str: StringType(),
     int: LongType(),
@@ -33,7 +36,7 @@ PLAIN: dict[object, DataType] = {
     tuple[Candidate, ...]: ArrayType(spark_type(Candidate)),
     tuple[FaceRecord, ...]: ArrayType(spark_type(FaceRecord)),
 }
-COLUMNS = {field.name: field.dataType for field in raw()}
+COLUMNS = {field.name: field.dataType for field in raw(KINDS)}
 
 
 @pytest.mark.parametrize("kind", [Envelope, *KINDS], ids=lambda kind: kind.__name__)

@@ -12,13 +12,14 @@ from node_agent.apps.dataflow.best_effort.dispatcher import Dispatcher, Limits
 from node_agent.apps.dataflow.delivery.channel import Channel
 from node_agent.apps.dataflow.delivery.effects import Acknowledge
 from node_agent.apps.dataflow.delivery.reports import Reports
+from node_agent.apps.dataflow.events import TupleDropped
 from node_agent.apps.dataflow.model.query import ErrorPolicy, OperatorSpec, Query, Reliability
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.model.units import CountWindow, Each, UnitRule
 from node_agent.apps.dataflow.operators.registry import Context, register_operator, register_source
 from node_agent.apps.dataflow.switching.route import Hop
 from node_agent.apps.dataflow.windows.units import Unit
-from node_agent.model.telemetry import Event, TupleDropped
+from node_agent.model.telemetry import Event
 from node_agent.transport.claims import MOST_RANGES, check_answer
 from node_agent.transport.framing import MAX_PAYLOAD, MAX_PAYLOADS, TooLarge, encode, unfit
 from node_agent.transport.link import OutgoingLink
