@@ -3,29 +3,14 @@
 from pathlib import Path
 
 from orchestrator.errors import BadInput
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.backend import Backend
 from orchestrator.runs.journal import Journal
-from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.backends import AUTO, BACKENDS
 
 
-def create_backend(experiment: Experiment, run_id: str, directory: Path, journal: Journal) -> Backend:
-    # Imported where they are used: one backend need not have, nor wait for, what another needs.
-    match experiment.backend:
-        case "sim":
-            from orchestrator.backends.sim.backend import SimBackend
-
-            return SimBackend(run_id, directory, journal)
-        case "netns":
-            from orchestrator.backends.netns.backend import NetnsBackend
-
-            return NetnsBackend(experiment, run_id, directory, journal)
-        case "ssh":
-            from orchestrator.backends.ssh.backend import ssh_backend
-
-            return ssh_backend(experiment, run_id, directory, journal)
-        case "core":
-            from orchestrator.backends.core.backend import core_backend
-
-            return core_backend(experiment, run_id, directory, journal)
-        case "auto":
-            raise BadInput("backend auto is chosen once for a whole experiment: a sweep cannot vary it")
+def create_backend(run: PlannedRun, run_id: str, directory: Path, journal: Journal) -> Backend:
+    backend = run.experiment.backend
+    if backend == AUTO:
+        raise BadInput("backend auto is chosen once for a whole experiment: a sweep cannot vary it")
+    return BACKENDS[backend].create(run, run_id, directory, journal)

@@ -107,9 +107,7 @@ class Invocation:
         observe: CellObserver,
         command: list[str],
     ) -> FinishedRun:
-        order = RunOrder(
-            cell.experiment, dict(cell.factors), self.directory.id, command, cell.experiment.quorum
-        )
+        order = RunOrder(cell.run, dict(cell.factors), self.directory.id, command, cell.experiment.quorum)
 
         def observe_cell(phase: Phase, fraction: float) -> None:
             observe(cell.number, phase, fraction)
@@ -157,12 +155,12 @@ def _write_spec(experiment: Experiment, directory: RunDirectory) -> None:
     """With all that it refers to: a run can be repeated from its own directory."""
     for name, content in bundle(experiment).items():
         path = directory.path / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, content)
 
 
 def default_jobs(experiment: Experiment, cells: int) -> int:
     """Runs on the real clock would make each other late."""
-    if experiment.backend != "sim":
+    if not experiment.traits.virtual_time:
         return 1
     return max(1, min(len(os.sched_getaffinity(0)), cells))

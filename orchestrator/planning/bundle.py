@@ -1,55 +1,56 @@
 """An experiment as files that need nothing outside their directory: spec.yaml, and the files it names."""
 
-from pathlib import Path
 from typing import Any
 
-from orchestrator.apps.dataflow.faces import galleries
-from orchestrator.apps.dataflow.spec.python_query import PythonQuery
+from node_agent.extensions.files import is_reference, split_reference
+from orchestrator.planning.application import application
+from orchestrator.spec.application import APPS
+from orchestrator.spec.base import Section
 from orchestrator.spec.dump import to_yaml
 from orchestrator.spec.experiment import Experiment
-from orchestrator.spec.pathloss import LossTrace, Matrix
-from orchestrator.spec.radio import Radio80211b
-from orchestrator.spec.recorded import RecordedTrace
+from orchestrator.spec.file_reference import FileReference
+from orchestrator.spec.registered import Registered, RegisteredName
 
 SPEC = "spec.yaml"
-TRACES = "mobility"
-LOSSES = "pathloss"
-QUERIES = "query"
 
 
 def bundle(experiment: Experiment) -> dict[str, bytes]:
     """Contents by path within the directory; spec.yaml comes last and loads to the same experiment."""
     document = experiment.resolved()
     files: dict[str, bytes] = {}
-    mobility = experiment.topology.mobility
-    if isinstance(mobility, RecordedTrace):
-        files = {f"{TRACES}/{name}": content for name, content in mobility.file.contents().items()}
-        document["topology"]["mobility"]["file"] = f"{TRACES}/{mobility.file.path.name}"
-    radio = experiment.topology.radio
-    losses = radio.pathloss if isinstance(radio, Radio80211b) else None
-    if isinstance(losses, Matrix | LossTrace) and losses.file is not None:
-        files |= {f"{LOSSES}/{name}": content for name, content in losses.file.contents().items()}
-        document["topology"]["radio"]["pathloss"]["file"] = f"{LOSSES}/{losses.file.path.name}"
-    if isinstance(experiment.query, PythonQuery):
-        source = experiment.query.python
-        files |= {f"{QUERIES}/{name}": content for name, content in source.contents().items()}
-        document["query"]["python"] = f"{QUERIES}/{source.path.name}:{source.function}"
-    for params in _naming_galleries(document["query"]):
-        content, name = _gallery(Path(params["gallery"]))
-        files[name] = content
-        params["gallery"] = name
+    _collect(experiment, "", document, files)
+    for name, entry in experiment.entries().items():
+        section = document[APPS][name] if entry.prefix else document
+        _collect(entry.section, "", section, files, within="".join(f"{part}/" for part in entry.prefix))
+        files |= application(entry.kind).bundled(entry, section)
     return {**files, SPEC: to_yaml(document).encode()}
 
 
-def _naming_galleries(query: dict[str, Any]) -> list[dict[str, Any]]:
-    """The parts of a resolved query that name one."""
-    parts = [query, *(query["operators"].values() if isinstance(query.get("operators"), dict) else ())]
-    return [part for part in parts if part.get("gallery")]
+def _collect(
+    section: Section, folder: str, document: dict[str, Any], files: dict[str, bytes], within: str = ""
+) -> None:
+    """Take the files that a section and its parts name into ``files``, and rename them in ``document``.
+
+    A file goes to a folder that is called like the section that names it, in the folder ``within``.
+    """
+    for key, field in type(section).model_fields.items():
+        value = getattr(section, key)
+        if isinstance(value, FileReference):
+            named = value.path.name
+            files |= {f"{within}{folder}/{name}": content for name, content in value.contents().items()}
+            document[key] = value.written(f"{within}{folder}/{named}")
+        elif isinstance(value, Section):
+            for note in field.metadata:
+                if isinstance(note, Registered):
+                    _take_code(getattr(value, note.key), within + key, document[key], note.key, files)
+            _collect(value, key, document[key], files, within)
+        elif any(isinstance(note, RegisteredName) for note in field.metadata):
+            _take_code(value, within + (folder or key), document, key, files)
 
 
-def _gallery(path: Path) -> tuple[bytes, str]:
-    # Imported here: who names no gallery need not wait for NumPy.
-    from node_agent.apps.dataflow.faces.gallery import load_gallery
-
-    gallery = load_gallery(path)
-    return gallery.encode(), f"{galleries.FOLDER}/{galleries.file_name(gallery.version)}"
+def _take_code(name: str, folder: str, document: dict[str, Any], key: str, files: dict[str, bytes]) -> None:
+    """A user's extension, ``my_model.py:Model``."""
+    if is_reference(name):
+        path, attribute = split_reference(name)
+        files[f"{folder}/{path.name}"] = path.read_bytes()
+        document[key] = f"{folder}/{path.name}:{attribute}"

@@ -1,29 +1,25 @@
-"""How far nodes are from each other when a query is deployed: in hops where they stay, else in metres.
+"""How far nodes are from each other when a run begins: in hops where they stay, else in metres.
 
 Where nodes move, the first network says little about the next ones; places drift apart more slowly.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import dist, inf
 
-from orchestrator.apps.dataflow.planning.policies import Distance
 from orchestrator.mobility.generate import generate_trace
-from orchestrator.mobility.trace import Position
-from orchestrator.spec.mobility import Static
-from orchestrator.spec.pathloss import LossTrace, Matrix
+from orchestrator.model.trace import Position
 from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.topology import Topology
 
 Neighbours = Mapping[str, Iterable[str]]
+Distance = Callable[[str, str], float]
 
 
 def initial_distance(topology: Topology, seed: int) -> Distance:
     """``seed`` is the one of the movements."""
     places = generate_trace(topology, seed, 0.0).at(0.0)
-    looked_up = not isinstance(topology.radio, DiscRadio) and isinstance(
-        topology.radio.pathloss, Matrix | LossTrace
-    )
-    if isinstance(topology.mobility, Static) or looked_up:
+    looked_up = not isinstance(topology.radio, DiscRadio) and not topology.radio.pathloss.follows_distance
+    if topology.mobility.mean_speed() == 0.0 or looked_up:
         return in_hops(network_at(topology, places))
     return lambda one, other: dist(places[one], places[other])
 
@@ -64,3 +60,16 @@ def _hops_from(network: Neighbours, start: str) -> dict[str, int]:
         hops.update(dict.fromkeys(found, hops[frontier[0]] + 1))
         frontier = list(found)
     return hops
+
+
+def islands(neighbours: Neighbours) -> dict[str, int]:
+    """For each node the number of the group it can talk to over any number of hops."""
+    island: dict[str, int] = {}
+    for number, start in enumerate(neighbours):
+        frontier = [] if start in island else [start]
+        while frontier:
+            node = frontier.pop()
+            if node not in island:
+                island[node] = number
+                frontier.extend(other for other in neighbours[node] if other not in island)
+    return island

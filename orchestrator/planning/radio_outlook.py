@@ -1,21 +1,22 @@
-"""Look before you run: what a topology's radio and movements let a query expect, without sending a frame.
+"""Look before you run: what radio and movements let applications expect, without sending a frame.
 
 Links are those that routing would use; the air is taken to be otherwise silent.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from orchestrator.mobility.statistics import sample_positions
-from orchestrator.mobility.trace import Trace
+from orchestrator.model.trace import Trace
 from orchestrator.radio.channel import distances, received_dbm
 from orchestrator.radio.from_spec import air_settings
-from orchestrator.radio.pathloss import LinkMatrix, LinkTrace, Matrix, losses_at
+from orchestrator.radio.path_loss.base import Matrix, losses_at
 from orchestrator.radio.settings import Mac, Radio
 from orchestrator.radio.survey import FULL_SIZE, WORST_LINK, delivery, exchange
+from orchestrator.spec.pathloss import PathLossModel
 from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.topology import Topology
 
@@ -84,12 +85,10 @@ class Outlook:
 
 
 End = tuple[str, str]
-"""Operator and node."""
+"""What traffic is called where it begins or ends, and the node."""
 
 
-def look_ahead(
-    topology: Topology, trace: Trace, seconds: float, sources: Sequence[End], sinks: Sequence[End]
-) -> Outlook:
+def look_ahead(topology: Topology, trace: Trace, seconds: float, pairs: Iterable[tuple[End, End]]) -> Outlook:
     """``trace`` names its nodes in the topology's order."""
     air = _air(topology)
     nodes = list(trace.paths)
@@ -109,7 +108,7 @@ def look_ahead(
         step_s=step,
         mean_degree=float(links.sum(axis=2).mean()),
         isolated={node: float(share) for node, share in zip(nodes, alone, strict=True) if share > 0},
-        pairs=tuple(_pair(links, nodes, source, sink) for source in sources for sink in sinks),
+        pairs=tuple(_pair(links, nodes, source, sink) for source, sink in pairs),
         links=_links(nodes, distance, snr_db, expected, links) if static else (),
         static=static,
     )
@@ -170,10 +169,10 @@ class _DiscAir:
 
 
 class _DcfAir:
-    def __init__(self, radio: Radio, mac: Mac) -> None:
+    def __init__(self, radio: Radio, mac: Mac, model: PathLossModel) -> None:
         self._radio, self._mac = radio, mac
-        self.is_fixed = isinstance(radio.path_loss, LinkMatrix)
-        self.changes = isinstance(radio.path_loss, LinkTrace)
+        self.is_fixed = not model.follows_distance and not model.changes
+        self.changes = model.changes
 
     def reach(self, share: float) -> float | None:
         if self.is_fixed or self.changes:
@@ -214,7 +213,7 @@ def _air(topology: Topology) -> _DiscAir | _DcfAir:
     if isinstance(topology.radio, DiscRadio):
         return _DiscAir(topology.radio.range)
     choice, mac = air_settings(topology)
-    return _DcfAir(choice.radio(), mac)
+    return _DcfAir(choice.radio(), mac, topology.radio.pathloss)
 
 
 def _links(

@@ -14,13 +14,13 @@ import msgspec
 from msgspec import Meta, Struct
 
 from node_agent.model.checked import Long
-from node_agent.telemetry.belief import OLD_APP
 from orchestrator.clocks.correction import Pieces, clocks_in
 from orchestrator.errors import BadInput
 from orchestrator.results import registry
 from orchestrator.results.contribution import Ends, PlanReader
 from orchestrator.results.segments import Segment, segments_in, size_of
 from orchestrator.runs.files import read_json, read_object
+from orchestrator.runs.manifest import FIRST, apps_in
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.runs.verdict import Verdict
 
@@ -31,7 +31,7 @@ PUNCTUALITY = ("deliveries", "late_ratio", "p99_us", "channel_lag_max_ms")
 TRUTH = ("links.jsonl", "positions.jsonl", "deliveries.jsonl")
 
 
-OLD_NAME = OLD_KIND = OLD_APP
+OLD_NAME = OLD_KIND = FIRST
 """Of the only application of runs from before there could be several."""
 
 
@@ -203,18 +203,9 @@ def read_run(directory: RunDirectory) -> RunInput:
     return RunInput(directory, manifest, _verdict(directory), _apps(directory, manifest))
 
 
-def apps_in(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The entries of a manifest's applications, by name; of a run from before there could be several, one."""
-    if "apps" in manifest:
-        return dict(manifest["apps"])
-    parts = {name: manifest[name] for name in ("plan", "galleries") if name in manifest}
-    return {OLD_NAME: {"kind": OLD_KIND, **parts}}
-
-
 def _apps(directory: RunDirectory, manifest: Mapping[str, Any]) -> dict[str, AppInput]:
     found = {}
-    for name, document in apps_in(manifest).items():
-        kind = str(document["kind"])
+    for name, kind, document in apps_in(manifest).values():
         reader = registry.reader_of(kind)
         if reader is None:
             raise BadInput(
@@ -228,6 +219,11 @@ def _apps(directory: RunDirectory, manifest: Mapping[str, Any]) -> dict[str, App
                 f"{name!r}, which says whose records can be believed"
             )
         found[name] = AppInput(name, kind, document, plan, reader)
+    if not found:
+        raise BadInput(
+            f"{directory.path} cannot be analysed: manifest.json has no deployment plan, which says whose "
+            "records can be believed"
+        )
     return found
 
 

@@ -5,7 +5,7 @@ from html import escape
 
 from node_agent.transport.notices import MESSAGE as AGENTS_OWN
 from orchestrator.errors import BadInput
-from orchestrator.planning.load import load_recorded
+from orchestrator.planning.load import load_checked
 from orchestrator.results.cells import spread
 from orchestrator.results.inputs import RunInput
 from orchestrator.results.markup import number, table
@@ -51,7 +51,7 @@ def _counted(run: RunInput, result: Result) -> Rates | None:
 
 def _is_silent(run: RunInput) -> bool:
     try:
-        return load_recorded(run.directory.spec).routing.protocol == "ground_truth"
+        return load_checked(run.directory.spec).routing.protocol == "ground_truth"
     except BadInput:
         return False
 

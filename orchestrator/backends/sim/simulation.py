@@ -18,21 +18,19 @@ from node_agent.ports.virtual.port import VirtualPort
 from node_agent.ports.virtual.segment import StreamConfig
 from node_agent.telemetry.segment_log import SegmentLog
 from node_agent.transport.keys import KEY_SIZE
-from orchestrator.apps.dataflow.faces.galleries import pinned
-from orchestrator.apps.dataflow.planning.placement import deployment_plan
 from orchestrator.backends.agent_settings import agent_config
 from orchestrator.backends.fault_injector import inflict
 from orchestrator.backends.readiness import shortfalls
 from orchestrator.backends.sim.air import make_air
-from orchestrator.backends.sim.routing import Joined, make_routing
 from orchestrator.mobility.generate import generate_trace
-from orchestrator.mobility.trace import Position
-from orchestrator.planning.faults import fault_steps
+from orchestrator.model.trace import Position
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.radio.truth import Links, TruthRecorder
 from orchestrator.runs.backend import NodeOutcome, Status
 from orchestrator.runs.events import EventLog
 from orchestrator.runs.run_directory import RunDirectory
-from orchestrator.spec.experiment import Experiment
+from orchestrator.services.registry import routing_service
+from orchestrator.services.virtual import Joined, VirtualNetwork
 
 TICK_NS = 100_000_000
 SAMPLE_TICKS = 10
@@ -46,8 +44,9 @@ STREAMS = StreamConfig(send_buffer=16 * 1024, receive_buffer=64 * 1024, max_rto_
 class Simulation:
     """Everything happens inside the calls; between them virtual time stands still."""
 
-    def __init__(self, experiment: Experiment, run_id: str, directory: Path) -> None:
-        self._experiment = experiment
+    def __init__(self, run: PlannedRun, run_id: str, directory: Path) -> None:
+        self._run = run
+        self._experiment = experiment = run.experiment
         self._run_id = run_id
         self._directory = directory
         self._loop = VirtualLoop()
@@ -57,13 +56,14 @@ class Simulation:
         self._trace = generate_trace(topology, experiment.seed, experiment.warmup + experiment.duration)
         self._air = make_air(topology, self._loop, self._trace.at(0.0), experiment.seed)
         self._hosts = topology.addresses()
-        self._routing = make_routing(experiment.routing, self._hosts, experiment.seed, self._loop.now_ns)
+        node_at = {host: node for node, host in self._hosts.items()}
+        network = VirtualNetwork(node_at, experiment.seed, self._loop.now_ns)
+        self._routing = routing_service(experiment.routing).in_virtual_time(network)
         self._recorder = TruthRecorder(directory / "radio")
         self._secret = random.Random(f"key/{experiment.seed}").randbytes(KEY_SIZE)
         self._ticks = 0
         self._moving_since_ns: int | None = None
         self._links: Links = {}
-        self._plan = pinned(deployment_plan(experiment), directory).plan
         self._agents: dict[str, Agent] = {}
         self._stacks: dict[str, tuple[VirtualHost, Joined]] = {}
         self._crashed: dict[str, None] = {}
@@ -100,14 +100,14 @@ class Simulation:
         """Those of them that routing has not told enough, and why."""
         agents = {node: self._agents[node] for node in waiting}
         reaches = self._loop.run_until_complete(_asked(agents))
-        short = shortfalls(reaches, self._links, self._experiment.routing.quorum)
+        short = shortfalls(reaches, self._links, self._experiment.routing.ready_share)
         return {node: short.get(node, NOT_TOLD) for node in agents if node not in reaches or node in short}
 
     def open_sources(self) -> None:
         """May be repeated; with the first time the nodes begin to move."""
         if self._moving_since_ns is None:
             self._moving_since_ns = self.now_ns()
-            if steps := fault_steps(self._experiment):
+            if steps := self._run.faults:
                 events = EventLog(RunDirectory(self._directory).events)
                 faults = inflict(steps, self._experiment.warmup, self, events)
                 self._faults = self._loop.create_task(faults, name="faults")
@@ -168,7 +168,7 @@ class Simulation:
         self._agents[node] = Agent(self._config(node), port, joined.link_state, log, joined.overhead, place)
 
     def _config(self, node: str) -> AgentConfig:
-        return agent_config(self._experiment, self._run_id, node, self._plan, self._hosts, self._secret)
+        return agent_config(self._run, self._run_id, node, self._hosts, self._secret, self._run.apps)
 
     async def _start(self) -> None:
         for _, joined in self._stacks.values():

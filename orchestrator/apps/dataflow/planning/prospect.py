@@ -1,22 +1,18 @@
-"""From an experiment to the few aggregates that its number of replicas is derived from."""
+"""From a dataflow and its scenario to the few aggregates that its number of replicas is derived from."""
 
 from orchestrator.apps.dataflow.planning.replication import Prospect
-from orchestrator.spec.experiment import Experiment
-from orchestrator.spec.mobility import Static
+from orchestrator.apps.dataflow.setting import Setting
+from orchestrator.mobility.generate import generate_trace
 from orchestrator.spec.radio import DiscRadio
-from orchestrator.spec.recorded import RecordedTrace
-from orchestrator.spec.routing import Aodv, GroundTruth, LinkStateProtocol
 from orchestrator.spec.topology import Topology
 
-_HELLOS_MISSED = 3
-"""After so many a link is taken for lost, where no validity time is given."""
 _DELIVERED = 0.5
 """The range is where this share of full frames arrives."""
 
 
-def prospect_for(experiment: Experiment, operator: str) -> Prospect:
+def prospect_for(setting: Setting, operator: str) -> Prospect:
     """Of the longest way from a source to a sink through ``operator``. Needs a radio that has a range."""
-    topology = experiment.topology
+    topology = setting.topology
     reach = radio_range(topology)
     assert reach is not None, "checked when the file was read"
     return Prospect(
@@ -24,9 +20,10 @@ def prospect_for(experiment: Experiment, operator: str) -> Prospect:
         width_m=topology.area.width,
         height_m=topology.area.height,
         range_m=reach,
-        speed=_mean_speed(experiment),
-        operators=_operators_on_the_way(experiment, operator),
-        settle_s=experiment.switching.period + _detection_s(experiment),
+        speed=_mean_speed(setting),
+        operators=_operators_on_the_way(setting, operator),
+        settle_s=setting.section.switching.period
+        + setting.scenario.routing.notices_after(setting.scenario.traits.link_feedback),
     )
 
 
@@ -41,34 +38,20 @@ def radio_range(topology: Topology) -> float | None:
     return None if found is None else found.ranges_m.get(_DELIVERED)
 
 
-def _mean_speed(experiment: Experiment) -> float:
-    mobility, topology = experiment.topology.mobility, experiment.topology
-    if isinstance(mobility, Static):
-        return 0.0
-    if not isinstance(mobility, RecordedTrace):
-        return mobility.speed
+def _mean_speed(setting: Setting) -> float:
+    scenario, topology = setting.scenario, setting.topology
+    stated = topology.mobility.mean_speed()
+    if stated is not None:
+        return stated
     from orchestrator.mobility.statistics import mean_speed
 
-    trace = mobility.read(topology.node_names, topology.area)
-    return mean_speed(trace, 0.0, experiment.warmup + experiment.duration)
+    seconds = scenario.warmup + scenario.duration
+    return mean_speed(generate_trace(topology, scenario.seed, seconds), 0.0, seconds)
 
 
-def _detection_s(experiment: Experiment) -> float:
-    """How long routing takes to notice that a link is gone."""
-    match experiment.routing:
-        case LinkStateProtocol(hello_validity=validity):
-            return validity
-        case GroundTruth():
-            return 0.0
-        case Aodv() as aodv if aodv.detection_on(experiment.backend) == "feedback":
-            return 0.0
-        case slow:
-            return _HELLOS_MISSED * slow.hello
-
-
-def _operators_on_the_way(experiment: Experiment, operator: str) -> int:
+def _operators_on_the_way(setting: Setting, operator: str) -> int:
     """Operators between source and sink on the longest way through it, itself included."""
-    query = experiment.dataflow()
+    query = setting.query
     inner = frozenset(query.inner())
     above: dict[str, int] = {}
     for name in query.topological():

@@ -15,11 +15,11 @@ from orchestrator.mobility.trace_file import TraceError
 from orchestrator.planning.bundle import bundle
 from orchestrator.planning.load import load_experiment
 from orchestrator.planning.radio_outlook import look_ahead, reach
-from orchestrator.radio import loss_file
 from orchestrator.radio.choice import RadioChoice
 from orchestrator.radio.from_spec import air_settings
-from orchestrator.radio.loss_file import LossChange, read_losses
-from orchestrator.radio.pathloss import LinkTrace
+from orchestrator.radio.path_loss import loss_file
+from orchestrator.radio.path_loss.loss_file import LossChange, read_losses
+from orchestrator.radio.path_loss.trace import LinkTrace
 from orchestrator.spec.dump import to_yaml
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.topology import Topology
@@ -104,7 +104,8 @@ def test_links_come_and_go_in_the_simulator(tmp_path: Path) -> None:
 
 def test_the_outlook_follows_a_trace_though_nobody_moves(tmp_path: Path) -> None:
     found = written(tmp_path, "trace", TIMED).topology
-    outlook = look_ahead(found, generate_trace(found, 1, 10.0), 10.0, [("camera", "a")], [("screen", "c")])
+    pairs = [(("camera", "a"), ("screen", "c"))]
+    outlook = look_ahead(found, generate_trace(found, 1, 10.0), 10.0, pairs)
     assert not outlook.static
     (pair,) = outlook.pairs
     assert (pair.connected, pair.hops) == (0.6, {2: 1.0})
