@@ -1,6 +1,6 @@
 """Measures whether this machine keeps up: one line of JSON a second (``model.host_load.LoadSample``).
 
-``python -m node_agent.host.load_probe [--group DIRECTORY]`` prints them until its input ends; a keeper
+``python -m node_agent.host.load_probe [--group DIRECTORY]`` prints them until its input ends; a supervisor
 runs the same as a thread. Three things are measured, each of which misses what another sees:
 
 - the kernel's pressure stall information: for how much of the time processes waited;

@@ -1,4 +1,4 @@
-"""The keeper: one process a node that owns a run there, with nobody logged in, until ended or left alone."""
+"""One process a node, the supervisor, owns a run there until it is told to end or its lease runs out."""
 
 PROTOCOL = 1
-"""Of orders, of what is said over the keeper's socket, and of the agent's control: the same on both sides."""
+"""The version of orders, of the supervisor's socket, and of the agent's control; both sides must agree."""

@@ -1,4 +1,4 @@
-"""A keeper's agent over the time of a run: started, killed and started again, stopped; its end explained."""
+"""Starts, kills, restarts and stops a supervisor's agent, and says why it ended."""
 
 import asyncio
 import signal
@@ -16,7 +16,7 @@ _LAST_WORDS_S = 1.0
 NOT_RUNNING = "the agent is not running"
 
 
-class KeptAgent:
+class SupervisedAgent:
     """``failure``: why it ended, unless that was asked for. The two callables are called when it has ended:
     ``failed`` with what nobody was told yet, ``unanswered`` for each request that was under way."""
 

@@ -1,4 +1,4 @@
-"""The way between a keeper's owner and its agent: lines go through as they are, answers to who asked.
+"""The way between a supervisor's owner and its agent: lines go through as they are, answers to who asked.
 
 Owners number their requests independently, so an answer that is late for one must not reach the next.
 """

@@ -1,4 +1,4 @@
-"""``attach``: standard input and output tied to a keeper's socket, as an SSH channel needs it.
+"""``attach``: standard input and output tied to a supervisor's socket, as an SSH channel needs it.
 
 It is started anew whenever a connection was lost, on slow machines: it loads next to nothing.
 """
@@ -10,7 +10,7 @@ import socket
 import sys
 
 SOCKET = "keeper.sock"
-EXIT_NO_KEEPER = 4
+EXIT_NO_SUPERVISOR = 4
 _CONNECT_S = 5.0
 _LAST_WORDS_S = 2.0
 _CHUNK = 65536
@@ -42,12 +42,12 @@ def is_own(connection: socket.socket) -> bool:
 
 
 def attach(place: str) -> int:
-    """Until either side ends; what the keeper still says to who has finished speaking is passed on."""
+    """Until either side ends; what the supervisor still says to who has finished speaking is passed on."""
     try:
         connection = connect(place)
     except OSError as error:
-        print(f"{place}: no keeper answers here ({error.strerror or error})", file=sys.stderr)
-        return EXIT_NO_KEEPER
+        print(f"{place}: no supervisor answers here ({error.strerror or error})", file=sys.stderr)
+        return EXIT_NO_SUPERVISOR
     connection.settimeout(None)
     ended, answered = _thread.allocate_lock(), _thread.allocate_lock()
     ended.acquire()
@@ -59,7 +59,7 @@ def attach(place: str) -> int:
     try:
         connection.shutdown(socket.SHUT_WR)
     except OSError:
-        return 0  # it is the keeper who has ended
+        return 0  # it is the supervisor who has ended
     answered.acquire(timeout=_LAST_WORDS_S)
     return 0
 

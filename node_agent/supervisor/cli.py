@@ -1,4 +1,4 @@
-"""The keeper's commands, for who logs in on a node; all but ``attach`` print one line of JSON.
+"""The supervisor's commands, for who logs in on a node; all but ``attach`` print one line of JSON.
 
 Each loads only what it needs: on a small machine that is most of what it takes.
 """
@@ -15,7 +15,7 @@ EXIT_OCCUPIED = 3
 
 
 def main() -> int:
-    """0: done. 1: not done. 2: called wrongly. 3: a keeper is here already. 4: none is here to attach to."""
+    """0: done. 1: failed. 2: wrong usage. 3: a supervisor runs here already. 4: none is here to attach to."""
     arguments = _parser().parse_args()
     directory: Path = arguments.directory.absolute()
     match arguments.command:
@@ -81,10 +81,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, what, directory in (
-        ("keep", "start a keeper, which goes on when you log out", "PLACE"),
+        ("keep", "start a supervisor, which goes on when you log out", "PLACE"),
         ("run", "the same, but stay in the foreground", "PLACE"),
-        ("attach", "tie standard input and output to the keeper", "PLACE"),
-        ("end", "end all of it, with or without a keeper", "PLACE"),
+        ("attach", "tie standard input and output to the supervisor", "PLACE"),
+        ("end", "end all of it, with or without a supervisor", "PLACE"),
         ("status", "tell of every run on this node", "ROVE_DIRECTORY"),
     ):
         command = commands.add_parser(name, help=what)

@@ -1,4 +1,4 @@
-"""What a keeper is asked besides what it passes on to its agent, in the same words and lines."""
+"""What a supervisor is asked besides what it passes on to its agent, in the same words and lines."""
 
 from msgspec import Struct
 
@@ -30,7 +30,7 @@ class KillAgent(Command, frozen=True, tag="kill_agent"):
 
 
 class End(Command, frozen=True, tag="end"):
-    """Everything ends in order. The answer comes when all but the keeper itself is gone."""
+    """Everything ends in order. The answer comes when all but the supervisor itself is gone."""
 
     reason: str
 
@@ -39,7 +39,7 @@ class AskLease(Command, frozen=True, tag="lease"):
     """The first and only line of who just wants to look: answered with a LeaseReport, takes nothing over."""
 
 
-AnyKeeperCommand = Hello | Renew | AskClock | StartAgent | KillAgent | End | AskLease
+AnySupervisorCommand = Hello | Renew | AskClock | StartAgent | KillAgent | End | AskLease
 
 
 class LeaseReport(Struct, frozen=True):

@@ -27,10 +27,10 @@ from node_agent.supervisor.place import (
 from node_agent.supervisor.undo import undo_services, undo_set_up
 
 LONGEST_END_S = 90.0
-"""More than all that a keeper may take for the parts of it."""
+"""More than all that a supervisor may take for the parts of it."""
 _EXIT_S = 5.0
 _BY_THEMSELVES_S = 15.0
-"""What a killed keeper leaves notices that, and ends in order."""
+"""What a killed supervisor leaves notices that, and ends in order."""
 
 
 class EndResult(Struct, frozen=True):
@@ -51,14 +51,14 @@ def end_place(place: Path, reason: str) -> EndResult:
     place = place.resolve()
     was = state_of(place) if is_occupied(place) or (place / ORDER).exists() else "absent"
     if was == "running":
-        _end_keeper(place, reason)
+        _end_supervisor(place, reason)
     patience = 0.0 if was == "ended" else _BY_THEMSELVES_S
     killed, left = end_remains(run_of(place), place, patience)
     remove_socket(place)
     ended = read_ended(place)
     trouble = _undo(place, of_services=ended is None)
     if ended is None and was != "absent":
-        told = ("its keeper was gone, or did not hear", *([trouble] if trouble else []))
+        told = ("its supervisor was gone, or did not hear", *([trouble] if trouble else []))
         ended = Ended(reason, time.time_ns(), False, told)
         with suppress(OSError):  # the disk may be full; what matters has been done
             write_ended(place, ended)
@@ -71,15 +71,15 @@ def state_of(place: Path) -> str:
     return "ended" if read_ended(place) is not None else "dead"
 
 
-def _end_keeper(place: Path, reason: str) -> None:
+def _end_supervisor(place: Path, reason: str) -> None:
     """By its socket; by a signal if it does not understand that; by force if it does not hear."""
     if _asked(place, reason) and wait_until_free(place, _EXIT_S):
         return
     for number, seconds in ((signal.SIGTERM, LONGEST_END_S), (signal.SIGKILL, _EXIT_S)):
         # Who holds the place is asked once more when its identity is known: numbers are used again.
-        keeper = identify(occupant(place) or 0)
-        if keeper is not None and occupant(place) == keeper.pid:
-            send(keeper, number)
+        supervisor = identify(occupant(place) or 0)
+        if supervisor is not None and occupant(place) == supervisor.pid:
+            send(supervisor, number)
         if wait_until_free(place, seconds):
             return
 

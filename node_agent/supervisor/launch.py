@@ -1,4 +1,4 @@
-"""``keep``: a keeper is started in a session of its own, and goes on when the one who started it is gone."""
+"""``keep``: starts a supervisor in a session of its own, so that it survives the login that started it."""
 
 import os
 import select
@@ -14,7 +14,7 @@ import msgspec
 
 import node_agent
 from node_agent.host.marked_processes import mark
-from node_agent.supervisor.order import BadOrder, KeeperOrder, read_order
+from node_agent.supervisor.order import BadOrder, SupervisorOrder, read_order
 from node_agent.supervisor.place import LOG, RECORD, Occupied, is_occupied, require_private
 
 SETUP_S = 45.0
@@ -25,14 +25,14 @@ _LONGEST_LINE = 64 * 1024
 
 
 def launch(place: Path) -> dict[str, Any]:
-    """What the keeper says once all has started. Raises BadOrder, Occupied or OSError."""
+    """What the supervisor says once all has started. Raises BadOrder, Occupied or OSError."""
     require_private(place)
     order = read_order(place)
     if is_occupied(place):
-        raise Occupied("a keeper is at work here already")
+        raise Occupied("a supervisor is at work here already")
     (place / RECORD).mkdir(mode=0o700, exist_ok=True)
     with open(place / RECORD / LOG, "ab", opener=_private) as log:
-        keeper = subprocess.Popen(
+        supervisor = subprocess.Popen(
             [sys.executable, "-m", "node_agent.supervisor", "run", str(place)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -41,17 +41,17 @@ def launch(place: Path) -> dict[str, Any]:
             cwd=place,
             start_new_session=True,
         )
-    assert keeper.stdout is not None
-    said = _first_line(keeper.stdout.fileno(), _patience(order))
+    assert supervisor.stdout is not None
+    said = _first_line(supervisor.stdout.fileno(), _patience(order))
     if said is None:
-        keeper.send_signal(signal.SIGKILL)  # what it has started ends with it
-        raise BadOrder(f"the keeper was not ready within {_patience(order):g} s; see {RECORD}/{LOG}")
+        supervisor.send_signal(signal.SIGKILL)  # what it has started ends with it
+        raise BadOrder(f"the supervisor was not ready within {_patience(order):g} s; see {RECORD}/{LOG}")
     if not said:
-        raise BadOrder(f"the keeper ended before it was ready; see {RECORD}/{LOG}")
+        raise BadOrder(f"the supervisor ended before it was ready; see {RECORD}/{LOG}")
     readiness: dict[str, Any] = msgspec.json.decode(said)
     if error := readiness.get("error"):
         with suppress(subprocess.TimeoutExpired):
-            keeper.wait(_EXIT_S)
+            supervisor.wait(_EXIT_S)
         raise Occupied(error) if is_occupied(place) else BadOrder(error)
     return readiness
 
@@ -60,7 +60,7 @@ def _private(name: str, flags: int) -> int:
     return os.open(name, flags | os.O_NOFOLLOW, 0o600)
 
 
-def _patience(order: KeeperOrder) -> float:
+def _patience(order: SupervisorOrder) -> float:
     return _OWN_S + (SETUP_S if order.setup else 0) + SERVICE_S * len(order.services)
 
 

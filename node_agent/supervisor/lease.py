@@ -1,4 +1,4 @@
-"""For how long a keeper goes on without hearing from its owner."""
+"""For how long a supervisor goes on without hearing from its owner."""
 
 import math
 import time

@@ -1,7 +1,7 @@
 """``python -m node_agent.supervisor.lifeline -- PROGRAM …``: run it for as long as standard input stays open.
 
 Whoever holds the other end, and however that one dies, the kernel closes the pipe: so a program that only
-root could end does not outlive the keeper that wanted it. Its output goes to standard error.
+root could end does not outlive the supervisor that wanted it. Its output goes to standard error.
 """
 
 import os

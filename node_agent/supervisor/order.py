@@ -1,4 +1,4 @@
-"""What a keeper is to keep, as its owner put it into the place of the run on the node."""
+"""What a supervisor is to keep, as its owner put it into the place of the run on the node."""
 
 from pathlib import Path, PurePath
 
@@ -36,10 +36,10 @@ class Undo(Struct, frozen=True, forbid_unknown_fields=True):
     file: str
 
 
-class KeeperOrder(Struct, frozen=True, forbid_unknown_fields=True):
-    """``lease``: for how many seconds the keeper goes on without hearing from its owner.
+class SupervisorOrder(Struct, frozen=True, forbid_unknown_fields=True):
+    """``lease``: for how many seconds the supervisor goes on without hearing from its owner.
 
-    ``probes_host``: the node is a machine of its own, whose load the keeper is to measure.
+    ``probes_host``: the node is a machine of its own, whose load the supervisor is to measure.
     """
 
     run: str
@@ -57,7 +57,7 @@ class _Version(Struct):
     protocol: int
 
 
-def read_order(place: Path) -> KeeperOrder:
+def read_order(place: Path) -> SupervisorOrder:
     """Raises BadOrder."""
     file = place / ORDER
     try:
@@ -69,11 +69,11 @@ def read_order(place: Path) -> KeeperOrder:
         raise BadOrder(f"{file}: {error}") from None
 
 
-def decode_order(written: bytes) -> KeeperOrder:
+def decode_order(written: bytes) -> SupervisorOrder:
     """Raises BadOrder. The version comes first: who speaks another may say the rest differently."""
     try:
         check_protocol(msgspec.json.decode(written, type=_Version).protocol)
-        order = msgspec.json.decode(written, type=KeeperOrder)
+        order = msgspec.json.decode(written, type=SupervisorOrder)
     except msgspec.DecodeError as error:
         raise BadOrder(str(error)) from error
     if wrong := _problems(order):
@@ -85,12 +85,12 @@ def check_protocol(other: int) -> None:
     """Raises BadOrder."""
     if other != PROTOCOL:
         raise BadOrder(
-            f"the orchestrator speaks version {other} of the keeper's protocol, this node {PROTOCOL}: "
+            f"the orchestrator speaks version {other} of the supervisor's protocol, this node {PROTOCOL}: "
             "deploy the same version on both"
         )
 
 
-def _problems(order: KeeperOrder) -> list[str]:
+def _problems(order: SupervisorOrder) -> list[str]:
     wrong = [f"{key} is empty" for key in ("run", "node") if not getattr(order, key)]
     if not is_term(order.lease):
         wrong.append(f"lease: {order.lease:g} s is no time to wait")

@@ -1,4 +1,4 @@
-"""A keeper's client, from its first line on; there is one at a time that owns the run."""
+"""A supervisor's client, from its first line on; there is one at a time that owns the run."""
 
 import asyncio
 from contextlib import suppress
@@ -8,7 +8,7 @@ from msgspec import Struct
 from node_agent.agent.control import Request
 from node_agent.agent.control_lines import LONGEST_LINE
 from node_agent.model.checked import Checked
-from node_agent.supervisor.commands import AnyKeeperCommand
+from node_agent.supervisor.commands import AnySupervisorCommand
 
 _UNREAD = 4 * 1024 * 1024
 _FLUSH_S = 2.0
@@ -26,7 +26,7 @@ class Envelope(Struct):
 
 
 _ENVELOPES: Checked[Envelope] = Checked(Envelope, LONGEST_LINE)
-_REQUESTS: Checked[Request[AnyKeeperCommand]] = Checked(Request[AnyKeeperCommand], LONGEST_LINE)
+_REQUESTS: Checked[Request[AnySupervisorCommand]] = Checked(Request[AnySupervisorCommand], LONGEST_LINE)
 read_envelope, read_request = _ENVELOPES.decode, _REQUESTS.decode
 
 

@@ -27,7 +27,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class Occupied(Exception):
-    """Another keeper is at work here."""
+    """Another supervisor is at work here."""
 
 
 class NotPrivate(OSError):
@@ -47,7 +47,7 @@ _ENDED: Checked[Ended] = Checked(Ended, _MOST_ENDED_BYTES)
 
 
 def require_private(place: Path) -> None:
-    """Raises NotPrivate: a keeper obeys whoever can write here, and the run's key lies here."""
+    """Raises NotPrivate: a supervisor obeys whoever can write here, and the run's key lies here."""
     status = place.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise NotPrivate(errno.EPERM, "it is not a directory of the user who logged in", str(place))
@@ -57,11 +57,11 @@ def require_private(place: Path) -> None:
 
 @contextmanager
 def occupied(place: Path) -> Iterator[None]:
-    """The keeper's own, for as long as it lives: the kernel frees a lock however its holder ends."""
+    """The supervisor's own, for as long as it lives: the kernel frees a lock however its holder ends."""
     descriptor = os.open(place / _OCCUPIED_BY, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         if not _locked(descriptor, fcntl.LOCK_EX, _PATIENCE_S):  # one who looks also holds it, but not long
-            raise Occupied(f"a keeper is at work here already, process {_written(descriptor) or '?'}")
+            raise Occupied(f"a supervisor is at work here already, process {_written(descriptor) or '?'}")
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield
@@ -74,9 +74,9 @@ def is_occupied(place: Path) -> bool:
 
 
 def occupant(place: Path) -> int | None:
-    """The keeper's process: 0 if it has not said yet, None if there is none, whatever the file may say.
+    """The supervisor's process: 0 if it has not said yet, None if there is none, whatever the file may say.
 
-    What is written may be of a keeper before this one: it counts only for a process that has the file open.
+    An earlier supervisor may have written the file: it counts only for a process that has the file open.
     """
     try:
         descriptor = os.open(place / _OCCUPIED_BY, os.O_RDONLY | os.O_NOFOLLOW)
@@ -101,7 +101,7 @@ def wait_until_free(place: Path, seconds: float) -> bool:
 
 
 def remove_socket(place: Path) -> None:
-    """The one that a keeper listens on, or has left."""
+    """The one that a supervisor listens on, or has left."""
     (place / SOCKET).unlink(missing_ok=True)
 
 

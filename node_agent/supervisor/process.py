@@ -1,4 +1,4 @@
-"""A keeper as a process: it says in one line that it is ready, or why not; the rest goes to its log."""
+"""A supervisor as a process: it says in one line that it is ready, or why not; the rest goes to its log."""
 
 import asyncio
 import os
@@ -14,10 +14,10 @@ import msgspec
 from node_agent.host.load_probe import HostProbe, Meter
 from node_agent.model.host_load import FILE as HOST_LOAD
 from node_agent.supervisor import PROTOCOL
-from node_agent.supervisor.order import BadOrder, KeeperOrder, read_order
+from node_agent.supervisor.order import BadOrder, SupervisorOrder, read_order
 from node_agent.supervisor.place import RECORD, Occupied, make_room_for_end, occupied, require_private
 from node_agent.supervisor.programs import CannotStart
-from node_agent.supervisor.supervisor import Keeper
+from node_agent.supervisor.supervisor import Supervisor
 
 EXIT_FAILED = 1
 
@@ -37,24 +37,24 @@ def run(place: Path) -> int:
         return EXIT_FAILED
 
 
-async def _keep(order: KeeperOrder, place: Path) -> int:
+async def _keep(order: SupervisorOrder, place: Path) -> int:
     """Raises CannotStart."""
-    keeper = Keeper(order, place, _say)
-    notes = await keeper.start()
+    supervisor = Supervisor(order, place, _say)
+    notes = await supervisor.start()
     with _probing(place / RECORD / HOST_LOAD) if order.probes_host else nullcontext():
-        return await _kept(keeper, order, notes)
+        return await _kept(supervisor, order, notes)
 
 
-async def _kept(keeper: Keeper, order: KeeperOrder, notes: tuple[str, ...]) -> int:
+async def _kept(supervisor: Supervisor, order: SupervisorOrder, notes: tuple[str, ...]) -> int:
     _say(f"keeps {order.run} on {order.node}, with a lease of {order.lease:g} s")
     _tell({"ready": True, "pid": os.getpid(), "protocol": PROTOCOL, "notes": notes})
-    await keeper.run()
+    await supervisor.run()
     return 0
 
 
 @contextmanager
 def _probing(file: Path) -> Iterator[None]:
-    """The keeper has little to do, so a thread of it sees how late the machine is, and not how late it is."""
+    """Measures the host's load in a thread: the supervisor is idle enough not to delay it."""
     with file.open("ab", buffering=0) as samples:
         probe = HostProbe(samples.write, Meter())
         probe.start()

@@ -1,4 +1,4 @@
-"""Programs as a keeper's children: how they are called, started, and ended."""
+"""Programs as a supervisor's children: how they are called, started, and ended."""
 
 import asyncio
 import os

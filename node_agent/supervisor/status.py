@@ -18,9 +18,9 @@ _ANSWER_S = 5.0
 
 
 class PlaceStatus(Struct, frozen=True):
-    """``state``: running, ended, or dead: its keeper was killed, or never started.
+    """``state``: running, ended, or dead: its supervisor was killed, or never started.
 
-    ``lease`` is None if there is no keeper, or it does not answer.
+    ``lease`` is None if there is no supervisor, or it does not answer.
     """
 
     run: str

@@ -1,4 +1,4 @@
-"""A keeper at work: starts what its order says, answers its owner, and ends it all in order, however it ends.
+"""Starts what the order says, answers the owner, and ends everything in order, however the run ends.
 
 Nothing that is slow is waited for between an owner's lines: clock and lease are answered at once.
 """
@@ -16,7 +16,7 @@ import msgspec
 from node_agent.agent.control import Command, Report, State
 from node_agent.agent.control_lines import LONGEST_LINE, encode
 from node_agent.model.checked import Refused
-from node_agent.supervisor.agent import NOT_RUNNING, KeptAgent
+from node_agent.supervisor.agent import NOT_RUNNING, SupervisedAgent
 from node_agent.supervisor.agent_link import Heard
 from node_agent.supervisor.bridge import SOCKET, is_own
 from node_agent.supervisor.commands import (
@@ -32,7 +32,7 @@ from node_agent.supervisor.commands import (
 from node_agent.supervisor.launch import SERVICE_S, SETUP_S
 from node_agent.supervisor.lease import Lease, is_term, now
 from node_agent.supervisor.leftovers import end_remains
-from node_agent.supervisor.order import BadOrder, KeeperOrder, check_protocol
+from node_agent.supervisor.order import BadOrder, SupervisorOrder, check_protocol
 from node_agent.supervisor.owner import Owner, read_envelope, read_request
 from node_agent.supervisor.place import RECORD, Ended, remove_socket, write_ended
 from node_agent.supervisor.programs import CannotStart, HeldProgram, tethered
@@ -50,16 +50,16 @@ _OWN = frozenset(
 )
 
 
-class Keeper:
+class Supervisor:
     """Its working directory is the place. ``say`` is for who reads the log."""
 
-    def __init__(self, order: KeeperOrder, place: Path, say: Callable[[str], None]) -> None:
+    def __init__(self, order: SupervisorOrder, place: Path, say: Callable[[str], None]) -> None:
         self._order = order
         self._place = place
         self._say = say
         self._lease = Lease(now() + order.lease)
         self._owner: Owner | None = None
-        self._agent = KeptAgent(
+        self._agent = SupervisedAgent(
             order.agent, self._record, lambda: self._owner, say, self._announce, self._tell_it_ended
         )
         self._held: list[HeldProgram] = []
@@ -88,7 +88,7 @@ class Keeper:
         except (CannotStart, OSError) as error:
             await self.end(f"could not start: {error}")
             raise CannotStart(str(error)) from error
-        for number in (signal.SIGTERM, signal.SIGINT):  # before, all that has begun ends with the keeper
+        for number in (signal.SIGTERM, signal.SIGINT):  # before, all that has begun ends with the supervisor
             asyncio.get_running_loop().add_signal_handler(number, self.end, "asked by a signal")
         self._lease = self._lease.renewed(now(), self._order.lease)
         self._look_at_lease()

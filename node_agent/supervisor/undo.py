@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from node_agent.supervisor.order import KeeperOrder, Program
+from node_agent.supervisor.order import Program, SupervisorOrder
 from node_agent.supervisor.place import RECORD
 from node_agent.supervisor.programs import Log, with_rights
 
@@ -19,7 +19,7 @@ class _Undone(Struct, frozen=True):
     left: tuple[str, ...] = ()
 
 
-def undo_set_up(order: KeeperOrder, place: Path) -> str:
+def undo_set_up(order: SupervisorOrder, place: Path) -> str:
     """What is not as it was before the run; empty if nothing is. May be repeated, and finds nothing then."""
     if order.setup is None or order.undo is None or not (place / order.undo.file).exists():
         return ""
@@ -35,7 +35,7 @@ def undo_set_up(order: KeeperOrder, place: Path) -> str:
     return f"{name} is not undone: {told}" if told else ""
 
 
-def undo_services(order: KeeperOrder, place: Path) -> str:
+def undo_services(order: SupervisorOrder, place: Path) -> str:
     """What daemons have left that could not be removed; empty if nothing is. May be repeated."""
     troubles = [_undo_service(service, place) for service in order.services if service.undo]
     return "; ".join(trouble for trouble in troubles if trouble)

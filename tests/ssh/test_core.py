@@ -111,7 +111,7 @@ def during(
     return directory
 
 
-def test_every_node_is_a_place_for_a_keeper_and_nothing_is_left(host: CoreHost) -> None:
+def test_every_node_is_a_place_for_a_supervisor_and_nothing_is_left(host: CoreHost) -> None:
     facts: dict[str, Any] = {}
 
     async def act(infrastructure: CoreInfrastructure) -> None:

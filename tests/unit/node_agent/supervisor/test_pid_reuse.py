@@ -48,22 +48,22 @@ def test_a_run_ends_only_processes_that_it_looked_at(stranger: "subprocess.Popen
     assert stranger.poll() is None
 
 
-def test_what_a_keeper_before_wrote_down_is_not_this_keepers(
+def test_what_a_supervisor_before_wrote_down_is_not_this_supervisors(
     stranger: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A new keeper has the place, and the file still has the number of the one before."""
+    """A new supervisor has the place, and the file still has the number of the one before."""
     (tmp_path / HELD).write_text(str(stranger.pid))
     monkeypatch.setattr(ending, "LONGEST_END_S", 0.1)
     monkeypatch.setattr(ending, "_EXIT_S", 0.1)
-    monkeypatch.chdir(tmp_path)  # where it goes to speak to a keeper, and stays
+    monkeypatch.chdir(tmp_path)  # where it goes to speak to a supervisor, and stays
     with (tmp_path / HELD).open("rb+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert occupant(tmp_path) == 0
-        ending._end_keeper(tmp_path, "test")
+        ending._end_supervisor(tmp_path, "test")
     assert stranger.poll() is None
 
 
-def test_a_keeper_that_has_said_who_it_is_can_be_ended(tmp_path: Path) -> None:
+def test_a_supervisor_that_has_said_who_it_is_can_be_ended(tmp_path: Path) -> None:
     with occupied(tmp_path):
         assert occupant(tmp_path) == os.getpid()
     assert occupant(tmp_path) is None

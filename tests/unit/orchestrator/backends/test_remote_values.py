@@ -19,7 +19,7 @@ from node_agent.supervisor.order import decode_order
 from node_agent.telemetry.segment_log import SegmentLog
 from orchestrator.apps.dataflow.planning.placement import deployment_plan
 from orchestrator.backends.remote.ledger import KIND, kept, leases_over, uncollected, waiting
-from orchestrator.backends.remote.orders import WholeRun, keeper_order, manet_network
+from orchestrator.backends.remote.orders import WholeRun, manet_network, supervisor_order
 from orchestrator.backends.remote.site import Site
 from orchestrator.deployment.deploy import Deployed
 from orchestrator.lifecycle.rejudging import NO_PLAN, judge_anew, mended
@@ -98,11 +98,11 @@ def order_of(tmp_path: Path, routing: str, **changes: Any) -> tuple[Any, dict[st
     addresses = {name: node.address for name, node in spec.topology.real_nodes().items()}
     plan = deployment_plan(spec)
     run = WholeRun(spec, "r1", plan, addresses, KEY, service_of(spec.routing))
-    order, files = keeper_order(run, site("n1", tmp_path, **changes))
+    order, files = supervisor_order(run, site("n1", tmp_path, **changes))
     return decode_order(msgspec.json.encode(order)), files
 
 
-def test_a_keeper_is_told_to_start_the_daemon_as_root_and_the_agent_as_the_user(tmp_path: Path) -> None:
+def test_a_supervisor_is_told_to_start_the_daemon_as_root_and_the_agent_as_the_user(tmp_path: Path) -> None:
     order, files = order_of(tmp_path, "olsr")
     (daemon,) = order.services
     assert daemon.privileged and not order.agent.privileged and order.setup is None
@@ -124,7 +124,7 @@ def test_no_daemon_is_started_where_one_runs_already(tmp_path: Path) -> None:
     assert order.services == () and set(files) == {"agent.json", "keeping.sh"}
 
 
-def test_who_logs_in_on_a_node_has_the_keepers_commands_at_hand(tmp_path: Path) -> None:
+def test_who_logs_in_on_a_node_has_the_supervisors_commands_at_hand(tmp_path: Path) -> None:
     """Nothing of ours is installed there: the code of the run is where it was deployed to."""
     code = tuple(str(Path(str(module.__file__)).parents[1]) for module in (node_agent, msgspec))
     deployed = Deployed(str(tmp_path), f"{tmp_path}/.rove", sys.executable, code)

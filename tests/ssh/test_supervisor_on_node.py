@@ -1,4 +1,4 @@
-"""A keeper on a node, started over SSH by a user who is not root, with programs that need root."""
+"""A supervisor on a node, started over SSH by a user who is not root, with programs that need root."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ import msgspec
 import node_agent
 from node_agent.supervisor import PROTOCOL
 from node_agent.supervisor.commands import AskClock, End, Hello
-from node_agent.supervisor.order import KeeperOrder, Program
+from node_agent.supervisor.order import Program, SupervisorOrder
 from orchestrator.backends.agent_channel import AgentChannel
 from orchestrator.ssh.connection import Connection
 from tests.ssh.conftest import Make
@@ -38,7 +38,7 @@ MOUNTED = {Path(sys.base_prefix): PYTHON}
 for module, where in ((msgspec, LIBRARIES), (node_agent, SOURCES)):
     assert module.__file__ is not None
     MOUNTED[Path(module.__file__).parents[1]] = where
-ORDER = KeeperOrder(
+ORDER = SupervisorOrder(
     run="run",
     node="n01",
     protocol=PROTOCOL,
@@ -70,7 +70,7 @@ async def said(connection: Connection, *command: str) -> tuple[int, dict[str, An
     return done.status, json.loads(done.stdout)
 
 
-async def place(connection: Connection, folder: Path, order: KeeperOrder = ORDER) -> None:
+async def place(connection: Connection, folder: Path, order: SupervisorOrder = ORDER) -> None:
     await connection.output(["mkdir", "-m", "700", "-p", PLACE])
     file = folder / "order.json"
     file.write_bytes(msgspec.json.encode(order))
@@ -122,7 +122,7 @@ def test_programs_of_root_end_with_the_run_and_a_run_outlives_its_connection(
     assert log.stat().st_uid == FIRST_ID
 
 
-def test_programs_of_root_do_not_outlive_a_keeper_that_is_killed(make: Make, tmp_path: Path) -> None:
+def test_programs_of_root_do_not_outlive_a_supervisor_that_is_killed(make: Make, tmp_path: Path) -> None:
     server = node(make, sudo=True)
 
     async def act(connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""A keeper with real programs and a real agent, from the first line to the last process."""
+"""A supervisor with real programs and a real agent, from the first line to the last process."""
 
 import asyncio
 import os
@@ -53,7 +53,7 @@ def set_up(source: str = SETUP) -> Program:
 
 @pytest.fixture
 def rove(tmp_path: Path) -> Iterator[Path]:
-    """Whatever a test did, nothing may run when its keepers have been ended."""
+    """Whatever a test did, nothing may run when its supervisors have been ended."""
     yield tmp_path
     for place in (tmp_path / "runs").glob("*/*"):
         status, _ = keeping("end", place)
@@ -63,7 +63,7 @@ def rove(tmp_path: Path) -> Iterator[Path]:
 
 
 def begin(place: Path) -> int:
-    """The keeper's process."""
+    """The supervisor's process."""
     status, said = keeping("keep", place)
     assert status == 0, said
     pid: int = said["pid"]
@@ -128,15 +128,15 @@ def test_a_run_is_kept_and_ended_in_order(rove: Path) -> None:
     assert (place / "record" / "routing.log").read_text() == "the service runs\n"
 
 
-@pytest.mark.parametrize("keeper_too", [False, True], ids=["alone", "with its keeper"])
-def test_what_a_killed_service_left_is_removed(rove: Path, keeper_too: bool) -> None:
+@pytest.mark.parametrize("supervisor_too", [False, True], ids=["alone", "with its supervisor"])
+def test_what_a_killed_service_left_is_removed(rove: Path, supervisor_too: bool) -> None:
     undone = rove / "undone"
     undo = (PYTHON, "-c", f"open({str(undone)!r}, 'w')")
     place = new_place(rove, services=(structs.replace(service(), undo=undo),))
-    keeper = begin(place)
+    supervisor = begin(place)
     scenario(lambda: until(lambda: (place / "service.runs").exists()))
-    killed = [pid for pid in processes_of(place) if pid != keeper]
-    for pid in [*([keeper] if keeper_too else []), *killed]:
+    killed = [pid for pid in processes_of(place) if pid != supervisor]
+    for pid in [*([supervisor] if supervisor_too else []), *killed]:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     status, _ = keeping("end", place)
@@ -154,7 +154,7 @@ def test_a_service_that_ends_in_order_has_nothing_to_be_removed(rove: Path) -> N
 
 def test_when_the_lease_ends_all_ends_in_order(rove: Path) -> None:
     place = new_place(rove, lease=1.0, setup=set_up(), services=(service(),))
-    keeper = begin(place)
+    supervisor = begin(place)
 
     async def act() -> None:
         async with attached(place) as channel:
@@ -164,7 +164,7 @@ def test_when_the_lease_ends_all_ends_in_order(rove: Path) -> None:
             with pytest.raises(AgentLost, match="no time"):
                 await channel.ask(Renew(-1.0), PATIENCE_S)
             await channel.ask(Renew(0.3), PATIENCE_S)
-        await until(lambda: gone(keeper))
+        await until(lambda: gone(supervisor))
 
     scenario(act)
     assert ended(place) | {"t_ns": 0} == {
@@ -180,8 +180,8 @@ def test_when_the_lease_ends_all_ends_in_order(rove: Path) -> None:
 
 def test_a_lease_that_nobody_renews_ends_without_an_owner(rove: Path) -> None:
     place = new_place(rove, lease=0.3)
-    keeper = begin(place)
-    scenario(lambda: until(lambda: gone(keeper)))
+    supervisor = begin(place)
+    scenario(lambda: until(lambda: gone(supervisor)))
     assert ended(place)["reason"] == "the lease ended"
 
 
@@ -381,14 +381,14 @@ def test_who_does_not_say_hello_is_turned_away(
     assert msgspec.json.decode(told)["error"].startswith("refused: ")
 
 
-def test_there_is_one_keeper_in_a_place(rove: Path) -> None:
+def test_there_is_one_supervisor_in_a_place(rove: Path) -> None:
     place = new_place(rove)
     begin(place)
     status, said = keeping("keep", place)
     assert status == 3 and "already" in said["error"]
 
 
-def test_of_several_keepers_at_once_one_stays(rove: Path) -> None:
+def test_of_several_supervisors_at_once_one_stays(rove: Path) -> None:
     place = new_place(rove)
     keep = [PYTHON, "-m", "node_agent.supervisor", "keep", str(place)]
     starting = [subprocess.Popen(keep, stdout=subprocess.PIPE) for _ in range(3)]
@@ -397,7 +397,7 @@ def test_of_several_keepers_at_once_one_stays(rove: Path) -> None:
     assert len(processes_of(place)) == 1
 
 
-def test_a_keeper_can_be_asked_in_a_pipeline(rove: Path) -> None:
+def test_a_supervisor_can_be_asked_in_a_pipeline(rove: Path) -> None:
     place = new_place(rove)
     begin(place)
     asked = b"".join(encode(Request(command, 7)) for command in (Hello(PROTOCOL), AskClock()))
@@ -406,17 +406,17 @@ def test_a_keeper_can_be_asked_in_a_pipeline(rove: Path) -> None:
     assert [msgspec.json.decode(line)["id"] for line in done.stdout.splitlines()] == [7, 7]
 
 
-def test_a_keeper_stops_in_order_on_a_signal(rove: Path) -> None:
+def test_a_supervisor_stops_in_order_on_a_signal(rove: Path) -> None:
     place = new_place(rove, services=(service(),))
-    keeper = begin(place)
+    supervisor = begin(place)
 
     async def act() -> None:
         async with attached(place) as channel:
             await start_agent(channel)
-            os.kill(keeper, signal.SIGTERM)
+            os.kill(supervisor, signal.SIGTERM)
             await until(lambda: channel.failure)
             assert channel.failure == "the run ends on this node: asked by a signal"
-            await until(lambda: gone(keeper))
+            await until(lambda: gone(supervisor))
 
     scenario(act)
     assert ended(place)["in_order"] and len(stops(place)) == 1
@@ -437,16 +437,16 @@ def test_who_comes_while_a_run_ends_is_told_why_it_does(rove: Path) -> None:
     scenario(act)
 
 
-def test_what_a_killed_keeper_leaves_is_ended(rove: Path) -> None:
+def test_what_a_killed_supervisor_leaves_is_ended(rove: Path) -> None:
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
     place = new_place(rove, setup=set_up(), services=(service(), service(deaf, "deaf")))
-    keeper = begin(place)
+    supervisor = begin(place)
 
     async def act() -> None:
         async with attached(place) as channel:
             await start_agent(channel)
-            os.kill(keeper, signal.SIGKILL)
-            await until(lambda: gone(keeper))
+            os.kill(supervisor, signal.SIGKILL)
+            await until(lambda: gone(supervisor))
         assert keeping("status", rove)[1]["places"][0]["state"] == "dead"
         status, said = keeping("end", place, "--reason", "cleaning up")
         assert (status, said["was"], said["left"]) == (0, "dead", [])
@@ -458,7 +458,7 @@ def test_what_a_killed_keeper_leaves_is_ended(rove: Path) -> None:
     assert (place / "setup.undone").exists() and (place / "service.ended").exists()
 
 
-def test_what_escaped_its_keeper_is_found_by_its_mark(rove: Path) -> None:
+def test_what_escaped_its_supervisor_is_found_by_its_mark(rove: Path) -> None:
     escaping = "import os, subprocess, sys, time\nif os.fork() == 0:\n os.setsid()\n time.sleep(600)\n"
     escaping += "print(1)\ntime.sleep(600)"
     place = new_place(rove, services=(service(escaping),))
@@ -482,7 +482,7 @@ def test_after_a_reboot_a_place_is_dead_and_nobody_waits_for_it(
     assert keeping("status", rove)[1]["places"][0]["state"] == "dead"
     attach = [PYTHON, "-m", "node_agent.supervisor", "attach", str(place)]
     done = subprocess.run(attach, capture_output=True, timeout=PATIENCE_S, text=True)
-    assert done.returncode == 4 and "no keeper answers here" in done.stderr
+    assert done.returncode == 4 and "no supervisor answers here" in done.stderr
     assert keeping("end", place)[1]["was"] == "dead"
 
 

@@ -1,4 +1,4 @@
-"""What a keeper decides without doing anything: orders, leases, and how programs are called."""
+"""What a supervisor decides without doing anything: orders, leases, and how programs are called."""
 
 import os
 import socket
@@ -15,13 +15,13 @@ from node_agent.supervisor import PROTOCOL
 from node_agent.supervisor.bridge import is_own
 from node_agent.supervisor.commands import AskClock, End, Renew
 from node_agent.supervisor.lease import Lease, is_term
-from node_agent.supervisor.order import BadOrder, KeeperOrder, Program, decode_order, read_order
+from node_agent.supervisor.order import BadOrder, Program, SupervisorOrder, decode_order, read_order
 from node_agent.supervisor.owner import read_envelope, read_request
 from node_agent.supervisor.place import NotPrivate, require_private
 from node_agent.supervisor.programs import Log, explained, tethered, with_rights
 
 AGENT = Program("agent", ("python3", "-m", "node_agent.agent"), "agent.log")
-ORDER = KeeperOrder("run", "n1", PROTOCOL, 60.0, None, (), AGENT)
+ORDER = SupervisorOrder("run", "n1", PROTOCOL, 60.0, None, (), AGENT)
 
 
 def test_an_order_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_tethered_program_keeps_its_arguments() -> None:
     ]
 
 
-def test_a_keeper_sees_whom_a_line_is_for() -> None:
+def test_a_supervisor_sees_whom_a_line_is_for() -> None:
     assert read_envelope(encode(Request(Start(), 7))).do.do == "start"
     assert read_envelope(encode(Request(Start(), 7))).id == 7
     for command in (AskClock(), Renew(5.0), End("enough")):
@@ -156,7 +156,7 @@ def test_only_this_user_and_root_may_be_at_the_other_end(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("line", [b"[" * 100_000, b'{"do": {"do": "end", "x": ' + b"[" * 100_000, b"\xff\n"])
-def test_no_line_is_too_odd_for_a_keeper(line: bytes) -> None:
+def test_no_line_is_too_odd_for_a_supervisor(line: bytes) -> None:
     for read in (read_envelope, read_request):
         with pytest.raises(Refused):
             read(line)
