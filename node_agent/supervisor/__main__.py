@@ -1,4 +1,4 @@
-"""``python -m node_agent.supervisor keep|attach|end|status``."""
+"""``python -m node_agent.supervisor start|run|attach|end|status``."""
 
 import os
 import sys

@@ -19,8 +19,8 @@ def main() -> int:
     arguments = _parser().parse_args()
     directory: Path = arguments.directory.absolute()
     match arguments.command:
-        case "keep":
-            return _keep(directory)
+        case "start":
+            return _start(directory)
         case "run":
             from node_agent.supervisor.process import run
 
@@ -35,7 +35,7 @@ def main() -> int:
             return _status(directory)
 
 
-def _keep(place: Path) -> int:
+def _start(place: Path) -> int:
     from node_agent.supervisor.launch import launch
     from node_agent.supervisor.order import BadOrder
     from node_agent.supervisor.place import Occupied
@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, what, directory in (
-        ("keep", "start a supervisor, which goes on when you log out", "PLACE"),
+        ("start", "start a supervisor, which goes on when you log out", "PLACE"),
         ("run", "the same, but stay in the foreground", "PLACE"),
         ("attach", "tie standard input and output to the supervisor", "PLACE"),
         ("end", "end all of it, with or without a supervisor", "PLACE"),

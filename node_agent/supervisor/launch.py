@@ -1,4 +1,4 @@
-"""``keep``: starts a supervisor in a session of its own, so that it survives the login that started it."""
+"""``start``: starts a supervisor in a session of its own, so that it survives the login that started it."""
 
 import os
 import select

@@ -98,7 +98,7 @@ def test_programs_of_root_end_with_the_run_and_a_run_outlives_its_connection(
 
     async def begin(connection: Connection) -> None:
         await place(connection, tmp_path)
-        assert (await said(connection, "keep", PLACE))[0] == 0
+        assert (await said(connection, "start", PLACE))[0] == 0
 
         async def ask(channel: AgentChannel) -> None:
             await channel.ask(AskClock(), PATIENCE_S)
@@ -127,7 +127,7 @@ def test_programs_of_root_do_not_outlive_a_supervisor_that_is_killed(make: Make,
 
     async def act(connection: Connection) -> None:
         await place(connection, tmp_path)
-        status, ready = await said(connection, "keep", PLACE)
+        status, ready = await said(connection, "start", PLACE)
         assert status == 0
         log = place_of(server) / "record" / "routing.log"
         await until(lambda: log.read_text() == "0\n")
@@ -145,7 +145,7 @@ def test_where_sudo_is_refused_the_error_says_so(make: Make, tmp_path: Path) -> 
 
     async def act(connection: Connection) -> None:
         await place(connection, tmp_path)
-        status, told = await said(connection, "keep", PLACE)
+        status, told = await said(connection, "start", PLACE)
         assert status == 1
         assert told["error"].startswith("set-up ended with status 1: sudo: ")
         await until(lambda: own_processes(server) == [])
@@ -159,7 +159,7 @@ def test_how_a_run_ended_is_told_on_a_full_disk(make: Make, tmp_path: Path) -> N
 
     async def act(connection: Connection) -> None:
         await place(connection, tmp_path, small)
-        assert (await said(connection, "keep", PLACE))[0] == 0
+        assert (await said(connection, "start", PLACE))[0] == 0
         filled = await connection.run(["dd", "if=/dev/zero", f"of={HOME}/fill", "bs=1k"])
         assert b"No space left" in filled.stderr
         status, told = await said(connection, "end", PLACE, "--reason", "enough")

@@ -24,7 +24,7 @@ from orchestrator.spec.topology import NODE_NETWORK
 
 AGENT_FILE = "agent.json"
 SETUP_FILE = "setup.json"
-BY_HAND = "keeping.sh"
+BY_HAND = "supervisor.sh"
 """For who logs in on the node: the supervisor's commands, with the code of this run."""
 _FULL_PATH = f"PATH=/usr/local/bin:/usr/bin:/bin:{SYSTEM_PATH}"
 

@@ -25,7 +25,7 @@ class Ending(Struct, frozen=True):
 
 
 class _Launched(Struct, frozen=True):
-    """By ``keep``."""
+    """By ``start``."""
 
     error: str = ""
 

@@ -93,7 +93,7 @@ class NodeSupervisor:
         """Ship what it needs, start it, attach to it. Raises SshError or SupervisorFailed."""
         everything = {ORDER: msgspec.json.encode(order), **files}
         await put(self.site.connection, self.site.deployed, self._place, everything)
-        argv = self.site.command(MODULE, "keep", self._place)
+        argv = self.site.command(MODULE, "start", self._place)
         done = await self.site.connection.run(argv, timeout=KEEP_S)
         error = said.launch_error(done.stdout)
         if done.status != 0 or error:

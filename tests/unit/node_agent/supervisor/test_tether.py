@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.keeping import PATIENCE_S, processes_of
+from tests.unit.supervising import PATIENCE_S, processes_of
 
 TETHER = [sys.executable, "-m", "node_agent.supervisor.lifeline", "--"]
 FAMILY = "import os, sys, time; os.fork(); print(sys.argv[1], file=sys.stderr, flush=True); time.sleep(600)"

@@ -52,7 +52,7 @@ def place(nodes: dict[str, LanNode], tmp_path: Path) -> Path:
     return place
 
 
-def keeping(node: LanNode, command: str, place: Path) -> dict[str, Any]:
+def supervise(node: LanNode, command: str, place: Path) -> dict[str, Any]:
     entered = ["ip", "netns", "exec", node.namespace, sys.executable, "-m", "node_agent.supervisor"]
     done = subprocess.run([*entered, command, str(place)], capture_output=True, timeout=60)
     said: dict[str, Any] = json.loads(done.stdout)
@@ -65,12 +65,12 @@ def test_a_killed_set_up_is_undone_when_the_run_is_ended(
 ) -> None:
     node = nodes["n01"]
     before = node.state()
-    supervisor = keeping(node, "keep", place)["pid"]
+    supervisor = supervise(node, "start", place)["pid"]
     assert node.state() != before
     for process in marked("r1", place):  # the supervisor first, so that it cannot do anything about it
         if process.pid != supervisor or killed == "both":
             os.kill(process.pid, signal.SIGKILL)
-    said = keeping(node, "end", place)
+    said = supervise(node, "end", place)
     assert (said["was"], said["left"], said["trouble"]) == (was, [], "")
     assert node.state() == before
     assert not (place / "setup.json.undo").exists()
@@ -78,8 +78,8 @@ def test_a_killed_set_up_is_undone_when_the_run_is_ended(
 
 def test_what_could_not_be_given_back_is_in_the_epitaph(nodes: dict[str, LanNode], place: Path) -> None:
     node = nodes["n01"]
-    keeping(node, "keep", place)
+    supervise(node, "start", place)
     node.sh("ip", "address", "add", "10.9.9.9/24", "dev", INTERFACE)
-    assert keeping(node, "end", place)["ended"]["trouble"] == [
+    assert supervise(node, "end", place)["ended"]["trouble"] == [
         "set-up ended with status 1: not as before: eth0: address 10.9.9.9/24 is left"
     ]

@@ -35,7 +35,7 @@ def new_place(rove: Path, **changes: Any) -> Path:
     return place
 
 
-def keeping(command: str, place: Path, *more: str) -> tuple[int, dict[str, Any]]:
+def supervise(command: str, place: Path, *more: str) -> tuple[int, dict[str, Any]]:
     """The status and what it printed."""
     done = subprocess.run(
         [PYTHON, "-m", "node_agent.supervisor", command, str(place), *more],
