@@ -13,7 +13,7 @@ from node_agent.host.marked_processes import identify, send
 from node_agent.supervisor import PROTOCOL
 from node_agent.supervisor.bridge import connect
 from node_agent.supervisor.commands import End, Hello
-from node_agent.supervisor.leftovers import end_remains
+from node_agent.supervisor.leftovers import end_leftovers
 from node_agent.supervisor.order import ORDER, BadOrder, read_order
 from node_agent.supervisor.place import (
     Ended,
@@ -53,7 +53,7 @@ def end_place(place: Path, reason: str) -> EndResult:
     if was == "running":
         _end_supervisor(place, reason)
     patience = 0.0 if was == "ended" else _BY_THEMSELVES_S
-    killed, left = end_remains(run_of(place), place, patience)
+    killed, left = end_leftovers(run_of(place), place, patience)
     remove_socket(place)
     ended = read_ended(place)
     trouble = _undo(place, of_services=ended is None)

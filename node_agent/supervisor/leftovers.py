@@ -24,7 +24,7 @@ def belonging(run: str, place: Path) -> list[Identity]:
         return []
 
 
-def end_remains(run: str, place: Path, patience: float) -> tuple[list[int], list[int]]:
+def end_leftovers(run: str, place: Path, patience: float) -> tuple[list[int], list[int]]:
     """Wait ``patience`` seconds for what ends by itself, then end the rest: who was ended, who is left."""
     ended: list[int] = []
     for number, seconds in ((None, patience), (signal.SIGTERM, _TERM_S), (signal.SIGKILL, _KILL_S)):

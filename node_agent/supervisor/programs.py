@@ -41,7 +41,7 @@ class Readiness(Struct, frozen=True):
 _READINESS: Checked[Readiness] = Checked(Readiness, _LONGEST_LINE)
 
 
-def tethered(argv: Sequence[str]) -> list[str]:
+def with_lifeline(argv: Sequence[str]) -> list[str]:
     return [sys.executable, "-m", "node_agent.supervisor.lifeline", "--", *argv]
 
 

@@ -31,11 +31,11 @@ from node_agent.supervisor.commands import (
 )
 from node_agent.supervisor.launch import SERVICE_S, SETUP_S
 from node_agent.supervisor.lease import Lease, is_term, now
-from node_agent.supervisor.leftovers import end_remains
+from node_agent.supervisor.leftovers import end_leftovers
 from node_agent.supervisor.order import BadOrder, SupervisorOrder, check_protocol
 from node_agent.supervisor.owner import Owner, read_envelope, read_request
 from node_agent.supervisor.place import RECORD, Ended, remove_socket, write_ended
-from node_agent.supervisor.programs import CannotStart, HeldProgram, tethered
+from node_agent.supervisor.programs import CannotStart, HeldProgram, with_lifeline
 from node_agent.supervisor.undo import undo_services, undo_set_up
 
 SERVICE_END_S = 8.0
@@ -81,7 +81,7 @@ class Supervisor:
                 starting = HeldProgram.start(setup, setup.argv, self._record, SETUP_S, SETUP_GIVES_UP_S)
                 notes = await self._hold(setup.name, starting)
             for service in self._order.services:
-                argv = tethered(service.argv)
+                argv = with_lifeline(service.argv)
                 starting = HeldProgram.start(service, argv, self._record, SERVICE_S, SERVICE_END_S)
                 await self._hold(service.name, starting)
             await self._listen()
@@ -289,7 +289,7 @@ class Supervisor:
         is_setup = self._order.setup is not None
         for position, held in reversed(list(enumerate(self._held))):
             trouble.append(await held.end(SETUP_END_S if is_setup and position == 0 else SERVICE_END_S))
-        ended, left = await asyncio.to_thread(end_remains, self._order.run, self._place, 0.0)
+        ended, left = await asyncio.to_thread(end_leftovers, self._order.run, self._place, 0.0)
         trouble += [f"process {pid} had to be ended" for pid in ended]
         trouble += [f"process {pid} is left" for pid in left]
         if self._services_failed or any(trouble):

@@ -78,7 +78,7 @@ def _line(text: str) -> None:
     console.print(text, markup=False, soft_wrap=True)
 
 
-def _obituary(dead: "Dead", at_s: float) -> str:
+def _why_dead(dead: "Dead", at_s: float) -> str:
     killed = f"killed at {dead.killed_s:.1f} s"
     if dead.back_s is None:
         return f"its agent was dead, {killed} and not started again"
@@ -92,7 +92,7 @@ def _print(each: "Explanation", at_s: float, nodes: dict[str, str]) -> None:
 
     to = f"{each.to} on {nodes.get(each.to, '?')}" if each.to else "no route"
     if each.dead is not None:
-        _line(f"\n{each.replica} on {each.node} → {each.downstream}: {_obituary(each.dead, at_s)}")
+        _line(f"\n{each.replica} on {each.node} → {each.downstream}: {_why_dead(each.dead, at_s)}")
         _line(f"  Its last decision before that, at {each.decided_s:.1f} s: {to}. {each.why}")
         return
     held = f"for {at_s - each.since_s:.1f} s, since {each.since_s:.1f} s"

@@ -76,7 +76,7 @@ def test_a_killed_set_up_is_undone_when_the_run_is_ended(
     assert not (place / "setup.json.undo").exists()
 
 
-def test_what_could_not_be_given_back_is_in_the_epitaph(nodes: dict[str, LanNode], place: Path) -> None:
+def test_what_could_not_be_given_back_is_in_the_exit_report(nodes: dict[str, LanNode], place: Path) -> None:
     node = nodes["n01"]
     supervise(node, "start", place)
     node.sh("ip", "address", "add", "10.9.9.9/24", "dev", INTERFACE)

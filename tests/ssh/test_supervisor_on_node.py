@@ -118,7 +118,7 @@ def test_programs_of_root_end_with_the_run_and_a_run_outlives_its_connection(
     asyncio.run(until(lambda: own_processes(server) == []))
     assert (place_of(server) / "undone").read_text() == "0"
     ended = json.loads((place_of(server) / "ended.json").read_bytes())
-    assert ended["trouble"] == ["olsr ended with status 137: 0"]  # deaf to SIGTERM: its tether killed it
+    assert ended["trouble"] == ["olsr ended with status 137: 0"]  # deaf to SIGTERM: its lifeline killed it
     assert log.stat().st_uid == FIRST_ID
 
 

@@ -17,7 +17,7 @@ from node_agent.supervisor.status import PlaceStatus
 from orchestrator.backends.agent_channel import AgentChannel
 from orchestrator.backends.core.link import CoreDriver, left_of
 from orchestrator.backends.core.marks import Mark
-from orchestrator.backends.remote import leftovers as remains
+from orchestrator.backends.remote import leftovers
 from orchestrator.backends.remote.ledger import Kept
 from orchestrator.backends.remote.requirements import require_free
 from orchestrator.clocks.book import ClockBook, When, read_book
@@ -167,8 +167,8 @@ def supervisor(directory: Path) -> Answers:
             connection: Any = Answering(answer, status, answer[:100])
             for question in (
                 require_free(connection, deployed, "r"),
-                remains.end_supervisor(KEPT, connection, "siege"),
-                remains._is_kept(KEPT, connection),
+                leftovers.end_supervisor(KEPT, connection, "siege"),
+                leftovers._is_kept(KEPT, connection),
             ):
                 with contextlib.suppress(RoveError):
                     await question

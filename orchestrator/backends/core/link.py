@@ -165,7 +165,7 @@ class CoreDriver:
             except ConnectionError:
                 line = b""
             if not line:
-                self._broken = await self._obituary()
+                self._broken = await self._exit_report()
                 raise CoreError(self._broken)
         try:
             head = _heads.decode(line)
@@ -184,7 +184,7 @@ class CoreDriver:
             break
         return line
 
-    async def _obituary(self) -> str:
+    async def _exit_report(self) -> str:
         status = None
         with suppress(TimeoutError):
             async with asyncio.timeout(_ANSWER_S):

@@ -9,9 +9,9 @@ from pathlib import Path
 from orchestrator.backends.netns import control_group, executor, names, syscalls
 from orchestrator.backends.netns.errors import NetworkError
 from orchestrator.backends.netns.executor import Descriptors
-from orchestrator.backends.netns.exit_report import Obituary
 from orchestrator.backends.netns.layout import Layout, problems, steps
 from orchestrator.backends.netns.marks import Mark
+from orchestrator.backends.netns.namespace_exits import NamespaceExits
 from orchestrator.errors import BadInput
 from orchestrator.runs import processes
 
@@ -82,18 +82,18 @@ def _remove_namespaces(mark: Mark, directory: Path, timeout: float) -> list[Left
         with names.names_of(mark, directory) as found:
             if not found:
                 return []
-            obituary = watching.enter_context(Obituary())
+            exits = watching.enter_context(NamespaceExits())
             identities = {}
             for named in found:
                 if named.descriptor is not None:
-                    obituary.expect(named.node, named.descriptor)
+                    exits.expect(named.node, named.descriptor)
                     identities[named.node] = _identity(os.fstat(named.descriptor))
             for named in found:
                 names.release(named.path)
         # Only now, for until here we held them ourselves.
         while True:
             left = max(0.0, deadline - time.monotonic())
-            alive = obituary.wait(min(left, _DRAIN_S))
+            alive = exits.wait(min(left, _DRAIN_S))
             held = _held_by_processes() if alive else frozenset()
             alive = [node for node in alive if identities[node] in held]
             if not alive or left <= _DRAIN_S:

@@ -1,6 +1,6 @@
 """What a run may have left on other machines: supervisors that still run, and places nobody needs any more.
 
-A record that was not collected is no remains: it stays until `rove collect` has it.
+A record that was not collected is no leftover: it stays until `rove collect` has it.
 """
 
 import asyncio

@@ -257,19 +257,19 @@ class NodeSupervisor:
         if status == SIGNALLED or status > _SHELL_SIGNALLED:
             self._lost = f"the process there that leads to the supervisor {how_it_ended(status)}"
             return
-        epitaph = await self._epitaph()
-        if self._ending and epitaph is not None and epitaph.in_order:
+        exit_report = await self._exit_report()
+        if self._ending and exit_report is not None and exit_report.in_order:
             self.ended = True  # as it was told
             return
-        if epitaph is not None:
-            raise SupervisorFailed(f"the run has ended there: {epitaph.reason}")
+        if exit_report is not None:
+            raise SupervisorFailed(f"the run has ended there: {exit_report.reason}")
         if status == EXIT_NO_SUPERVISOR:
             raise SupervisorFailed(
                 "its supervisor was killed, or the node was restarted: the run has ended there"
             )
         raise SupervisorFailed(_last_line(self._log) or why)
 
-    async def _epitaph(self) -> Ended | None:
+    async def _exit_report(self) -> Ended | None:
         """What a supervisor wrote down when it ended."""
         with suppress(SshError, Refused):
             done = await self.site.connection.run(["cat", f"{self._place}/{ENDED}"], timeout=ANSWER_S)

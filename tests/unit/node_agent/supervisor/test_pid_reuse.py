@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from node_agent.host.marked_processes import Identity, identify, send
-from node_agent.supervisor import ending
-from node_agent.supervisor import leftovers as remains
+from node_agent.supervisor import ending, leftovers
 from node_agent.supervisor.place import occupant, occupied
 from orchestrator.runs import processes
 
@@ -33,12 +32,12 @@ def earlier(process: "subprocess.Popen[bytes]") -> Identity:
     return Identity(now.pid, now.started - 1)
 
 
-def test_remains_that_ended_by_themselves_are_not_mistaken(
+def test_leftovers_that_ended_by_themselves_are_not_mistaken(
     stranger: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     looks = iter([[earlier(stranger)], [earlier(stranger)]])
-    monkeypatch.setattr(remains, "belonging", lambda run, place: next(looks, []))
-    remains.end_remains("run", tmp_path, 0.0)
+    monkeypatch.setattr(leftovers, "belonging", lambda run, place: next(looks, []))
+    leftovers.end_leftovers("run", tmp_path, 0.0)
     assert stranger.poll() is None
 
 

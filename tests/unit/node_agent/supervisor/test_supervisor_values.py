@@ -18,7 +18,7 @@ from node_agent.supervisor.lease import Lease, is_term
 from node_agent.supervisor.order import BadOrder, Program, SupervisorOrder, decode_order, read_order
 from node_agent.supervisor.owner import read_envelope, read_request
 from node_agent.supervisor.place import NotPrivate, require_private
-from node_agent.supervisor.programs import Log, explained, tethered, with_rights
+from node_agent.supervisor.programs import Log, explained, with_lifeline, with_rights
 
 AGENT = Program("agent", ("python3", "-m", "node_agent.agent"), "agent.log")
 ORDER = SupervisorOrder("run", "n1", PROTOCOL, 60.0, None, (), AGENT)
@@ -99,8 +99,8 @@ def test_root_is_asked_for_only_where_it_is_needed_and_not_had() -> None:
     assert with_rights(["ip"], True, environment, 1000) == through_sudo
 
 
-def test_a_tethered_program_keeps_its_arguments() -> None:
-    assert tethered(["a", "--b"]) == [
+def test_a_program_with_a_lifeline_keeps_its_arguments() -> None:
+    assert with_lifeline(["a", "--b"]) == [
         sys.executable,
         "-m",
         "node_agent.supervisor.lifeline",

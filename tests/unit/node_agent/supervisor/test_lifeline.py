@@ -1,4 +1,4 @@
-"""A program on a tether lives no longer than who holds the other end wants it, or lives."""
+"""A program on a lifeline lives no longer than who holds the other end wants it, or lives."""
 
 import signal
 import subprocess
@@ -13,7 +13,7 @@ TETHER = [sys.executable, "-m", "node_agent.supervisor.lifeline", "--"]
 FAMILY = "import os, sys, time; os.fork(); print(sys.argv[1], file=sys.stderr, flush=True); time.sleep(600)"
 
 
-def tethered(*argv: str) -> "subprocess.Popen[bytes]":
+def run_with_lifeline(*argv: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         [*TETHER, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -21,35 +21,35 @@ def tethered(*argv: str) -> "subprocess.Popen[bytes]":
 
 @pytest.mark.parametrize(("program", "status"), [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 128 + 9)])
 def test_its_status_is_the_programs(program: str, status: int) -> None:
-    with tethered("sh", "-c", program) as tether:
-        assert tether.wait(PATIENCE_S) == status
-        assert tether.stdout is not None and tether.stdout.read() == b'{"ready": true}\n'
+    with run_with_lifeline("sh", "-c", program) as lifeline:
+        assert lifeline.wait(PATIENCE_S) == status
+        assert lifeline.stdout is not None and lifeline.stdout.read() == b'{"ready": true}\n'
 
 
 def test_what_the_program_prints_goes_to_stderr() -> None:
-    with tethered("sh", "-c", "echo out; echo err >&2") as tether:
-        assert tether.stderr is not None and tether.stderr.read() == b"out\nerr\n"
+    with run_with_lifeline("sh", "-c", "echo out; echo err >&2") as lifeline:
+        assert lifeline.stderr is not None and lifeline.stderr.read() == b"out\nerr\n"
 
 
 def test_a_program_that_is_not_there() -> None:
-    with tethered("/no/such/program") as tether:
-        assert tether.wait(PATIENCE_S) == 127
-        assert tether.stdout is not None and tether.stdout.read() == b""
-        assert tether.stderr is not None and b"/no/such/program: No such file" in tether.stderr.read()
+    with run_with_lifeline("/no/such/program") as lifeline:
+        assert lifeline.wait(PATIENCE_S) == 127
+        assert lifeline.stdout is not None and lifeline.stdout.read() == b""
+        assert lifeline.stderr is not None and b"/no/such/program: No such file" in lifeline.stderr.read()
 
 
 @pytest.mark.parametrize("let_go", ["closed", "signalled"])
 def test_let_go_it_ends_the_program_and_its_children(tmp_path: Path, let_go: str) -> None:
-    with tethered(sys.executable, "-c", FAMILY, str(tmp_path)) as tether:
-        assert tether.stdin is not None and tether.stderr is not None
+    with run_with_lifeline(sys.executable, "-c", FAMILY, str(tmp_path)) as lifeline:
+        assert lifeline.stdin is not None and lifeline.stderr is not None
         for _ in ("parent", "child"):
-            tether.stderr.readline()
+            lifeline.stderr.readline()
         assert len(processes_of(tmp_path)) == 3
         if let_go == "closed":
-            tether.stdin.close()
+            lifeline.stdin.close()
         else:
-            tether.send_signal(signal.SIGTERM)
-        assert tether.wait(PATIENCE_S) == 128 + signal.SIGTERM
+            lifeline.send_signal(signal.SIGTERM)
+        assert lifeline.wait(PATIENCE_S) == 128 + signal.SIGTERM
         assert processes_of(tmp_path) == []
 
 

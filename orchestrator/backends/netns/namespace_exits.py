@@ -11,7 +11,7 @@ from orchestrator.backends.netns import netlink, syscalls
 from orchestrator.backends.netns.netlink import Netlink
 
 
-class Obituary:
+class NamespaceExits:
     def __init__(self) -> None:
         self._expected: dict[int, str] = {}
         self._requests, self._notices = syscalls.in_own_thread(_open_elsewhere)
