@@ -1,1 +1,5 @@
-"""The answers of olsrd's plug-ins jsoninfo, txtinfo and netjson: whatever reads olsrd reads our daemon."""
+"""Answers queries as olsrd's plug-ins jsoninfo, txtinfo and netjson do, so that tools for olsrd work with our
+daemon.
+
+``server.InfoServer`` is started by ``olsr.process``; nothing else is imported from here.
+"""

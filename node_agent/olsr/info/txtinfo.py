@@ -1,4 +1,5 @@
-"""txtinfo: tables of text, columns separated by tabs. The headers are olsrd's, spelling included."""
+"""txtinfo: tables of text with columns separated by tabs. The headers are olsrd's, including their
+spelling."""
 
 from collections.abc import Callable, Iterable, Sequence
 
