@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from node_agent.supervisor.agent_link import AgentLink, Heard
+from node_agent.supervisor.agent_link import AgentLink, AgentState
 from node_agent.supervisor.order import Program
 from node_agent.supervisor.owner import Owner
 from node_agent.supervisor.programs import AgentChild, CannotStart
@@ -17,8 +17,8 @@ NOT_RUNNING = "the agent is not running"
 
 
 class SupervisedAgent:
-    """``failure``: why it ended, unless that was asked for. The two callables are called when it has ended:
-    ``failed`` with what nobody was told yet, ``unanswered`` for each request that was under way."""
+    """``failure``: why it ended, unless its end was requested. When it has ended, it calls ``failed`` with a
+    failure that nobody reported yet, and ``unanswered`` for each open request."""
 
     def __init__(
         self,
@@ -41,16 +41,16 @@ class SupervisedAgent:
         self._turn = asyncio.Lock()
 
     @property
-    def heard(self) -> Heard | None:
-        """None: it is not running."""
-        return self._link.heard if self._link else None
+    def last_state(self) -> AgentState | None:
+        """The agent's last report; None if it is not running."""
+        return self._link.last_state if self._link else None
 
     def pass_on(self, owner: Owner, do: str, number: int, line: bytes) -> str:
-        """Why not; empty if it was."""
+        """Returns why the line was not passed on; empty if it was."""
         return self._link.pass_on(owner, do, number, line) if self._link else NOT_RUNNING
 
     async def start(self) -> str:
-        """Why not; empty if it was."""
+        """Returns why it was not started; empty if it was."""
         async with self._turn:
             if self._link is not None:
                 return "the agent is running"
@@ -65,7 +65,7 @@ class SupervisedAgent:
             return ""
 
     async def kill(self) -> str:
-        """Why not; empty if it was, and is gone."""
+        """Returns why it was not killed; empty if it was, and is gone."""
         async with self._turn:
             if self._link is None or self._attending is None:
                 return NOT_RUNNING
@@ -75,7 +75,7 @@ class SupervisedAgent:
             return ""
 
     async def stop(self, reason: str) -> str:
-        """In order if it can. What went wrong with that; empty if nothing did."""
+        """Stops the agent, in order if possible. Returns what went wrong; empty if nothing did."""
         async with self._turn:
             if self._link is None or self._attending is None:
                 return ""
@@ -93,7 +93,7 @@ class SupervisedAgent:
         listening = asyncio.create_task(link.listen())
         ended = asyncio.create_task(link.child.ended())
         await asyncio.wait([listening, ended], return_when=asyncio.FIRST_COMPLETED)
-        if not await link.child.ends_within(STOP_S):  # whom nobody can tell anything is of no use
+        if not await link.child.ends_within(STOP_S):  # an agent without control is useless
             link.child.signal(signal.SIGKILL)
         status, how = await ended
         await asyncio.wait([listening], timeout=_LAST_WORDS_S)

@@ -1,4 +1,4 @@
-"""A supervisor as a process: it says in one line that it is ready, or why not; the rest goes to its log."""
+"""Runs a supervisor as a process: prints one line when it is ready, or why not; the rest goes to its log."""
 
 import asyncio
 import os
@@ -30,24 +30,24 @@ def run(place: Path) -> int:
         order = read_order(place)
         with occupied(place):
             make_room_for_end(place)
-            return asyncio.run(_keep(order, place))
+            return asyncio.run(_run(order, place))
     except (BadOrder, CannotStart, Occupied, OSError) as error:
         _say(str(error))
-        _tell({"error": str(error)})
+        _print_first_line({"error": str(error)})
         return EXIT_FAILED
 
 
-async def _keep(order: SupervisorOrder, place: Path) -> int:
+async def _run(order: SupervisorOrder, place: Path) -> int:
     """Raises CannotStart."""
     supervisor = Supervisor(order, place, _say)
     notes = await supervisor.start()
     with _probing(place / RECORD / HOST_LOAD) if order.probes_host else nullcontext():
-        return await _kept(supervisor, order, notes)
+        return await _supervise(supervisor, order, notes)
 
 
-async def _kept(supervisor: Supervisor, order: SupervisorOrder, notes: tuple[str, ...]) -> int:
-    _say(f"keeps {order.run} on {order.node}, with a lease of {order.lease:g} s")
-    _tell({"ready": True, "pid": os.getpid(), "protocol": PROTOCOL, "notes": notes})
+async def _supervise(supervisor: Supervisor, order: SupervisorOrder, notes: tuple[str, ...]) -> int:
+    _say(f"supervises {order.run} on {order.node}, with a lease of {order.lease:g} s")
+    _print_first_line({"ready": True, "pid": os.getpid(), "protocol": PROTOCOL, "notes": notes})
     await supervisor.run()
     return 0
 
@@ -64,13 +64,14 @@ def _probing(file: Path) -> Iterator[None]:
             probe.stop()
 
 
-def _tell(said: Mapping[str, Any]) -> None:
-    """To who started it, and may be gone; afterwards, what is printed goes to the log."""
+def _print_first_line(said: Mapping[str, Any]) -> None:
+    """Writes a line for the process that started this one, which may be gone; later output goes to the
+    log."""
     with suppress(OSError):
         os.write(1, msgspec.json.encode(said) + b"\n")
     os.dup2(2, 1)
 
 
 def _say(what: str) -> None:
-    with suppress(OSError):  # the disk may be full; that must not be the end of what is still to be done
+    with suppress(OSError):  # the disk may be full; the rest must still be done
         print(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ} {what}", file=sys.stderr, flush=True)

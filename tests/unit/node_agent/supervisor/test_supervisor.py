@@ -161,7 +161,7 @@ def test_when_the_lease_ends_all_ends_in_order(rove: Path) -> None:
             await channel.ask(Renew(PATIENCE_S), PATIENCE_S)
             await start_agent(channel)
             await channel.ask(OpenSources(), PATIENCE_S)
-            with pytest.raises(AgentLost, match="no time"):
+            with pytest.raises(AgentLost, match="no valid lease"):
                 await channel.ask(Renew(-1.0), PATIENCE_S)
             await channel.ask(Renew(0.3), PATIENCE_S)
         await until(lambda: gone(supervisor))
@@ -342,7 +342,7 @@ def test_what_cannot_start_is_one_clear_error_and_leaves_nothing(
 def test_a_bad_order_is_one_clear_error(rove: Path) -> None:
     place = new_place(rove, lease=-3.0)
     status, said = supervise("start", place)
-    assert status == 1 and said == {"error": f"{place}/order.json: lease: -3 s is no time to wait"}
+    assert status == 1 and said == {"error": f"{place}/order.json: lease: -3 s is no valid lease"}
 
 
 def test_another_version_is_refused(rove: Path) -> None:
@@ -539,7 +539,7 @@ def test_long_names_are_no_obstacle(rove: Path) -> None:
         async with attached(place) as channel:
             await channel.ask(Hello(PROTOCOL), PATIENCE_S)
 
-    with pytest.raises(AgentLost, match="said first"):
+    with pytest.raises(AgentLost, match="must be the first line"):
         scenario(act)
     assert supervise("end", place)[1]["was"] == "running"
 

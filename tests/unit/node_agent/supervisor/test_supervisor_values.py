@@ -138,11 +138,11 @@ def test_a_place_must_be_the_users_alone(tmp_path: Path) -> None:
         require_private(place)
     place.chmod(0o700)
     (tmp_path / "link").symlink_to(place)
-    with pytest.raises(NotPrivate, match="not a directory of the user"):
+    with pytest.raises(NotPrivate, match="not a directory of this user"):
         require_private(tmp_path / "link")
     if os.geteuid() == 0:
         os.chown(place, 12345, 12345)
-        with pytest.raises(NotPrivate, match="not a directory of the user"):
+        with pytest.raises(NotPrivate, match="not a directory of this user"):
             require_private(place)
 
 
