@@ -1,6 +1,6 @@
-"""From a node's clock to the orchestrator's: what every reader of a run's records applies to their times.
+"""Converts a node's times to the orchestrator's; every reader of a run's records applies it.
 
-Between two measurements the offset is interpolated, before the first and after the last it stays as it was.
+Between two measurements the offset is interpolated; before the first and after the last it is constant.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,11 +32,11 @@ class Piece(NamedTuple):
 
 
 Pieces = tuple[Piece, ...]
-"""All of time without gaps; none if the clock was never measured."""
+"""Covers all of time without gaps; empty if the clock was never measured."""
 
 
 def clocks_in(manifest: Mapping[str, Any]) -> dict[str, Pieces]:
-    """By node; empty where all nodes have the orchestrator's clock."""
+    """By node; empty if all nodes use the orchestrator's clock."""
     try:
         book = read_book(manifest.get("clocks"))
     except ValidationError as error:
@@ -59,22 +59,22 @@ def pieces_of(clock: NodeClock) -> Pieces:
 
 
 def ahead_ns(pieces: Pieces, t_ns: int) -> int:
-    """What to take from a time that the node wrote down; nothing if its clock is not known."""
+    """Returns what to subtract from a time that the node wrote; 0 if its clock is unknown."""
     return next((piece.ahead_ns(t_ns) for piece in pieces if t_ns < piece.until_ns), 0)
 
 
 def births_in(clocks: Mapping[str, Pieces], plan: DeploymentPlan) -> dict[str, Pieces]:
-    """By origin of tuples: the clock that their births were read from.
+    """Returns, by origin of tuples, the clock of their births.
 
-    What a window or a join made has the latest birth of its inputs. If these come from several nodes, it is
-    not recorded whose that was: most likely of the clock that is most ahead.
+    The output of a window or join has the latest birth of its inputs. If these come from several nodes, the
+    record does not say whose: most likely of the clock that is most ahead.
     """
     node_of = {replica.operator: replica.node for replica in plan.replicas}
     sources = _sources(plan)
     found: dict[str, Pieces] = {}
     for operator, origins in plan.query.origins().items():
         for origin in origins:
-            # Whoever is the first to send a stream has made it.
+            # The first operator that sends a stream has made it.
             if origin not in found:
                 found[origin] = _most_ahead([clocks.get(node_of[name], ()) for name in sources[operator]])
     return found
