@@ -1,5 +1,4 @@
-"""Captures packets that the kernel has no route for, with a TUN device and routes into it for the ad-hoc
-network.
+"""Captures packets that the kernel has no route for, with a TUN device and routes into it.
 
 Host routes are more specific and win; all other packets for the network arrive here and wait for a route. The
 kernel removes the device and its routes when the descriptor is closed, however the process ends.
@@ -102,8 +101,8 @@ class Reinjector:
         return True
 
     def report_unreachable(self, packet: Captured) -> None:
-        """Sends ICMP "host unreachable" to the packet's sender, so that its connection fails at once instead
-        of timing out."""
+        """Sends ICMP "host unreachable" to the packet's sender, so that its
+        connection fails at once instead of timing out."""
         body = unreachable(packet.data)
         if body is not None:
             with suppress(OSError):
@@ -115,8 +114,8 @@ class Reinjector:
 
 
 def unreachable(packet: bytes) -> bytes | None:
-    """Builds ICMP "host unreachable" for ``packet``; None where no such answer is allowed (RFC 1122,
-    3.2.2)."""
+    """Builds ICMP "host unreachable" for ``packet``; None where no such
+    answer is allowed (RFC 1122, 3.2.2)."""
     length = (packet[0] & 0x0F) * 4
     is_fragment = struct.unpack_from("!H", packet, 6)[0] & 0x1FFF
     is_error = packet[9] == socket.IPPROTO_ICMP and packet[length : length + 1] not in (b"\x08", b"\x00")

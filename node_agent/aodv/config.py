@@ -31,8 +31,8 @@ class AodvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     destination_only: bool = False
     gratuitous: bool = True
     jitter: float = 0.01
-    """A node waits a random time up to this before it passes on a flooded request, so that neighbours do not
-    all send at once."""
+    """A node waits a random time up to this before it passes on a flooded
+    request, so that neighbours do not all send at once."""
     held_packets: int = 64
     held_seconds: float = 30.0
 

@@ -99,8 +99,8 @@ class Aodv(Generic[P]):
     # Calls on behalf of packets.
 
     def next_hop(self, destination: int, source: int, previous: int | None, now_ns: int) -> int | None:
-        """Returns the next hop for a packet that is sent now, and keeps its routes alive in both
-        directions."""
+        """Returns the next hop for a packet that is sent now, and keeps
+        its routes alive in both directions."""
         route = self.table.valid(destination, now_ns)
         if route is None:
             return None
@@ -292,8 +292,8 @@ class Aodv(Generic[P]):
             self._pass_on(request, hops, route, ttl - 1, now_ns)
 
     def _is_too_far_ahead(self, destination: int, sequence: int, sender: int) -> bool:
-        """Refuses implausible sequence numbers: with one, an attacker could make others ignore the node's
-        real ones."""
+        """Refuses implausible sequence numbers: with one, an attacker could
+        make others ignore the node's real ones."""
         known = self.table.get(destination)
         if known is None or known.sequence is None or ahead(sequence, known.sequence) <= _PLAUSIBLE:
             return False
@@ -314,8 +314,8 @@ class Aodv(Generic[P]):
         self._reply(Reply(0, self.address, self._sequence, request.originator, lifetime), back, now_ns)
 
     def _may_answer(self, request: Request, route: Route | None, sender: int, now_ns: int) -> bool:
-        """May this node answer for another? Its route must be at least as new as asked for, and not lead back
-        to the sender."""
+        """May this node answer for another? Its route must be at least as new as
+        asked for, and not lead back to the sender."""
         if request.destination_only or route is None or not route.valid or route.expires_ns <= now_ns:
             return False
         if route.sequence is None or route.next_hop == sender:

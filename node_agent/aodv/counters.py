@@ -14,8 +14,8 @@ Reason = Literal["no_route", "too_old", "buffer_full", "unroutable"]
 
 @dataclass
 class KindCounters:
-    """``sent``: this node's own messages; ``forwarded``: those it passed on. Bytes exclude IP and UDP
-    headers."""
+    """``sent``: this node's own messages; ``forwarded``: those it
+    passed on. Bytes exclude IP and UDP headers."""
 
     sent: int = 0
     sent_bytes: int = 0

@@ -1,5 +1,4 @@
-"""The AODV daemon's query interface over TCP: /counters and /routes; /routes/ADDRESS/… also starts
-searches."""
+"""The AODV daemon's query interface over TCP: /counters and /routes (/routes/ADDRESS/… starts searches)."""
 
 import asyncio
 

@@ -42,8 +42,8 @@ class RateLimits:
 
 
 class SeenRequests:
-    """Remembers requests, so that each is answered and passed on once. Forgets the oldest if there are too
-    many."""
+    """Remembers requests, so that each is answered and passed on once.
+    Forgets the oldest if there are too many."""
 
     def __init__(self, memory_ns: int) -> None:
         self._memory_ns = memory_ns

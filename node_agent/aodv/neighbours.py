@@ -33,8 +33,8 @@ class Neighbours:
         return min(self._unanswered.values(), default=None)
 
     def blacklist(self, neighbour: int, now_ns: int) -> None:
-        """Ignores the neighbour's requests for a while: it does not hear us, so a route over it would not
-        work."""
+        """Ignores the neighbour's requests for a while: it does not hear
+        us, so a route over it would not work."""
         self._blacklisted_until[neighbour] = now_ns + self._blacklist_ns
 
     def is_blacklisted(self, neighbour: int, now_ns: int) -> bool:

@@ -1,5 +1,4 @@
-"""Adds a seal to AODV messages, as an extension at the end (RFC 3561, section 9) that other daemons
-ignore."""
+"""Adds a seal to AODV messages, as an extension at the end (RFC 3561, section 9) that others ignore."""
 
 from node_agent.manet.seal import SIZE, Seal, Unsealed
 

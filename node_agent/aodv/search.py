@@ -29,8 +29,8 @@ def next_ring(config: AodvConfig, ring: Ring) -> Ring | None:
 
 
 def reply_timeout(config: AodvConfig, ring: Ring) -> float:
-    """Returns seconds to wait for a reply. Doubles with every repetition, which relieves a congested
-    network."""
+    """Returns seconds to wait for a reply. Doubles with every
+    repetition, which relieves a congested network."""
     if ring.ttl < config.net_diameter:
         return config.ring_traversal_time(ring.ttl)
     return config.net_traversal_time * (1 << ring.retries)
@@ -54,8 +54,8 @@ class Search:
 
 
 class Searches:
-    """The current searches. The caller sends the request of one from ``begin`` or ``due`` if ``may_ask``
-    allows."""
+    """The current searches. The caller sends the request of one from
+    ``begin`` or ``due`` if ``may_ask`` allows."""
 
     def __init__(self, config: AodvConfig) -> None:
         self._config = config

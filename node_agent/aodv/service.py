@@ -16,8 +16,8 @@ from node_agent.ports.virtual.host import BROADCAST_HOST, IP_HEADER, Datagram, P
 
 
 class AodvService:
-    """Implements the host's ``Forwarder``. ``node_at`` maps addresses to nodes; it ignores all other
-    addresses."""
+    """Implements the host's ``Forwarder``. ``node_at`` maps addresses
+    to nodes; it ignores all other addresses."""
 
     def __init__(
         self,

@@ -17,8 +17,8 @@ _HALF, _ALL = 1 << 31, 1 << 32
 
 
 def newer(one: int, other: int) -> bool:
-    """Sequence numbers have 32 bits and wrap around; a number is newer if it is less than half the range
-    ahead."""
+    """Sequence numbers have 32 bits and wrap around; a number is newer
+    if it is less than half the range ahead."""
     return 0 < (one - other) % _ALL < _HALF
 
 
@@ -46,8 +46,8 @@ class Route:
     expires_ns: int
     valid: bool = True
     in_use_until_ns: int = 0
-    """The route carries data or was asked for. Routes that were only overheard (hellos, passing requests) are
-    not in use."""
+    """The route carries data or was asked for. Routes that were only
+    overheard (hellos, passing requests) are not in use."""
     precursors: set[int] = field(default_factory=set)
     """Neighbours that send over us; they must learn when the route breaks."""
 
@@ -125,8 +125,8 @@ class RouteTable:
         self.keep_in_memory(route, now_ns)
 
     def keep_in_memory(self, route: Route, now_ns: int) -> None:
-        """Keeps an invalid route that somebody still sends over: forgetting its sequence number could create
-        a loop."""
+        """Keeps an invalid route that somebody still sends over: forgetting
+        its sequence number could create a loop."""
         route.expires_ns = now_ns + self._delete_period_ns
 
     def expire(self, now_ns: int) -> None:

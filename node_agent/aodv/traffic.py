@@ -1,5 +1,4 @@
-"""Watches which routes are in use. The kernel forwards packets without reporting it, so the packets are
-watched.
+"""Watches packets to see which routes are in use: the kernel forwards without reporting it.
 
 A packet socket with a filter in the kernel sees the headers on the radio interface. It reports each pair of
 source and destination once a period and filters it out for the rest of it, so that the cost grows with the
@@ -38,8 +37,8 @@ class Pair(NamedTuple):
 
 
 def program(ignored: Sequence[Pair]) -> list[Instruction]:
-    """Builds a classic BPF program that passes the header of every IPv4 packet to or from this node, except
-    those of ``ignored`` pairs."""
+    """Builds a classic BPF program that passes the header of every IPv4 packet to or
+    from this node, except those of ``ignored`` pairs."""
     instructions = [
         Instruction(_LOAD_HALF, 0, 0, _PROTOCOL),
         Instruction(_IF_EQUAL, 1, 0, _ETH_P_IP),

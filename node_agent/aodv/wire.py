@@ -1,5 +1,4 @@
-"""Encodes and decodes AODV's four messages (RFC 3561, section 5). A hello is a reply that names its
-sender."""
+"""Encodes and decodes AODV's four messages (RFC 3561, section 5). A hello is a reply about its sender."""
 
 import socket
 import struct

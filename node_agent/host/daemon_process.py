@@ -1,5 +1,4 @@
-"""Runs our routing daemons as processes: reads the configuration file, sets the exit status, ends on
-signals."""
+"""Runs our routing daemons as processes: configuration file, exit status, signals."""
 
 import asyncio
 import signal
@@ -22,8 +21,8 @@ class CannotStart(Exception):
 
 
 def run_file(file: str, kind: type[C], live: Callable[[C], int], say: Callable[[str], None]) -> int:
-    """Runs ``live`` with a JSON configuration file. Exit status: 0 in order, 1 cannot start, 2 bad
-    configuration."""
+    """Runs ``live`` with a JSON configuration file. Exit status: 0 in
+    order, 1 cannot start, 2 bad configuration."""
     try:
         config = msgspec.json.decode(Path(file).read_bytes(), type=kind)
     except (OSError, msgspec.DecodeError) as error:

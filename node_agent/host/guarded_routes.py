@@ -77,8 +77,8 @@ def claimed_by(
 
 
 def read_routes(text: str) -> Iterator[OtherRoute]:
-    """Reads the kernel's main table from /proc/net/route, without default routes: any other route wins over
-    them."""
+    """Reads the kernel's main table from /proc/net/route, without
+    default routes: any other route wins over them."""
     for line in text.splitlines()[1:]:
         words = line.split()
         if len(words) >= 8 and (mask := _number(words[7])):

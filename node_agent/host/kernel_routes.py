@@ -1,5 +1,4 @@
-"""Installs a protocol's routes in the kernel: host routes with a protocol number of their own, in the main
-table.
+"""Installs a protocol's host routes in the kernel's main table, with a protocol number of their own.
 
 It changes and removes only routes with that number on the protocol's own interfaces. pyroute2 encodes and
 decodes the messages; they travel over a plain netlink socket, many in one system call, because pyroute2's own
@@ -219,8 +218,8 @@ class KernelRoutes:
         return refused
 
     def _carry_out_together(self, orders: Sequence[_Order]) -> Iterator[tuple[_Order, int]]:
-        """Asks for one acknowledgement, of the last order. The kernel reports errors of the others before
-        it."""
+        """Asks for one acknowledgement, of the last order. The kernel
+        reports errors of the others before it."""
         numbered = {self._next_number(): order for order in orders}
         last = self._sequence
         self._kernel.send(

@@ -31,8 +31,8 @@ SAMPLE_S = 1.0
 WORK_S = 0.01
 """Processor time a second where there is no pressure information: 1 % of one core."""
 STEP_NS = 5_000_000
-"""If the wall clock moves by more than this against the steady clock, somebody set it. NTP slews both
-alike."""
+"""If the wall clock moves by more than this against the steady clock,
+somebody set it. NTP slews both alike."""
 PRESSURE = Path("/proc/pressure")
 _MOST_MISSED = 10_000
 _READINGS = 3
@@ -70,8 +70,8 @@ class ClockGuard:
         return step
 
     def _read(self) -> tuple[int, int]:
-        """Returns wall time minus steady time, from the least disturbed of several readings, and its
-        uncertainty."""
+        """Returns wall time minus steady time, from the least disturbed of
+        several readings, and its uncertainty."""
         readings = []
         for _ in range(_READINGS):
             before = self._clocks.steady_ns()
@@ -154,8 +154,8 @@ class Meter:
 
 
 def share_of_waiting(work_s: float) -> float:
-    """Works for ``work_s`` of processor time, and returns the share of the elapsed time in which it had to
-    wait.
+    """Works for ``work_s`` of processor time, and returns the share of
+    the elapsed time in which it had to wait.
 
     The work is longer than one time slice of the scheduler, which every process gets at once. Hashing
     releases Python's lock, so other threads of this process are not held up.

@@ -32,8 +32,8 @@ def identify(pid: int) -> Identity | None:
 
 
 def send(process: Identity, number: signal.Signals) -> bool:
-    """Sends a signal to exactly this process. Returns False if it is gone (its pid may be reused) or belongs
-    to another user."""
+    """Sends a signal to exactly this process. Returns False if it is gone (its
+    pid may be reused) or belongs to another user."""
     try:
         held = os.pidfd_open(process.pid)
     except (AttributeError, OSError) as error:
@@ -76,8 +76,8 @@ def marked_places() -> set[Path]:
 
 
 def marked(run_id: str, directory: Path) -> list[Identity]:
-    """Returns living processes with the run's mark. A process with another directory belongs to a run of the
-    same name."""
+    """Returns living processes with the run's mark. A process with another
+    directory belongs to a run of the same name."""
     found = (identify(int(entry.name)) for entry in _PROC.iterdir() if entry.name.isdigit())
     own = os.getpid()
     return sorted(

@@ -63,8 +63,8 @@ class NoRoutes:
 
 
 class LoggedRoutes:
-    """Logs a line for each route that is added, removed or changed, and passes the routes on to another
-    table."""
+    """Logs a line for each route that is added, removed or changed, and
+    passes the routes on to another table."""
 
     def __init__(self, table: RouteTable, write: Callable[[str], None]) -> None:
         self._table = table

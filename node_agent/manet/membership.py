@@ -1,5 +1,4 @@
-"""Decides which addresses belong to the ad-hoc network: whose messages our daemons accept, and where routes
-may lead.
+"""Decides which addresses belong to the ad-hoc network: who is believed, and where routes may lead.
 
 A daemon that believed every message would let any radio neighbour redirect the rest of the machine's traffic:
 to the control network, or to everywhere.
@@ -93,8 +92,8 @@ def is_host(address: int) -> bool:
 
 @lru_cache(maxsize=64)
 def manet_of(networks: tuple[str, ...], members: tuple[str, ...] = ()) -> Manet:
-    """Returns the same object for the same arguments: in virtual time all nodes share it. Raises
-    ValueError."""
+    """Returns the same object for the same arguments: in virtual time
+    all nodes share it. Raises ValueError."""
     return Manet(map(IPv4Network, networks), map(IPv4Address, members))
 
 

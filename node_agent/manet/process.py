@@ -18,8 +18,8 @@ _SHORTEST_KEY, _LONGEST_KEY = 16, 4096
 
 
 def manet_on(interfaces: Sequence[InterfaceFacts], config: ManetConfig) -> Manet:
-    """Returns the ad-hoc network; by default the networks of the interfaces' own addresses. Raises
-    CannotStart."""
+    """Returns the ad-hoc network; by default the networks of the
+    interfaces' own addresses. Raises CannotStart."""
     networks = config.networks
     if not networks:
         own = [_network(each) for each in interfaces]
@@ -66,8 +66,8 @@ def add_key_argument(parser: ArgumentParser) -> None:
 
 
 def read_key(file: str) -> bytes:
-    """Reads the group's key, 16 bytes or more, from a file that only its owner can read. Raises
-    ValueError."""
+    """Reads the group's key, 16 bytes or more, from a file that only
+    its owner can read. Raises ValueError."""
     try:
         with Path(file).expanduser().open("rb") as opened:
             if os.fstat(opened.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):

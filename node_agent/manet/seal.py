@@ -112,8 +112,8 @@ class Seal:
         return hmac.digest(self._key, _ADDRESS.pack(sender) + sealed, "sha256")[:_TAG_SIZE]
 
     def _forget(self, now_ms: int) -> None:
-        """Forgets senders whose last packet is too old to matter; if there are none, the one silent
-        longest."""
+        """Forgets senders whose last packet is too old to matter; if
+        there are none, the one silent longest."""
         kept = {sender: when for sender, when in self._latest.items() if when > now_ms - _FRESH_MS}
         if len(kept) >= _MOST_SENDERS:
             del kept[min(kept, key=lambda sender: kept[sender])]

@@ -37,8 +37,8 @@ class Broadcast(Protocol):
 
 
 class PortBroadcast:
-    """Uses a port's datagrams, for virtual time, where a node has one interface and receives
-    255.255.255.255."""
+    """Uses a port's datagrams, for virtual time, where a node has one
+    interface and receives 255.255.255.255."""
 
     def __init__(self, port: Port, udp_port: int = OLSR_PORT) -> None:
         self._port = port
@@ -119,8 +119,8 @@ class OsBroadcastSocket:
             self._release()
 
     def _reopen(self) -> None:
-        """Opens a new socket if needed: an old one stays bound to its interface, even if another gets its
-        name."""
+        """Opens a new socket if needed: an old one stays bound to its
+        interface, even if another gets its name."""
         facts = read_interface(self._facts.name)
         if facts.index != self._facts.index:
             opened = _open_socket(facts.name, self._udp_port)

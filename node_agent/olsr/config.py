@@ -13,8 +13,8 @@ LONGEST_VALIDITY = 600.0  # twice olsrd's default
 
 
 class OlsrConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All times are in seconds. The quality ``hops`` counts hops and uses RFC 3626's messages
-    (LinkQualityLevel 0).
+    """All times are in seconds. The quality ``hops`` counts hops and uses
+    RFC 3626's messages (LinkQualityLevel 0).
 
     ``hna``: networks behind this node. ``accept_networks``: announced networks that get routes here;
     0.0.0.0/0 stands for the default route alone. ``longest_validity``: the limit of what other nodes'

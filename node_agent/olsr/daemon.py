@@ -271,8 +271,8 @@ class _ParsedPacket(NamedTuple):
 
 @lru_cache(maxsize=128)
 def _parse(data: bytes) -> _ParsedPacket:
-    """Cached, because in virtual time all receivers of a broadcast are in this process and get the same
-    bytes."""
+    """Cached, because in virtual time all receivers of a broadcast are
+    in this process and get the same bytes."""
     if len(data) > _MOST_BYTES:
         raise wire.Malformed(f"{len(data)} bytes are more than a packet has")
     seqno, messages = wire.decode_packet(data)

@@ -15,7 +15,7 @@ ESTABLISHED = 3
 
 
 def least_credible(known: Iterable[K], credibility: Callable[[K], Any]) -> list[K]:
-    """Returns an eighth of the entries, at least one: choosing them one by one would cost too much in a
-    flood."""
+    """Returns an eighth of the entries, at least one: choosing them one
+    by one would cost too much in a flood."""
     candidates = list(known)
     return nsmallest(max(1, len(candidates) // SHARE), candidates, credibility)

@@ -1,5 +1,4 @@
-"""Selects the neighbours that relay for this node (multipoint relays): by path cost like olsrd, or by degree
-as in RFC 3626."""
+"""Selects multipoint relays: by path cost like olsrd, or by degree as in RFC 3626."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -39,8 +38,8 @@ def by_cost(candidates: Sequence[Candidate], coverage: int) -> set[int]:
 
 
 def by_degree(candidates: Sequence[Candidate], coverage: int) -> set[int]:
-    """RFC 3626, section 8.3.1: selects few relays, so that each node two hops away has ``coverage`` of them
-    if possible."""
+    """RFC 3626, section 8.3.1: selects few relays, so that each node two
+    hops away has ``coverage`` of them if possible."""
     direct = {candidate.address for candidate in candidates}
     reach = {
         each.address: {target for target in each.reaches if target not in direct}

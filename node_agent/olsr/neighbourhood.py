@@ -78,8 +78,8 @@ class Neighbourhood:
         self.links: list[dict[int, Link]] = [{} for _ in own]  # by interface, then remote address
         self.link_changes = 0
         self.changed_links: list[tuple[Neighbour, int]] = []
-        """Neighbours whose link became usable or unusable, with its cost before. The owner clears the
-        list."""
+        """Neighbours whose link became usable or unusable, with its
+        cost before. The owner clears the list."""
         self.two_hop_changes = 0
         self.next_expiry = NEVER
         self.evicted = 0
@@ -156,8 +156,8 @@ class Neighbourhood:
             self._expect(neighbour.two_hop.next_expiry, now)
 
     def _make_room(self, links: dict[int, Link], now: int) -> None:
-        """Evicts the least credible links. Links with a long exchange of HELLOs stay, however many strangers
-        send some."""
+        """Evicts the least credible links. Links with a long exchange of
+        HELLOs stay, however many strangers send some."""
 
         def credibility(link: Link) -> tuple[bool, bool, int, int]:
             established = link.hellos >= ESTABLISHED

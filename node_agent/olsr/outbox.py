@@ -40,8 +40,8 @@ class Outbox:
         return True
 
     def take(self, hellos: Sequence[wire.Message], now: int) -> list[list[wire.Message]]:
-        """Returns the packets that are due: full ones, those that cannot wait, and one for each HELLO, which
-        comes last in it."""
+        """Returns the packets that are due: full ones, those that cannot wait, and
+        one for each HELLO, which comes last in it."""
         for hello in hellos:
             self._append(hello)
             self._close()

@@ -24,8 +24,8 @@ from node_agent.olsr.wire import dotted, number
 SETTLING_S = 0.05
 """Packets come in bursts: routes are computed once for all that arrive within this time."""
 SPACING_S = 1.0
-"""Routes are computed no more often than this while only costs change, like olsrd: nearly every packet
-changes some."""
+"""Routes are computed no more often than this while only costs change,
+like olsrd: nearly every packet changes some."""
 
 _NS = 1_000_000_000
 _SETTLING_NS, _SPACING_NS = int(SETTLING_S * _NS), int(SPACING_S * _NS)
@@ -44,8 +44,8 @@ class OlsrService:
         manet: Manet = ANYBODY,
         seal: Seal | None = None,
     ) -> None:
-        """With a ``seal`` every sent packet is sealed, and packets without a seal are refused before they are
-        parsed."""
+        """With a ``seal`` every sent packet is sealed, and packets without a
+        seal are refused before they are parsed."""
         self._seal = seal
         room = sealed.OVERHEAD if seal is not None else 0
         self._interfaces = tuple(each._replace(mtu=min(each.mtu, MOST_MTU) - room) for each in interfaces)

@@ -230,8 +230,8 @@ def span(tc: wire.Tc) -> tuple[int, int]:
 
 
 def border(last: int, first: int) -> int:
-    """Returns the border between two parts of a TC: 1 + the highest bit in which their adjoining addresses
-    differ."""
+    """Returns the border between two parts of a TC: 1 + the highest bit
+    in which their adjoining addresses differ."""
     return (last ^ first).bit_length()
 
 

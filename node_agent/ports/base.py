@@ -51,8 +51,8 @@ class Stream(Protocol):
         ...
 
     def read_ahead(self) -> None:
-        """Allows more bytes to arrive than were asked for. Before that little does: the peer may be
-        anybody."""
+        """Allows more bytes to arrive than were asked for. Before that
+        little does: the peer may be anybody."""
         ...
 
     @property

@@ -19,8 +19,8 @@ _CREDENTIALS = 12
 
 
 def connect(place: str) -> socket.socket:
-    """Changes to that directory, because a socket's path must be short. Raises OSError, also if another user
-    listens."""
+    """Changes to that directory, because a socket's path must be short.
+    Raises OSError, also if another user listens."""
     os.chdir(place)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -42,8 +42,8 @@ def is_own(connection: socket.socket) -> bool:
 
 
 def attach(place: str) -> int:
-    """Passes data on until either side ends; after the end of the input, still the supervisor's last
-    answers."""
+    """Passes data on until either side ends; after the end of the
+    input, still the supervisor's last answers."""
     try:
         connection = connect(place)
     except OSError as error:

@@ -22,8 +22,8 @@ class AskClock(Command, frozen=True, tag="clock"):
 
 
 class StartAgent(Command, frozen=True, tag="start_agent"):
-    """Starts the agent's process, which then gets its own ``Start``. May be repeated when the agent is
-    gone."""
+    """Starts the agent's process, which then gets its own ``Start``.
+    May be repeated when the agent is gone."""
 
 
 class KillAgent(Command, frozen=True, tag="kill_agent"):

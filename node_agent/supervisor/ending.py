@@ -34,8 +34,8 @@ _BY_THEMSELVES_S = 15.0
 
 
 class EndResult(Struct, frozen=True):
-    """``was``: running, ended, dead, or absent (no place of a run). ``killed``: processes found by their
-    mark.
+    """``was``: running, ended, dead, or absent (no place of a run).
+    ``killed``: processes found by their mark.
 
     ``left``: processes that cannot be ended. ``trouble``: changes of killed programs that cannot be undone.
     """

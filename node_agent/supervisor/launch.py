@@ -25,8 +25,8 @@ _LONGEST_LINE = 64 * 1024
 
 
 def launch(place: Path) -> dict[str, Any]:
-    """Returns the supervisor's first message, once everything has started. Raises BadOrder, Occupied or
-    OSError."""
+    """Returns the supervisor's first message, once everything has
+    started. Raises BadOrder, Occupied or OSError."""
     require_private(place)
     order = read_order(place)
     if is_occupied(place):

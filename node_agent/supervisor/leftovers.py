@@ -14,8 +14,8 @@ _PROC = Path("/proc")
 
 
 def belonging(run: str, place: Path) -> list[Identity]:
-    """Returns the run's processes. Root's are included if sudo started them; they can be seen but not
-    ended."""
+    """Returns the run's processes. Root's are included if sudo started
+    them; they can be seen but not ended."""
     try:
         own = marked(run, place)
         if os.geteuid() == 0:
@@ -26,8 +26,8 @@ def belonging(run: str, place: Path) -> list[Identity]:
 
 
 def end_leftovers(run: str, place: Path, grace: float) -> tuple[list[int], list[int]]:
-    """Waits ``grace`` seconds for processes to end by themselves, then ends the rest. Returns the ended
-    and the remaining ones."""
+    """Waits ``grace`` seconds for processes to end by themselves, then ends the
+    rest. Returns the ended and the remaining ones."""
     ended: list[int] = []
     for number, seconds in ((None, grace), (signal.SIGTERM, _TERM_S), (signal.SIGKILL, _KILL_S)):
         left = belonging(run, place)

@@ -1,5 +1,4 @@
-"""``python -m node_agent.supervisor.lifeline -- PROGRAM …``: runs it for as long as standard input stays
-open.
+"""``python -m node_agent.supervisor.lifeline -- PROGRAM …``: runs it while standard input stays open.
 
 The kernel closes the pipe however its other end dies, so a program that only root could end does not outlive
 the supervisor that started it. The program's output goes to standard error.

@@ -74,8 +74,8 @@ def is_occupied(place: Path) -> bool:
 
 
 def occupant(place: Path) -> int | None:
-    """Returns the supervisor's process: 0 if it has not written its number yet, None if there is none,
-    whatever the file says.
+    """Returns the supervisor's process: 0 if it has not written its number yet,
+    None if there is none, whatever the file says.
 
     An earlier supervisor may have written the file: it counts only for a process that has the file open.
     """

@@ -65,8 +65,8 @@ def _probing(file: Path) -> Iterator[None]:
 
 
 def _print_first_line(said: Mapping[str, Any]) -> None:
-    """Writes a line for the process that started this one, which may be gone; later output goes to the
-    log."""
+    """Writes a line for the process that started this one, which may be
+    gone; later output goes to the log."""
     with suppress(OSError):
         os.write(1, msgspec.json.encode(said) + b"\n")
     os.dup2(2, 1)

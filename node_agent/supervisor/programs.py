@@ -101,8 +101,8 @@ class HeldProgram:
     async def start(
         cls, program: Program, argv: Sequence[str], record: Path, timeout: float, grace: float
     ) -> tuple[Self, tuple[str, ...]]:
-        """Returns the program and its notes. Raises CannotStart after it has ended, or had ``grace`` seconds
-        for that."""
+        """Returns the program and its notes. Raises CannotStart after it has
+        ended, or had ``grace`` seconds for that."""
         log = Log(record / program.log)
         command = with_rights(argv, program.privileged, os.environ, os.geteuid())
         output = log.open()

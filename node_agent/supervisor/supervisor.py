@@ -17,7 +17,7 @@ from node_agent.agent.control import Command, Report, State
 from node_agent.agent.control_lines import LONGEST_LINE, encode
 from node_agent.model.checked import Refused
 from node_agent.supervisor.agent import NOT_RUNNING, SupervisedAgent
-from node_agent.supervisor.agent_link import AgentState
+from node_agent.supervisor.agent_connection import AgentState
 from node_agent.supervisor.bridge import SOCKET, is_own
 from node_agent.supervisor.commands import (
     AskClock,
@@ -74,8 +74,8 @@ class Supervisor:
         self._clients: list[asyncio.Task[None]] = []
 
     async def start(self) -> tuple[str, ...]:
-        """Starts everything, and returns the set-up's notes. Raises CannotStart after it has ended everything
-        again."""
+        """Starts everything, and returns the set-up's notes. Raises
+        CannotStart after it has ended everything again."""
         notes: tuple[str, ...] = ()
         try:
             if (setup := self._order.setup) is not None:

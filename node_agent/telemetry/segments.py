@@ -24,8 +24,8 @@ MOST_GAPS = 16_384
 
 
 class Completeness(msgspec.Struct, frozen=True):
-    """``records``: distinct believable records. ``missing``: gaps below a boot's highest ``seq``; refused
-    records fill gaps.
+    """``records``: distinct believable records. ``missing``: gaps below a
+    boot's highest ``seq``; refused records fill gaps.
 
     ``unclosed_boots`` did not end in order; ``vanished_boots`` are those of them without any file.
     ``surplus_boots`` were never started. ``refused`` records cannot be this node's. ``reasons`` counts why

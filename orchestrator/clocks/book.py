@@ -36,8 +36,8 @@ class NodeClock(Struct, frozen=True):
     missed: dict[When, str] = {}
 
     def used(self) -> tuple[Offset, ...]:
-        """Returns the first and the last sample, and those between that are more precise than their
-        neighbours.
+        """Returns the first and the last sample, and those between that
+        are more precise than their neighbours.
 
         A slow answer must not spoil quicker ones; but if they contradict each other, it counts.
         """
@@ -96,8 +96,8 @@ class ClockBook:
         self._clocks[node] = NodeClock(samples, known.measured | {when}, missed)
 
     def miss(self, node: str, when: When, reason: str) -> None:
-        """Notes that the node did not answer; irrelevant if it answers at another moment of the same
-        phase."""
+        """Notes that the node did not answer; irrelevant if it answers
+        at another moment of the same phase."""
         known = self.of(node)
         if when not in known.measured:
             self._clocks[node] = NodeClock(known.samples, known.measured, {**known.missed, when: reason})

@@ -18,8 +18,8 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 class UndoRecord(Struct, frozen=True):
-    """Undo commands in the order in which to run them. ``give_back`` comes last: it returns the interface to
-    its manager."""
+    """Undo commands in the order in which to run them. ``give_back`` comes
+    last: it returns the interface to its manager."""
 
     boot: str
     order: SetupOrder

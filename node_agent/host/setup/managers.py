@@ -11,8 +11,8 @@ _UNMANAGED, _CONNECTED = 10, 100
 
 
 class Managers(Struct, frozen=True):
-    """Which managers control the interface. ``network_manager``: the device's state there; None if it does
-    not run."""
+    """Which managers control the interface. ``network_manager``: the
+    device's state there; None if it does not run."""
 
     network_manager: int | None = None
     dhcpcd: bool = False
@@ -21,8 +21,8 @@ class Managers(Struct, frozen=True):
 
 
 def read_device_state(output: str) -> int | None:
-    """Reads the output of `nmcli -t -f GENERAL.STATE device show X`, e.g. ``GENERAL.STATE:100
-    (connected)``."""
+    """Reads the output of `nmcli -t -f GENERAL.STATE device show X`,
+    e.g. ``GENERAL.STATE:100 (connected)``."""
     found = re.match(r"GENERAL\.STATE:(\d+)", output)
     return int(found[1]) if found else None
 

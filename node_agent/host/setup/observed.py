@@ -1,5 +1,4 @@
-"""The state of an interface that a set-up may change, as one value, and the differences between two of
-them."""
+"""The state of an interface that a set-up may change, as one value, and how two of them differ."""
 
 from msgspec import Struct
 

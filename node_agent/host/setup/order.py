@@ -32,8 +32,8 @@ Radio = Ibss | Mesh | Lan
 
 
 class ShapedLink(Struct, frozen=True):
-    """``loss`` applies to frames from this peer (1: no link); ``rate`` (bit/s) and ``delay`` to those to
-    it."""
+    """``loss`` applies to frames from this peer (1: no link); ``rate``
+    (bit/s) and ``delay`` to those to it."""
 
     node: Word
     hardware: Hardware
@@ -43,8 +43,8 @@ class ShapedLink(Struct, frozen=True):
 
 
 class SetupOrder(Struct, frozen=True):
-    """``address`` includes its prefix length. Without ``address`` and ``radio`` the interface stays as it
-    is."""
+    """``address`` includes its prefix length. Without ``address`` and
+    ``radio`` the interface stays as it is."""
 
     run: str
     interface: Word

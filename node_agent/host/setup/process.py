@@ -121,8 +121,8 @@ def _carry_out(step: Step, ending: Ending) -> list[str]:
 
 
 def _settle(order: SetupOrder) -> None:
-    """Waits until the interface is stable: a manager that releases it removes its addresses a little
-    later."""
+    """Waits until the interface is stable: a manager that releases it
+    removes its addresses a little later."""
     deadline = time.monotonic() + _SETTLED_WITHIN_S
     before = observe(order)
     while time.monotonic() < deadline:
@@ -178,8 +178,8 @@ def _report_undone(left: Sequence[str]) -> int:
 
 
 def _lock_interface(interface: str) -> socket.socket:
-    """Binds a socket name that only one process of a network namespace can have; the kernel frees it with the
-    process."""
+    """Binds a socket name that only one process of a network namespace can
+    have; the kernel frees it with the process."""
     held = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
         held.bind(f"\0rove/setup/{interface}")

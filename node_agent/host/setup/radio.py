@@ -77,8 +77,8 @@ def _join(interface: str, radio: Ibss | Mesh) -> tuple[Step, ...]:
 
 
 def _awake(interface: str, now: Wireless) -> tuple[Step, ...]:
-    """Switches power saving off: a radio that sleeps between beacons delays packets. Some drivers cannot do
-    this."""
+    """Switches power saving off: a radio that sleeps between beacons
+    delays packets. Some drivers cannot do this."""
     change = ("iw", "dev", interface, "set", "power_save")
     if not now.power_save:
         return ()

@@ -1,5 +1,4 @@
-"""Answers queries as olsrd's plug-ins jsoninfo, txtinfo and netjson do, so that tools for olsrd work with our
-daemon.
+"""Answers queries like olsrd's plug-ins jsoninfo, txtinfo and netjson, so that tools for olsrd work.
 
 ``server.InfoServer`` is started by ``olsr.process``; nothing else is imported from here.
 """

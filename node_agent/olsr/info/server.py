@@ -1,5 +1,4 @@
-"""Answers queries over TCP: one request, one answer, then the connection closes. Limits what a client can
-cost."""
+"""Answers queries over TCP, one request a connection. Limits what a client can cost."""
 
 import asyncio
 import os

@@ -53,8 +53,8 @@ class CongestionWindow:
         return self._bytes + min(self._duplicates, self.DUPLICATES - 1) * self._mss
 
     def acknowledged(self, count: int, up_to: int, flight_before: int) -> bool:
-        """Counts ``count`` newly acknowledged bytes. Returns True if the next segment is known to be lost
-        (partial ack)."""
+        """Counts ``count`` newly acknowledged bytes. Returns True if the next
+        segment is known to be lost (partial ack)."""
         self._duplicates = 0
         if self.recovering:
             if up_to < self._recover:

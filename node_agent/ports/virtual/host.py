@@ -29,8 +29,8 @@ class NextHop(Protocol):
 
 
 class Datagram(NamedTuple):
-    """``ttl`` is the one it was sent with; for a broadcast also the received one, because nobody forwards
-    it."""
+    """``ttl`` is the one it was sent with; for a broadcast also the
+    received one, because nobody forwards it."""
 
     source_port: int
     destination_port: int

@@ -10,8 +10,8 @@ BROADCAST = "*"
 
 
 class Frame(NamedTuple):
-    """``destination``: a node or BROADCAST; ``size`` (bytes) determines the airtime; ``payload`` is
-    opaque."""
+    """``destination``: a node or BROADCAST; ``size`` (bytes) determines
+    the airtime; ``payload`` is opaque."""
 
     source: str
     destination: str
@@ -24,8 +24,8 @@ OnFrame = Callable[[Frame], None]
 
 class Interface(Protocol):
     def attach(self, node: str, received: OnFrame, failed: OnFrame) -> None:
-        """``received`` is called when a frame arrives at ``node``, ``failed`` when a unicast frame of its own
-        was given up."""
+        """``received`` is called when a frame arrives at ``node``, ``failed``
+        when a unicast frame of its own was given up."""
         ...
 
     def send(self, frame: Frame) -> None: ...

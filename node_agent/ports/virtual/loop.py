@@ -33,8 +33,8 @@ class UnhandledErrors(BaseExceptionGroup):
 
 
 class VirtualHandle(asyncio.TimerHandle):
-    """A scheduled callback. Holds only what this loop reads, because creating handles takes much of a run's
-    time."""
+    """A scheduled callback. Holds only what this loop reads, because
+    creating handles takes much of a run's time."""
 
     __slots__ = ()
     _callback: Callable[..., object] | None
@@ -99,8 +99,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._now_ns / NS
 
     def call_at_ns(self, when_ns: int, callback: Callable[[*Ts], object], *args: *Ts) -> None:
-        """Schedules a callback at the least cost: it cannot be cancelled and has no context. A past time
-        means now."""
+        """Schedules a callback at the least cost: it cannot be cancelled
+        and has no context. A past time means now."""
         self._schedule(VirtualHandle(when_ns, callback, args, None, self))
 
     def call_at(

@@ -23,8 +23,8 @@ class Reassembly:
         return bool(self._ahead)
 
     def add(self, sequence: int, data: bytes) -> None:
-        """Stores new data that fits the window. The window's far edge never moves back: only reading moves
-        it."""
+        """Stores new data that fits the window. The window's far edge
+        never moves back: only reading moves it."""
         if sequence > self.next:
             data = data[: max(self.next + self.window - sequence, 0)]
             place = bisect_left(self._ahead, (sequence, data))

@@ -55,8 +55,8 @@ class StreamConfig(Struct, frozen=True):
 
 
 def reset_in_answer_to(segment: Segment) -> Segment | None:
-    """Returns a host's answer to a segment of no known stream. None for a reset, or two hosts would answer
-    forever."""
+    """Returns a host's answer to a segment of no known stream. None for a
+    reset, or two hosts would answer forever."""
     if segment.flags & RST:
         return None
     return Segment(

@@ -304,8 +304,8 @@ class StreamMachine:
         self._arm(now_ns)
 
     def _push(self, now_ns: int) -> None:
-        """Sends what congestion window and receiver allow, without Nagle's algorithm but without needlessly
-        small segments."""
+        """Sends what congestion window and receiver allow, without Nagle's
+        algorithm but without needlessly small segments."""
         if self.phase is not Phase.OPEN:
             return
         limit = min(self._unacknowledged + self._congestion.size, self._right_edge)

@@ -1,5 +1,4 @@
-"""Runs a routing daemon on every node of an emulation: the fork server starts it; it is watched, and stopped
-in order."""
+"""Runs a routing daemon on every node of an emulation: starts, watches and stops it."""
 
 import asyncio
 import secrets
@@ -40,8 +39,8 @@ class Daemons:
         return running.failure if running is not None else self._never_started.get(node, "")
 
     async def stop(self) -> None:
-        """Stops the daemons in order, so that they remove their routes from the kernel, within a time
-        limit."""
+        """Stops the daemons in order, so that they remove their routes
+        from the kernel, within a time limit."""
         await asyncio.gather(*(daemon.end(signal.SIGTERM) for daemon in self._running.values()))
 
     async def close(self) -> None:

@@ -1,5 +1,4 @@
-"""The orchestrator's side of the fork server: starts it, starts programs on nodes, receives their exit
-status."""
+"""The orchestrator's side of the fork server: starts it and programs on nodes, and learns how they end."""
 
 import asyncio
 import json
@@ -98,8 +97,8 @@ class ForkServer:
 
     @classmethod
     async def start(cls, mark: Mark, preload: Sequence[str] = (), timeout: float = 30.0) -> Self:
-        """``preload``: modules to import before any fork, or ``module:function:argument`` for calls whose
-        results every child shares."""
+        """``preload``: modules to import before any fork, or
+        ``module:function:argument`` for calls whose results every child shares."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             process = _start_process(mark, theirs.fileno(), preload)
@@ -116,8 +115,8 @@ class ForkServer:
         return server
 
     async def spawn(self, launch: Launch, timeout: float = 10.0) -> Child:
-        """Returns when the program runs (in its namespace, or executed). Raises ForkServerError if it
-        cannot."""
+        """Returns when the program runs (in its namespace, or executed).
+        Raises ForkServerError if it cannot."""
         number = self._next
         self._next += 1
         request = {

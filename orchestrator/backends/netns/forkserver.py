@@ -136,8 +136,8 @@ class _Server:
         self._poll.register(errors, select.POLLIN)
 
     def _report_start(self, errors: int) -> None:
-        """Reports a start. The child closes its end when its program starts; anything it wrote says why it
-        could not."""
+        """Reports a start. The child closes its end when its program starts;
+        anything it wrote says why it could not."""
         pid = self._starting.pop(errors)
         self._poll.unregister(errors)
         problem = os.read(errors, forkchild.ERROR_SIZE).decode(errors="replace")

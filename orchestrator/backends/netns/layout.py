@@ -91,8 +91,8 @@ def numbered(
     radio: IPv4Network = RADIO_NETWORK,
     control: IPv4Network = CONTROL_NETWORK,
 ) -> Layout:
-    """Numbers the nodes 1, 2, … in both networks in the order of the names; the bridge gets the control
-    network's last."""
+    """Numbers the nodes 1, 2, … in both networks in the order of the names;
+    the bridge gets the control network's last."""
     nodes = tuple(
         NodeLayout(name, _host(radio, number), _host(control, number), mac_address(number))
         for number, name in enumerate(names, start=1)

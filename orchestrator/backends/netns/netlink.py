@@ -192,8 +192,8 @@ class Netlink:
         return refused
 
     def _carry_out(self, orders: Sequence[Order]) -> list[OSError]:
-        """Asks for one acknowledgement, of the last order. The kernel reports errors of the others before
-        it."""
+        """Asks for one acknowledgement, of the last order. The kernel
+        reports errors of the others before it."""
         last = len(orders)
         messages = []
         for number, (kind, flags, body) in enumerate(orders, start=1):

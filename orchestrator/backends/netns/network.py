@@ -1,5 +1,4 @@
-"""A run's network on this machine: builds it from a layout, removes it by its mark, and finds what is
-left."""
+"""A run's network on this machine: builds it from a layout, removes it by its mark, finds what is left."""
 
 import os
 import time
@@ -25,8 +24,8 @@ _DRAIN_S = 1.0
 
 @dataclass(frozen=True)
 class Leftover:
-    """Something of the run's that still exists. ``kind``: namespace, process, visitor (a foreign process
-    inside) or group."""
+    """Something of the run's that still exists. ``kind``: namespace, process,
+    visitor (a foreign process inside) or group."""
 
     kind: str
     what: str
@@ -136,8 +135,8 @@ def leftovers(mark: Mark, directory: Path = names.HOST_NAMES) -> list[Leftover]:
 
 
 def _inside(mark: Mark, directory: Path) -> list[int]:
-    """Returns processes in the run's namespaces, whoever started them: they keep one alive even without its
-    name."""
+    """Returns processes in the run's namespaces, whoever started them:
+    they keep one alive even without its name."""
     return syscalls.in_own_thread(lambda: _find_inside(mark, directory))
 
 

@@ -28,8 +28,8 @@ def enter(directory: Path) -> None:
 
 
 def become_root(argv: Sequence[str]) -> None:
-    """Restarts ``argv`` as root of a user namespace, and does not return; does nothing if we are root
-    already.
+    """Restarts ``argv`` as root of a user namespace, and does not
+    return; does nothing if we are root already.
 
     Names go where root has them; if that directory is missing, only a tmpfs on all of /run can provide it.
     """

@@ -78,8 +78,8 @@ class LatenessReport(Struct, frozen=True):
 
 
 class Tally:
-    """Counts deliveries by lateness. Noting one is an append; many at a time are sorted into bins. ``bins``:
-    the array of 64-bit counters."""
+    """Counts deliveries by lateness. Noting one is an append; many at a time are sorted
+    into bins. ``bins``: the array of 64-bit counters."""
 
     def __init__(self, origin_ns: int, bins: "memoryview | array[int]") -> None:
         self._origin = origin_ns

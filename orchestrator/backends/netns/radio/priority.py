@@ -10,8 +10,8 @@ _PRIORITY = 10
 
 
 def become_realtime() -> bool:
-    """Sets timers without slack, no garbage collection, and real-time priority if allowed; returns whether it
-    was."""
+    """Sets timers without slack, no garbage collection, and real-time
+    priority if allowed; returns whether it was."""
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, ctypes.c_ulong(1), 0, 0, 0)
     gc.freeze()
     gc.disable()

@@ -1,5 +1,4 @@
-"""Connects a supervisor's owner with its agent: passes lines on unchanged, and answers to the client that
-asked.
+"""Connects a supervisor's owner with its agent: passes on lines, and answers to who asked.
 
 Owners number their requests independently, so a late answer to one owner must not reach the next.
 """
@@ -27,9 +26,9 @@ class AgentState(Struct, frozen=True):
     ready: bool = False
 
 
-class AgentLink:
-    """``failure``: what the agent reported about itself. ``end_expected``: it was stopped or killed on
-    request."""
+class AgentConnection:
+    """``failure``: what the agent reported about itself.
+    ``end_expected``: it was stopped or killed on request."""
 
     def __init__(
         self, child: AgentChild, owner: Callable[[], Owner | None], say: Callable[[str], None]
@@ -80,8 +79,8 @@ class AgentLink:
             owner.write(line)
 
     def _asker(self, number: int) -> Owner | None:
-        """Returns who sent the request. The agent answers in order, so earlier open requests get no answer
-        any more."""
+        """Returns who sent the request. The agent answers in order, so
+        earlier open requests get no answer any more."""
         while self.asked and number != _OWN_ID:
             asker, asked = self.asked.popleft()
             if asked == number:
