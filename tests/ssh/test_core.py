@@ -17,8 +17,8 @@ import pytest
 from node_agent.model.host_load import FILE as HOST_LOAD
 from node_agent.model.host_load import read_sample
 from orchestrator.apps.dataflow.planning.placement import deployment_plan
+from orchestrator.backends.core.driver_client import CoreDriver, CoreError, left_of
 from orchestrator.backends.core.infrastructure import CoreInfrastructure
-from orchestrator.backends.core.link import CoreDriver, CoreError, left_of
 from orchestrator.backends.core.marks import Mark
 from orchestrator.backends.core.session import session_of
 from orchestrator.backends.core.session_leftovers import find_sessions, remove_sessions, sessions_left

@@ -15,7 +15,7 @@ from node_agent.agent.control import AskStatus, Report, State
 from node_agent.supervisor.place import Ended
 from node_agent.supervisor.status import PlaceStatus
 from orchestrator.backends.agent_channel import AgentChannel
-from orchestrator.backends.core.link import CoreDriver, left_of
+from orchestrator.backends.core.driver_client import CoreDriver, left_of
 from orchestrator.backends.core.marks import Mark
 from orchestrator.backends.remote import leftovers
 from orchestrator.backends.remote.ledger import Kept

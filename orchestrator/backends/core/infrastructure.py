@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
-from orchestrator.backends.core.link import (
+from orchestrator.backends.core.driver_client import (
     CoreDriver,
     CoreError,
     Created,

@@ -50,8 +50,8 @@ def is_program_of(argv: list[str], directory: str) -> bool:
 
 
 def interfaces_of(session: int, newest: int, present: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Returns bridges and node ends with the session's number in their names that are newer than index
-    ``newest``."""
+    """Returns bridges and node ends with the session's number in their
+    names that are newer than index ``newest``."""
     name = re.compile(rf"(?:b\.|veth|beth|tap|ctrl)[0-9A-Za-z.]*\.{re.escape(short_id(session))}")
     return [(index, one) for index, one in present if index > newest and name.fullmatch(one)]
 

@@ -26,8 +26,8 @@ class Motion(threading.Thread):
         period: float,
         explain: Callable[[Exception], str],
     ) -> None:
-        """``places``: the nodes' current positions. ``explain``: why ``place`` failed; empty for an
-        unexpected error."""
+        """``places``: the nodes' current positions. ``explain``: why
+        ``place`` failed; empty for an unexpected error."""
         super().__init__(name="motion", daemon=True)
         self._place = place
         self._placed = dict(places)

@@ -55,7 +55,7 @@ def _left(run_id: str, directory: Path) -> dict[int, Mark]:
 
 async def _found(marks: dict[int, Mark], directory: Path) -> list[str]:
     # Imported here, so that other runs need not wait for paramiko.
-    from orchestrator.backends.core.link import left_of
+    from orchestrator.backends.core.driver_client import left_of
 
     try:
         core, connection = await _reached(directory)
@@ -69,7 +69,7 @@ async def _found(marks: dict[int, Mark], directory: Path) -> list[str]:
 
 
 async def _remove(mark: Mark, directory: Path) -> list[str]:
-    from orchestrator.backends.core.link import remove
+    from orchestrator.backends.core.driver_client import remove
 
     core, connection = await _reached(directory)
     try:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from orchestrator.backends.core.air import air_of
+from orchestrator.backends.core.driver_client import SessionStatus
 from orchestrator.backends.core.infrastructure import motion_doubts
-from orchestrator.backends.core.link import SessionStatus
 from orchestrator.backends.core.preflight import Observed, preflight_of, problems
 from orchestrator.backends.core.session import pixel_paths, session_of
 from orchestrator.mobility.generate import generate_trace

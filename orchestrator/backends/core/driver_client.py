@@ -220,8 +220,8 @@ async def put(connection: Connection) -> Programs:
 
 
 async def left_of(connection: Connection, core: Core, mark: Mark) -> list[str]:
-    """Returns what is left of the run on the host: sessions that the daemon knows, and what it has
-    forgotten."""
+    """Returns what is left of the run on the host: sessions that the
+    daemon knows, and what it has forgotten."""
     return await _look(connection, core, mark, "find")
 
 
