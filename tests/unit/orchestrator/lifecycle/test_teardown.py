@@ -204,9 +204,9 @@ def test_a_verdict_that_was_reached_stands(dead_run: RunDirectory) -> None:
 
 
 def test_a_run_that_died_before_its_first_entry_can_be_torn_down(tmp_path: Path) -> None:
-    run = run_directory.create(tmp_path, "quick", "unborn")
-    journals.unborn(run.journal).write_bytes(b'{"t": "2026')
-    assert [found.id for found in run_directory.all_runs(tmp_path)] == ["unborn"]
+    run = run_directory.create(tmp_path, "quick", "unlocked")
+    journals.unlocked_path(run.journal).write_bytes(b'{"t": "2026')
+    assert [found.id for found in run_directory.all_runs(tmp_path)] == ["unlocked"]
     assert state_of(run) is State.DEAD
     assert tear_down(run).left == []
     assert state_of(run) is State.FINISHED
