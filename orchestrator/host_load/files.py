@@ -20,8 +20,8 @@ _MOST_SAMPLES = 7 * 24 * 3600
 
 
 class Window(Struct, frozen=True):
-    """In the orchestrator's time: the query flows from ``flow_ns`` on; what counts is between the other
-    two."""
+    """In the orchestrator's time: the query flows from ``flow_ns`` on;
+    what counts is between the other two."""
 
     flow_ns: int
     from_ns: int
@@ -100,8 +100,8 @@ def _first_from(samples: Sequence[_Timed], t_ns: int) -> int:
 
 
 def _within(samples: Sequence[_Timed], window: Window) -> list[LoadSample]:
-    """Returns samples entirely in the window; if they are too few, because it is short, those that overlap
-    it."""
+    """Returns samples entirely in the window; if they are too few,
+    because it is short, those that overlap it."""
     whole = [s for s in samples if window.from_ns <= s.begin_ns and s.end_ns <= window.until_ns]
     touching = [s for s in samples if window.from_ns < s.end_ns and s.begin_ns < window.until_ns]
     enough = 2 * _covered_ns(whole, window) >= _covered_ns(touching, window)
