@@ -12,7 +12,7 @@ from orchestrator.backends.leftovers import noted
 from orchestrator.backends.remote.ledger import waiting
 from orchestrator.cli.output import JsonFlag, console, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
-from orchestrator.cli.results import verdict_text
+from orchestrator.cli.verdicts import verdict_text
 from orchestrator.errors import RoveError
 from orchestrator.lifecycle.teardown import State, last_phase, state_of
 from orchestrator.runs.files import read_json, read_object
@@ -36,7 +36,7 @@ def status(
 
     A run is alive (its orchestrator holds it), finished, or dead (the orchestrator was killed:
     [bold]rove down[/] cleans up). Below the list: what runs still have on other machines by their journals,
-    such as keepers, CORE's sessions, and records that wait to be collected. No machine is asked.
+    such as supervisors, CORE's sessions, and records that wait to be collected. No machine is asked.
 
     [bold]Examples[/]
 
