@@ -8,23 +8,25 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from node_agent.apps.dataflow.wire.messages import PROTOCOL_VERSION
+from node_agent.apps.dataflow.wire.notices import VERSION
 from node_agent.ports import Stream
 from node_agent.transport.authentication import (
     ID_SIZE,
     NONCE_SIZE,
     TAG_SIZE,
     Credentials,
+    DatagramSeal,
+    DirectedKey,
     Seal,
-    Stamp,
-    Way,
     hello_seal,
     session_seals,
 )
-from node_agent.transport.framing import PRELUDE_SIZE, FrameError
+from node_agent.transport.errors import FrameError
+from node_agent.transport.framing import PRELUDE_SIZE
 from node_agent.transport.greeting import PROOF_SIZE, hello_frame, read_hello, read_welcome
 from node_agent.transport.keys import app_keys, keys_of
-from node_agent.transport.messages import PROTOCOL_VERSION, Hello, Pair, Welcome
-from node_agent.transport.notices import VERSION
+from node_agent.transport.messages import Hello, Pair, Welcome
 
 RUN = "siege"
 APP = "query"
@@ -50,7 +52,7 @@ def key_settings(node: str, nodes: tuple[str, ...], secret: bytes = SECRET) -> d
     return {"keys": keys_of(secret, RUN, node, nodes)}
 
 
-def way(node: str, to: str, nodes: tuple[str, ...]) -> Way:
+def directed_key(node: str, to: str, nodes: tuple[str, ...]) -> DirectedKey:
     return Credentials(RUN, node, app_keys(keys_of(SECRET, RUN, node, nodes), APP)).to(to, "connection")
 
 
@@ -86,14 +88,14 @@ class Speaker:
             introduced = await read_hello(stream, self._own.incoming("connection"))
         except FrameError as error:
             raise Refused(str(error)) from error
-        opener, acceptor = session_seals(introduced.way, introduced.frame, nonce)
+        opener, acceptor = session_seals(introduced.key, introduced.frame, nonce)
         said = _encode(Welcome(32, 65536)) if body is None else body
-        stream.put(greeting(introduced.way.id, said, nonce, acceptor))
+        stream.put(greeting(introduced.key.id, said, nonce, acceptor))
         return Session(acceptor, opener)
 
     def datagram(self, to: str, data: bytes) -> bytes:
         key = self._own.to(to, "datagram")
-        return key.id + Stamp(key).tag(data) + data
+        return key.id + DatagramSeal(key).tag(data) + data
 
     def keys_by(self, hosts: Mapping[str, str]) -> dict[str, bytes]:
         """Those of this node, by the others' addresses."""

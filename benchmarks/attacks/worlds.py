@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.attacks.memory_port import MemoryPort, MemoryStream
-from benchmarks.attacks.speaking import RUN, Refused, Session, Speaker, key_settings, way
+from benchmarks.attacks.speaking import RUN, Refused, Session, Speaker, directed_key, key_settings
 from node_agent.agent.agent import Agent
 from node_agent.agent.config import AgentConfig
 from node_agent.apps.dataflow.config import DataflowConfig, Switching
@@ -23,14 +23,14 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.model.units import CountWindow, Each, SameTau, TimeWindow, UnitRule
 from node_agent.apps.dataflow.switching.exchange import Mode
-from node_agent.linkstate.pushed import ToldLinkState
+from node_agent.apps.dataflow.wire.codec import CODEC, TupleConnection
+from node_agent.linkstate.pushed import PushedLinkState
 from node_agent.model.cost_graph import CostGraph
 from node_agent.model.refusals import Refusals
 from node_agent.model.telemetry import Event
 from node_agent.ports import Address, PortError
 from node_agent.transport.authentication import Digests
-from node_agent.transport.limits import LinkLimits
-from node_agent.transport.link import OutgoingLink
+from node_agent.transport.limits import ConnectionLimits
 from node_agent.transport.messages import Pair
 
 VICTIM, MALLORY, HONEST = NODES = ("victim", "mallory", "honest")
@@ -115,9 +115,9 @@ class World:
         """Of the connection that the victim has opened to mallory's sink."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._nonce = 0
-        told = ToldLinkState()
+        pushed = PushedLinkState()
         costs = {node: {other: 1.0 for other in NODES if other != node} for node in NODES}
-        told.tell(CostGraph(costs, "hops", "ground_truth", 1))
+        pushed.push(CostGraph(costs, "hops", "ground_truth", 1))
         dataflow = DataflowConfig(
             plan_of(variant),
             Switching(period=0.5, mode=Mode.EXCHANGE),
@@ -132,7 +132,7 @@ class World:
         )
         self._log = NoLog()
         log: Any = self._log
-        self.agent = Agent(config, self.port, told, log)
+        self.agent = Agent(config, self.port, pushed, log)
 
     async def start(self) -> None:
         await self.agent.start()
@@ -184,14 +184,15 @@ async def victim_agent(variant: str) -> World:
     return world
 
 
-def victim_link(port: MemoryPort, on_failure: Callable[[BaseException], None]) -> OutgoingLink:
-    """A link that the victim opens to mallory."""
-    return OutgoingLink(
+def victim_connection(port: MemoryPort, on_failure: Callable[[BaseException], None]) -> TupleConnection:
+    """A connection that the victim opens to mallory."""
+    return TupleConnection(
         port,
         Address(HOSTS[MALLORY], PORT),
-        way(VICTIM, MALLORY, NODES),
+        directed_key(VICTIM, MALLORY, NODES),
         OUT,
-        LinkLimits(),
+        CODEC,
+        ConnectionLimits(),
         Digests(),
         Refusals(),
         on_failure,

@@ -1,4 +1,4 @@
-"""One process of a chain, source, relay or sink: over links between replicas, or over plain streams.
+"""One process of a chain, source, relay or sink: over connections between replicas, or over plain streams.
 
 All but the source listen and say their port; then they pass on what they get. When all has passed they say
 how that went, from when the first tenth had.
@@ -17,22 +17,26 @@ import uvloop
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.model.tuples import StreamTuple
+from node_agent.apps.dataflow.wire.admission import PlanAdmission
+from node_agent.apps.dataflow.wire.codec import CODEC, TupleConnection, TupleServer
+from node_agent.apps.dataflow.wire.messages import Data
 from node_agent.model.refusals import Refusals
 from node_agent.ports import Address
 from node_agent.ports.os_port import OsPort
 from node_agent.transport.authentication import Credentials, Digests
 from node_agent.transport.keys import keys_of
-from node_agent.transport.limits import LinkLimits
-from node_agent.transport.link import OutgoingLink
-from node_agent.transport.messages import Batch, Pair
-from node_agent.transport.server import LinkServer
+from node_agent.transport.limits import ConnectionLimits
+from node_agent.transport.messages import Pair
+from node_agent.transport.server import ConnectionServer
 
 HOST = "127.0.0.1"
 GATHERED = 256 * 1024
 OPERATORS = 3
 NAMES = ("source", *(f"op{i}" for i in range(1, OPERATORS + 1)), "sink")
 LAST = len(NAMES) - 1
-LIMITS = LinkLimits(window_items=4096, window_bytes=4 * 1024 * 1024, batch_items=1024, batch_bytes=512 * 1024)
+LIMITS = ConnectionLimits(
+    window_items=4096, window_bytes=4 * 1024 * 1024, batch_items=1024, batch_bytes=512 * 1024
+)
 PLAN = DeploymentPlan(
     Query("chain", tuple(OperatorSpec(n, "work", NAMES[max(0, i - 1) : i]) for i, n in enumerate(NAMES))),
     tuple(Replica(name, 0, name) for name in NAMES),
@@ -85,32 +89,43 @@ def resident_bytes() -> int:
 
 
 def fail(error: BaseException) -> None:
-    raise SystemExit(f"the link failed: {error}")
+    raise SystemExit(f"the connection failed: {error}")
 
 
-async def over_links(task: Task, progress: Progress) -> None:
+async def over_connections(task: Task, progress: Progress) -> None:
     port, digests = OsPort(HOST), Digests()
     own, to = NAMES[task.place], NAMES[min(task.place + 1, LAST)]
     credentials = Credentials("benchmark", own, keys_of(bytes(32), "benchmark", own, NAMES))
-    way, refusals = credentials.to(to, "connection"), Refusals()
+    key, refusals = credentials.to(to, "connection"), Refusals()
     pair = Pair(f"{own}/0", f"{to}/0")
-    link = OutgoingLink(port, Address(HOST, task.next), way, pair, LIMITS, digests, refusals, fail)
+    connection = TupleConnection(
+        port, Address(HOST, task.next), key, pair, CODEC, LIMITS, digests, refusals, fail
+    )
 
-    async def pass_on(pair: Pair, batch: Batch) -> None:
+    async def pass_on(pair: Pair, batch: Data) -> None:
         items = batch.items
         while items and task.place < LAST:
-            items = items[await link.send(items) :]
+            items = items[await connection.send(items) :]
         progress.passed(sum(item.size for item in batch.items))
 
-    server = LinkServer(
-        port, credentials, PLAN, dict.fromkeys(NAMES, HOST), LIMITS, digests, refusals, pass_on, fail
+    server: TupleServer = ConnectionServer(
+        port,
+        credentials,
+        CODEC,
+        PlanAdmission(PLAN, own),
+        dict.fromkeys(NAMES, HOST),
+        LIMITS,
+        digests,
+        refusals,
+        pass_on,
+        fail,
     )
     if task.place > 0:
         print((await server.open(0)).port, flush=True)
     else:
-        await send_tuples(task, link, progress)
+        await send_tuples(task, connection, progress)
     await progress.over.wait()
-    await link.close()
+    await connection.close()
     await asyncio.sleep(0.5)  # until the receiver has it
     await server.close()
 
@@ -120,13 +135,13 @@ def payload_of(task: Task, tau: int) -> bytes:
     return tau.to_bytes(8, "big") + bytes(task.size - 8)
 
 
-async def send_tuples(task: Task, link: OutgoingLink, progress: Progress) -> None:
+async def send_tuples(task: Task, connection: TupleConnection, progress: Progress) -> None:
     waiting: list[StreamTuple] = []
     for tau in range(1, task.count + 1):
         waiting.append(StreamTuple("source/0", tau, tau - 1, tau, tau - 1, (payload_of(task, tau),)))
         if len(waiting) * task.size >= GATHERED or tau == task.count:
             while waiting:
-                sent = await link.send(waiting)
+                sent = await connection.send(waiting)
                 progress.passed(sent * task.size)
                 del waiting[:sent]
 
@@ -165,7 +180,7 @@ async def main() -> None:
         parser.add_argument(name, type=int)
     task = parser.parse_args(namespace=Task())
     progress = Progress(task)
-    await (over_links if task.over == "links" else over_streams)(task, progress)
+    await (over_connections if task.over == "links" else over_streams)(task, progress)
     print(json.dumps(progress.report()), flush=True)
 
 

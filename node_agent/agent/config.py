@@ -11,7 +11,7 @@ from node_agent.apps.registry import APPLICATIONS
 from node_agent.extensions import ExtensionError
 from node_agent.ports import Address
 from node_agent.transport.authentication import MIN_KEY
-from node_agent.transport.limits import LinkLimits
+from node_agent.transport.limits import ConnectionLimits
 
 
 class AgentConfig(Struct, frozen=True):
@@ -31,7 +31,7 @@ class AgentConfig(Struct, frozen=True):
     apps: tuple[AppConfig, ...] = ()
     sample_period: float = 1.0
     overhead_period: float = 5.0
-    links: LinkLimits = LinkLimits()
+    links: ConnectionLimits = ConnectionLimits()
     cores: int = 1
     node_costs: dict[str, float] = {}
 

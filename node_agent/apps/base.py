@@ -12,13 +12,14 @@ A kind of application is a value of ``AppKind``, registered in ``node_agent.apps
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct
 
+from node_agent.extensions.failures import Failures
 from node_agent.linkstate.base import LinkState
 from node_agent.linkstate.overhead import OverheadSource
 from node_agent.model.refusals import Refusals
@@ -26,7 +27,7 @@ from node_agent.model.telemetry import Event
 from node_agent.ports import Address, Port
 from node_agent.telemetry.kinds import NO_RECORDS, RecordKinds
 from node_agent.transport.authentication import Credentials
-from node_agent.transport.limits import LinkLimits
+from node_agent.transport.limits import ConnectionLimits
 
 
 class AppConfig(Struct, frozen=True):
@@ -57,6 +58,7 @@ class Surroundings:
     ``credentials`` holds keys that are good for this application only. ``directory`` is the node's own, for
     files that are results of the run; ``scratch`` is for files that nobody keeps. ``core`` is held while an
     application computes. ``fail`` stops the agent: it takes the place of an error, and the error.
+    ``failures`` counts what extensions of others do wrong.
     """
 
     app: str
@@ -68,12 +70,13 @@ class Surroundings:
     link_state: LinkState
     addresses: Mapping[str, Address]
     credentials: Credentials
-    links: LinkLimits
+    links: ConnectionLimits
     refusals: Refusals
     directory: Path | None
     scratch: Path
     core: asyncio.Semaphore
     fail: Callable[[str, BaseException], None]
+    failures: Failures = field(default_factory=Failures)
 
 
 class AppStatus(NamedTuple):

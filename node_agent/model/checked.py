@@ -25,6 +25,8 @@ Long = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Moment = Annotated[int, Meta(ge=0, le=2**62)]
 """Nanoseconds of some clock. The difference of two, and the sum with such a difference, is a ``Long``."""
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Whole = Annotated[int, Meta(ge=0, le=2**62)]
+"""A count or a position. The sum of a few of them still has 64 bits."""
 
 
 class Refused(ValueError):

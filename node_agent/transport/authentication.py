@@ -1,11 +1,11 @@
-"""Who belongs to a run, and which node speaks: frames carry a tag that only the two nodes of a pair can make.
+"""Proves which node speaks: every frame and datagram carries a tag that only two nodes can make.
 
-Every two nodes share a key (``keys``). From it comes one key for each direction and purpose, with an id that
-names it on the wire: a receiver finds the key by the id and checks the tag before it parses anything. A hello
-proves the key but not that it is fresh; from both nonces then come the keys of this one connection. The
-number of the frame is part of its tag: what was heard on the air can neither be changed nor said again, left
-out or in another order, on this connection or another. Large payloads are covered by their digests in the
-header.
+Every two nodes share a key (``keys``). From it this module derives one key for each direction and purpose,
+with an id that names it on the wire: a receiver finds the key by the id and checks the tag before it parses
+anything. A hello proves that its sender has the key, but not that the hello is fresh; so the keys of one
+connection are derived from random bytes of both ends. The number of a frame is part of its tag: nobody can
+change, repeat, drop or reorder frames unnoticed, on this connection or another. The header holds the digests
+of the attachments, so the tag covers them too.
 """
 
 import hmac
@@ -25,22 +25,22 @@ MIN_KEY = 16
 Purpose = Literal["connection", "datagram"]
 
 
-class Way(Struct, frozen=True):
-    """From one node to another, for one purpose; ``node`` is the other one. ``key`` is never to be printed.
+class DirectedKey(Struct, frozen=True):
+    """The key for one direction between this node and ``node``, for one purpose.
 
-    ``id`` names the key to who holds it, and tells nothing to others.
+    ``id`` names the key on the wire and reveals nothing to others. ``secret`` must never be printed.
     """
 
     node: str
     id: bytes
-    key: bytes
+    secret: bytes
 
     def __repr__(self) -> str:
-        return f"Way(node={self.node!r}, id={self.id.hex()})"
+        return f"DirectedKey(node={self.node!r}, id={self.id.hex()})"
 
 
 class Credentials(Struct, frozen=True):
-    """Of one node in a run. ``keys``: what it shares with each node, see ``keys``; never to be printed."""
+    """What a node proves its name with. ``keys``: the one it shares with each node; must never be printed."""
 
     run: str
     node: str
@@ -49,24 +49,24 @@ class Credentials(Struct, frozen=True):
     def __repr__(self) -> str:
         return f"Credentials(run={self.run!r}, node={self.node!r})"
 
-    def to(self, node: str, purpose: Purpose) -> Way:
-        """For what this node says to ``node``."""
-        return self._way(purpose, node, self.node, node)
+    def to(self, node: str, purpose: Purpose) -> DirectedKey:
+        """Return the key for what this node sends to ``node``."""
+        return self._directed(purpose, node, self.node, node)
 
-    def incoming(self, purpose: Purpose) -> dict[bytes, Way]:
-        """For what other nodes say to this one, by the ids of the keys."""
-        ways = (self._way(purpose, node, node, self.node) for node in self.keys)
-        return {way.id: way for way in ways}
+    def incoming(self, purpose: Purpose) -> dict[bytes, DirectedKey]:
+        """Return the keys for what other nodes send to this one, by their ids."""
+        keys = (self._directed(purpose, node, node, self.node) for node in self.keys)
+        return {key.id: key for key in keys}
 
-    def _way(self, purpose: Purpose, other: str, sender: str, receiver: str) -> Way:
+    def _directed(self, purpose: Purpose, other: str, sender: str, receiver: str) -> DirectedKey:
         names = (name.encode() for name in (self.run, sender, receiver))
         about = b"".join(len(name).to_bytes(4, "big") + name for name in names)
-        key = derive(self.keys[other], purpose.encode(), about)
-        return Way(other, derive(key, b"id")[:ID_SIZE], key)
+        secret = derive(self.keys[other], purpose.encode(), about)
+        return DirectedKey(other, derive(secret, b"id")[:ID_SIZE], secret)
 
 
 class Seal:
-    """Tags the frames of one direction, in order. HMAC-SHA256, for most processors have SHA-256 built in."""
+    """Tags the frames of one direction, in order. Uses HMAC-SHA256: most processors have SHA-256 built in."""
 
     def __init__(self, key: bytes) -> None:
         self._mac = hmac.new(key, digestmod="sha256")
@@ -83,11 +83,11 @@ class Seal:
         return hmac.compare_digest(self.tag(prelude, header), tag)
 
 
-class Stamp:
-    """Tags datagrams. They may be lost and overtake: whether one is news is told by what it says."""
+class DatagramSeal:
+    """Tags datagrams. They get lost and overtake each other, so they are not numbered: see ``datagrams``."""
 
-    def __init__(self, way: Way) -> None:
-        self._mac = hmac.new(way.key, digestmod="sha256")
+    def __init__(self, key: DirectedKey) -> None:
+        self._mac = hmac.new(key.secret, digestmod="sha256")
 
     def tag(self, data: bytes) -> bytes:
         mac = self._mac.copy()
@@ -99,35 +99,38 @@ class Stamp:
 
 
 class Digests:
-    """SHA-256 of payloads. Remembers the last few: what only passes through a node is hashed there once."""
+    """Computes the SHA-256 of attachments, and remembers the last few.
+
+    One value serves all connections of an application: a node that passes an attachment on hashes it once.
+    """
 
     def __init__(self, most_bytes: int = 2 * 1024 * 1024) -> None:
         self._most = most_bytes
         self._size = 0
         self._known: dict[int, tuple[bytes, bytes]] = {}
 
-    def of(self, payload: bytes) -> bytes:
+    def of(self, data: bytes) -> bytes:
         # By identity: as long as it is remembered here, no other object can have its place.
-        known = self._known.get(id(payload))
+        known = self._known.get(id(data))
         if known is not None:
             return known[1]
-        digest = sha256(payload).digest()
-        self._known[id(payload)] = payload, digest
-        self._size += len(payload)
+        digest = sha256(data).digest()
+        self._known[id(data)] = data, digest
+        self._size += len(data)
         while self._size > self._most:
             forgotten, _ = self._known.pop(next(iter(self._known)))
             self._size -= len(forgotten)
         return digest
 
 
-def hello_seal(way: Way) -> Seal:
-    return Seal(derive(way.key, b"hello"))
+def hello_seal(key: DirectedKey) -> Seal:
+    return Seal(derive(key.secret, b"hello"))
 
 
-def session_seals(way: Way, hello: bytes, nonce: bytes) -> tuple[Seal, Seal]:
-    """For what the opener sends, and for what the acceptor does, whose nonce is ``nonce``.
+def session_seals(key: DirectedKey, hello: bytes, nonce: bytes) -> tuple[Seal, Seal]:
+    """Return the seal of what the opener sends, and that of what the acceptor sends.
 
-    ``hello``: the frame as it was sent, with the opener's nonce.
+    ``hello``: the whole frame as it was sent, with the opener's nonce. ``nonce``: the acceptor's.
     """
     about = nonce + hello
-    return Seal(derive(way.key, b"opener", about)), Seal(derive(way.key, b"acceptor", about))
+    return Seal(derive(key.secret, b"opener", about)), Seal(derive(key.secret, b"acceptor", about))

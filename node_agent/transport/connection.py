@@ -1,40 +1,37 @@
-"""One connection between two replicas, seen from either end: tagged frames, and a watch on the other end."""
+"""One connection, seen from either end: tagged frames, keep-alives, and a watch on the other end."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, Generic
 
-from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.ports import ConnectionLost, EndOfStream, Stream
 from node_agent.transport.authentication import TAG_SIZE, Digests, Seal
+from node_agent.transport.codec import Attachment, BatchT, Codec, MessageT
+from node_agent.transport.errors import Forged, FrameError
 from node_agent.transport.framing import (
+    MAX_ATTACHED,
     MAX_HEADER,
-    MAX_PAYLOAD,
     PRELUDE_SIZE,
-    Forged,
-    FrameError,
-    decode_header,
+    check_attachments,
     decode_prelude,
     encode,
-    outside_sizes,
-    pack,
-    unpack,
 )
-from node_agent.transport.messages import Alive, Data, Header, PassedOn
+from node_agent.transport.messages import Alive
 
 _START = PRELUDE_SIZE + TAG_SIZE
-MAX_UNSENT = MAX_PAYLOAD + 2 * MAX_HEADER
-"""Control messages do not wait for room; where more than one large frame has gathered, nobody reads."""
+MAX_UNSENT = MAX_ATTACHED + 2 * MAX_HEADER
+"""Messages do not wait for room. If more than one large frame has gathered, the other end does not read."""
 TICKS = 4
-"""An end makes itself heard so many times in the time after which it is taken for dead."""
+"""How often an end sends something within the time after which it counts as dead."""
 
 
-def sealed(header: Header, seal: Seal) -> bytes:
+def sealed(header: object, seal: Seal) -> bytes:
     prelude, head = encode(header)
     return b"".join((prelude, seal.tag(prelude, head), head))
 
 
-def why_lost(connection: "Connection", error: Exception) -> str:
-    """Why a connection is gone, by what reading it ended with: a word for the record."""
+def why_lost(connection: "Connection[Any, Any]", error: Exception) -> str:
+    """Return one word for the record: why reading ``connection`` ended with ``error``."""
     match error:
         case FrameError():
             return error.reason
@@ -43,61 +40,73 @@ def why_lost(connection: "Connection", error: Exception) -> str:
     return "silent" if connection.silent else "broken"
 
 
-class Connection:
-    """After the greetings. The owner reads all the time: it is what keeps the other end believing in us."""
+class Connection(Generic[BatchT, MessageT]):
+    """A connection after the greetings. Its owner must call ``read`` all the time."""
 
-    def __init__(self, stream: Stream, sending: Seal, receiving: Seal, digests: Digests) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        sending: Seal,
+        receiving: Seal,
+        codec: Codec[Any, Any, BatchT, MessageT],
+        digests: Digests,
+    ) -> None:
         self._stream = stream
-        self._digests = digests
         self._sending = sending
         self._receiving = receiving
+        self._codec = codec
+        self._batch = codec.batch
+        self._digests = digests
         self._timer: asyncio.TimerHandle | None = None
         self._heard = 0
         self._silent_ticks = 0
 
     @property
     def silent(self) -> bool:
-        """Whether the other end has said nothing for so long that it is taken for dead."""
+        """Whether the other end has sent nothing for so long that it counts as dead."""
         return self._silent_ticks >= TICKS - 1
 
-    def post(self, header: Header) -> None:
-        """Raises ConnectionLost."""
+    def post(self, header: Alive | BatchT | MessageT) -> None:
+        """Send a header that nothing follows, without waiting. Raise ConnectionLost."""
         if self._stream.unsent > MAX_UNSENT:
             self.abort()
         self._stream.put(sealed(header, self._sending))
 
-    def post_items(
-        self,
-        items: Sequence[StreamTuple],
-        sizes: Sequence[int],
-        floors: Mapping[str, int] = {},
-        passed_on: PassedOn | None = None,
-    ) -> None:
-        """Large payloads are not copied. Raises ConnectionLost."""
-        header, payloads = pack(items, sizes, self._digests.of, floors, passed_on)
-        self._stream.put(sealed(header, self._sending), *payloads)
+    def post_batch(self, batch: BatchT, attachments: Sequence[bytes]) -> None:
+        """Send a batch without waiting; the caller has awaited ``drained``. Attachments are not copied.
+
+        Raise ConnectionLost, or FrameError if the header is too long; then nothing was sent.
+        """
+        self._stream.put(sealed(batch, self._sending), *attachments)
 
     async def drained(self) -> None:
         await self._stream.drained()
 
-    async def read(self, limit: int = MAX_HEADER) -> Header:
-        """Data comes with all its payloads in place. Raises FrameError, or what the stream raises."""
+    async def read(self, limit: int = MAX_HEADER) -> Alive | BatchT | MessageT:
+        """Return what arrives next, a batch with its attachments in place.
+
+        Raise FrameError, or what the stream raises.
+        """
         start = await self._stream.read_exactly(_START)
         prelude = start[:PRELUDE_SIZE]
         head = await self._stream.read_exactly(decode_prelude(prelude, limit))
         if not self._receiving.genuine(prelude, head, start[PRELUDE_SIZE:]):
             raise Forged("the peer sent a frame that is not its own, or not the next")
-        header = decode_header(head)
-        if not isinstance(header, Data) or not header.outside:
-            return header
-        payloads = [await self._stream.read_exactly(size) for size in outside_sizes(header)]
-        for announced, payload in zip(header.outside, payloads, strict=True):
-            if self._digests.of(payload) != announced.digest:
+        header = self._codec.decode(head)
+        if isinstance(header, self._batch) and (announced := self._codec.attachments(header)):
+            return await self._attached(header, announced)
+        return header
+
+    async def _attached(self, batch: BatchT, announced: Sequence[Attachment]) -> BatchT:
+        check_attachments([size for size, _ in announced])
+        attachments = [await self._stream.read_exactly(size) for size, _ in announced]
+        for (_, digest), data in zip(announced, attachments, strict=True):
+            if self._digests.of(data) != digest:
                 raise Forged("the peer sent a payload that is not the one announced")
-        return Data(unpack(header, payloads), (), header.floors, header.passed_on)
+        return self._codec.attach(batch, attachments)
 
     def watch(self, alive: Callable[[], Alive], dead_after: float) -> None:
-        """Say ``alive`` from now on, and abort when the other end has said nothing for so many seconds."""
+        """Send ``alive()`` from now on; abort when the other end was silent for ``dead_after`` seconds."""
         loop = asyncio.get_running_loop()
 
         def tick() -> None:
@@ -116,7 +125,7 @@ class Connection:
         self._timer = loop.call_later(dead_after / TICKS, tick)
 
     def close(self) -> None:
-        """In order: what was sent still arrives. May be repeated."""
+        """Close in order: what was sent still arrives. May be repeated."""
         self._stop_watching()
         self._stream.close()
 

@@ -1,7 +1,7 @@
-"""The first frame that each side of a connection sends: a proof of fixed size, then what it says.
+"""The first frame that each end of a connection sends: a proof of fixed size, then the greeting.
 
-The proof names the key by its id and has a nonce and a tag. So a reader finds the key and checks the tag
-before it parses a byte of the rest, and reads no more of who has no key of the run.
+The proof names the key by its id, and holds a nonce and a tag. So a reader finds the key and checks the tag
+before it parses the greeting, and reads nothing more from a peer that has no key of the run.
 """
 
 import struct
@@ -16,12 +16,12 @@ from node_agent.transport.authentication import (
     ID_SIZE,
     NONCE_SIZE,
     TAG_SIZE,
+    DirectedKey,
     Seal,
-    Way,
     hello_seal,
     session_seals,
 )
-from node_agent.transport.framing import Forged, FrameError, Stranger
+from node_agent.transport.errors import Forged, FrameError, Stranger
 from node_agent.transport.messages import Hello, Welcome
 
 MAX_GREETING = 1024
@@ -41,12 +41,14 @@ T = TypeVar("T")
 class Introduced(NamedTuple):
     """A hello whose tag is genuine; ``frame`` is all of it as it was sent."""
 
-    way: Way
+    key: DirectedKey
     hello: Hello
     frame: bytes
 
 
 class Welcomed(NamedTuple):
+    """A genuine welcome, and the seals of the connection that it opens."""
+
     welcome: Welcome
     sending: Seal
     receiving: Seal
@@ -59,49 +61,49 @@ class _Frame(NamedTuple):
     nonce: bytes
 
 
-def hello_frame(way: Way, hello: Hello, nonce: bytes) -> bytes:
-    return _sealed(way, _encode(hello), nonce, hello_seal(way))
+def hello_frame(key: DirectedKey, hello: Hello, nonce: bytes) -> bytes:
+    return _sealed(key, _encode(hello), nonce, hello_seal(key))
 
 
-def welcome_frame(way: Way, welcome: Welcome, nonce: bytes, sending: Seal) -> bytes:
+def welcome_frame(key: DirectedKey, welcome: Welcome, nonce: bytes, sending: Seal) -> bytes:
     """``sending``: the acceptor's seal of this connection, made with ``nonce``."""
-    return _sealed(way, _encode(welcome), nonce, sending)
+    return _sealed(key, _encode(welcome), nonce, sending)
 
 
-async def read_hello(stream: Stream, ways: Mapping[bytes, Way]) -> Introduced:
-    """Raises Stranger, Forged, FrameError, or what the stream raises."""
-    way, frame = await _read(stream, ways)
-    if not hello_seal(way).genuine(frame.head, frame.body, frame.tag):
+async def read_hello(stream: Stream, keys: Mapping[bytes, DirectedKey]) -> Introduced:
+    """Raise Stranger, Forged, FrameError, or what the stream raises."""
+    key, frame = await _read(stream, keys)
+    if not hello_seal(key).genuine(frame.head, frame.body, frame.tag):
         raise Forged("the peer does not hold the key it names")
-    return Introduced(way, _decoded(_hellos, frame.body), frame.head + frame.tag + frame.body)
+    return Introduced(key, _decoded(_hellos, frame.body), frame.head + frame.tag + frame.body)
 
 
-async def read_welcome(stream: Stream, way: Way, hello: bytes) -> Welcomed:
-    """The answer to ``hello``, a frame that was sent by ``way``. Raises as ``read_hello`` does."""
-    _, frame = await _read(stream, {way.id: way})
-    sending, receiving = session_seals(way, hello, frame.nonce)
+async def read_welcome(stream: Stream, key: DirectedKey, hello: bytes) -> Welcomed:
+    """Read the answer to the frame ``hello``, which was sent with ``key``. Raise as ``read_hello`` does."""
+    _, frame = await _read(stream, {key.id: key})
+    sending, receiving = session_seals(key, hello, frame.nonce)
     if not receiving.genuine(frame.head, frame.body, frame.tag):
         raise Forged("the peer does not hold the key of this pair of nodes")
     return Welcomed(_decoded(_welcomes, frame.body), sending, receiving)
 
 
-def _sealed(way: Way, body: bytes, nonce: bytes, seal: Seal) -> bytes:
+def _sealed(key: DirectedKey, body: bytes, nonce: bytes, seal: Seal) -> bytes:
     if len(body) > MAX_GREETING:
         raise FrameError(f"a greeting of {len(body)} bytes exceeds the limit of {MAX_GREETING}")
-    head = _HEAD.pack(len(body), way.id, nonce)
+    head = _HEAD.pack(len(body), key.id, nonce)
     return head + seal.tag(head, body) + body
 
 
-async def _read(stream: Stream, ways: Mapping[bytes, Way]) -> tuple[Way, _Frame]:
+async def _read(stream: Stream, keys: Mapping[bytes, DirectedKey]) -> tuple[DirectedKey, _Frame]:
     proof = await stream.read_exactly(PROOF_SIZE)
     head, tag = proof[: _HEAD.size], proof[_HEAD.size :]
     size, key_id, nonce = _HEAD.unpack(head)
-    way = ways.get(key_id)
-    if way is None:
+    key = keys.get(key_id)
+    if key is None:
         raise Stranger("the peer names no key that this node shares with another")
     if not 0 < size <= MAX_GREETING:
         raise FrameError(f"the peer announced a greeting of {size} bytes")
-    return way, _Frame(head, tag, await stream.read_exactly(size), nonce)
+    return key, _Frame(head, tag, await stream.read_exactly(size), nonce)
 
 
 def _decoded(decoder: "Checked[T]", body: bytes) -> T:

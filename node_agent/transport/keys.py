@@ -1,8 +1,8 @@
-"""The keys of a run: every two nodes share one that no third node knows.
+"""The keys of a run: every two nodes share a key that no third node knows.
 
-The orchestrator draws one secret a run and derives from it a key for every pair of nodes; a node is given its
-own pairs only. So a node that is taken over can speak for itself, but not as another node, and what it
-recorded in one run is worth nothing in the next.
+The orchestrator draws one secret per run and derives from it a key for every pair of nodes. It gives a node
+only the keys of its own pairs. So a node that is taken over can speak for itself, but not as another node,
+and what somebody recorded in one run is worthless in the next.
 """
 
 import hmac
@@ -12,17 +12,17 @@ KEY_SIZE = 32
 
 
 def derive(key: bytes, purpose: bytes, about: bytes = b"") -> bytes:
-    """A key for one purpose. ``purpose`` has no zero byte."""
+    """Return a key for one purpose. ``purpose`` has no zero byte."""
     return hmac.digest(key, b"rove " + purpose + b"\0" + about, "sha256")
 
 
 def keys_of(secret: bytes, run: str, node: str, nodes: Iterable[str]) -> dict[str, bytes]:
-    """What ``node`` is given: the key that it shares with each of ``nodes``, by name."""
+    """Return the keys that ``node`` is given: the one that it shares with each of ``nodes``, by name."""
     return {other: _pair_key(secret, run, node, other) for other in nodes}
 
 
 def app_keys(keys: Mapping[str, bytes], app: str) -> dict[str, bytes]:
-    """Those of a node's ``keys`` that one application uses: what is said in one is nothing to another."""
+    """Return a node's ``keys`` for one application: messages of one application are not valid in another."""
     return {node: derive(key, b"application", app.encode()) for node, key in keys.items()}
 
 

@@ -1,4 +1,4 @@
-"""How much a link may hold and how long it may be silent."""
+"""How much a connection may hold and how long the other end may be silent."""
 
 from typing import Annotated
 
@@ -7,12 +7,12 @@ from msgspec import Meta, Struct
 Count = Annotated[int, Meta(ge=1)]
 
 
-class LinkLimits(Struct, frozen=True):
-    """Short by default, as the other queues are: what waits longer is stale when it arrives.
+class ConnectionLimits(Struct, frozen=True):
+    """The limits of every connection. The defaults are small: items that wait long are stale.
 
-    ``window_items``, ``window_bytes``: what a receiver lets a sender have under way, that is sent and not yet
-    taken by the replica; of the bytes, the last item may exceed them. ``batch_items``, ``batch_bytes``: what
-    goes into one frame. ``dead_after``: seconds of silence after which the other end is taken for dead.
+    ``window_items``, ``window_bytes``: how much a sender may have under way, that is, sent and not yet taken
+    by the receiving application; the last item may exceed the bytes. ``batch_items``, ``batch_bytes``: how
+    much goes into one frame. ``dead_after``: a peer that is silent for so many seconds counts as dead.
     """
 
     window_items: Count = 32

@@ -7,13 +7,13 @@ import asyncio
 import sys
 
 from node_agent.ports.os_port import OsPort
-from node_agent.transport.limits import LinkLimits
-from tests.unit.link_ends import Receiver
+from node_agent.transport.limits import ConnectionLimits
+from tests.unit.connection_ends import Receiver
 
 
 async def main(host: str) -> None:
     port = OsPort(host)
-    receiver = Receiver(port, LinkLimits(dead_after=1.0), [host])
+    receiver = Receiver(port, ConnectionLimits(dead_after=1.0), [host])
     print((await receiver.server.open(0)).port, flush=True)
     await asyncio.sleep(30)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from benchmarks.attacks.memory_port import MemoryPort, MemoryStream
 from benchmarks.attacks.mutation import changed_bytes, changed_message, deep, encoded
 from benchmarks.attacks.speaking import ID_SIZE, Refused, Speaker, greeting, hello_body, welcome_body
-from benchmarks.attacks.worlds import MALLORY, NODES, PAIR, VICTIM, victim_agent, victim_link
+from benchmarks.attacks.worlds import MALLORY, NODES, PAIR, VICTIM, victim_agent, victim_connection
 from node_agent.ports import Address, PortError
 from node_agent.transport.authentication import Seal
-from node_agent.transport.framing import FrameError
+from node_agent.transport.errors import FrameError
 
 NONCE = bytes(16)
 _ROUNDS = 12
@@ -64,7 +64,7 @@ class Greetings:
 
 
 class Welcomes:
-    """A link is opened to somebody who answers with ``message``."""
+    """A connection is opened to somebody who answers with ``message``."""
 
     def __init__(self, directory: Path) -> None:
         self._runner = asyncio.Runner()
@@ -103,14 +103,14 @@ class Welcomes:
 
             answers.append(asyncio.create_task(say()))
 
-        link = victim_link(MemoryPort("127.0.0.1", answer), failures.append)
+        connection = victim_connection(MemoryPort("127.0.0.1", answer), failures.append)
         try:
             async with asyncio.timeout(1.0):
-                await link.ready()
+                await connection.ready()
         except (PortError, FrameError, TimeoutError):
             pass
         finally:
-            await link.close()
+            await connection.close()
             await asyncio.gather(*answers)
         if failures:
             raise failures[0]

@@ -1,4 +1,4 @@
-"""A replicated stream query on one node: its replicas, the links between them and others', and the router."""
+"""A replicated stream query on one node: its replicas, their connections to others, and the router."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,22 +16,25 @@ from node_agent.apps.dataflow.replicas import ReplicaBuilder, Runtime
 from node_agent.apps.dataflow.switching.exchange import is_needed
 from node_agent.apps.dataflow.switching.exchanges import Exchanges
 from node_agent.apps.dataflow.switching.router import Router
+from node_agent.apps.dataflow.wire.admission import PlanAdmission
+from node_agent.apps.dataflow.wire.codec import (
+    CODEC,
+    OnLost,
+    OnMessage,
+    TupleConnection,
+    TupleSender,
+    TupleServer,
+)
+from node_agent.apps.dataflow.wire.messages import Batch, Data, Message, batch_of
+from node_agent.apps.dataflow.wire.notices import Notices
 from node_agent.apps.tasks import Tasks
 from node_agent.linkstate.overhead import OverheadSource
 from node_agent.transport.authentication import Digests
-from node_agent.transport.framing import Impossible
-from node_agent.transport.link import (
-    Link,
-    LocalLink,
-    OnLost,
-    OnMessage,
-    OutgoingLink,
-    ignore_loss,
-    ignore_message,
-)
-from node_agent.transport.messages import Batch, Message, Pair
-from node_agent.transport.notices import Notices
-from node_agent.transport.server import LinkServer
+from node_agent.transport.errors import Impossible
+from node_agent.transport.item_sender import LocalSender
+from node_agent.transport.messages import Pair
+from node_agent.transport.outgoing import ignore_loss, ignore_message
+from node_agent.transport.server import ConnectionServer
 
 
 class Dataflow:
@@ -52,16 +55,17 @@ class Dataflow:
         send = self._notices.send if self._notices is not None else None
         exchanges = Exchanges(config, around.node, around.boot, send) if send is not None else None
         self._router = Router(config, around, tuple(self._replicas.values()), exchanges, self._queue)
-        self._server = LinkServer(
+        self._server: TupleServer = ConnectionServer(
             around.port,
             around.credentials,
-            config.plan,
+            CODEC,
+            PlanAdmission(config.plan, around.node),
             {node: address.host for node, address in around.addresses.items() if node != around.node},
             around.links,
             self._digests,
             around.refusals,
             self._take,
-            partial(around.fail, "incoming link"),
+            partial(around.fail, "incoming connection"),
             self._hear,
         )
         self._tasks = Tasks(around.fail)
@@ -116,9 +120,9 @@ class Dataflow:
         runtime.post(sender, content)
         return True
 
-    def open_link(
+    def open_connection(
         self, pair: Pair, on_message: OnMessage = ignore_message, on_lost: OnLost = ignore_loss
-    ) -> OutgoingLink:
+    ) -> TupleConnection:
         around = self._around
 
         def lost(pair: Pair, items: Sequence[StreamTuple], reason: str) -> None:
@@ -126,30 +130,31 @@ class Dataflow:
             on_lost(pair, items, reason)
 
         node = self._config.plan.replica(pair.receiver).node
-        return OutgoingLink(
+        return TupleConnection(
             around.port,
             around.addresses[node],
             around.credentials.to(node, "connection"),
             pair,
+            CODEC,
             around.links,
             self._digests,
             around.refusals,
-            partial(around.fail, f"link to {pair.receiver}"),
+            partial(around.fail, f"connection to {pair.receiver}"),
             on_message,
             lost,
             lambda: self._router.reconsider(),
         )
 
-    def make_link(self, sender: Replica, to: str, on_lost: OnLost) -> Link:
+    def make_sender(self, sender: Replica, to: str, on_lost: OnLost) -> TupleSender:
         """Of best effort, to a replica of this node or another."""
         receiver = self._replicas.get(to)
         if isinstance(receiver, ReplicaRuntime):
-            return LocalLink(partial(receiver.receive, sender.id))
-        return self.open_link(Pair(sender.id, to), on_lost=on_lost)
+            return LocalSender(partial(receiver.receive, sender.id))
+        return self.open_connection(Pair(sender.id, to), on_lost=on_lost)
 
     def tell(self, pair: Pair, message: Message) -> bool:
-        """To the sender of an incoming link; False if there is none."""
-        return self._server.tell(pair, message)
+        """Send to the sender of an incoming connection. Return False if there is none."""
+        return self._server.send_message(pair, message)
 
     def _make_notices(self) -> Notices | None:
         """None if replicas have nothing to tell each other: then not a byte is spent on it."""
@@ -169,7 +174,8 @@ class Dataflow:
     def _queue(self, replica: str) -> int:
         return self._replicas[replica].queued() + self._server.waiting(replica)
 
-    async def _take(self, pair: Pair, batch: Batch) -> None:
+    async def _take(self, pair: Pair, data: Data) -> None:
+        batch = batch_of(pair, data)
         via = pair.sender if pair.sender != batch.sender else ""
         runtime = self._replicas[pair.receiver]
         if runtime.overrun(batch):

@@ -12,8 +12,7 @@ from node_agent.apps.dataflow.config import DataflowConfig
 from node_agent.apps.dataflow.delivery.core import DeliveryCore
 from node_agent.apps.dataflow.delivery.limits import Overflow, Reliability
 from node_agent.apps.dataflow.delivery.place import place_of
-from node_agent.apps.dataflow.delivery.runtime import DeliveryRuntime, Job
-from node_agent.apps.dataflow.delivery.runtime import Surroundings as Neighbours
+from node_agent.apps.dataflow.delivery.runtime import DeliveryRuntime, Job, Neighbours
 from node_agent.apps.dataflow.delivery.spill import SpillFile
 from node_agent.apps.dataflow.model.plan import Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec
@@ -21,7 +20,7 @@ from node_agent.apps.dataflow.model.units import Each
 from node_agent.apps.dataflow.operators.registry import OPERATORS, Context, OperatorKind, OperatorUnusable
 from node_agent.apps.dataflow.windows.assembly import assembler_for
 from node_agent.apps.dataflow.windows.units import Gaps
-from node_agent.transport.link import Link, OnLost
+from node_agent.apps.dataflow.wire.codec import OnLost, TupleSender
 
 Runtime = ReplicaRuntime | DeliveryRuntime
 
@@ -29,7 +28,7 @@ Runtime = ReplicaRuntime | DeliveryRuntime
 class Wires(Neighbours, Protocol):
     """How replicas reach others, on this node and elsewhere."""
 
-    def make_link(self, sender: Replica, to: str, on_lost: OnLost) -> Link: ...
+    def make_sender(self, sender: Replica, to: str, on_lost: OnLost) -> TupleSender: ...
 
 
 class ReplicaBuilder:
@@ -52,8 +51,7 @@ class ReplicaBuilder:
         kind = OPERATORS[spec.kind]
         params = msgspec.convert(spec.params, kind.params)
         context = Context(replica.id, around.port, around.core, spec, around.record, around.directory)
-        level = Reliability(query.reliability)
-        if level is Reliability.BEST_EFFORT:
+        if query.reliability == "best_effort":
             return self._build_best_effort(replica, spec, kind, params, context)
         assembler = None if isinstance(spec.takes, Each) else assembler_for(spec, query.origins())
         limits = self._config.delivery
@@ -63,7 +61,8 @@ class ReplicaBuilder:
             for name in query.downstream(replica.operator)
             if (room := query.operator(name).buffers.get(replica.operator)) is not None
         }
-        core = DeliveryCore(place_of(replica, self._config.plan), level, limits, assembler, spill, buffers)
+        place, level = place_of(replica, self._config.plan), Reliability(query.reliability)
+        core = DeliveryCore(place, level, limits, assembler, spill, buffers)
         job = Job(replica, self._config.plan, kind, params)
         return DeliveryRuntime(job, core, context, self._wires, around.record, limits.sources_wait)
 
@@ -71,13 +70,13 @@ class ReplicaBuilder:
         self, replica: Replica, spec: OperatorSpec, kind: OperatorKind, params: Any, context: Context
     ) -> ReplicaRuntime:
         query, record = self._config.plan.query, self._around.record
-        make_link = partial(self._wires.make_link, replica)
+        make_sender = partial(self._wires.make_sender, replica)
         dispatchers = []
         for downstream in query.downstream(replica.operator):
             usual = self._config.limits
             room = query.operator(downstream).buffers.get(replica.operator, usual.output_buffer)
             limits = msgspec.structs.replace(usual, output_buffer=room)
-            dispatchers.append(Dispatcher(replica.id, downstream, make_link, record, limits))
+            dispatchers.append(Dispatcher(replica.id, downstream, make_sender, record, limits))
         each = isinstance(spec.takes, Each)
         assembler = None if each else assembler_for(spec, query.origins(), Gaps())
         return ReplicaRuntime(
@@ -88,7 +87,7 @@ class ReplicaBuilder:
             assembler,
             context,
             dispatchers,
-            self._wires.open_link,
+            self._wires.open_connection,
             record,
             self._config.limits,
         )

@@ -1,9 +1,9 @@
 """Sends a replica's output to the downstream replica that the router has chosen (seed 000, figure 3).
 
-One dispatcher serves one downstream operator: a bounded buffer, a tuple in hand, and links to the replicas
-used so far. Best effort: a tuple is retried as long as it is in hand, not once a link has taken it; what a
-link had not brought to the other end when it broke is dropped. What has gathered while the link was busy goes
-along with the tuple in hand.
+One dispatcher serves one downstream operator. It has a bounded buffer, a tuple in hand, and connections to
+the replicas used so far. Best effort: it sends a tuple again as long as the tuple is in hand. What a
+connection has taken and not delivered when it breaks is dropped. Tuples that gather while the connection is
+busy go along with the tuple in hand.
 """
 
 import asyncio
@@ -17,21 +17,21 @@ from node_agent.apps.dataflow.delivery.account import Account
 from node_agent.apps.dataflow.events import QueueSample
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.switching.route import Hop
+from node_agent.apps.dataflow.wire.codec import OnLost, TupleSender
 from node_agent.model.telemetry import Event
 from node_agent.ports import PortError
-from node_agent.transport.framing import TooLarge
-from node_agent.transport.link import Link, OnLost
+from node_agent.transport.errors import TooLarge
 from node_agent.transport.messages import Pair
 
 MOST_AT_ONCE, MOST_BYTES_AT_ONCE = 1024, 512 * 1024
-"""About what a link takes in one go; what it does not take goes back into the buffer."""
+"""About what a connection takes in one go; what it does not take goes back into the buffer."""
 
 
 class Limits(Struct, frozen=True):
     """Queue lengths in tuples, times in seconds.
 
     Short queues, as in the paper's prototype: what waits longer is stale when it arrives, and what is not on
-    a link yet can still take another route.
+    a connection yet can still take another route.
     ``send_timeout``: how long a send may be stuck once the route leads elsewhere.
     ``retry_age``: how long after its first failed send a tuple is still retried.
     ``sources_wait`` for room; else their oldest tuple is dropped, because the world does not wait.
@@ -55,19 +55,19 @@ class Dispatcher:
         self,
         replica: str,
         downstream: str,
-        make_link: Callable[[str, OnLost], Link],
+        make_sender: Callable[[str, OnLost], TupleSender],
         record: Callable[[Event], None],
         limits: Limits,
     ) -> None:
         self.downstream = downstream
         self._replica = replica
         self._account = Account(replica, record)
-        self._make_link = make_link
+        self._make_sender = make_sender
         self._limits = limits
         self._buffer: deque[StreamTuple] = deque()
         self._filled = asyncio.Event()
         self._room = asyncio.Event()
-        self._links: dict[str, Link] = {}
+        self._senders: dict[str, TupleSender] = {}
         self._hop: Hop | None = None
         self._has_route = asyncio.Event()
         self._attempt: _Attempt | None = None
@@ -123,15 +123,15 @@ class Dispatcher:
             await self._dispatch(self._next())
 
     async def close(self) -> None:
-        for link in self._links.values():
-            await link.close()
+        for sender in self._senders.values():
+            await sender.close()
 
     def waiting(self) -> int:
         return len(self._buffer)
 
     def silent(self) -> tuple[str, ...]:
         """The downstream replicas that do not answer."""
-        return tuple(to for to, link in self._links.items() if not link.answers)
+        return tuple(to for to, sender in self._senders.items() if not sender.answers)
 
     def sample(self) -> QueueSample:
         return QueueSample(self._replica, f"output:{self.downstream}", self.waiting())
@@ -154,7 +154,7 @@ class Dispatcher:
                 return
             if give_up_at is None:
                 give_up_at = loop.time() + self._limits.retry_age
-            await asyncio.sleep(0)  # a link whose connection is dead must get to know of it
+            await asyncio.sleep(0)  # the connection must notice that it is dead
 
     async def _target(self) -> Hop:
         while self._hop is None:
@@ -162,17 +162,17 @@ class Dispatcher:
         return self._hop
 
     async def _send(self, item: StreamTuple, to: str) -> list[StreamTuple]:
-        """What the link took: ``item`` and what could go along with it, or nothing."""
-        link = self._links.get(to)
-        if link is None:
-            link = self._links[to] = self._make_link(to, self._lost)
+        """What the connection took: ``item`` and what could go along with it, or nothing."""
+        sender = self._senders.get(to)
+        if sender is None:
+            sender = self._senders[to] = self._make_sender(to, self._lost)
         batch, taken = [item], 0
         try:
             async with asyncio.timeout(None) as deadline:
                 self._attempt = _Attempt(to, asyncio.get_running_loop().time(), deadline)
-                await link.ready()
+                await sender.ready()
                 batch += self._companions(to)
-                taken = await link.send(batch)
+                taken = await sender.send(batch)
         except (PortError, TimeoutError):
             pass
         finally:
@@ -181,7 +181,7 @@ class Dispatcher:
         return batch[:taken]
 
     def _companions(self, to: str) -> list[StreamTuple]:
-        """What waits for the same replica, as much as a link could take at once."""
+        """What waits for the same replica, as much as a connection could take at once."""
         hop, buffer, size = self._hop, self._buffer, 0
         companions: list[StreamTuple] = []
         if hop is None or to not in hop.replicas():
@@ -201,11 +201,11 @@ class Dispatcher:
         return self._buffer.popleft()
 
     def _give_up_at(self, attempt: _Attempt) -> float | None:
-        # With no route at all there is nowhere better to send to: the link may recover.
+        # With no route at all there is nowhere better to send to: the connection may recover.
         if self._hop is None or attempt.to in self._hop.replicas():
             return None
         # Who is silent is not waited for: the route leads elsewhere because of that.
-        patience = self._limits.send_timeout if self._links[attempt.to].answers else 0.0
+        patience = self._limits.send_timeout if self._senders[attempt.to].answers else 0.0
         return max(asyncio.get_running_loop().time(), attempt.started + patience)
 
     async def _wait_for(self, room: int) -> None:

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, cast
 
 from node_agent.apps.dataflow.best_effort.dispatcher import Dispatcher, Limits
 from node_agent.apps.dataflow.delivery.account import Account
-from node_agent.apps.dataflow.delivery.handover import Handover, Heard, OpenLink, Part
+from node_agent.apps.dataflow.delivery.handover import Handover, Heard, OpenConnection, Part
 from node_agent.apps.dataflow.delivery.intake import Captured, Intake
 from node_agent.apps.dataflow.events import QueueSample
-from node_agent.apps.dataflow.model.plan import Replica
+from node_agent.apps.dataflow.model.plan import Replica, operator_of
 from node_agent.apps.dataflow.model.query import OperatorSpec
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.operators.one_by_one import OneByOne, Payloads
@@ -24,8 +24,8 @@ from node_agent.apps.dataflow.operators.registry import Context, Operator, Opera
 from node_agent.apps.dataflow.switching.route import Route
 from node_agent.apps.dataflow.windows.assembly import Assembler
 from node_agent.apps.dataflow.windows.units import Unit, Units
+from node_agent.apps.dataflow.wire.messages import Batch, Message
 from node_agent.model.telemetry import Event
-from node_agent.transport.messages import Batch, Message
 
 MOST_CAPTURED = 1024
 """Tuples of a source, or results for nobody, that are made before others get their turn."""
@@ -57,7 +57,7 @@ class ReplicaRuntime:
         assembler: Assembler | None,
         context: Context,
         dispatchers: Sequence[Dispatcher],
-        open_link: OpenLink,
+        open_connection: OpenConnection,
         record: Callable[[Event], None],
         limits: Limits,
     ) -> None:
@@ -78,7 +78,7 @@ class ReplicaRuntime:
         self._has_room = asyncio.Event()
         self._entrance = asyncio.Lock()
         heard = Heard(self._account.sent, self._lose, self._take_back)
-        self._handover = Handover(self._id, lambda to, sender, batch: False, open_link, heard)
+        self._handover = Handover(self._id, lambda to, sender, batch: False, open_connection, heard)
         self._elsewhere: str | None = None
         self._stays_until: float | None = None
         self._latest_senders: dict[tuple[str, str], str] = {}
@@ -324,8 +324,3 @@ class ReplicaRuntime:
     def _hand_on(self, results: Sequence[StreamTuple]) -> None:
         for dispatcher in self._dispatchers:
             dispatcher.extend(results)
-
-
-def operator_of(replica: str) -> str:
-    """The operator that a replica's id names."""
-    return replica.rpartition("/")[0]

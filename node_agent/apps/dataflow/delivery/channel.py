@@ -1,7 +1,7 @@
-"""The way to one downstream replica on another node: what the core has sent waits here for the link.
+"""Sends what the core has sent to one downstream replica on another node, over one connection.
 
-Whatever goes wrong on the way is told as one fact, that the link has failed; what waits here is forgotten
-then, because the core sends it again.
+Whatever goes wrong is reported as one fact, that the connection has failed. What waits here is then
+forgotten, because the core sends it again.
 """
 
 import asyncio
@@ -9,30 +9,30 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from node_agent.apps.dataflow.model.tuples import StreamTuple
+from node_agent.apps.dataflow.wire.codec import OnLost, OnMessage, TupleConnection
+from node_agent.apps.dataflow.wire.messages import DataDetails, Message
 from node_agent.ports import ConnectionLost, PortError
-from node_agent.transport.framing import TooLarge
-from node_agent.transport.link import OnLost, OnMessage, OutgoingLink
-from node_agent.transport.messages import Message
+from node_agent.transport.errors import TooLarge
 
 PAUSE = 0.05
 
-OpenLink = Callable[[OnMessage, OnLost], OutgoingLink]
+OpenConnection = Callable[[OnMessage, OnLost], TupleConnection]
 
 
 class Channel:
-    """``on_sent`` hears what the link has taken, ``on_failed`` that anything sent before may be lost, and
-    ``on_dropped`` of an item that no frame carries: a hole is sent in its place.
+    """``on_sent`` gets the items that the connection has taken. ``on_failed`` means that anything sent
+    before may be lost. ``on_dropped`` gets an item that no frame can carry; a hole is sent in its place.
     """
 
     def __init__(
         self,
-        open_link: OpenLink,
+        open_connection: OpenConnection,
         on_message: OnMessage,
         on_sent: Callable[[Sequence[StreamTuple]], None],
         on_failed: Callable[[], None],
         on_dropped: Callable[[StreamTuple, str], None],
     ) -> None:
-        self._link = open_link(on_message, lambda pair, items, reason: self._failed())
+        self._connection = open_connection(on_message, lambda pair, items, reason: self._failed())
         self._on_sent = on_sent
         self._on_failed = on_failed
         self._on_dropped = on_dropped
@@ -44,7 +44,7 @@ class Channel:
 
     @property
     def answers(self) -> bool:
-        return self._link.answers
+        return self._connection.answers
 
     def put(self, items: Sequence[StreamTuple], floors: Mapping[str, int]) -> None:
         self._items.extend(items)
@@ -52,16 +52,16 @@ class Channel:
         self._changed.set()
 
     def want(self, wanted: bool) -> None:
-        """A link that the route leads over is kept open even if nothing is sent over it.
+        """Keep the connection open while the route leads over it, even if nothing is sent.
 
-        The other end may have to ask what is done, and its death must be noticed.
+        The other end may have to ask what is done, and this end must notice its death.
         """
         self._wanted = wanted
         self._changed.set()
 
     def tell(self, message: Message) -> None:
         """Lost if there is no connection."""
-        self._link.tell(message)
+        self._connection.send_message(message)
 
     async def run(self) -> None:
         while True:
@@ -71,22 +71,22 @@ class Channel:
                     continue
                 self._changed.clear()
                 if self._wanted:
-                    await self._link.ready()
+                    await self._connection.ready()
                 await self._changed.wait()
             except PortError:
                 self._failed()
-                await asyncio.sleep(PAUSE)  # a link may take a moment to see that its connection is dead
+                await asyncio.sleep(PAUSE)  # a connection takes a moment to notice that it is dead
 
     async def close(self) -> None:
-        await self._link.close()
+        await self._connection.close()
 
     async def _send(self) -> None:
-        await self._link.ready()
+        await self._connection.ready()
         failures, batch = self._failures, list(self._items)
         if not batch:
             return
         try:
-            count = await self._link.send(batch, self._floors)
+            count = await self._connection.send(batch, DataDetails(self._floors))
         except TooLarge as error:
             if not batch[0].payloads:
                 raise ConnectionLost(f"a hole cannot be sent: {error}") from error

@@ -35,7 +35,7 @@ class Send(Struct, frozen=True):
 
 
 class Acknowledge(Struct, frozen=True):
-    """To a replica upstream. ``taken``: this replica has them and needs them no more on the link."""
+    """To a replica upstream. ``taken``: this replica has them and needs them no more on the connection."""
 
     replica: str
     done: Ranges

@@ -13,19 +13,21 @@ from typing import NamedTuple
 
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.windows.units import Units
+from node_agent.apps.dataflow.wire.codec import OnLost, OnMessage, TupleConnection
+from node_agent.apps.dataflow.wire.messages import Batch, DataDetails, PassedOn
 from node_agent.ports import PortError
-from node_agent.transport.framing import TooLarge
-from node_agent.transport.link import OnLost, OnMessage, OutgoingLink, ignore_message
-from node_agent.transport.messages import Batch, Pair, PassedOn
+from node_agent.transport.errors import TooLarge
+from node_agent.transport.messages import Pair
+from node_agent.transport.outgoing import ignore_message
 
 MOST = 4096
 EXPIRES = 5.0
 """Seconds."""
 LINGER = 5.0
-"""Seconds for which the link to a sibling is kept when there is nothing to pass on."""
+"""Seconds for which the connection to a sibling is kept when there is nothing to pass on."""
 PAUSE = 0.05
 
-OpenLink = Callable[[Pair, OnMessage, OnLost], OutgoingLink]
+OpenConnection = Callable[[Pair, OnMessage, OnLost], TupleConnection]
 
 
 class Part(NamedTuple):
@@ -39,7 +41,7 @@ class Part(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """What became of items: ``taken`` by the link to the sibling; ``lost``, with the reason; ``back``."""
+    """Hears what became of items: ``taken`` by the connection; ``lost``, with the reason; given ``back``."""
 
     taken: Callable[[str, Sequence[StreamTuple]], None]
     lost: Callable[[Sequence[StreamTuple], str], None]
@@ -47,25 +49,25 @@ class Heard(NamedTuple):
 
 
 class Handover:
-    """``mail``: to a replica of the same node; False if it is on another, to which ``open_link`` leads."""
+    """``mail`` gives a batch to a replica of this node; it returns False if the replica is elsewhere."""
 
     def __init__(
         self,
         own: str,
         mail: Callable[[str, str, Batch], bool],
-        open_link: OpenLink,
+        open_connection: OpenConnection,
         heard: Heard,
     ) -> None:
         self._own = own
         self._mail = mail
-        self._open_link = open_link
+        self._open_connection = open_connection
         self._heard = heard
         self._parts: deque[Part] = deque()
         self._under_way: Part | None = None
         self._attempt: asyncio.Timeout | None = None
         self._sibling: str | None = None
         self._filled = asyncio.Event()
-        self._links: dict[str, OutgoingLink] = {}
+        self._connections: dict[str, TupleConnection] = {}
 
     @property
     def waiting(self) -> int:
@@ -85,7 +87,7 @@ class Handover:
             self._filled.set()
 
     def turn(self, sibling: str | None) -> None:
-        """What no link has taken yet goes to ``sibling`` instead; None: it comes back."""
+        """What no connection has taken yet goes to ``sibling`` instead; None: it comes back."""
         self._sibling = sibling
         parts = list(self._parts)
         self._parts.clear()
@@ -102,15 +104,15 @@ class Handover:
                 continue
             self._filled.clear()
             try:
-                async with asyncio.timeout(LINGER if self._links else None):
+                async with asyncio.timeout(LINGER if self._connections else None):
                     await self._filled.wait()
             except TimeoutError:
                 await self.close()
 
     async def close(self) -> None:
         """May be repeated."""
-        while self._links:
-            await self._links.popitem()[1].close()
+        while self._connections:
+            await self._connections.popitem()[1].close()
 
     async def _pass_on(self, part: Part) -> None:
         left, expires = list(part.items), part.since + EXPIRES
@@ -143,13 +145,13 @@ class Handover:
         self._heard.lost(items, "link_failed")
 
     async def _some(self, part: Part, items: list[StreamTuple]) -> int:
-        link = self._links.get(part.sibling)
-        if link is None:
-            link = self._links[part.sibling] = self._open_link(
+        connection = self._connections.get(part.sibling)
+        if connection is None:
+            connection = self._connections[part.sibling] = self._open_connection(
                 Pair(self._own, part.sibling), ignore_message, self._lost
             )
         try:
-            return await link.send(items, {}, PassedOn(part.sender, part.made))
+            return await connection.send(items, DataDetails({}, PassedOn(part.sender, part.made)))
         except PortError:
-            await asyncio.sleep(PAUSE)  # a link may take a moment to see that its connection is dead
+            await asyncio.sleep(PAUSE)  # a connection takes a moment to notice that it is dead
             return 0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from node_agent.apps.dataflow.operators.processing import CannotBeSent, GivenUp
 from node_agent.apps.dataflow.operators.registry import Context, Source
 from node_agent.apps.dataflow.windows.gathering import Gathering
-from node_agent.transport.framing import unfit
+from node_agent.apps.dataflow.wire.packing import unfit
 
 Captured = tuple[tuple[bytes, ...], int]
 """A payload, none if it was given up, and when it was captured in nanoseconds."""

@@ -13,7 +13,8 @@ MOST_RANGES = 262_144
 
 
 class Reliability(StrEnum):
-    BEST_EFFORT = "best_effort"
+    """What delivery promises. Queries of best effort run without it (``dataflow.best_effort``)."""
+
     AT_LEAST_ONCE = "at_least_once"
     EXACTLY_ONCE = "exactly_once"
 
@@ -31,7 +32,7 @@ class DeliveryLimits(Struct, frozen=True):
 
     ``spill_bytes``: how long a node's spill file may become.
 
-    ``in_flight``: items sent to one replica that it has not taken yet. ``retry``: pause after a link failed.
+    ``in_flight``: items sent to one replica that it has not taken yet. ``retry``: pause after a failure.
     ``unacknowledged``: age at which an item that the route has left behind is sent again, and after which a
     replica that makes no progress asks upstream what has been done elsewhere; it asks again after twice the
     time, up to ``patience``. ``sources_wait`` for room; else their oldest unsent items are dropped.

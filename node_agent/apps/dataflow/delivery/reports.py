@@ -5,8 +5,8 @@ from itertools import zip_longest
 
 from node_agent.apps.dataflow.delivery.effects import Acknowledge, Ranges
 from node_agent.apps.dataflow.delivery.positions import Positions, Range
-from node_agent.transport.claims import MOST_RANGES
-from node_agent.transport.messages import Acknowledgement
+from node_agent.apps.dataflow.wire.claims import MOST_RANGES
+from node_agent.apps.dataflow.wire.messages import Acknowledgement
 
 _ByStream = dict[str, Positions]
 

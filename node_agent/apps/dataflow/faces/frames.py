@@ -11,8 +11,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from node_agent.apps.dataflow.wire.packing import MAX_PAYLOAD
 from node_agent.model.checked import Checked, Count, Refused
-from node_agent.transport.framing import MAX_PAYLOAD
 
 UNKNOWN = ""
 """The person of a face that recognition was asked about and that is nobody of the gallery."""

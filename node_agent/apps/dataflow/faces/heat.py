@@ -8,11 +8,10 @@ from msgspec import Struct
 from node_agent.apps.dataflow.faces.faults import Faults
 from node_agent.apps.dataflow.faces.frames import BadFrame, Frame, decode_frame
 from node_agent.apps.dataflow.faces.params import Cells, HeatMapParams
-from node_agent.apps.dataflow.model.tuples import Whole
 from node_agent.apps.dataflow.operators.registry import Context
 from node_agent.apps.dataflow.windows.units import Unit
-from node_agent.model.checked import Checked, Refused
-from node_agent.transport.framing import MAX_PAYLOAD
+from node_agent.apps.dataflow.wire.packing import MAX_PAYLOAD
+from node_agent.model.checked import Checked, Refused, Whole
 
 
 class HeatMap(Struct, frozen=True, array_like=True, tag="heat"):

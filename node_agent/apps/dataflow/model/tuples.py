@@ -9,9 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-Whole = Annotated[int, Meta(ge=0, le=2**62)]
-"""Bounded: what is made of a few of them still has 64 bits."""
-
+from node_agent.model.checked import Whole
 
 PAYLOAD_OVERHEAD = 64
 MOST_PAYLOADS = 8192

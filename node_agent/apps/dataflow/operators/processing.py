@@ -6,7 +6,7 @@ from node_agent.apps.dataflow.model.query import OperatorSpec
 from node_agent.apps.dataflow.model.units import SameTau
 from node_agent.apps.dataflow.operators.registry import Operator
 from node_agent.apps.dataflow.windows.units import Unit
-from node_agent.transport.framing import unfit
+from node_agent.apps.dataflow.wire.packing import unfit
 
 RETRY_PAUSE = 0.1
 LONGEST_RETRY_PAUSE = 10.0

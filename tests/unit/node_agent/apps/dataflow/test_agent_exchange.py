@@ -20,8 +20,10 @@ from node_agent.apps.dataflow.model.routing_messages import CostUpdate, Notice
 from node_agent.apps.dataflow.model.units import SameTau
 from node_agent.apps.dataflow.switching.exchange import Mode
 from node_agent.apps.dataflow.switching.policy import choose
-from node_agent.linkstate.registry import Downstream, LinkStateConfig, open_link_state
+from node_agent.linkstate.config import LinkStateConfig
+from node_agent.linkstate.registry import open_link_state
 from node_agent.linkstate.shortest_path import distances
+from node_agent.linkstate.source import Downstream
 from node_agent.model.cost_graph import CostGraph
 from node_agent.telemetry.segment_log import SegmentLog
 from node_agent.telemetry.segments import read_records
@@ -43,7 +45,7 @@ from tests.unit.node_agent.agent.test_agent import (
     run,
     until,
 )
-from tests.unit.node_agent.apps.dataflow.test_notices import notices_of
+from tests.unit.node_agent.apps.dataflow.wire.test_notices import notices_of
 from tests.unit.query_agents import query_agent
 
 EXCHANGE = Switching(period=0.5, mode=Mode.EXCHANGE)

@@ -14,7 +14,7 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query, Reliability
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.model.units import CountWindow
-from node_agent.transport.messages import Acknowledgement, Batch, Settled
+from node_agent.apps.dataflow.wire.messages import Acknowledgement, Batch, Settled
 from tests.unit.networks import LoopbackNetwork
 from tests.unit.node_agent.agent.test_agent import (
     ALONE,

@@ -119,21 +119,11 @@ def test_a_failed_link_rewinds_all_that_went_over_it_to_the_replica_now_chosen()
     core.steer("a", Hop("a/0", 1.0), 0.0)
     emit(core, 4)
     core.acknowledged("a/0", "a", {"s/0": [(2, 2)]}, {"s/0": [(1, 3)]}, 0.0)
-    assert not of(Send, core.link_failed("a", "a/0", 1.0)), "the same replica is given a moment"
+    assert not of(Send, core.connection_failed("a", "a/0", 1.0)), "the same replica is given a moment"
     assert core.next_tick(1.0) == 2.0
     assert [(s.replica, taus(s.items)) for s in of(Send, core.steer("a", Hop("a/1", 1.0), 1.1))] == [
         ("a/1", [1, 3, 4])
     ]
-
-
-def test_best_effort_says_what_a_failed_link_may_have_lost() -> None:
-    core = source(level=Reliability.BEST_EFFORT)
-    core.steer("a", Hop("a/0", 1.0), 0.0)
-    emit(core, 4)
-    core.acknowledged("a/0", "a", {}, {"s/0": [(1, 2)]}, 0.0)
-    lost = of(Drop, core.link_failed("a", "a/0", 0.0))
-    assert [(drop.item.tau, drop.reason) for drop in lost] == [(3, "link_failed"), (4, "link_failed")]
-    assert core.retained == 0 and core.next_tick(0.0) == inf
 
 
 def test_what_the_route_left_behind_follows_after_a_while() -> None:
@@ -152,7 +142,7 @@ def test_what_open_windows_need_follows_the_route_at_once_but_not_twice() -> Non
     core.acknowledged("a/0", "a", {}, {"s/0": [(1, 3)]}, 0.0)
     assert [taus(send.items) for send in of(Send, core.steer("a", Hop("a/1", 1.0), 0.1))] == [[1, 2, 3]]
     assert not of(Send, core.steer("a", Hop("a/0", 1.0), 0.2)), "a/0 still has it all"
-    core.link_failed("a", "a/0", 0.3)
+    core.connection_failed("a", "a/0", 0.3)
     assert [send.replica for send in of(Send, core.tick(1.0))] == ["a/0"]
 
 
@@ -168,7 +158,7 @@ def test_no_more_is_in_flight_than_allowed_until_it_is_taken() -> None:
 def test_shares_divide_the_stream_and_pass_by_who_has_no_room() -> None:
     core = source(DeliveryLimits(in_flight=2))
     core.steer("a", Hop("a/0", 1.0, (("a/0", 0.5), ("a/1", 0.5))), 0.0)
-    core.link_failed("a", "a/1", 0.0)
+    core.connection_failed("a", "a/1", 0.0)
     assert [(s.replica, taus(s.items)) for s in of(Send, emit(core, 3))] == [("a/0", [1, 2])]
     assert [(s.replica, taus(s.items)) for s in of(Send, core.tick(1.0))] == [("a/1", [3])]
 
@@ -304,7 +294,7 @@ def test_downstream_operators_share_a_batch_but_not_its_fate() -> None:
     core = relay("y", "z")
     process(core, core.receive("s/0", "s", items(1, 4), {}, 0.0))
     core.acknowledged("y/0", "y", {"s/0": [(2, 3)]}, {}, 0.0)
-    (sent,) = of(Send, [*core.link_failed("z", "z/0", 0.0), *core.tick(1.0)])
+    (sent,) = of(Send, [*core.connection_failed("z", "z/0", 0.0), *core.tick(1.0)])
     assert taus(sent.items) == [1, 2, 3, 4]
 
 

@@ -1,4 +1,4 @@
-"""The dispatcher: what becomes of the tuple in hand when routes change and links fail."""
+"""The dispatcher: what becomes of the tuple in hand when routes change and connections fail."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,10 +10,10 @@ from node_agent.apps.dataflow.best_effort.dispatcher import Dispatcher, Limits
 from node_agent.apps.dataflow.events import TupleDropped, TupleSent
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.switching.route import Hop
+from node_agent.apps.dataflow.wire.codec import OnLost
 from node_agent.model.telemetry import Event
 from node_agent.ports import ConnectionLost
 from node_agent.ports.virtual.loop import VirtualLoop
-from node_agent.transport.link import OnLost
 from node_agent.transport.messages import Pair
 
 Behaviour = Callable[[], Awaitable[None]]
@@ -32,8 +32,8 @@ async def fail() -> None:
     raise ConnectionLost("broken")
 
 
-class ScriptedLink:
-    """A link to one replica that does as the test says."""
+class ScriptedSender:
+    """A connection to one replica that does as the test says."""
 
     answers = True
 
@@ -54,19 +54,19 @@ class ScriptedLink:
 
 
 class Bench:
-    """A dispatcher of ``camera/0`` in front of links to detect/0 and detect/1."""
+    """A dispatcher of ``camera/0`` in front of connections to detect/0 and detect/1."""
 
     def __init__(self, *behaviours: Behaviour, **limits: Any) -> None:
-        self.links = {f"detect/{i}": ScriptedLink(behaviour) for i, behaviour in enumerate(behaviours)}
+        self.senders = {f"detect/{i}": ScriptedSender(behaviour) for i, behaviour in enumerate(behaviours)}
         self.events: list[tuple[float, Event]] = []
         room = Limits(**{"output_buffer": 16, **limits})
         self.losses: dict[str, OnLost] = {}
-        self.dispatcher = Dispatcher("camera/0", "detect", self._link, self._record, room)
+        self.dispatcher = Dispatcher("camera/0", "detect", self._sender, self._record, room)
         self._task = asyncio.create_task(self.dispatcher.run())
 
-    def _link(self, to: str, on_lost: OnLost) -> ScriptedLink:
+    def _sender(self, to: str, on_lost: OnLost) -> ScriptedSender:
         self.losses[to] = on_lost
-        return self.links[to]
+        return self.senders[to]
 
     def _record(self, event: Event) -> None:
         self.events.append((asyncio.get_running_loop().time(), event))
@@ -192,8 +192,8 @@ def test_what_gathers_while_a_link_is_busy_goes_along_in_order(runner: asyncio.R
         assert bench.dispatcher.waiting() == 5
         free.set()
         await asyncio.sleep(1)
-        # The link takes three at a time.
-        assert bench.links["detect/0"].batches == [[2, 3, 4, 5, 6, 7], [5, 6, 7]]
+        # The connection takes three at a time.
+        assert bench.senders["detect/0"].batches == [[2, 3, 4, 5, 6, 7], [5, 6, 7]]
         assert [tau for _, tau, _ in bench.sent()] == [2, 3, 4, 5, 6, 7]
         await bench.end()
 
@@ -206,8 +206,8 @@ def test_only_what_is_for_the_same_replica_goes_along(runner: asyncio.Runner) ->
         bench.offer(1, 2, 3, 4)
         bench.dispatcher.steer(Hop("detect/0", None, (("detect/0", 0.5), ("detect/1", 0.5))))
         await asyncio.sleep(1)
-        assert bench.links["detect/0"].batches == [[2], [4]]
-        assert bench.links["detect/1"].batches == [[1], [3]]
+        assert bench.senders["detect/0"].batches == [[2], [4]]
+        assert bench.senders["detect/1"].batches == [[1], [3]]
         await bench.end()
 
     runner.run(scenario())
@@ -224,7 +224,7 @@ def test_after_a_broken_link_the_tuple_goes_where_the_route_leads_now(runner: as
         assert bench.sent() == [(1.0, tau, "detect/1") for tau in (1, 2, 3)]
         assert bench.dropped() == []
         await bench.end()
-        assert all(link.closed for link in bench.links.values())
+        assert all(sender.closed for sender in bench.senders.values())
 
     runner.run(scenario())
 

@@ -14,10 +14,11 @@ from node_agent.apps.dataflow.operators.registry import OPERATORS, Context
 from node_agent.apps.dataflow.operators.synthetic import WorkParams
 from node_agent.apps.dataflow.windows.assembly import assembler_for
 from node_agent.apps.dataflow.windows.units import Gaps
+from node_agent.apps.dataflow.wire.codec import OnLost, OnMessage, TupleConnection
+from node_agent.apps.dataflow.wire.messages import Batch
 from node_agent.ports import Address
-from node_agent.transport.link import OnLost, OnMessage, OutgoingLink
-from node_agent.transport.messages import Batch, Pair
-from tests.unit.link_ends import AT, Receiver, Sender, ends, item, run
+from node_agent.transport.messages import Pair
+from tests.unit.connection_ends import AT, Receiver, Sender, ends, item, run
 from tests.unit.networks import DATA_PORT, RadioNetwork
 
 NOWHERE = Address("stranger", DATA_PORT)
@@ -44,8 +45,8 @@ class Passing:
         self._running.cancel()
         await self.handover.close()
 
-    def _open(self, pair: Pair, on_message: OnMessage, on_lost: OnLost) -> OutgoingLink:
-        return Sender(self._port, AT if pair.receiver == "detect/0" else NOWHERE, pair=SIBLINGS).link
+    def _open(self, pair: Pair, on_message: OnMessage, on_lost: OnLost) -> TupleConnection:
+        return Sender(self._port, AT if pair.receiver == "detect/0" else NOWHERE, pair=SIBLINGS).connection
 
     def _take(self, sibling: str, items: Sequence[StreamTuple]) -> None:
         self.taken += [(sibling, each.tau) for each in items]
@@ -140,7 +141,7 @@ def test_what_a_sibling_passed_on_though_it_is_in_use_itself_goes_back_after_a_w
             assembler_for(spec, origins, Gaps()),
             Context("detect/1", port, asyncio.Lock()),
             [],
-            lambda pair, on_message, on_lost: Sender(port, pair=SIBLINGS).link,
+            lambda pair, on_message, on_lost: Sender(port, pair=SIBLINGS).connection,
             lambda event: None,
             Limits(),
         )

@@ -15,10 +15,11 @@ from node_agent.apps.dataflow.model.units import Each
 from node_agent.apps.dataflow.switching.route import Hop
 from node_agent.apps.dataflow.windows.assembly import assembler_for
 from node_agent.apps.dataflow.windows.units import Gaps
-from node_agent.transport.claims import Claims
-from node_agent.transport.framing import Impossible
-from node_agent.transport.messages import PROTOCOL_VERSION, Data, Hello, Pair, PassedOn
-from node_agent.transport.server import refusal
+from node_agent.apps.dataflow.wire.admission import refusal
+from node_agent.apps.dataflow.wire.claims import Claims
+from node_agent.apps.dataflow.wire.messages import Data, PassedOn
+from node_agent.transport.errors import Impossible
+from node_agent.transport.messages import Pair
 from tests.unit.node_agent.apps.dataflow.test_malicious_member import EVIL, RULES, Liar, deployment
 
 SEEDS = range(10)
@@ -27,7 +28,7 @@ WINDOWS = [rule for rule in RULES if rule != "each"]
 
 
 class Hostile(Liar):
-    """What the claims of a link to ``op/0`` let through."""
+    """What the claims of a connection to ``op/0`` let through."""
 
     def __init__(self, rule: str, level: str, seed: int) -> None:
         super().__init__(seed)
@@ -42,7 +43,7 @@ class Hostile(Liar):
     def items(self, upstream: str) -> Sequence[StreamTuple]:
         items = [self.item(self.origins[upstream][0]) for _ in range(self.random.randrange(1, 4))]
         try:
-            self._claims.check_data(Data(items, passed_on=PassedOn(f"{upstream}/0")))
+            self._claims.check_batch(Data(items, passed_on=PassedOn(f"{upstream}/0")))
         except Impossible:
             return ()
         return items
@@ -115,7 +116,7 @@ def _deliver(liar: Hostile, level: Reliability) -> None:
                 do(core.acknowledged(f"{sink}/0", sink, *told, now))
             case 9:
                 do(core.asked(f"{sink}/0", sink, now))
-                do(core.link_failed(sink, f"{sink}/0", now))
+                do(core.connection_failed(sink, f"{sink}/0", now))
                 do(core.hand_over("op/1"))
             case 10:
                 ends = [item for item in liar.items(upstream) if item.last]
@@ -191,21 +192,21 @@ def test_the_end_of_a_stream_that_is_over_is_still_believed() -> None:
 def test_a_sibling_does_not_say_what_is_done() -> None:
     claims = Claims(deployment("join", "exactly_once"), Pair("op/1", "op/0"))
     items = items_of("right/0", 1, 1)
-    claims.check_data(Data(items, passed_on=PassedOn("right/0")))
+    claims.check_batch(Data(items, passed_on=PassedOn("right/0")))
     with pytest.raises(Impossible):
-        claims.check_data(Data(items, (), {"right/0": FAR}, PassedOn("right/0")))
+        claims.check_batch(Data(items, (), {"right/0": FAR}, PassedOn("right/0")))
 
 
 def test_one_hole_does_not_stand_for_a_whole_stream_of_a_source() -> None:
     claims = Claims(deployment("each", "exactly_once"), Pair("op/1", "screen/0"))
     with pytest.raises(Impossible):
-        claims.check_data(Data([StreamTuple("right/0", FAR, 0, 1, 0)]))
+        claims.check_batch(Data([StreamTuple("right/0", FAR, 0, 1, 0)]))
 
 
 @pytest.mark.parametrize(("rule", "reason"), [("each", "sender"), ("join", None), ("count", None)])
 def test_a_sibling_is_welcome_only_where_parts_are_handed_over(rule: str, reason: str | None) -> None:
-    hello = Hello(PROTOCOL_VERSION, "op/1", "op/0")
-    assert refusal(hello, EVIL, "n2", deployment(rule, "exactly_once")) == reason
+    pair = Pair("op/1", "op/0")
+    assert refusal(pair, EVIL, "n2", deployment(rule, "exactly_once")) == reason
 
 
 def test_many_acknowledged_ranges_sort_what_waits_once(monkeypatch: pytest.MonkeyPatch) -> None:

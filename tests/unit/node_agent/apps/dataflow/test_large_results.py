@@ -16,13 +16,15 @@ from node_agent.apps.dataflow.events import TupleDropped
 from node_agent.apps.dataflow.model.query import ErrorPolicy, OperatorSpec, Query, Reliability
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.model.units import CountWindow, Each, UnitRule
-from node_agent.apps.dataflow.operators.registry import Context, register_operator, register_source
+from node_agent.apps.dataflow.operators.registry import OPERATORS, Context, OperatorKind
 from node_agent.apps.dataflow.switching.route import Hop
 from node_agent.apps.dataflow.windows.units import Unit
+from node_agent.apps.dataflow.wire.claims import MOST_RANGES, check_answer
+from node_agent.apps.dataflow.wire.codec import TupleConnection
+from node_agent.apps.dataflow.wire.packing import MAX_PAYLOAD, MAX_PAYLOADS, unfit
 from node_agent.model.telemetry import Event
-from node_agent.transport.claims import MOST_RANGES, check_answer
-from node_agent.transport.framing import MAX_PAYLOAD, MAX_PAYLOADS, TooLarge, encode, unfit
-from node_agent.transport.link import OutgoingLink
+from node_agent.transport.errors import TooLarge
+from node_agent.transport.framing import encode
 from tests.unit.node_agent.agent.test_agent import RadioTestbed, plan, run
 
 COUNT = 9
@@ -66,8 +68,10 @@ class Burst:
         return RESULTS[self._result] if unit.tau % EVERY == 0 else unit.payloads()
 
 
-register_source("large_numbers", Params, Numbers)
-register_operator("large_burst", Params, Burst)
+LARGE_NUMBERS = OperatorKind("large_numbers", "source", Params, Numbers)
+LARGE_BURST = OperatorKind("large_burst", "operator", Params, Burst)
+OPERATORS.register("large_numbers", LARGE_NUMBERS)
+OPERATORS.register("large_burst", LARGE_BURST)
 
 
 def query(level: Reliability, source: str, result: str, takes: UnitRule) -> Query:
@@ -139,7 +143,7 @@ def test_acknowledgements_of_any_number_of_ranges_go_in_frames() -> None:
 
 
 class Narrow:
-    """A link of which no frame carries a payload."""
+    """A connection of which no frame carries a payload."""
 
     answers = True
 
@@ -165,9 +169,9 @@ ITEMS = [StreamTuple("camera/0", tau, tau - 1, tau, tau - 1, (b"x",)) for tau in
 
 def test_what_a_link_finds_too_large_is_lost_alone_and_leaves_a_hole() -> None:
     async def scenario() -> None:
-        link, dropped = Narrow(), list[tuple[int, str]]()
+        connection, dropped = Narrow(), list[tuple[int, str]]()
         channel = Channel(
-            lambda on_message, on_lost: cast(OutgoingLink, link),
+            lambda on_message, on_lost: cast(TupleConnection, connection),
             lambda pair, message: None,
             lambda items: None,
             lambda: None,
@@ -177,7 +181,7 @@ def test_what_a_link_finds_too_large_is_lost_alone_and_leaves_a_hole() -> None:
         channel.put(ITEMS, {})
         await asyncio.sleep(0.1)
         assert not task.done() and dropped == [(1, "too_large"), (2, "too_large")]
-        assert [(item.tau, item.payloads) for item in link.sent] == [(1, ()), (2, ())]
+        assert [(item.tau, item.payloads) for item in connection.sent] == [(1, ()), (2, ())]
         task.cancel()
 
     asyncio.run(scenario())

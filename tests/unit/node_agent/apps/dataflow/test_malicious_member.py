@@ -19,30 +19,30 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query, Reliability
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.model.units import CountWindow, Each, SameTau, TimeWindow, UnitRule
-from node_agent.model.refusals import Refusals
-from node_agent.ports import Listener, PortError, Stream
-from node_agent.transport.authentication import NONCE_SIZE, Credentials, Digests, session_seals
-from node_agent.transport.connection import Connection
-from node_agent.transport.framing import FrameError
-from node_agent.transport.greeting import hello_frame, read_hello, read_welcome, welcome_frame
-from node_agent.transport.messages import (
+from node_agent.apps.dataflow.wire.codec import CODEC
+from node_agent.apps.dataflow.wire.messages import (
     PROTOCOL_VERSION,
     Acknowledgement,
-    Alive,
     Ask,
     Batch,
     Data,
     Header,
-    Hello,
     Message,
-    Pair,
     PassedOn,
     Settled,
-    Welcome,
 )
+from node_agent.model.refusals import Refusals
+from node_agent.ports import Listener, PortError, Stream
+from node_agent.transport.authentication import NONCE_SIZE, Credentials, Digests, session_seals
+from node_agent.transport.connection import Connection
+from node_agent.transport.errors import FrameError
+from node_agent.transport.greeting import hello_frame, read_hello, read_welcome, welcome_frame
+from node_agent.transport.messages import Alive, Hello, Pair, Welcome
 from tests.unit.networks import DATA_PORT, RadioNetwork
 from tests.unit.node_agent.agent.test_agent import KEY, Testbed, run
 from tests.unit.query_agents import query_keys, replica_of
+
+TupleWire = Connection[Data, Message]
 
 EVIL = "n1"
 LEVELS: tuple[Reliability, ...] = ("best_effort", "at_least_once", "exactly_once")
@@ -147,16 +147,16 @@ class Liar:
         return Acknowledgement(self.streams(), self.streams())
 
 
-async def connect(network: RadioNetwork, plan: DeploymentPlan, pair: Pair) -> tuple[Stream, Connection]:
+async def connect(network: RadioNetwork, plan: DeploymentPlan, pair: Pair) -> tuple[Stream, TupleWire]:
     """As the replica ``pair.sender``, which is on ``EVIL``."""
     nodes = tuple(dict.fromkeys(replica.node for replica in plan.replicas))
     node, port = plan.replica(pair.receiver).node, network.port(EVIL)
-    way = Credentials("run", EVIL, query_keys(KEY, EVIL, nodes)).to(node, "connection")
-    hello = hello_frame(way, Hello(PROTOCOL_VERSION, *pair), port.fresh_bytes(NONCE_SIZE))
+    key = Credentials("run", EVIL, query_keys(KEY, EVIL, nodes)).to(node, "connection")
+    hello = hello_frame(key, Hello(PROTOCOL_VERSION, *pair), port.fresh_bytes(NONCE_SIZE))
     stream = await port.connect(network.address(node), 1.0)
     stream.put(hello)
-    _, sending, receiving = await read_welcome(stream, way, hello)
-    connection = Connection(stream, sending, receiving, Digests())
+    _, sending, receiving = await read_welcome(stream, key, hello)
+    connection = Connection(stream, sending, receiving, CODEC, Digests())
     connection.post(Alive())
     return stream, connection
 
@@ -177,29 +177,29 @@ class Member(Liar):
     async def attack(self, pair: Pair, make: Callable[[], Header]) -> None:
         """As the replica ``pair.sender`` of its own."""
         node = self._plan.replica(pair.receiver).node
-        way = self._credentials.to(node, "connection")
-        hello = hello_frame(way, Hello(PROTOCOL_VERSION, *pair), self._port.fresh_bytes(NONCE_SIZE))
+        key = self._credentials.to(node, "connection")
+        hello = hello_frame(key, Hello(PROTOCOL_VERSION, *pair), self._port.fresh_bytes(NONCE_SIZE))
         while True:
             with suppress(PortError, FrameError):
                 stream = await self._port.connect(self._network.address(node), 1.0)
                 stream.put(hello)
-                _, sending, receiving = await read_welcome(stream, way, hello)
-                connection = Connection(stream, sending, receiving, Digests())
+                _, sending, receiving = await read_welcome(stream, key, hello)
+                connection = Connection(stream, sending, receiving, CODEC, Digests())
                 connection.post(Alive())
                 await self._talk(stream, connection, make)
             await asyncio.sleep(0.2)
 
     async def listen(self, make: Callable[[], Header]) -> None:
-        ways = self._credentials.incoming("connection")
+        keys = self._credentials.incoming("connection")
 
         async def answer(stream: Stream) -> None:
             with suppress(PortError, FrameError):
-                way, _, frame = await read_hello(stream, ways)
+                key, _, frame = await read_hello(stream, keys)
                 nonce = self._port.fresh_bytes(NONCE_SIZE)
-                receiving, sending = session_seals(way, frame, nonce)
+                receiving, sending = session_seals(key, frame, nonce)
                 allowed = Welcome(self.random.choice((0, 1, 32, 2**62)), self.random.choice((1, 2**62)))
-                stream.put(welcome_frame(way, allowed, nonce, sending))
-                await self._talk(stream, Connection(stream, sending, receiving, Digests()), make)
+                stream.put(welcome_frame(key, allowed, nonce, sending))
+                await self._talk(stream, Connection(stream, sending, receiving, CODEC, Digests()), make)
 
         self._listener = await self._port.listen(DATA_PORT, answer)
 
@@ -207,7 +207,7 @@ class Member(Liar):
         if self._listener is not None:
             self._listener.close()
 
-    async def _talk(self, stream: Stream, connection: Connection, make: Callable[[], Header]) -> None:
+    async def _talk(self, stream: Stream, connection: TupleWire, make: Callable[[], Header]) -> None:
         for _ in range(30):
             connection.post(make())
             self.said += 1

@@ -13,8 +13,8 @@ from node_agent.apps.dataflow.model.decision import Candidate, Situation
 from node_agent.apps.dataflow.model.query import Reliability
 from node_agent.apps.dataflow.switching.policy import choose
 from node_agent.telemetry.segment_log import SegmentLog
-from tests.unit.link_ends import Receiver, ends, item
-from tests.unit.link_ends import run as run_alone
+from tests.unit.connection_ends import Receiver, ends, item
+from tests.unit.connection_ends import run as run_alone
 from tests.unit.node_agent.agent.test_agent import FAR, TWICE, RadioTestbed, finite_chain, plan, run
 
 NS = 1_000_000_000
@@ -50,16 +50,16 @@ def test_a_link_mends_itself_though_nobody_uses_it() -> None:
         network, receiver, sender = await ends()
         await sender.send(item(1))
         await asyncio.sleep(1)
-        assert sender.link.answers
+        assert sender.connection.answers
         network.move(down=FAR)
         await asyncio.sleep(3)
-        assert (sender.link.answers, sender.silences) == (False, 1)
+        assert (sender.connection.answers, sender.silences) == (False, 1)
         await asyncio.sleep(20)
         network.move(down=1.0)
         await asyncio.sleep(10)
-        assert (sender.link.answers, sender.silences) == (True, 1)
+        assert (sender.connection.answers, sender.silences) == (True, 1)
         assert sender.connected()
-        await sender.link.close()
+        await sender.connection.close()
         await receiver.server.close()
 
     run_alone(scenario())
@@ -69,15 +69,15 @@ def test_a_peer_that_was_never_there_is_silent_until_it_comes() -> None:
     async def scenario() -> None:
         network, receiver, sender = await ends()
         await receiver.server.close()
-        seeking = asyncio.create_task(sender.link.ready())
+        seeking = asyncio.create_task(sender.connection.ready())
         await asyncio.wait([seeking])
         assert seeking.exception() is not None
-        assert (sender.link.answers, sender.silences) == (False, 1)
+        assert (sender.connection.answers, sender.silences) == (False, 1)
         later = Receiver(network.port("down"))
         await later.server.open(7400)
         await asyncio.sleep(10)
-        assert sender.link.answers
-        await sender.link.close()
+        assert sender.connection.answers
+        await sender.connection.close()
         await later.server.close()
 
     run_alone(scenario())
