@@ -62,7 +62,14 @@ NEEDS: dict[str, Callable[[], str | None]] = {
 }
 
 # What tests share and therefore run in one worker for: the Spark session, the host's namespaces, servers.
-SHARES = {"spark": "spark", "browser": "spark", "kernel": "namespaces", "ssh": "ssh", "core": "core"}
+SHARES = {
+    "spark": "spark",
+    "browser": "spark",
+    "extension": "spark",
+    "kernel": "namespaces",
+    "ssh": "ssh",
+    "core": "core",
+}
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,5 @@ def _checked(name: str, value: object) -> AppKind:
     return value
 
 
-APPLICATIONS: Registry[AppKind] = Registry(
-    "application",
-    "rove.applications",
-    _checked,
-    {"query": "node_agent.apps.dataflow.application:QUERY"},
-)
+BUILT_IN = {"query": "node_agent.apps.dataflow.application:QUERY"}
+APPLICATIONS: Registry[AppKind] = Registry("application", "rove.applications", _checked, BUILT_IN)

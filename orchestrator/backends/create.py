@@ -1,15 +1,16 @@
-"""From an experiment to the backend that runs it."""
+"""From a backend's name in the experiment file to the backend."""
 
 from pathlib import Path
 
 from orchestrator.errors import BadInput
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.backend import Backend
 from orchestrator.runs.journal import Journal
 from orchestrator.spec.backends import AUTO, BACKENDS
-from orchestrator.spec.experiment import Experiment
 
 
-def create_backend(experiment: Experiment, run_id: str, directory: Path, journal: Journal) -> Backend:
-    if experiment.backend == AUTO:
+def create_backend(run: PlannedRun, run_id: str, directory: Path, journal: Journal) -> Backend:
+    backend = run.experiment.backend
+    if backend == AUTO:
         raise BadInput("backend auto is chosen once for a whole experiment: a sweep cannot vary it")
-    return BACKENDS[experiment.backend].create(experiment, run_id, directory, journal)
+    return BACKENDS[backend].create(run, run_id, directory, journal)

@@ -9,7 +9,7 @@ import typer
 from orchestrator.cli.output import JsonFlag, console, errors, print_json
 from orchestrator.cli.progress import step
 from orchestrator.cli.references import DEFAULT_ROOT, RunReference, RunsDir
-from orchestrator.cli.results import verdict_text
+from orchestrator.cli.verdicts import verdict_text
 from orchestrator.errors import EXIT_FAILED, BadInput, RoveError
 from orchestrator.lifecycle import teardown
 from orchestrator.lifecycle.teardown import TAKE_OVER_S, State, state_of
@@ -200,22 +200,21 @@ class _Collection:
         return EventLog(self.directory.events)
 
     def judge(self, runs: "Sequence[FinishedRun]") -> "Verdict":
-        from orchestrator.planning.load import load_experiment
-        from orchestrator.planning.sweep import cells
+        from orchestrator.planning.load import load_planned
         from orchestrator.runs.files import write_json
         from orchestrator.runs.verdict import judge_sweep
 
         if not self.directory.is_sweep:
             return runs[0].verdict
-        planned = len(cells(load_experiment(self.directory.spec)))
+        planned = len(load_planned(self.directory.spec).cells)
         verdict = judge_sweep({run.directory.id: run.verdict for run in runs}, planned)
         write_json(self.directory.verdict, verdict.document())
         return verdict
 
 
 def _evaluated(owner: _Collection, runs: "Sequence[FinishedRun]", verdict: "Verdict") -> "Verdict":
-    from orchestrator.analytics.evaluation import evaluate
     from orchestrator.analytics.java import find_java
+    from orchestrator.cli.evaluation import evaluate
     from orchestrator.lifecycle.invocation import Finished
     from orchestrator.planning.load import load_experiment
 

@@ -4,7 +4,6 @@ import asyncio
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,13 +13,14 @@ from rich.markup import escape
 from orchestrator.cli.output import JsonFlag, console, errors, print_json, rove_command
 from orchestrator.cli.progress import RunProgress, step
 from orchestrator.cli.references import DEFAULT_ROOT, ExperimentFile, RunsDir
-from orchestrator.cli.results import cells_of, notes, show_results, verdict_text
+from orchestrator.cli.verdicts import verdict_text
 from orchestrator.errors import EXIT_INTERRUPTED, BadInput, RoveError
 from orchestrator.runs.phases import Urgency
 from orchestrator.runs.refused import refused_text
 
 if TYPE_CHECKING:
-    from orchestrator.analytics.evaluation import Evaluated
+    from orchestrator.backends.choice import Choice
+    from orchestrator.cli.evaluation import Evaluated
     from orchestrator.lifecycle.invocation import Finished, Invocation
     from orchestrator.planning.sweep import Cell
     from orchestrator.spec.experiment import Experiment
@@ -68,14 +68,20 @@ def run(
     from orchestrator.backends.remote.ledger import waiting
     from orchestrator.lifecycle.interruption import signals_as_keyboard_interrupt
     from orchestrator.lifecycle.invocation import Invocation
-    from orchestrator.planning.sweep import cells as cells_of
+    from orchestrator.planning.load import load_planned
     from orchestrator.runs.files import read_json
     from orchestrator.runs.run_directory import create, create_new
     from orchestrator.spec.backends import BACKENDS
 
-    experiment, choice = with_backend(_load(file, seed))
-    cells = cells_of(experiment)
-    _require_faces(cells)
+    choice: Choice | None = None
+
+    def changed(read: "Experiment") -> "Experiment":
+        nonlocal choice
+        read, choice = with_backend(_with_seed(read, seed))
+        return read
+
+    experiment, cells = load_planned(file, changed)
+    _require_applications(cells)
     if experiment.traits.exclusive and jobs is not None and jobs > 1 and len(cells) > 1:
         raise BadInput("these runs need the same nodes, and cannot go on at the same time: leave out --jobs")
     BACKENDS[experiment.backend].prepare([cell.experiment for cell in cells], rove_command())
@@ -119,10 +125,7 @@ def run(
     raise typer.Exit(EXIT_INTERRUPTED if interrupted else verdict.exit_code)
 
 
-def _load(file: Path, seed: int | None) -> "Experiment":
-    from orchestrator.planning.load import load_experiment
-
-    experiment = load_experiment(file)
+def _with_seed(experiment: "Experiment", seed: int | None) -> "Experiment":
     if seed is None:
         return experiment
     if "seed" in experiment.sweep:
@@ -130,11 +133,13 @@ def _load(file: Path, seed: int | None) -> "Experiment":
     return experiment.model_copy(update={"seed": seed})
 
 
-def _require_faces(cells: "Sequence[Cell]") -> None:
+def _require_applications(cells: "Sequence[Cell]") -> None:
     """Before anything is created."""
-    from orchestrator.apps.dataflow.faces.installed import require_faces
+    from orchestrator.planning.application import application
 
-    require_faces([cell.experiment.dataflow() for cell in cells], "this query")
+    plans = [plan for cell in cells for plan in cell.run.apps.values()]
+    for kind in dict.fromkeys(plan.kind for plan in plans):
+        application(kind).require([plan for plan in plans if plan.kind == kind])
 
 
 def _require_java() -> None:
@@ -175,7 +180,7 @@ def _label(cell: "Cell") -> str:
 
 
 def _evaluate(invocation: "Invocation", finished: "Finished", experiment: "Experiment") -> "Evaluated":
-    from orchestrator.analytics.evaluation import evaluate
+    from orchestrator.cli.evaluation import evaluate
 
     with step(errors, "analysis") as progress:
         return evaluate(invocation, finished, experiment.expect, progress)
@@ -210,6 +215,8 @@ def _document(
 def _show(document: dict[str, Any], summary: dict[str, Any] | None) -> None:
     """``summary`` is that of the whole, if it was analysed. Of the runs of a sweep only the bad are named."""
     if summary is not None:
+        from orchestrator.cli.results import cells_of, notes, show_results
+
         show_results(cells_of(summary))
         for note in notes(summary):
             console.print(note, markup=False, soft_wrap=True)

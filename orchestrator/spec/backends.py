@@ -44,8 +44,8 @@ class Traits:
     """The link layer tells which frames it gave up."""
 
 
-Create = Callable[["Experiment", str, Path, Journal], Backend]
-"""Called with the experiment, the run's id, its directory and its journal."""
+Create = Callable[[Any, str, Path, Journal], Backend]
+"""Called with the run (a ``planning.planned.PlannedRun``), its id, its directory and its journal."""
 
 
 def _nothing_wrong(experiment: "Experiment") -> list[Finding]:

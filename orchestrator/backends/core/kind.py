@@ -4,6 +4,7 @@ from pathlib import Path
 
 from orchestrator.backends.core.checks import core_findings
 from orchestrator.backends.remote.timeouts import OVER_A_NETWORK
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.backend import Backend
 from orchestrator.runs.journal import Journal
 from orchestrator.spec.backends import BackendKind, Traits
@@ -12,10 +13,10 @@ from orchestrator.spec.problems import Finding
 from orchestrator.spec.topology import Topology
 
 
-def _create(experiment: Experiment, run_id: str, directory: Path, journal: Journal) -> Backend:
+def _create(run: PlannedRun, run_id: str, directory: Path, journal: Journal) -> Backend:
     from orchestrator.backends.core.backend import core_backend
 
-    return core_backend(experiment, run_id, directory, journal)
+    return core_backend(run, run_id, directory, journal)
 
 
 def _findings(experiment: Experiment) -> list[Finding]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.model.rates import RATES
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.backend import Backend
 from orchestrator.runs.journal import Journal
 from orchestrator.spec.backends import BackendKind, Traits
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
 LEAST_CORES = 2
 
 
-def _create(experiment: Experiment, run_id: str, directory: Path, journal: Journal) -> Backend:
+def _create(run: PlannedRun, run_id: str, directory: Path, journal: Journal) -> Backend:
     from orchestrator.backends.netns.backend import NetnsBackend
 
-    return NetnsBackend(experiment, run_id, directory, journal)
+    return NetnsBackend(run, run_id, directory, journal)
 
 
 def _findings(experiment: Experiment) -> list[Finding]:

@@ -10,21 +10,17 @@ import msgspec
 from msgspec.structs import replace
 
 from node_agent.agent.process import ProcessConfig
-from node_agent.apps.base import AppConfig
-from node_agent.apps.dataflow.config import DataflowConfig
-from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.extensions.files import is_reference, split_reference
 from node_agent.host.setup.journal import path_for
 from node_agent.host.setup.order import to_json
 from node_agent.supervisor import PROTOCOL
 from node_agent.supervisor.order import KeeperOrder, Program, Undo
 from node_agent.transport.keys import derive
-from orchestrator.backends.agent_settings import process_config, routing_seed
+from orchestrator.backends.agent_settings import agent_config, process_config, routing_seed
 from orchestrator.backends.remote.site import RECORD, Site
-from orchestrator.deployment.place import shipped
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.services.base import Place, RoutingService
 from orchestrator.services.program import SYSTEM_PATH, Argv, Module
-from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.topology import NODE_NETWORK
 
 AGENT_FILE = "agent.json"
@@ -39,9 +35,8 @@ _FULL_PATH = f"PATH=/usr/local/bin:/usr/bin:/bin:{SYSTEM_PATH}"
 class WholeRun:
     """What is the same for all nodes of a run. ``secret``: its nodes' keys come from it."""
 
-    experiment: Experiment
+    planned: PlannedRun
     run_id: str
-    plan: DeploymentPlan
     addresses: Mapping[str, str]
     secret: bytes
     service: RoutingService | None
@@ -50,23 +45,18 @@ class WholeRun:
 def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, bytes | Path]]:
     """The order, and the files of its place; those with secrets are shipped for the user's eyes only."""
     place = site.place(run.run_id)
-    shipment = shipped(run.plan, site.node, str(place))
-    config = process_config(
-        run.experiment,
-        run.run_id,
-        site.node,
-        shipment.plan,
-        run.addresses,
-        run.secret,
-        run.service,
-        place / RECORD,
-    )
-    config, code = with_code_shipped(config, str(place))
+    apps, shipped = {}, {}
+    for name, plan in run.planned.apps.items():
+        apps[name], own = plan.shipped(site.node, str(place))
+        shipped.update(own)
+    agent = agent_config(run.planned, run.run_id, site.node, run.addresses, run.secret, apps)
+    config = process_config(run.planned, agent, run.addresses[site.node], run.service, place / RECORD)
+    config, code = _with_reader_shipped(config, str(place))
     by_hand = f'exec {shlex.join(site.command("node_agent.supervisor"))} "$@"\n'
     files: dict[str, bytes | Path] = {
         AGENT_FILE: msgspec.json.encode(config),
         BY_HAND: by_hand.encode(),
-        **shipment.files,
+        **shipped,
         **code,
     }
     setup = undo = None
@@ -83,15 +73,15 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
         home = _routing_place(run, site, place)
         files |= {name: content.encode() for name, content in run.service.files(home).items()}
         services.append(_routing_program(run.service, home, site))
-    agent = site.deployed.command("node_agent.agent", "--config", str(place / AGENT_FILE))
+    command = site.deployed.command("node_agent.agent", "--config", str(place / AGENT_FILE))
     order = KeeperOrder(
         run=run.run_id,
         node=site.node,
         protocol=PROTOCOL,
-        lease=run.experiment.lease,
+        lease=run.planned.experiment.lease,
         setup=setup,
         services=tuple(services),
-        agent=Program("agent", tuple(agent), "agent.log"),
+        agent=Program("agent", tuple(command), "agent.log"),
         undo=undo,
         # What leads into a node leads from a host that others are on as well: that is probed once.
         probes_host=not site.enter,
@@ -99,28 +89,14 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
     return order, files
 
 
-def with_code_shipped(config: ProcessConfig, place: str) -> tuple[ProcessConfig, dict[str, Path]]:
-    """Extensions out of users' files as the node will name them, and these files by their names there."""
-    files: dict[str, Path] = {}
-
-    def moved(name: str, folder: str) -> str:
-        if not is_reference(name):
-            return name
-        path, attribute = split_reference(name)
-        files[f"{CODE}/{folder}/{path.name}"] = path
-        return f"{place}/{CODE}/{folder}/{path.name}:{attribute}"
-
-    def of_app(app: AppConfig) -> AppConfig:
-        if app.kind != "query":
-            return app
-        dataflow = msgspec.json.decode(app.config, type=DataflowConfig)
-        rule = dataflow.switching.rule
-        rule = replace(rule, policy=moved(rule.policy, f"switching/{app.name}"))
-        return replace(dataflow, switching=replace(dataflow.switching, rule=rule)).as_app(app.name)
-
-    agent = replace(config.agent, apps=tuple(map(of_app, config.agent.apps)))
-    link_state = replace(config.link_state, kind=moved(config.link_state.kind, "routing"))
-    return replace(config, agent=agent, link_state=link_state), files
+def _with_reader_shipped(config: ProcessConfig, place: str) -> tuple[ProcessConfig, dict[str, Path]]:
+    """A link-state reader out of a user's file as the node will name it, and this file by its name there."""
+    if not is_reference(config.link_state.kind):
+        return config, {}
+    path, attribute = split_reference(config.link_state.kind)
+    name = f"{CODE}/routing/{path.name}"
+    link_state = replace(config.link_state, kind=f"{place}/{name}:{attribute}")
+    return replace(config, link_state=link_state), {name: path}
 
 
 def _routing_place(run: WholeRun, site: Site, place: PurePosixPath) -> Place:
@@ -130,7 +106,7 @@ def _routing_place(run: WholeRun, site: Site, place: PurePosixPath) -> Place:
         manet_network(run.addresses.values()),
         site.interface,
         place,
-        routing_seed(run.experiment.seed, site.node),
+        routing_seed(run.planned.experiment.seed, site.node),
         tuple(IPv4Address(address) for address in run.addresses.values()),
         derive(run.secret, b"routing"),
     )

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.backend import Backend
 from orchestrator.runs.journal import Journal
 from orchestrator.spec.backends import BackendKind, Traits
-from orchestrator.spec.experiment import Experiment
 
 
-def _create(experiment: Experiment, run_id: str, directory: Path, journal: Journal) -> Backend:
+def _create(run: PlannedRun, run_id: str, directory: Path, journal: Journal) -> Backend:
     from orchestrator.backends.sim.backend import SimBackend
 
     return SimBackend(run_id, directory, journal)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from orchestrator.backends.remote.timeouts import OVER_A_NETWORK
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.backend import Backend
 from orchestrator.runs.journal import Journal
 from orchestrator.spec.backends import BackendKind, Traits
@@ -10,10 +11,10 @@ from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.problems import Finding
 
 
-def _create(experiment: Experiment, run_id: str, directory: Path, journal: Journal) -> Backend:
+def _create(run: PlannedRun, run_id: str, directory: Path, journal: Journal) -> Backend:
     from orchestrator.backends.ssh.backend import ssh_backend
 
-    return ssh_backend(experiment, run_id, directory, journal)
+    return ssh_backend(run, run_id, directory, journal)
 
 
 def _findings(experiment: Experiment) -> list[Finding]:

@@ -19,7 +19,7 @@ Choose = Callable[[Slot, Placed], str | None]
 """The node of the next replica; None: no node is left that could host it."""
 
 
-def shuffled(nodes: Sequence[str], seed: int) -> list[str]:
+def shuffled(nodes: Sequence[str], seed: int | str) -> list[str]:
     """By digest of seed and name, so that it depends on nothing else, not even on the order of the nodes."""
     return sorted(nodes, key=lambda node: hashlib.sha256(f"placement/{seed}/{node}".encode()).digest())
 

@@ -1,8 +1,8 @@
-"""From an experiment to the few aggregates that its number of replicas is derived from."""
+"""From a dataflow and its scenario to the few aggregates that its number of replicas is derived from."""
 
 from orchestrator.apps.dataflow.planning.replication import Prospect
+from orchestrator.apps.dataflow.setting import Setting
 from orchestrator.mobility.generate import generate_trace
-from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.topology import Topology
 
@@ -10,9 +10,9 @@ _DELIVERED = 0.5
 """The range is where this share of full frames arrives."""
 
 
-def prospect_for(experiment: Experiment, operator: str) -> Prospect:
+def prospect_for(setting: Setting, operator: str) -> Prospect:
     """Of the longest way from a source to a sink through ``operator``. Needs a radio that has a range."""
-    topology = experiment.topology
+    topology = setting.topology
     reach = radio_range(topology)
     assert reach is not None, "checked when the file was read"
     return Prospect(
@@ -20,10 +20,10 @@ def prospect_for(experiment: Experiment, operator: str) -> Prospect:
         width_m=topology.area.width,
         height_m=topology.area.height,
         range_m=reach,
-        speed=_mean_speed(experiment),
-        operators=_operators_on_the_way(experiment, operator),
-        settle_s=experiment.switching.period
-        + experiment.routing.notices_after(experiment.traits.link_feedback),
+        speed=_mean_speed(setting),
+        operators=_operators_on_the_way(setting, operator),
+        settle_s=setting.section.switching.period
+        + setting.scenario.routing.notices_after(setting.scenario.traits.link_feedback),
     )
 
 
@@ -38,20 +38,20 @@ def radio_range(topology: Topology) -> float | None:
     return None if found is None else found.ranges_m.get(_DELIVERED)
 
 
-def _mean_speed(experiment: Experiment) -> float:
-    topology = experiment.topology
+def _mean_speed(setting: Setting) -> float:
+    scenario, topology = setting.scenario, setting.topology
     stated = topology.mobility.mean_speed()
     if stated is not None:
         return stated
     from orchestrator.mobility.statistics import mean_speed
 
-    seconds = experiment.warmup + experiment.duration
-    return mean_speed(generate_trace(topology, experiment.seed, seconds), 0.0, seconds)
+    seconds = scenario.warmup + scenario.duration
+    return mean_speed(generate_trace(topology, scenario.seed, seconds), 0.0, seconds)
 
 
-def _operators_on_the_way(experiment: Experiment, operator: str) -> int:
+def _operators_on_the_way(setting: Setting, operator: str) -> int:
     """Operators between source and sink on the longest way through it, itself included."""
-    query = experiment.dataflow()
+    query = setting.query
     inner = frozenset(query.inner())
     above: dict[str, int] = {}
     for name in query.topological():
