@@ -14,5 +14,8 @@ APPLICATIONS: Registry[AppKind] = Registry(
     "application",
     "rove.applications",
     _checked,
-    {"query": "node_agent.apps.dataflow.application:QUERY"},
+    {
+        "query": "node_agent.apps.dataflow.application:QUERY",
+        "flows": "node_agent.apps.flows.application:FLOWS",
+    },
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 from node_agent.apps.flows.delays import bucket_of
-from node_agent.apps.flows.events import MOST_LISTED, SECOND_NS, Amount, FlowReceived, FlowSent, Heard
+from node_agent.apps.flows.events import MOST_LISTED, SECOND_NS, FlowReceived, FlowSent, Heard, Rows
 
 REPEATS = 3
 """Records that list a second after its last change: two lost ones in a row are made up for."""
@@ -71,8 +71,8 @@ class Amounts:
         self.bytes += size
         return second
 
-    def listed(self) -> tuple[Amount, ...]:
-        return tuple(Amount(second, *amount) for second, amount in self.changed.listed())
+    def listed(self) -> Rows:
+        return tuple((second, *amount) for second, amount in self.changed.listed())
 
 
 class Numbered(NamedTuple):
@@ -99,14 +99,15 @@ class SentAccount:
         number = self._sent.packets
         return Numbered(number, self._sent.add(at_ns, size))
 
-    def sample(self) -> FlowSent | None:
+    def sample(self, now_ns: int) -> FlowSent | None:
         """None if there is nothing new to report."""
         counters = self.skipped, self.acknowledged, self.connections, self.failures
         if counters == self._last and not self._sent.changed:
             return None
         self._last = counters
         sent = self._sent
-        return FlowSent(self.flow, sent.opened_ns, sent.packets, sent.bytes, *counters, sent.listed())
+        totals = sent.packets, sent.bytes
+        return FlowSent(self.flow, sent.opened_ns, now_ns, *totals, *counters, sent.listed())
 
 
 class _Second:
@@ -183,7 +184,7 @@ class ReceivedAccount:
         self._arrived.add(now_ns, size)
         return True
 
-    def sample(self) -> FlowReceived | None:
+    def sample(self, now_ns: int) -> FlowReceived | None:
         """None if there is nothing new to report."""
         counters = self.duplicates, self.reordered, self.late
         if counters == self._last and not self._heard and not self._arrived.changed:
@@ -194,10 +195,11 @@ class ReceivedAccount:
             self.flow,
             self.source_boot,
             arrived.opened_ns,
+            now_ns,
             arrived.packets,
             arrived.bytes,
             *counters,
-            tuple(heard.heard(second) for second, heard in self._heard.listed()),
+            tuple(heard.heard(second).row() for second, heard in self._heard.listed()),
             arrived.listed(),
         )
 

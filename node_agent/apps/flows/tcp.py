@@ -1,6 +1,7 @@
 """TCP flows of a node: sources that write chunks and connect again when a connection breaks, and sinks."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
@@ -24,6 +25,7 @@ from node_agent.apps.flows.wire import (
 from node_agent.model.refusals import Refusals
 from node_agent.ports import ConnectionLost, Port, PortError, Stream
 from node_agent.transport.authentication import ID_SIZE, NONCE_SIZE
+from node_agent.transport.half_open import HalfOpen
 
 CONNECT_S = 10.0
 GREETING_S = 5.0
@@ -33,8 +35,6 @@ ACKNOWLEDGE_BYTES = 64 * 1024
 DEAD_AFTER_S = 10.0
 """A sink that is silent for so long is taken for lost: it acknowledges every ``ALIVE_S`` whatever happens."""
 ALIVE_S = 2.0
-MOST_GREETING = 32
-"""Connections that have not proved yet whose they are."""
 MOST_UNREAD = 64 * 1024
 CHUNKS_AT_ONCE = 16
 REFUSED = "flow connection"
@@ -76,8 +76,9 @@ class TcpSource:
                 retry_s = min(2 * retry_s, LONGEST_RETRY_S)
 
     def sample(self) -> None:
-        self._transfer.offer(self._port.now_ns())
-        if (sample := self._account.sample()) is not None:
+        now_ns = self._port.now_ns()
+        self._transfer.offer(now_ns)
+        if (sample := self._account.sample(now_ns)) is not None:
             self._record(sample)
 
     async def _until_due(self) -> None:
@@ -204,7 +205,7 @@ class TcpSink:
             alive.cancel()
 
     def sample(self) -> None:
-        if self._account is not None and (sample := self._account.sample()) is not None:
+        if self._account is not None and (sample := self._account.sample(self._port.now_ns())) is not None:
             self._record(sample)
 
     async def _take(self, stream: Stream, session: Session) -> str | None:
@@ -255,36 +256,39 @@ class TcpSink:
 class TcpSinks:
     """Who connects to the application's port: sources of flows that end here, and nobody else."""
 
-    def __init__(self, sinks: Mapping[bytes, TcpSink], port: Port, refusals: Refusals) -> None:
-        """``sinks``: by the ids of their flows' keys."""
+    def __init__(
+        self, sinks: Mapping[bytes, TcpSink], peers: Mapping[str, str], port: Port, refusals: Refusals
+    ) -> None:
+        """``sinks``: by the ids of their flows' keys. ``peers``: the hosts of the other nodes."""
         self._sinks = sinks
         self._port = port
         self._refusals = refusals
-        self._greeting = 0
+        flows = Counter(sink.flow.source for sink in sinks.values())
+        self._half_open = HalfOpen(peers, flows.__getitem__, self._evicted)
 
     async def handle(self, stream: Stream) -> None:
         """Raises PortError when the stream is lost."""
-        host = stream.peer.host
-        if self._greeting >= MOST_GREETING:
-            self._refuse(stream, host, "busy")
-            return
-        self._greeting += 1
+        task = asyncio.current_task()
+        assert task is not None, "a port handles each stream in a task"
+        self._half_open.enter(task, stream)
         try:
             async with asyncio.timeout(GREETING_S):
-                greeted = await self._greet(stream)
+                greeted = await self._greet(stream, task)
         except TimeoutError:
             greeted = "silent"
         finally:
-            self._greeting -= 1
+            self._half_open.leave(task)
         if isinstance(greeted, str):
-            self._refuse(stream, host, greeted)
+            self._refuse(stream, stream.peer.host, greeted)
             return
         sink, session, boot, first = greeted
         reason = await sink.receive(stream, session, boot, first)
         if reason is not None:
             self._refuse(stream, sink.flow.source, reason)
 
-    async def _greet(self, stream: Stream) -> "str | tuple[TcpSink, Session, int, int]":
+    async def _greet(
+        self, stream: Stream, task: "asyncio.Task[None]"
+    ) -> "str | tuple[TcpSink, Session, int, int]":
         """Who it is; or why it is refused."""
         hello = await stream.read_exactly(HELLO_SIZE)
         sink = self._sinks.get(hello[:ID_SIZE])
@@ -296,10 +300,14 @@ class TcpSinks:
         known = sink.known(boot)
         if known is None:
             return "replayed"
+        self._half_open.has_greeted(task, sink.flow.source)
         session = sink.key.session(hello, self._port.fresh_bytes(NONCE_SIZE))
         stream.put(session.welcome(known))
         first = session.read_begin(await stream.read_exactly(BEGIN_SIZE))
         return "forged" if first is None else (sink, session, boot, first)
+
+    def _evicted(self, host: str) -> None:
+        self._refusals.add(REFUSED, host, "crowded")
 
     def _refuse(self, stream: Stream, source: str, reason: str) -> None:
         stream.abort()

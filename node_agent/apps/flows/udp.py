@@ -63,10 +63,13 @@ async def send_datagrams(
 class UdpSink:
     """The sink's end of a flow. A later start of its source begins a new account."""
 
-    def __init__(self, flow: Flow, key: FlowKey, opened_ns: Callable[[], int], record: Record) -> None:
+    def __init__(
+        self, flow: Flow, key: FlowKey, opened_ns: Callable[[], int], port: Port, record: Record
+    ) -> None:
         self.flow = flow
         self.key = key
         self._opened_ns = opened_ns
+        self._port = port
         self._record = record
         self._account: ReceivedAccount | None = None
 
@@ -87,7 +90,7 @@ class UdpSink:
         return None
 
     def sample(self) -> None:
-        if self._account is not None and (sample := self._account.sample()) is not None:
+        if self._account is not None and (sample := self._account.sample(self._port.now_ns())) is not None:
             self._record(sample)
 
 

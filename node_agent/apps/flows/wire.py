@@ -13,7 +13,7 @@ import struct
 from typing import NamedTuple
 
 from node_agent.apps.flows.model import LARGEST_CHUNK, SMALLEST
-from node_agent.transport.authentication import ID_SIZE, NONCE_SIZE, TAG_SIZE, Seal, Stamp, Way
+from node_agent.transport.authentication import ID_SIZE, NONCE_SIZE, TAG_SIZE, DatagramSeal, DirectedKey, Seal
 from node_agent.transport.keys import derive
 
 _STAMP = struct.Struct("!HIIQ")
@@ -57,13 +57,14 @@ class Chunk(NamedTuple):
 
 
 class FlowKey:
-    """The key of one flow, made from the key of the way from its source to its sink."""
+    """The key of one flow. ``key`` is the one for the direction from its source to its sink."""
 
-    def __init__(self, way: Way, flow: str) -> None:
-        self.node = way.node
-        self._key = derive(way.key, b"flow", flow.encode())
+    def __init__(self, key: DirectedKey, flow: str) -> None:
+        self._node = key.node
+        self._key = derive(key.secret, b"flow", flow.encode())
         self.id = derive(self._key, b"id")[:ID_SIZE]
-        self._stamp = Stamp(Way(way.node, self.id, derive(self._key, b"packets")))
+        self._packets = self._seal(b"packets")
+        self._hellos = self._seal(b"hello")
 
     def __repr__(self) -> str:
         return f"FlowKey({self.id.hex()})"
@@ -71,7 +72,7 @@ class FlowKey:
     def datagram(self, packet: Packet, size: int) -> bytes:
         said = _STAMP.pack(packet.boot % BOOTS, packet.number, packet.second, packet.sent_ns)
         # The size is not in the datagram, for a receiver sees it; but it is under the tag.
-        tag = self._stamp.tag(said + size.to_bytes(4, "big"))
+        tag = self._packets.tag(said + size.to_bytes(4, "big"))
         return b"".join((self.id, tag, said, memoryview(_PADDING)[: size - HEADER]))
 
     def read(self, datagram: bytes) -> Packet | None:
@@ -79,18 +80,18 @@ class FlowKey:
         if len(datagram) < HEADER:
             return None
         said = datagram[_DATA:HEADER]
-        if not self._stamp.genuine(said + len(datagram).to_bytes(4, "big"), datagram[ID_SIZE:_DATA]):
+        if not self._packets.genuine(said + len(datagram).to_bytes(4, "big"), datagram[ID_SIZE:_DATA]):
             return None
         return Packet(*_STAMP.unpack(said))
 
     def hello(self, nonce: bytes, boot: int) -> bytes:
         said = _HELLO.pack(self.id, nonce, boot % BOOTS)
-        return said + self._hello_stamp().tag(said)
+        return said + self._hellos.tag(said)
 
     def boot_in(self, hello: bytes) -> int | None:
         """The source's boot; None if the hello is not genuine."""
         said, tag = hello[: _HELLO.size], hello[_HELLO.size :]
-        if not self._hello_stamp().genuine(said, tag):
+        if not self._hellos.genuine(said, tag):
             return None
         boot: int = _HELLO.unpack(said)[2]
         return boot
@@ -98,8 +99,8 @@ class FlowKey:
     def session(self, hello: bytes, nonce: bytes) -> "Session":
         return Session(derive(self._key, b"session", hello + nonce), nonce)
 
-    def _hello_stamp(self) -> Stamp:
-        return Stamp(Way(self.node, self.id, derive(self._key, b"hello")))
+    def _seal(self, purpose: bytes) -> DatagramSeal:
+        return DatagramSeal(DirectedKey(self._node, self.id, derive(self._key, purpose)))
 
 
 class Session:

@@ -18,8 +18,9 @@ def test_as_fast_as_it_goes() -> None:
     transfer, account = made(bytes=2500)
     chunks = [transfer.next_chunk(5) for _ in range(4)]
     assert [chunk.size for chunk in chunks if chunk] == [1000, 1000, 500]
-    assert not transfer.has_more and not transfer.done
-    assert transfer.acknowledge(3) and transfer.done
+    assert (transfer.has_more, transfer.done) == (False, False)
+    assert transfer.acknowledge(3)
+    assert (transfer.has_more, transfer.done) == (False, True)
     assert account.acknowledged == 2500
 
 
