@@ -12,23 +12,23 @@ import time
 from pathlib import Path
 
 from benchmarks import harness
-from node_agent.apps.dataflow.model.plan import DeploymentPlan
-from orchestrator.apps.dataflow.faces.installed import require_faces
-from orchestrator.apps.dataflow.planning.placement import deployment_plan
 from orchestrator.deployment.bundle import bundle_for
 from orchestrator.deployment.deploy import Deployed, deploy
 from orchestrator.deployment.facts import probe
 from orchestrator.deployment.needs import needs_of
 from orchestrator.errors import RoveError
+from orchestrator.planning.application import application
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.spec.inventory import Host
 from orchestrator.spec.routing import Olsr
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.fleet import on_all
 from orchestrator.ssh.host_keys import KnownHosts
 from tests.ssh.sshd import SshServer, known_hosts, lacking, new_key, running
-from tests.unit.specs import experiment, topology
+from tests.unit.specs import experiment, planned, topology
 
 NODES = [f"n{i:02}" for i in range(1, 7)]
+QUERY = "query"
 QUERIES = {"": "synthetic_chain", "faces_": "face_recognition"}
 
 
@@ -41,9 +41,9 @@ def measure() -> harness.Figures:
         os.environ |= {"XDG_CACHE_HOME": str(folder / "cache"), "XDG_DATA_HOME": str(folder / "data")}
         key = new_key(folder / "id")
         for label, query in QUERIES.items():
-            plan = deployment_plan(experiment(topology=topology(nodes=NODES), query=query, replicas=2))
+            whole = planned(experiment(topology=topology(nodes=NODES), query=query, replicas=2))
             try:
-                require_faces([plan.query], "this benchmark")
+                application(QUERY).require([*whole.apps.values()])
             except RoveError as error:
                 figures[f"{label}skipped"] = str(error)
                 continue
@@ -52,13 +52,13 @@ def measure() -> harness.Figures:
             hosts = {server.name: server.host for server in servers}
             with running(*servers):
                 for run in ("cold", "warm"):
-                    figures |= asyncio.run(_deploy_to_all(hosts, known, plan, f"{label}{run}"))
+                    figures |= asyncio.run(_deploy_to_all(hosts, known, whole, f"{label}{run}"))
             shutil.rmtree(folder / "cache")
     return figures
 
 
 async def _deploy_to_all(
-    hosts: dict[str, Host], known: KnownHosts, plan: DeploymentPlan, label: str
+    hosts: dict[str, Host], known: KnownHosts, run: PlannedRun, label: str
 ) -> dict[str, float | int]:
     sizes: dict[str, int] = {}
 
@@ -66,7 +66,9 @@ async def _deploy_to_all(
         connection = await Connection.open(host, known, 30)
         try:
             facts = await probe(connection)
-            bundle = await asyncio.to_thread(bundle_for, facts, needs_of(plan, host.name, Olsr()))
+            bundle = await asyncio.to_thread(
+                bundle_for, facts, needs_of(run.apps.values(), host.name, Olsr())
+            )
             sizes[host.name] = sum(layer.size for layer in bundle.layers)
             return await deploy(connection, facts, bundle)
         finally:

@@ -26,6 +26,7 @@ from node_agent.telemetry.segments import read_records
 from orchestrator.lifecycle.invocation import FinishedRun
 from orchestrator.runs.files import parse_lines
 from orchestrator.spec.experiment import Experiment
+from tests.unit.specs import section
 
 RATE = 20.0
 DURATION = 16.0
@@ -91,7 +92,7 @@ def trial(seed: int, backend: str, root: Path) -> Trial:
     run = perform(asked, root, f"failover-{backend}-{seed}")
     events = parse_lines(run.directory.events.read_bytes())
     died_ns = next(event["t_ns"] for event in events if event["kind"] == "fault")
-    operator = str(asked.faults[0].victim.operator)
+    operator = str(asked.faults[0].target.part("query")["operator"])
     dead = f"{operator}/0"
     senders = [record for node in SENDERS[operator] for record in _records(run, node)]
     used = [r["t_ns"] for r in senders if r["kind"] == "tuple_sent" and r["to"] == dead]
@@ -105,7 +106,7 @@ def trial(seed: int, backend: str, root: Path) -> Trial:
         trouble.append("something was left behind")
     return Trial(
         seed,
-        asked.dataflow().reliability,
+        section(asked).dataflow().reliability,
         operator,
         max(pauses, default=0) / 1e9 - 1 / RATE,
         _noticed(senders, died_ns, dead),

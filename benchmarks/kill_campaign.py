@@ -24,6 +24,7 @@ from benchmarks.runs import leftovers, own_reasons, perform
 from node_agent.apps.dataflow import testing
 from orchestrator.runs.files import parse_lines
 from orchestrator.spec.experiment import Experiment
+from tests.unit.specs import section
 
 SCHEDULES = 20
 SECONDS_AT_MOST = 1500.0
@@ -50,7 +51,7 @@ class Outcome(Struct, frozen=True):
 
 def expected(calm: Experiment, tuples: int) -> list[Result]:
     """What sinks are given if nothing goes wrong, nor takes any time."""
-    query = calm.dataflow()
+    query = section(calm).dataflow()
     streams = {name: [captured(name, tau) for tau in range(1, tuples + 1)] for name in query.sources()}
     results = testing.run(query, streams)
     return [(sink, payload.decode()) for sink, payloads in results.items() for payload in payloads]
@@ -81,11 +82,11 @@ def play(seed: int, root: Path, kills: int | None = None, tuples: int = TUPLES) 
 def told(seed: int, result: Outcome) -> str:
     drawn = schedule(seed, Path("given"))
     faults = ", ".join(
-        f"{fault.victim.operator}/{fault.victim.replica} at {fault.at:g} for {fault.seconds:g}"
-        for fault in drawn.faults
+        f"{fault.target.part('query')} at {fault.at:g} for {fault.seconds:g}" for fault in drawn.faults
     )
+    run = section(drawn)
     return (
-        f"--seed {seed}: {drawn.dataflow().name}, {drawn.switching.policy}: {len(result.lost)} lost "
+        f"--seed {seed}: {run.dataflow().name}, {run.switching.policy}: {len(result.lost)} lost "
         f"{result.lost[:3]}, {len(result.duplicated)} duplicated {result.duplicated[:3]}, "
         f"{len(result.mismatches)} mismatches {result.mismatches[:3]}, {result.left} left behind, "
         f"{'; '.join(result.reasons) or 'no node failed'} [killed: {faults}]"

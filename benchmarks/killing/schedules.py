@@ -7,6 +7,7 @@ from typing import Any
 from benchmarks.killing.queries import RATE, SHAPES
 from benchmarks.runs import described
 from orchestrator.spec.experiment import Experiment
+from tests.unit.specs import section
 
 NODES = 10
 TUPLES = 240
@@ -36,7 +37,7 @@ def schedule(seed: int, into: Path | None, kills: int | None = None, tuples: int
     experiment = described(document, Path(__file__).parent)
     if into is None:
         return experiment
-    inner = experiment.dataflow().inner()
+    inner = section(experiment).dataflow().inner()
     document["faults"] = _kills(draw, inner, kills or draw.randint(4, 8), tuples / RATE)
     return described(document, Path(__file__).parent)
 

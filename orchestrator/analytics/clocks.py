@@ -10,7 +10,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from orchestrator.analytics.inputs import LATEST_NS, RunInput
-from orchestrator.clocks.correction import Pieces, births_in
+from orchestrator.apps.dataflow.births import births_in
+from orchestrator.clocks.correction import Pieces
 
 
 def clock_rows(runs: Sequence[RunInput]) -> list[dict[str, Any]]:

@@ -19,10 +19,11 @@ from node_agent.model.checked import Long
 from node_agent.telemetry.records import LONGEST_LINE
 from node_agent.telemetry.segment_files import lines_in, open_regular, segment_names
 from orchestrator.analytics import schemas
+from orchestrator.apps.dataflow.recorded import deployment_in
 from orchestrator.clocks.correction import Pieces, clocks_in
 from orchestrator.errors import BadInput
 from orchestrator.runs.files import read_json, read_object
-from orchestrator.runs.manifest import plan_in
+from orchestrator.runs.manifest import apps_in
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.runs.verdict import Verdict
 
@@ -187,7 +188,7 @@ def read_run(directory: RunDirectory) -> RunInput:
     if not isinstance(manifest, dict):
         why = "it has no manifest.json that can be read (did the run end?)"
         raise BadInput(f"{directory.path} cannot be analysed: {why}")
-    plan = plan_in(manifest)
+    plan = next((deployment_in(app.document) for app in apps_in(manifest).values()), None)
     if plan is None:
         raise BadInput(
             f"{directory.path} cannot be analysed: manifest.json has no deployment plan, which says whose "

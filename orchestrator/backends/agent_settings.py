@@ -1,4 +1,4 @@
-"""What an experiment tells an agent's process, wherever the node is."""
+"""What a run tells an agent and its process, wherever the node is."""
 
 import random
 from collections.abc import Mapping
@@ -6,64 +6,55 @@ from pathlib import PurePath
 
 from node_agent.agent.config import AgentConfig
 from node_agent.agent.process import ProcessConfig
-from node_agent.apps.dataflow.config import DataflowConfig, Switching
-from node_agent.apps.dataflow.model.plan import DeploymentPlan
-from node_agent.apps.dataflow.switching.exchange import Mode
+from node_agent.apps.base import AppConfig
 from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.ports import Address
 from node_agent.transport.keys import keys_of
+from orchestrator.planning.application import AppPlan
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.services.base import RoutingService
-from orchestrator.spec.experiment import Experiment
 
 DATA_PORT = 7400
 
 
 def agent_config(
-    experiment: Experiment,
+    run: PlannedRun,
     run_id: str,
     node: str,
-    plan: DeploymentPlan,
     hosts: Mapping[str, str],
     secret: bytes,
+    apps: Mapping[str, AppPlan],
 ) -> AgentConfig:
-    """``hosts``: each node's address. ``secret`` is the run's: a node is given no more than the keys that it
-    shares with others.
+    """``hosts``: each node's address. ``apps``: the plans with paths as they are on the node.
+
+    ``secret`` is the run's: a node is given no more than the keys that it shares with others.
     """
-    switching = experiment.switching
-    dataflow = DataflowConfig(
-        plan=plan,
-        switching=Switching(experiment.rule(), switching.period, Mode(switching.mode)),
-        delivery=experiment.delivery.limits(),
-    )
     return AgentConfig(
         run=run_id,
         node=node,
         addresses={peer: Address(host, DATA_PORT) for peer, host in hosts.items()},
         keys=keys_of(secret, run_id, node, hosts),
-        apps=(dataflow.as_app(),),
-        cores=experiment.topology.cores()[node],
-        node_costs=experiment.topology.node_costs(),
+        apps=tuple(AppConfig.of(name, plan.kind, plan.agent_config(node)) for name, plan in apps.items()),
+        cores=run.experiment.topology.cores()[node],
+        node_costs=run.experiment.topology.node_costs(),
     )
 
 
 def process_config(
-    experiment: Experiment,
-    run_id: str,
-    node: str,
-    plan: DeploymentPlan,
-    hosts: Mapping[str, str],
-    secret: bytes,
+    run: PlannedRun,
+    agent: AgentConfig,
+    host: str,
     service: RoutingService | None,
     directory: PurePath,
 ) -> ProcessConfig:
-    """As ``agent_config``; ``directory``: where, on the node, what it leaves is kept."""
+    """``host``: the node's address; ``directory``: where, on the node, what it leaves is kept."""
     return ProcessConfig(
-        agent=agent_config(experiment, run_id, node, plan, hosts, secret),
-        host=hosts[node],
+        agent=agent,
+        host=host,
         segments=str(directory / "segments"),
         link_state=service.link_state() if service is not None else LinkStateConfig(),
         overhead=service.overhead() if service is not None else None,
-        seed=random.Random(f"agent/{experiment.seed}/{node}").getrandbits(53),
+        seed=random.Random(f"agent/{run.experiment.seed}/{agent.node}").getrandbits(53),
         directory=str(directory),
     )
 

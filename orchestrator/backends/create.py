@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from orchestrator.errors import BadInput
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.backend import Backend
 from orchestrator.runs.journal import Journal
-from orchestrator.spec.experiment import Experiment
 
 
-def create_backend(experiment: Experiment, run_id: str, directory: Path, journal: Journal) -> Backend:
+def create_backend(run: PlannedRun, run_id: str, directory: Path, journal: Journal) -> Backend:
     # Imported where they are used: one backend need not have, nor wait for, what another needs.
-    match experiment.backend:
+    match run.experiment.backend:
         case "sim":
             from orchestrator.backends.sim.backend import SimBackend
 
@@ -18,14 +18,14 @@ def create_backend(experiment: Experiment, run_id: str, directory: Path, journal
         case "netns":
             from orchestrator.backends.netns.backend import NetnsBackend
 
-            return NetnsBackend(experiment, run_id, directory, journal)
+            return NetnsBackend(run, run_id, directory, journal)
         case "ssh":
             from orchestrator.backends.ssh.backend import ssh_backend
 
-            return ssh_backend(experiment, run_id, directory, journal)
+            return ssh_backend(run, run_id, directory, journal)
         case "core":
             from orchestrator.backends.core.backend import core_backend
 
-            return core_backend(experiment, run_id, directory, journal)
+            return core_backend(run, run_id, directory, journal)
         case "auto":
             raise BadInput("backend auto is chosen once for a whole experiment: a sweep cannot vary it")

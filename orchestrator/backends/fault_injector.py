@@ -5,9 +5,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from orchestrator.planning.faults import Step, fault_steps
+from orchestrator.planning.faults import Step
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.events import EventLog
-from orchestrator.spec.experiment import Experiment
 
 
 class Stricken(Protocol):
@@ -52,9 +52,9 @@ async def inflict(steps: Sequence[Step], warmup: float, on: Stricken, events: Ev
 class Infliction:
     """The faults of a run in real time, beside all else that goes on in it."""
 
-    def __init__(self, experiment: Experiment, on: Stricken, events: Path) -> None:
-        self._steps = fault_steps(experiment)
-        self._warmup = experiment.warmup
+    def __init__(self, run: PlannedRun, on: Stricken, events: Path) -> None:
+        self._steps = run.faults
+        self._warmup = run.experiment.warmup
         self._on = on
         self._events = events
         self._task: asyncio.Task[None] | None = None

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from math import ceil, inf
 
 from node_agent.agent.control import Report
-from orchestrator.planning.semantics import islands
+from orchestrator.planning.distances import islands
 from orchestrator.radio.truth import Links
 
 DEPENDABLE = 4.0

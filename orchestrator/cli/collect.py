@@ -200,14 +200,13 @@ class _Collection:
         return EventLog(self.directory.events)
 
     def judge(self, runs: "Sequence[FinishedRun]") -> "Verdict":
-        from orchestrator.planning.load import load_experiment
-        from orchestrator.planning.sweep import cells
+        from orchestrator.planning.load import load_planned
         from orchestrator.runs.files import write_json
         from orchestrator.runs.verdict import judge_sweep
 
         if not self.directory.is_sweep:
             return runs[0].verdict
-        planned = len(cells(load_experiment(self.directory.spec)))
+        planned = len(load_planned(self.directory.spec).cells)
         verdict = judge_sweep({run.directory.id: run.verdict for run in runs}, planned)
         write_json(self.directory.verdict, verdict.document())
         return verdict

@@ -71,7 +71,7 @@ def doctor(runs_dir: RunsDir = DEFAULT_ROOT, as_json: JsonFlag = False) -> None:
 def examine(runs_dir: Path) -> list[Check]:
     machine = [_python(), *_packages(), _java(), _cores(), _memory()]
     places = [_runs_directory(runs_dir), _disk(runs_dir), _leftovers(runs_dir)]
-    return [*machine, *places, *_namespaces(), _ssh(), *_routing_daemons(), *_faces(), _chromium()]
+    return [*machine, *places, *_namespaces(), _ssh(), *_routing_daemons(), *_applications(), _chromium()]
 
 
 def _python() -> Check:
@@ -186,15 +186,17 @@ def _ssh() -> Check:
     return Check("ssh: keys", Health.WARN, "neither an SSH agent nor a key in ~/.ssh", advice)
 
 
-def _faces() -> list[Check]:
-    """Only queries that look for faces need them."""
-    from orchestrator.apps.dataflow.faces.installed import EXTRA, parts
+def _applications() -> list[Check]:
+    """What only some applications need."""
+    from orchestrator.planning.application import application
+    from orchestrator.spec.application import APPLICATIONS
 
     return [
-        Check(f"faces: {part.name}", Health.WARN, part.found, EXTRA)
-        if part.lacking
-        else Check(f"faces: {part.name}", Health.OK, part.found)
-        for part in parts()
+        Check(each.name, Health.WARN, each.found, each.advice)
+        if each.lacking
+        else Check(each.name, Health.OK, each.found)
+        for kind in APPLICATIONS
+        for each in application(kind).requirements()
     ]
 
 

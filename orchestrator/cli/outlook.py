@@ -16,19 +16,16 @@ _MOST_ISOLATED = 5
 
 def outlook_of(cell: "Cell") -> "Outlook":
     # Imported here: completion and --help must not wait for them.
-    from orchestrator.apps.dataflow.planning.placement import deployment_plan
     from orchestrator.mobility.generate import generate_trace
     from orchestrator.planning.radio_outlook import look_ahead
 
     experiment = cell.experiment
-    plan = deployment_plan(experiment)
     seconds = experiment.warmup + experiment.duration
     return look_ahead(
         experiment.topology,
         generate_trace(experiment.topology, experiment.seed, seconds),
         seconds,
-        [(name, replica.node) for name in plan.query.sources() for replica in plan.of(name)],
-        [(name, replica.node) for name in plan.query.sinks() for replica in plan.of(name)],
+        cell.run.traffic(),
     )
 
 

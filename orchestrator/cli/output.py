@@ -6,12 +6,13 @@ Everything printed passes here, so that no text of a node, a file or a name can 
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
 from orchestrator.foreign_text import plain
 
@@ -50,3 +51,9 @@ def _escaped(found: re.Match[str]) -> str:
 
 def print_json(value: Any) -> None:
     sys.stdout.write(json_text(value, indent=2) + "\n")
+
+
+def print_shown(shown: Iterable[RenderableType]) -> None:
+    """Text as long as it is, tables as wide as the terminal."""
+    for each in shown:
+        console.print(each, soft_wrap=isinstance(each, Text))

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from orchestrator.cli.deployment import derived_document, replicas_document, show_replicas
+from orchestrator.cli.applications import AppOption, planned_app
 from orchestrator.cli.outlook import outlook_document, outlook_of, show_outlook
-from orchestrator.cli.output import JsonFlag, console, print_json
+from orchestrator.cli.output import JsonFlag, console, print_json, print_shown
 from orchestrator.cli.references import ExperimentFile
 from orchestrator.errors import BadInput
 
 if TYPE_CHECKING:
+    from orchestrator.planning.planned import PlannedRun
     from orchestrator.planning.sweep import Cell
     from orchestrator.spec.experiment import Experiment
     from orchestrator.spec.topology import Topology
@@ -47,6 +48,7 @@ def plan(
             show_default=False,
         ),
     ] = None,
+    app: AppOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Show what a run would create: nodes, replicas on nodes, the cells of a sweep, and how long they take.
@@ -70,23 +72,21 @@ def plan(
     """
     # Imported here: completion and --help must not wait for them.
     from orchestrator.backends.choice import with_backend
-    from orchestrator.planning.load import load_experiment
-    from orchestrator.planning.sweep import cells
+    from orchestrator.planning.load import load_planned
 
-    experiment, _ = with_backend(load_experiment(file))
-    every = cells(experiment)
+    experiment, every = load_planned(file, lambda read: with_backend(read)[0])
     if cell is not None and cell > len(every):
         raise BadInput(f"--cell {cell}: {file} has {len(every)} cells, numbered from 1")
     chosen = every[(cell or 1) - 1]
     if graph == MERMAID:
         if as_json:
             raise BadInput("--graph mermaid and --json cannot both have the output: name a file to draw to")
-        _print_graph(chosen)
+        typer.echo(planned_app(chosen.run, app).graph("mmd"), nl=False)
         return
     if trace is not None:
         _write_trace(trace, chosen)
     if graph is not None:
-        _write_graph(Path(graph), chosen)
+        _write_graph(Path(graph), chosen, app)
     if as_json:
         shown = every if cell is None else (chosen,)
         print_json({**_document(experiment, every, shown), "outlook": _outlook_document(chosen)})
@@ -117,25 +117,23 @@ def _write_trace(file: Path, cell: "Cell") -> None:
     write_trace(file, generate_trace(topology, cell.experiment.seed, end).until(end), topology.area, end)
 
 
-def _print_graph(cell: "Cell") -> None:
-    from orchestrator.apps.dataflow.planning.placement import deployment_plan
-    from orchestrator.apps.dataflow.planning.query_graph import mermaid
-
-    typer.echo(mermaid(deployment_plan(cell.experiment)), nl=False)
-
-
-def _write_graph(file: Path, cell: "Cell") -> None:
-    from orchestrator.apps.dataflow.planning.placement import deployment_plan
-    from orchestrator.apps.dataflow.planning.query_graph import mermaid
-    from orchestrator.apps.dataflow.planning.query_svg import svg
-
-    draw = {".svg": svg, ".mmd": mermaid}.get(file.suffix)
-    if draw is None:
+def _write_graph(file: Path, cell: "Cell", app: str | None) -> None:
+    form = file.suffix.removeprefix(".")
+    if form not in ("svg", "mmd"):
         raise BadInput(f"--graph {file}: name a file that ends in .svg or .mmd, or write --graph {MERMAID}")
+    drawn = planned_app(cell.run, app).graph(form)
     try:
-        file.write_text(draw(deployment_plan(cell.experiment)), encoding="utf-8")
+        file.write_text(drawn, encoding="utf-8")
     except OSError as error:
         raise BadInput(f"--graph {file}: {(error.strerror or 'cannot be written').lower()}") from None
+
+
+def _apps_document(run: "PlannedRun") -> dict[str, Any]:
+    """As in the experiment file: an application that has the name of its kind is at the top level."""
+    own = [plan for name, plan in run.apps.items() if name == plan.kind]
+    named = {name: plan.document() for name, plan in run.apps.items() if name != plan.kind}
+    document = {key: value for plan in own for key, value in plan.document().items()}
+    return {**document, **({"apps": named} if named else {})}
 
 
 def _seconds(cell: "Cell") -> float:
@@ -163,21 +161,18 @@ def _cell_document(cell: "Cell") -> dict[str, Any]:
         "virtual_seconds": _seconds(cell),
         "nodes": {**topology.addresses(), **{name: node.address for name, node in real.items()}},
         "hosts": {name: str(node.host) for name, node in real.items()},
-        "replicas": replicas_document(cell.experiment),
-        "derived": derived_document(cell.experiment),
+        **_apps_document(cell.run),
     }
 
 
 def _show(experiment: "Experiment", every: "tuple[Cell, ...]", chosen: "Cell") -> None:
     console.print(f"[bold]{experiment.name}[/] on {experiment.backend}: nothing is created by planning\n")
     console.print(_nodes_table(chosen))
-    title = (
-        f"\n[bold]Replicas[/] of cell {chosen.number} ({_factors(chosen)})"
-        if chosen.factors
-        else "\n[bold]Replicas[/]"
-    )
-    console.print(title)
-    show_replicas(chosen.experiment)
+    for plan in chosen.run.apps.values():
+        whose = f" of {plan.name}" if len(chosen.run.apps) > 1 else ""
+        which = f" of cell {chosen.number} ({_factors(chosen)})" if chosen.factors else ""
+        console.print(f"\n[bold]{plan.title}[/]{whose}{which}")
+        print_shown(plan.shown())
     if not _is_real(chosen):
         show_outlook(outlook_of(chosen))
     if experiment.sweep:
@@ -216,7 +211,9 @@ def _nodes_table(cell: "Cell") -> Table:
         for title, line in zip_longest(["Radio"], topology.radio.summary(), fillvalue=""):
             table.add_row(title, line)
     table.add_row("Routing", experiment.routing.summary())
-    table.add_row("Switching", experiment.switching.summary())
+    for plan in cell.run.apps.values():
+        for title, line in plan.summary():
+            table.add_row(title if len(cell.run.apps) == 1 else f"{title} ({plan.name})", line)
     return table
 
 
@@ -239,16 +236,12 @@ def _mobility(topology: "Topology") -> str:
 
 
 def _cells_table(every: "tuple[Cell, ...]") -> Table:
-    from orchestrator.apps.dataflow.planning.placement import deployment_plan
-
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("cell", *every[0].factors, "nodes in use", "time"):
         table.add_column(heading, justify="right")
     for cell in every[:_MOST_ROWS]:
-        nodes = {replica.node for replica in deployment_plan(cell.experiment).replicas}
-        table.add_row(
-            str(cell.number), *map(str, cell.factors.values()), str(len(nodes)), f"{_seconds(cell):g} s"
-        )
+        nodes = str(len(cell.run.nodes_in_use()))
+        table.add_row(str(cell.number), *map(str, cell.factors.values()), nodes, f"{_seconds(cell):g} s")
     if len(every) > _MOST_ROWS:
         table.caption = f"… and {len(every) - _MOST_ROWS} more: --json lists them all"
     return table

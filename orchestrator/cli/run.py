@@ -4,7 +4,6 @@ import asyncio
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,6 +20,7 @@ from orchestrator.runs.refused import refused_text
 
 if TYPE_CHECKING:
     from orchestrator.analytics.evaluation import Evaluated
+    from orchestrator.backends.choice import Choice
     from orchestrator.lifecycle.invocation import Finished, Invocation
     from orchestrator.planning.sweep import Cell
     from orchestrator.spec.experiment import Experiment
@@ -69,13 +69,19 @@ def run(
     from orchestrator.backends.remote.ledger import waiting
     from orchestrator.lifecycle.interruption import signals_as_keyboard_interrupt
     from orchestrator.lifecycle.invocation import Invocation
-    from orchestrator.planning.sweep import cells as cells_of
+    from orchestrator.planning.load import load_planned
     from orchestrator.runs.files import read_json
     from orchestrator.runs.run_directory import create, create_new
 
-    experiment, choice = with_backend(_load(file, seed))
-    cells = cells_of(experiment)
-    _require_faces(cells)
+    choice: Choice | None = None
+
+    def changed(read: Experiment) -> Experiment:
+        nonlocal choice
+        read, choice = with_backend(_with_seed(read, seed))
+        return read
+
+    experiment, cells = load_planned(file, changed)
+    _require_applications(cells)
     if experiment.backend == "ssh" and jobs is not None and jobs > 1 and len(cells) > 1:
         raise BadInput("these runs need the same nodes, and cannot go on at the same time: leave out --jobs")
     if experiment.backend == "netns":
@@ -121,10 +127,7 @@ def run(
     raise typer.Exit(EXIT_INTERRUPTED if interrupted else verdict.exit_code)
 
 
-def _load(file: Path, seed: int | None) -> "Experiment":
-    from orchestrator.planning.load import load_experiment
-
-    experiment = load_experiment(file)
+def _with_seed(experiment: "Experiment", seed: int | None) -> "Experiment":
     if seed is None:
         return experiment
     if "seed" in experiment.sweep:
@@ -141,11 +144,13 @@ def _require_daemons(cells: "Sequence[Cell]") -> None:
             service.require()
 
 
-def _require_faces(cells: "Sequence[Cell]") -> None:
+def _require_applications(cells: "Sequence[Cell]") -> None:
     """Before anything is created."""
-    from orchestrator.apps.dataflow.faces.installed import require_faces
+    from orchestrator.planning.application import application
 
-    require_faces([cell.experiment.dataflow() for cell in cells], "this query")
+    plans = [plan for cell in cells for plan in cell.run.apps.values()]
+    for kind in dict.fromkeys(plan.kind for plan in plans):
+        application(kind).require([plan for plan in plans if plan.kind == kind])
 
 
 def _require_java() -> None:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from msgspec import ValidationError
 
-from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from orchestrator.clocks.book import NodeClock, read_book
 from orchestrator.clocks.offsets import Offset
 from orchestrator.errors import BadInput
@@ -63,38 +62,13 @@ def ahead_ns(pieces: Pieces, t_ns: int) -> int:
     return next((piece.ahead_ns(t_ns) for piece in pieces if t_ns < piece.until_ns), 0)
 
 
-def births_in(clocks: Mapping[str, Pieces], plan: DeploymentPlan) -> dict[str, Pieces]:
-    """By origin of tuples: the clock that their births were read from.
-
-    What a window or a join made has the latest birth of its inputs. If these come from several nodes, it is
-    not recorded whose that was: most likely of the clock that is most ahead.
-    """
-    node_of = {replica.operator: replica.node for replica in plan.replicas}
-    sources = _sources(plan)
-    found: dict[str, Pieces] = {}
-    for operator, origins in plan.query.origins().items():
-        for origin in origins:
-            # Whoever is the first to send a stream has made it.
-            if origin not in found:
-                found[origin] = _most_ahead([clocks.get(node_of[name], ()) for name in sources[operator]])
-    return found
-
-
 def _line(one: Offset, other: Offset) -> Piece:
     slope = (other.offset_ns - one.offset_ns) / (other.node_ns - one.node_ns)
     return Piece(one.node_ns, other.node_ns, one.node_ns, one.offset_ns, slope)
 
 
-def _sources(plan: DeploymentPlan) -> dict[str, tuple[str, ...]]:
-    """By operator, the sources that feed it."""
-    found: dict[str, tuple[str, ...]] = {}
-    for name in plan.query.topological():
-        after = plan.query.operator(name).after
-        found[name] = tuple(dict.fromkeys(s for up in after for s in found[up])) if after else (name,)
-    return found
-
-
-def _most_ahead(clocks: Sequence[Pieces]) -> Pieces:
+def most_ahead(clocks: Sequence[Pieces]) -> Pieces:
+    """At each time the clock that is most ahead of the orchestrator's."""
     known = list(dict.fromkeys(pieces for pieces in clocks if pieces))
     if len(known) < 2:
         return known[0] if known else ()

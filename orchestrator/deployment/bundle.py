@@ -22,8 +22,9 @@ from orchestrator.deployment.contents import ALSO_KNOWN_AS, Installed, Sources, 
 from orchestrator.deployment.errors import CannotDeploy
 from orchestrator.deployment.facts import NodeFacts
 from orchestrator.deployment.layers import Layer, layer_of
-from orchestrator.deployment.needs import Needs, Part
+from orchestrator.deployment.needs import Needs
 from orchestrator.deployment.tags import fitting, node_tags
+from orchestrator.planning.parts import Part
 
 PROJECT = "rove-testbed"
 OUR_MODULES = ("node_agent.agent.process",)

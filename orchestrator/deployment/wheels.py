@@ -14,9 +14,10 @@ from orchestrator.deployment.bundle import bundle_for, provided, requirement
 from orchestrator.deployment.contents import Installed
 from orchestrator.deployment.errors import CannotDeploy
 from orchestrator.deployment.facts import NodeFacts, probe
-from orchestrator.deployment.needs import AGENT, EVERYTHING, PYROUTE2, Needs, Part
+from orchestrator.deployment.needs import AGENT, PYROUTE2, Needs, everything
 from orchestrator.deployment.tags import node_platforms
 from orchestrator.errors import RoveError
+from orchestrator.planning.parts import Part
 from orchestrator.spec.inventory import Host
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.fleet import on_all
@@ -90,7 +91,7 @@ async def _downloaded(facts: NodeFacts) -> Supply:
 def lacking(facts: NodeFacts) -> Iterator[Part]:
     """What might be used there and is not here; nothing where no published wheel can fit."""
     if facts.implementation == "cpython" and any(node_platforms(facts)):
-        for part in EVERYTHING.parts:
+        for part in everything().parts:
             if provided(facts, part) is None:
                 yield part
 

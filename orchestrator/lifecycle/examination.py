@@ -14,7 +14,9 @@ from node_agent.model.telemetry import RefusalCount, TupleDelivered, TupleEmitte
 from node_agent.telemetry.belief import WORDS, writers
 from node_agent.telemetry.records import tag_of
 from node_agent.telemetry.segments import Completeness, inspect
+from orchestrator.apps.dataflow.recorded import deployment_in
 from orchestrator.runs.files import read_lines
+from orchestrator.runs.manifest import RecordedApp
 from orchestrator.runs.refused import MOST_REFUSED, ORCHESTRATOR, RECORD, RefusedBy
 from orchestrator.runs.run_directory import RunDirectory
 
@@ -34,12 +36,13 @@ class Examined(Struct, frozen=True):
 
 
 def examine(
-    directory: RunDirectory, nodes: Sequence[str], plan: DeploymentPlan | None, run: str = ""
+    directory: RunDirectory, nodes: Sequence[str], apps: Mapping[str, RecordedApp], run: str = ""
 ) -> Examined:
-    """``plan``: None if the run did not get so far; then no record can be held against it.
+    """``apps``: none if the run did not get so far; then no record can be held against them.
 
     ``run``: what the records call their run, if not as its directory is called now.
     """
+    plan = next((deployment_in(app.document) for app in apps.values()), None)
     known = writers(run or directory.id, nodes, plan) if plan is not None else {}
     events = read_lines(directory.events)
     starts = dict.fromkeys(nodes, 1) | agent_starts(events) if events else {}

@@ -107,9 +107,7 @@ class Invocation:
         observe: CellObserver,
         command: list[str],
     ) -> FinishedRun:
-        order = RunOrder(
-            cell.experiment, dict(cell.factors), self.directory.id, command, cell.experiment.quorum
-        )
+        order = RunOrder(cell.run, dict(cell.factors), self.directory.id, command, cell.experiment.quorum)
 
         def observe_cell(phase: Phase, fraction: float) -> None:
             observe(cell.number, phase, fraction)
@@ -157,7 +155,7 @@ def _write_spec(experiment: Experiment, directory: RunDirectory) -> None:
     """With all that it refers to: a run can be repeated from its own directory."""
     for name, content in bundle(experiment).items():
         path = directory.path / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, content)
 
 

@@ -14,7 +14,7 @@ from node_agent.model.refusals import Refusal
 from orchestrator.clocks.correction import clocks_in
 from orchestrator.host_load import files as host_load
 from orchestrator.lifecycle.examination import examine
-from orchestrator.planning import faults as fault_plan
+from orchestrator.planning.planned import recorded_run
 from orchestrator.runs import manifest
 from orchestrator.runs.backend import NodeOutcome, Status
 from orchestrator.runs.events import EventLog
@@ -45,8 +45,8 @@ def judge_anew(
     """
     nodes = experiment.topology.node_names
     known = read_object(directory.manifest)
-    plan = manifest.plan_in(known)
-    examined = examine(directory, nodes, plan, str(known.get("run") or ""))
+    apps = manifest.apps_in(known)
+    examined = examine(directory, nodes, apps, str(known.get("run") or ""))
     before = read_verdict(directory)
     if before is not None and any(reason.startswith(ORCHESTRATOR_DIED) for reason in before.reasons):
         verdict = structs.replace(before, completeness=examined.completeness)
@@ -54,14 +54,15 @@ def judge_anew(
         events = read_lines(directory.events)
         in_order = [node for node in nodes if _ended_in_order(directory, node)]
         history = mended(events, missing, in_order, experiment.quorum)
-        unplanned = [NO_PLAN] if plan is None and _got_beyond_planning(events) else []
+        run = recorded_run(experiment, apps)
+        unplanned = [NO_PLAN] if run is None and _got_beyond_planning(events) else []
         loads = _load_doubts(directory, experiment, known, missing)
         doubts = list(dict.fromkeys([*_told_doubts(known), *unplanned, *loads]))
         verdict = judge_run(
             history,
             examined.completeness,
             doubts,
-            fault_plan.crashes(experiment),
+            run.crashes() if run is not None else {},
             [*examined.refused, *by_orchestrator(refused)],
             examined.never_emitted,
         )

@@ -9,14 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from orchestrator.apps.dataflow.faces.galleries import Pinned, pinned
-from orchestrator.apps.dataflow.planning.placement import deployment_plan
 from orchestrator.errors import RoveError
 from orchestrator.lifecycle.examination import Examined, examine
 from orchestrator.lifecycle.interruption import Interruption
-from orchestrator.planning import faults as fault_plan
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs import manifest, processes
 from orchestrator.runs.backend import Backend, NodeOutcome, Outcomes, Status
 from orchestrator.runs.durable import sync_tree
@@ -37,13 +33,12 @@ from orchestrator.runs.phases import (
 from orchestrator.runs.refused import by_orchestrator
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.runs.verdict import Verdict, judge_run
-from orchestrator.spec.experiment import Experiment
 
 ALL_NODES = 1.0
 PLAN_TIMEOUT_S = 60.0
 CANCEL_GRACE_S = 5.0
 
-CreateBackend = Callable[[Experiment, str, Path, Journal], Backend]
+CreateBackend = Callable[[PlannedRun, str, Path, Journal], Backend]
 Observer = Callable[[Phase, float], None]
 """Told of the phase a run is in, and the fraction of that phase that is done."""
 
@@ -52,7 +47,7 @@ Observer = Callable[[Phase, float], None]
 class RunOrder:
     """What is to be run, and what to write down about it."""
 
-    experiment: Experiment
+    run: PlannedRun
     factors: dict[str, Any]
     invocation: str
     command: list[str]
@@ -70,7 +65,8 @@ class Run:
         observe: Observer,
     ) -> None:
         self._order = order
-        self._experiment = order.experiment
+        self._run = order.run
+        self._experiment = order.run.experiment
         self._directory = directory
         self._journal = journal
         self._create_backend = create_backend
@@ -170,14 +166,14 @@ class Run:
                 return PLAN_TIMEOUT_S
 
     async def _plan(self) -> Outcomes:
-        planned = await asyncio.to_thread(pinned, deployment_plan(self._experiment), self._directory.path)
-        self._manifest = self._first_manifest(planned)
+        self._run = await asyncio.to_thread(self._run.pinned, self._directory.path)
+        self._manifest = self._first_manifest()
         write_json(self._directory.manifest, self._manifest)
         intent = self._journal.intend("directory", path=self._directory.temporary.name)
         self._directory.temporary.mkdir()
         self._journal.done(intent)
         self._backend = self._create_backend(
-            self._experiment, self._directory.id, self._directory.path, self._journal
+            self._run, self._directory.id, self._directory.path, self._journal
         )
         return ()
 
@@ -234,7 +230,7 @@ class Run:
         examined, sums = await asyncio.to_thread(self._examine)
         backend = self._backend
         doubts = (*self._own_doubts(), *(backend.doubts() if backend is not None else ()))
-        crashes = fault_plan.crashes(self._experiment) if self._manifest else {}
+        crashes = self._run.crashes() if self._manifest else {}
         refused = [
             *examined.refused,
             *by_orchestrator(self._backend.refusals() if self._backend is not None else ()),
@@ -256,10 +252,10 @@ class Run:
 
     def _examine(self) -> tuple[Examined, dict[str, str]]:
         nodes = self._experiment.topology.node_names
-        examined = examine(self._directory, nodes, manifest.plan_in(self._manifest))
+        examined = examine(self._directory, nodes, manifest.apps_in(self._manifest))
         return examined, manifest.checksums(self._directory.path)
 
-    def _first_manifest(self, planned: Pinned) -> dict[str, Any]:
+    def _first_manifest(self) -> dict[str, Any]:
         experiment = self._experiment
         return {
             "run": self._directory.id,
@@ -277,12 +273,8 @@ class Run:
             "host": manifest.host_facts(),
             "command": self._order.command,
             "reproduce": ["rove", "run", str(self._directory.spec)],
-            "plan": msgspec.to_builtins(planned.plan),
-            **({"galleries": msgspec.to_builtins(planned.persons)} if planned.persons else {}),
-            "seeds": {
-                "experiment": experiment.seed,
-                "placement": getattr(experiment.placement, "seed", None),
-            },
+            "apps": self._run.record(),
+            "seeds": self._run.seeds(),
             "files": {},
         }
 

@@ -1,10 +1,7 @@
 """An experiment as files that need nothing outside their directory: spec.yaml, and the files it names."""
 
-from pathlib import Path
-from typing import Any
-
-from orchestrator.apps.dataflow.faces import galleries
-from orchestrator.apps.dataflow.spec.python_query import PythonQuery
+from orchestrator.planning.application import application
+from orchestrator.spec.application import APPS
 from orchestrator.spec.dump import to_yaml
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.pathloss import LossTrace, Matrix
@@ -14,7 +11,6 @@ from orchestrator.spec.recorded import RecordedTrace
 SPEC = "spec.yaml"
 TRACES = "mobility"
 LOSSES = "pathloss"
-QUERIES = "query"
 
 
 def bundle(experiment: Experiment) -> dict[str, bytes]:
@@ -30,26 +26,7 @@ def bundle(experiment: Experiment) -> dict[str, bytes]:
     if isinstance(losses, Matrix | LossTrace) and losses.file is not None:
         files |= {f"{LOSSES}/{name}": content for name, content in losses.file.contents().items()}
         document["topology"]["radio"]["pathloss"]["file"] = f"{LOSSES}/{losses.file.path.name}"
-    if isinstance(experiment.query, PythonQuery):
-        source = experiment.query.python
-        files |= {f"{QUERIES}/{name}": content for name, content in source.contents().items()}
-        document["query"]["python"] = f"{QUERIES}/{source.path.name}:{source.function}"
-    for params in _naming_galleries(document["query"]):
-        content, name = _gallery(Path(params["gallery"]))
-        files[name] = content
-        params["gallery"] = name
+    for name, entry in experiment.entries().items():
+        section = document[APPS][name] if entry.prefix else document
+        files |= application(entry.kind).bundled(entry, section)
     return {**files, SPEC: to_yaml(document).encode()}
-
-
-def _naming_galleries(query: dict[str, Any]) -> list[dict[str, Any]]:
-    """The parts of a resolved query that name one."""
-    parts = [query, *(query["operators"].values() if isinstance(query.get("operators"), dict) else ())]
-    return [part for part in parts if part.get("gallery")]
-
-
-def _gallery(path: Path) -> tuple[bytes, str]:
-    # Imported here: who names no gallery need not wait for NumPy.
-    from node_agent.apps.dataflow.faces.gallery import load_gallery
-
-    gallery = load_gallery(path)
-    return gallery.encode(), f"{galleries.FOLDER}/{galleries.file_name(gallery.version)}"

@@ -1,12 +1,11 @@
-"""How far nodes are from each other when a query is deployed: in hops where they stay, else in metres.
+"""How far nodes are from each other when a run begins: in hops where they stay, else in metres.
 
 Where nodes move, the first network says little about the next ones; places drift apart more slowly.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import dist, inf
 
-from orchestrator.apps.dataflow.planning.policies import Distance
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.mobility.trace import Position
 from orchestrator.spec.mobility import Static
@@ -15,6 +14,7 @@ from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.topology import Topology
 
 Neighbours = Mapping[str, Iterable[str]]
+Distance = Callable[[str, str], float]
 
 
 def initial_distance(topology: Topology, seed: int) -> Distance:
@@ -64,3 +64,16 @@ def _hops_from(network: Neighbours, start: str) -> dict[str, int]:
         hops.update(dict.fromkeys(found, hops[frontier[0]] + 1))
         frontier = list(found)
     return hops
+
+
+def islands(neighbours: Neighbours) -> dict[str, int]:
+    """For each node the number of the group it can talk to over any number of hops."""
+    island: dict[str, int] = {}
+    for number, start in enumerate(neighbours):
+        frontier = [] if start in island else [start]
+        while frontier:
+            node = frontier.pop()
+            if node not in island:
+                island[node] = number
+                frontier.extend(other for other in neighbours[node] if other not in island)
+    return island

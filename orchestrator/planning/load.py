@@ -1,16 +1,17 @@
 """Files to values: ``load_experiment`` and ``load_topology``, which say everything that is wrong at once."""
 
-import copy
+from collections.abc import Callable
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from orchestrator.planning.semantics import placement_findings
-from orchestrator.planning.sweep import expand
+from orchestrator.planning.semantics import own_findings, scenario_findings
+from orchestrator.planning.sweep import Cell, expand
+from orchestrator.spec.application import APPS
 from orchestrator.spec.base import Section
-from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.experiment import SECTIONS, Experiment
 from orchestrator.spec.file_reference import FOLDER
 from orchestrator.spec.problems import BadSpec, Finding, Place, Problem, shown
 from orchestrator.spec.topology import Topology
@@ -24,20 +25,45 @@ _STAND_INS: dict[Place, Any] = {("name",): "unnamed", ("duration",): 1.0}
 S = TypeVar("S", bound=Section)
 
 
+Change = Callable[[Experiment], Experiment]
+"""What is to be different from the file: another seed, the backend that ``auto`` stands for."""
+
+
 class Loaded(NamedTuple):
-    """A file that can be used."""
+    """A file that can be used; ``cells`` are the planned runs of an experiment."""
 
     experiment: Experiment | None
     topology: Topology
+    cells: tuple[Cell, ...] = ()
 
 
-def load_experiment(path: Path) -> Experiment:
+class PlannedExperiment(NamedTuple):
+    """An experiment and its runs, one for each cell of its sweep; each was checked and planned once."""
+
+    experiment: Experiment
+    cells: tuple[Cell, ...]
+
+
+def load_planned(path: Path, change: Change | None = None) -> PlannedExperiment:
     """Raises ``BadInput`` (a ``BadSpec``) with every problem of the file and of the topology it names."""
     document = _mapping_in(path, "an experiment", Experiment)
     if _looks_like_topology(document.value):
         hint = f"name it in an experiment: topology: {path.name}"
         raise BadSpec(document.file, [Problem("", "this is a topology, not an experiment", hint)])
-    return _experiment(document, path)
+    return _experiment(document, path, change)
+
+
+def load_experiment(path: Path) -> Experiment:
+    """The experiment alone, checked as by ``load_planned``."""
+    return load_planned(path).experiment
+
+
+def load_checked(path: Path) -> Experiment:
+    """An experiment that was planned before, such as a run's own: its applications are not planned again."""
+    document = _mapping_in(path, "an experiment", Experiment)
+    value, problems = _with_topology(document, path)
+    experiment, findings = _examined(Experiment, value, path.parent)
+    return _usable(experiment, document, problems + document.placed(findings))
 
 
 def load_topology(path: Path) -> Topology:
@@ -61,8 +87,8 @@ def load_network(path: Path) -> Network:
     topology, findings = _examined(Topology, value.get("topology") or {}, path.parent)
     at_topology = [f._replace(at=("topology", *f.at)) for f in findings]
     backend = value.get("backend")
-    checked = _checked(topology, document, problems + document.placed(at_topology))
-    return Network(backend if isinstance(backend, str) else None, checked)
+    usable = _usable(topology, document, problems + document.placed(at_topology))
+    return Network(backend if isinstance(backend, str) else None, usable)
 
 
 def load_any(path: Path) -> Loaded:
@@ -70,8 +96,8 @@ def load_any(path: Path) -> Loaded:
     document = _mapping_in(path, "an experiment or a topology", Experiment)
     if _looks_like_topology(document.value):
         return Loaded(None, _topology(document, path))
-    experiment = _experiment(document, path)
-    return Loaded(experiment, experiment.topology)
+    experiment, cells = _experiment(document, path)
+    return Loaded(experiment, experiment.topology, cells)
 
 
 def _looks_like_topology(value: dict[str, Any]) -> bool:
@@ -83,30 +109,42 @@ def _looks_like_experiment(value: dict[str, Any]) -> bool:
 
 
 def _own_keys(value: dict[str, Any], model: type[Section], other: type[Section]) -> int:
-    return sum(key in value for key in model.model_fields if key not in other.model_fields)
+    return sum(key in value for key in model.known_keys() if key not in other.known_keys())
 
 
 def _topology(document: Document, path: Path) -> Topology:
     topology, findings = _examined(Topology, document.value, path.parent)
-    return _checked(topology, document, document.placed(findings))
+    return _usable(topology, document, document.placed(findings))
 
 
-def _experiment(document: Document, path: Path) -> Experiment:
+def _experiment(document: Document, path: Path, change: Change | None = None) -> PlannedExperiment:
     value, problems = _with_topology(document, path)
     experiment, findings = _examined(Experiment, value, path.parent)
     findings = [f for f in findings if not (problems and f.at == ("topology",))]
-    if experiment is not None:
-        clean = not findings and not problems
-        findings += expand(experiment).findings if clean else placement_findings(experiment)
-    return _checked(experiment, document, problems + document.placed(findings))
+    if experiment is None or findings or problems:
+        findings += own_findings(experiment) if experiment is not None else []
+        raise _bad(document, problems + document.placed(findings))
+    changed = change(experiment) if change is not None else experiment
+    expansion = expand(changed)
+    findings = expansion.findings
+    if changed.backend != experiment.backend:  # what is wrong with the file is wrong on every machine
+        findings = list(dict.fromkeys([*findings, *scenario_findings(experiment)]))
+    if findings or document.problems:
+        raise _bad(document, document.placed(findings))
+    return PlannedExperiment(changed, expansion.cells)
 
 
-def _checked(value: S | None, document: Document, problems: list[Problem]) -> S:
-    problems = document.problems + problems
-    if problems or value is None:
-        in_order = sorted(problems, key=lambda problem: (problem.file or "", problem.line or 0))
-        raise BadSpec(document.file, in_order)
+def _usable(value: S | None, document: Document, problems: list[Problem]) -> S:
+    if problems or document.problems or value is None:
+        raise _bad(document, problems)
     return value
+
+
+def _bad(document: Document, problems: list[Problem]) -> BadSpec:
+    problems = document.problems + problems
+    return BadSpec(
+        document.file, sorted(problems, key=lambda problem: (problem.file or "", problem.line or 0))
+    )
 
 
 def _mapping_in(path: Path, what: str, model: type[Section]) -> Document:
@@ -137,7 +175,7 @@ def _with_topology(document: Document, path: Path) -> tuple[dict[str, Any], list
         findings = [Finding(at, f"{shown(reference)}: {p.message}", p.hint) for p in whole_file]
         inside = [problem._replace(file=reference) for problem in error.problems if problem.line is not None]
         return without, document.placed(findings) + inside
-    return {**without, "topology": topology.model_dump(mode="json")}, []
+    return {**without, "topology": topology}, []
 
 
 def _unfit_reference(reference: str) -> tuple[str, str] | None:
@@ -154,7 +192,7 @@ def _examined(model: type[S], document: dict[str, Any], folder: Path) -> tuple[S
     """Validate, set aside what is wrong and validate the rest, so that one error does not hide another."""
     findings: list[Finding] = []
     removed: set[Place] = set()
-    rest = copy.deepcopy(document)
+    rest = _copied(document)
     for _ in range(4):
         try:
             return model.model_validate(rest, context={FOLDER: folder}), findings
@@ -166,7 +204,15 @@ def _examined(model: type[S], document: dict[str, Any], folder: Path) -> tuple[S
             break
         findings += new
         removed |= {_set_aside(rest, finding) for finding in new}
+        if any(place[:1] == (APPS,) and len(place) == 2 for place in removed):
+            # An application that was set aside is not missing.
+            removed |= {(APPS,), *((kind,) for kind in SECTIONS)}
     return None, findings
+
+
+def _copied(value: Any) -> Any:
+    """Mappings are changed while a document is examined; values that were read before are not."""
+    return {key: _copied(inner) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
 def _within(at: Place, places: set[Place]) -> bool:
@@ -175,7 +221,8 @@ def _within(at: Place, places: set[Place]) -> bool:
 
 def _set_aside(document: dict[str, Any], finding: Finding) -> Place:
     """Take out an unknown key, else the whole section that is wrong: half a section breeds false alarms."""
-    place = finding.at if finding.message == UNKNOWN_KEY else finding.at[:1]
+    depth = len(finding.at) if finding.message == UNKNOWN_KEY else 3 if finding.at[:1] == (APPS,) else 1
+    place = finding.at[:depth]
     if place in _STAND_INS:
         document[str(place[0])] = _STAND_INS[place]
         return place

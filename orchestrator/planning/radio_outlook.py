@@ -1,9 +1,9 @@
-"""Look before you run: what a topology's radio and movements let a query expect, without sending a frame.
+"""Look before you run: what radio and movements let applications expect, without sending a frame.
 
 Links are those that routing would use; the air is taken to be otherwise silent.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,12 +84,10 @@ class Outlook:
 
 
 End = tuple[str, str]
-"""Operator and node."""
+"""What traffic is called where it begins or ends, and the node."""
 
 
-def look_ahead(
-    topology: Topology, trace: Trace, seconds: float, sources: Sequence[End], sinks: Sequence[End]
-) -> Outlook:
+def look_ahead(topology: Topology, trace: Trace, seconds: float, pairs: Iterable[tuple[End, End]]) -> Outlook:
     """``trace`` names its nodes in the topology's order."""
     air = _air(topology)
     nodes = list(trace.paths)
@@ -109,7 +107,7 @@ def look_ahead(
         step_s=step,
         mean_degree=float(links.sum(axis=2).mean()),
         isolated={node: float(share) for node, share in zip(nodes, alone, strict=True) if share > 0},
-        pairs=tuple(_pair(links, nodes, source, sink) for source in sources for sink in sinks),
+        pairs=tuple(_pair(links, nodes, source, sink) for source, sink in pairs),
         links=_links(nodes, distance, snr_db, expected, links) if static else (),
         static=static,
     )

@@ -6,16 +6,19 @@ cells that differ in ``replicas`` see the same movements: comparisons of k are p
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from orchestrator.planning.semantics import semantic_findings, unheeded_findings
-from orchestrator.spec.experiment import Experiment, Scalar, Varied
+from orchestrator.planning.planned import PlannedRun
+from orchestrator.planning.semantics import plan_run, unused_findings
+from orchestrator.spec.application import APPLICATIONS, APPS
+from orchestrator.spec.experiment import SECTIONS, Experiment
 from orchestrator.spec.problems import BadSpec, Finding, Problem, did_you_mean, dotted, shown
 from orchestrator.spec.routing import DEFAULT_PROTOCOL, in_words
+from orchestrator.spec.sweep import Scalar, Varied
 from orchestrator.spec.translate import findings_of
 
 MAX_CELLS = 10_000
@@ -30,8 +33,6 @@ _FIXED = {
     "topology": "vary one of its values, such as topology.nodes or topology.mobility.speed",
     "routing.protocol": "vary the whole section: routing: [olsr, {protocol: aodv, hello: 2s}]",
     "topology.mobility.file": "write one topology and one experiment for each trace",
-    "query.gallery": "write one experiment for each gallery",
-    "query.path": "write one experiment for each source",
     "topology.radio.preset": "vary one of its values, or write one topology for each preset",
 }
 
@@ -42,7 +43,11 @@ class Cell:
     """From 1, as in the names of the runs' directories."""
     factors: dict[str, Scalar]
     """What distinguishes this cell, by path; quantities in base units."""
-    experiment: Experiment
+    run: PlannedRun
+
+    @property
+    def experiment(self) -> Experiment:
+        return self.run.experiment
 
 
 class Expansion(NamedTuple):
@@ -59,16 +64,27 @@ def cells(experiment: Experiment) -> tuple[Cell, ...]:
 
 
 def expand(experiment: Experiment) -> Expansion:
+    """Every cell is checked and planned here, and nowhere else."""
     if not experiment.sweep:
-        findings = semantic_findings(experiment) + unheeded_findings(experiment)
-        return Expansion((Cell(1, {}, experiment),), findings)
+        run, findings = plan_run(experiment)
+        findings += unused_findings(experiment)
+        return Expansion((Cell(1, {}, run),) if run is not None and not findings else (), findings)
     document = {key: value for key, value in experiment.resolved().items() if key != "sweep"}
-    findings = [finding for path in experiment.sweep for finding in _path_findings(path, document)]
-    findings += unheeded_findings(experiment) + _choice_findings(experiment)
+    fixed = _FIXED | _fixed_in_applications(experiment)
+    findings = [finding for path in experiment.sweep for finding in _path_findings(path, document, fixed)]
+    findings += unused_findings(experiment) + _choice_findings(experiment)
     count = math.prod(len(values) for values in experiment.sweep.values())
     if count > MAX_CELLS:
         findings.append(Finding(("sweep",), f"{count:,} combinations; at most {MAX_CELLS:,} are run"))
     return Expansion((), findings) if findings else _expanded(experiment, document)
+
+
+def _fixed_in_applications(experiment: Experiment) -> dict[str, str]:
+    return {
+        ".".join(str(part) for part in (*entry.prefix, path)): why
+        for entry in experiment.entries().values()
+        for path, why in APPLICATIONS[entry.kind].fixed.items()
+    }
 
 
 def _expanded(experiment: Experiment, document: dict[str, Any]) -> Expansion:
@@ -76,17 +92,19 @@ def _expanded(experiment: Experiment, document: dict[str, Any]) -> Expansion:
     failing: dict[Finding, set[Choice]] = {}
     unusable: set[Choice] = set()
     looked_at: list[Choice] = []
+    constant = _constant(experiment)
     for choice in itertools.product(*(range(len(values)) for values in experiment.sweep.values())):
         written = _written(experiment, choice)
         varied = _varied(document, written)
         try:
-            cell = Experiment.model_validate(varied)
+            cell = Experiment.model_validate({**varied, **constant})
         except ValidationError as error:
             findings = findings_of(error, Experiment, varied)
             unusable.add(choice)
         else:
-            findings = semantic_findings(cell)
-            done.append(Cell(len(looked_at) + 1, _factors(written, cell), cell))
+            run, findings = plan_run(cell)
+            if run is not None:
+                done.append(Cell(len(looked_at) + 1, _factors(written, cell), run))
         looked_at.append(choice)
         for finding in findings:
             failing.setdefault(finding, set()).add(choice)
@@ -102,17 +120,29 @@ def _expanded(experiment: Experiment, document: dict[str, Any]) -> Expansion:
     return Expansion((), attributed)
 
 
+def _constant(experiment: Experiment) -> dict[str, Any]:
+    """What no factor varies, as the values that the file was read to: they need not be read again."""
+    varied = {path.partition(".")[0] for path in experiment.sweep}
+    own = {kind: section for kind, section in experiment.apps.items() if kind in SECTIONS}
+    values = {
+        **{key: getattr(section, key) for section in own.values() for key in type(section).model_fields},
+        **{key: getattr(experiment, key) for key in Experiment.model_fields if key not in (APPS, "sweep")},
+        APPS: {name: section for name, section in experiment.apps.items() if name not in own},
+    }
+    return {key: value for key, value in values.items() if key not in varied and (key != APPS or value)}
+
+
 def _written(experiment: Experiment, choice: Choice) -> dict[str, Varied]:
     return {path: values[i] for (path, values), i in zip(experiment.sweep.items(), choice, strict=True)}
 
 
-def _path_findings(path: str, document: dict[str, Any]) -> list[Finding]:
+def _path_findings(path: str, document: dict[str, Any], fixed: Mapping[str, str]) -> list[Finding]:
     at = ("sweep", path)
     whole = path.split(".")[0]
-    fixed = path if path in _FIXED else whole
-    if fixed in ("sweep", "expect") or path in _FIXED:
-        return [Finding(at, "cannot be varied", _FIXED[fixed])]
-    known = [name for name in _paths(document) if name not in _FIXED]
+    reason = path if path in fixed else whole
+    if reason in ("sweep", "expect") or path in fixed:
+        return [Finding(at, "cannot be varied", fixed[reason])]
+    known = [name for name in _paths(document) if name not in fixed]
     if path in known:
         return []
     same_end = [name for name in known if name.split(".")[-1] == path.split(".")[-1]]

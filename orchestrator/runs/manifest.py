@@ -1,21 +1,23 @@
-"""What is needed to understand a run later and to repeat it: versions, host, seeds, plan, checksums."""
+"""What is needed to understand a run later and to repeat it: versions, host, seeds, plans, checksums."""
 
 import hashlib
 import os
 import platform
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.telemetry.segment_files import open_regular
 
 DISTRIBUTION = "rove-testbed"
+APPS = "apps"
+FIRST = "query"
+"""The one application of runs that were recorded before there were several, and its kind."""
 
 
 def versions() -> dict[str, str | None]:
@@ -52,14 +54,27 @@ def regular_files(directory: Path) -> Iterator[Path]:
                 yield path
 
 
-def plan_in(document: Any) -> DeploymentPlan | None:
-    """The deployment plan of a manifest; None if there is none, or its query is no graph."""
-    try:
-        plan = msgspec.convert(document["plan"], DeploymentPlan)
-        plan.query.origins()
-    except (msgspec.ValidationError, KeyError, TypeError, ValueError):
-        return None
-    return plan
+class RecordedApp(NamedTuple):
+    """What a manifest keeps of one application: its kind, and the application's own document."""
+
+    name: str
+    kind: str
+    document: Mapping[str, Any]
+
+
+def apps_in(document: Any) -> dict[str, RecordedApp]:
+    """The applications of a run, by name; none if it did not get so far as to be planned."""
+    if not isinstance(document, Mapping):
+        return {}
+    apps = document.get(APPS)
+    if isinstance(apps, Mapping):
+        return {
+            str(name): RecordedApp(str(name), str(app["kind"]), app)
+            for name, app in apps.items()
+            if isinstance(app, Mapping) and isinstance(app.get("kind"), str)
+        }
+    # Before there were applications, a run was one query.
+    return {FIRST: RecordedApp(FIRST, FIRST, document)} if isinstance(document.get("plan"), Mapping) else {}
 
 
 class _Times(msgspec.Struct):

@@ -3,9 +3,17 @@
 import re
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    WithJsonSchema,
+)
+from pydantic_core import CoreSchema
 
-from orchestrator.spec.problems import shown, unusable
+from orchestrator.spec.problems import Place, shown, unusable
 
 NAME_PATTERN = "[a-z0-9][a-z0-9_-]{0,62}"
 
@@ -17,6 +25,31 @@ class Section(BaseModel):
 
     other_names: ClassVar[dict[str, str]] = {}
     """What others call a key of ours, for hints: such a name is not accepted."""
+
+    @classmethod
+    def known_keys(cls) -> list[str]:
+        """The keys that a mapping of a file may have, for hints."""
+        return list(cls.model_fields)
+
+    @classmethod
+    def as_validated(cls, document: Any) -> Any:
+        """What a document looks like after the validators that reshape it."""
+        return document
+
+    @classmethod
+    def place_in(cls, document: Any, place: Place) -> Place:
+        """Where a place in the reshaped document is in ``document`` as it was written."""
+        return place
+
+
+class ValidatedAs:
+    """Annotation for a type that a registry decides on and the type checker therefore cannot see."""
+
+    def __init__(self, annotation: Any) -> None:
+        self.annotation = annotation
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return handler.generate_schema(self.annotation)
 
 
 def check_name(value: Any) -> str:

@@ -1,192 +1,149 @@
-"""The experiment file as a value: what runs where, for how long, and what is varied."""
+"""The experiment file as a value: applications on a network, for how long, and what is varied.
 
-from typing import Annotated, Any, Literal
+query: synthetic_chain            # one application, named after its key
+replicas: 3
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, field_serializer, model_validator
+apps:                             # or several, each with a name of its own
+  faces: {query: face_recognition, replicas: 3}
+  heat: {query: heat_map}
+"""
 
-from node_agent.apps.dataflow.model.decision import Rule
-from node_agent.apps.dataflow.model.query import Query
-from orchestrator.apps.dataflow.spec.delivery import Delivery
-from orchestrator.apps.dataflow.spec.placement import Placement, RandomPlacement, Replicas
-from orchestrator.apps.dataflow.spec.query import QueryField
-from orchestrator.apps.dataflow.spec.switching import Switching, threshold_of
-from orchestrator.spec.base import Name, Section, Seed
-from orchestrator.spec.expectations import METRICS, OPERATORS, parse_expectation
+from collections.abc import Mapping
+from typing import Annotated, Any, Union
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from orchestrator.spec.application import (
+    APPS,
+    TOP,
+    AppEntry,
+    AppSection,
+    gathered,
+    place_in,
+    sections,
+)
+from orchestrator.spec.base import Name, ValidatedAs
 from orchestrator.spec.faults import Fault
-from orchestrator.spec.problems import Finding, Unusable, shown, unusable
-from orchestrator.spec.routing import Olsr, Routing
-from orchestrator.spec.topology import Topology
-from orchestrator.spec.units import DURATION, Duration, PositiveDuration
+from orchestrator.spec.problems import Finding, Place, Unusable, did_you_mean, listed, shown, unusable
+from orchestrator.spec.scenario import Scenario
+from orchestrator.spec.sweep import Sweep
 
-_LONGEST_EXPECTATION = 100
-Scalar = int | float | str | bool
-Varied = Scalar | dict[str, Any]
-"""A value of a sweep; a mapping stands for a whole section."""
-SECTIONS_TO_VARY = ("routing",)
-"""What a sweep may vary by mappings."""
-
-REMOTE = ("ssh", "core")
-"""Backends whose nodes are on other machines."""
-_REMOTE_TIMEOUTS = {"up": 300.0, "converge": 90.0, "stop": 60.0, "collect": 300.0, "down": 60.0}
-"""What is deployed and collected goes over a network there."""
-SHORTEST_LEASE_S = 6.0
-Lease = Annotated[float, DURATION.within(ge=SHORTEST_LEASE_S, le=3600.0)]
-NodeShare = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)]
+SECTIONS: Mapping[str, type[AppSection]] = sections()
+_EXAMPLE = "write it like faces: {query: face_recognition, replicas: 3}"
 
 
-class Timeouts(Section):
-    """How long each phase may take on the wall clock; longer by default where nodes are other machines."""
-
-    up: PositiveDuration = 60.0
-    converge: PositiveDuration = 60.0
-    stop: PositiveDuration = 30.0
-    collect: PositiveDuration = 60.0
-    down: PositiveDuration = 30.0
-
-
-class Clocks(Section):
-    """How well the clocks of nodes that have their own must be known for a run to be valid."""
-
-    uncertainty: PositiveDuration = Field(
-        default=0.02, description="By how much a node's time may be off after correction"
-    )
-
-
-class LoadLimits(Section):
-    """How busy the machines may be that a run in real time is on, for it to be valid."""
-
-    waited: NodeShare = Field(
-        default=0.5, description="Share of the measured time in which processes may wait for a processor"
-    )
-    late: PositiveDuration = Field(
-        default=0.02, description="How late 99 % of the wake-ups of a process that sleeps may come"
-    )
-
-
-def _read_sweep(value: Any) -> dict[str, tuple[Varied, ...]]:
+def _read_app(value: Any) -> Any:
+    if isinstance(value, AppSection):
+        return value
     if not isinstance(value, dict):
-        raise unusable(f"{shown(value)} is not a mapping of what to vary", "sweep: {replicas: [1, 2, 3]}")
-    findings = []
-    for key, values in value.items():
-        if not isinstance(values, list | tuple) or not values:
-            text = "the list is empty" if values == [] else f"{shown(values)}: expected a list of values"
-            hint = "" if isinstance(values, list | dict | None) else f"write it like {key}: [{values}]"
-            findings.append(Finding((key,), text, hint))
-            continue
-        seen: list[tuple[type, Varied]] = []
-        for index, entry in enumerate(values):
-            if not isinstance(entry, Scalar) and not (key in SECTIONS_TO_VARY and isinstance(entry, dict)):
-                inner = next(iter(entry), None) if isinstance(entry, dict) else None
-                hint = f"vary its values by their paths, such as {key}.{inner}" if inner else ""
-                findings.append(Finding((key, index), f"{shown(entry)} is not a single value", hint))
-            elif (type(entry), entry) in seen:
-                findings.append(Finding((key, index), f"{shown(entry)} is listed twice"))
-            else:
-                seen.append((type(entry), entry))
-    if findings:
-        raise Unusable(*findings)
-    return {key: tuple(values) for key, values in value.items()}
+        raise unusable(f"{shown(value)} is not an application", _EXAMPLE)
+    kinds = [kind for kind in SECTIONS if kind in value]
+    if len(kinds) > 1:
+        text = f"there are several applications in one entry: {', '.join(kinds)}"
+        raise unusable(text, "give each an entry of its own under apps")
+    if not kinds and value and not any(key in s.model_fields for s in SECTIONS.values() for key in value):
+        text = f"no application: none of its keys is {listed(SECTIONS)}"
+        hints = (did_you_mean(key, SECTIONS) for key in value)
+        raise unusable(text, next(filter(None, hints), _EXAMPLE))
+    return value
 
 
-Sweep = Annotated[
-    dict[str, tuple[Varied, ...]],
-    BeforeValidator(_read_sweep),
-    WithJsonSchema(
-        {
-            "type": "object",
-            "properties": {
-                section: {"type": "array", "minItems": 1, "items": {"type": ["string", "object"]}}
-                for section in SECTIONS_TO_VARY
-            },
-            "additionalProperties": {
-                "type": "array",
-                "minItems": 1,
-                "items": {"type": ["number", "string", "boolean"]},
-            },
-            "description": "Values to vary, by their path in this file; every combination is run",
-            "examples": [{"replicas": [1, 2, 3], "topology.mobility.speed": ["1 m/s", "5 m/s"]}],
-        }
-    ),
-]
+def _section_of(value: Any) -> str:
+    """The section's type, by its name: that of the kind whose key is there, or a key that goes with it."""
+    if isinstance(value, AppSection):
+        return type(value).__name__
+    found = [section for kind, section in SECTIONS.items() if kind in value]
+    found += [s for s in SECTIONS.values() if any(key in value for key in s.model_fields)]
+    return (found or [*SECTIONS.values()])[0].__name__
 
 
-def _read_expectation(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST_EXPECTATION:
-        raise unusable(f"{shown(value)} is not an expectation", 'write it like "throughput_fps > 1"')
-    try:
-        parse_expectation(value)
-    except ValueError as error:
-        raise unusable(str(error)) from None
-    return value.strip()
+def _any_section() -> Any:
+    if len(SECTIONS) == 1:
+        return next(iter(SECTIONS.values()))
+    choices: Any = tuple(Annotated[section, Tag(section.__name__)] for section in SECTIONS.values())
+    return Annotated[Union[choices], Discriminator(_section_of)]  # noqa: UP007
 
 
-ExpectationText = Annotated[
-    str,
-    BeforeValidator(_read_expectation),
-    WithJsonSchema(
-        {
-            "type": "string",
-            "pattern": rf"^\s*({'|'.join(METRICS)})\s*({'|'.join(OPERATORS)})\s*[-+0-9.eE]+\s*$",
-            "examples": ["throughput_fps > 1"],
-        }
-    ),
-]
+AppField = Annotated[AppSection, ValidatedAs(_any_section()), BeforeValidator(_read_app)]
 
 
-class Experiment(Section):
-    """One experiment: a query on a topology, and how to run it."""
+class Experiment(Scenario):
+    """One experiment: applications on a topology, and how to run them."""
 
-    name: Name = Field(examples=["quickstart"])
-    topology: Topology = Field(examples=["../topologies/rwp-25.yaml"])
-    backend: Literal["sim", "netns", "ssh", "core", "auto"] = Field(
-        default="sim", description="auto: netns where this machine permits it, else sim"
+    apps: dict[Name, AppField] = Field(
+        description="Applications by name, if there are several",
+        examples=[{"faces": {"query": "face_recognition"}, "heat": {"query": "heat_map"}}],
     )
-    routing: Routing = Field(default=Olsr(), examples=["{protocol: olsr, hello: 2s, hello_validity: 20s}"])
-    query: QueryField = Field(examples=["synthetic_chain"])
-    replicas: Replicas = 1
-    placement: Placement = RandomPlacement()
-    switching: Switching = Switching()
-    delivery: Delivery = Delivery()
-    duration: PositiveDuration = Field(examples=["120s"], description="Measured time, after the warm-up")
-    warmup: Duration = Field(default=0.0, description="Time before the measurement starts")
-    seed: Seed = 1
     sweep: Sweep = Field(default={})
     faults: tuple[Fault, ...] = Field(
         default=(),
         description="What goes wrong during the measurement",
         examples=[[{"at": "40s", "for": "10s", "crash": {"operator": "detect", "replica": 0}}]],
     )
-    expect: tuple[ExpectationText, ...] = ()
-    timeouts: Timeouts = Timeouts()
-    clocks: Clocks = Clocks()
-    load: LoadLimits = LoadLimits()
-    quorum: NodeShare = Field(
-        default=1.0, description="The share of nodes that must come through a phase for the run to go on"
-    )
-    lease: Lease = Field(
-        default=60.0,
-        description="How long other machines go on by themselves when they hear nothing from here",
-    )
 
     @model_validator(mode="before")
     @classmethod
-    def _patient_with_other_machines(cls, value: Any) -> Any:
-        if not isinstance(value, dict) or value.get("backend") not in REMOTE:
+    def _gathered(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
             return value
-        stated = value.get("timeouts", {})
-        return {**value, "timeouts": {**_REMOTE_TIMEOUTS, **stated}} if isinstance(stated, dict) else value
+        if findings := _misplaced(value):
+            raise Unusable(*findings)
+        return gathered(value, SECTIONS)
 
-    def dataflow(self) -> Query:
-        return self.query.build()
+    @classmethod
+    def known_keys(cls) -> list[str]:
+        own = [key for section in SECTIONS.values() for key in section.model_fields]
+        keys = [key for key in cls.model_fields if key not in (APPS, "sweep", "faults")]
+        before, after = keys.index("routing") + 1, keys.index("expect")
+        return [*keys[:before], *own, APPS, *keys[before:after], "sweep", "faults", *keys[after:]]
 
-    def rule(self) -> Rule:
-        switching = self.switching
-        return Rule(switching.policy, threshold_of(switching.threshold), switching.exponent, self.seed)
+    @classmethod
+    def as_validated(cls, document: Any) -> Any:
+        return gathered(document, SECTIONS) if isinstance(document, dict) else document
+
+    @classmethod
+    def place_in(cls, document: Any, place: Place) -> Place:
+        return place_in(document, place, SECTIONS)
+
+    def entries(self) -> dict[str, AppEntry]:
+        """The applications by name, in the file's order."""
+        found = {}
+        for name, section in self.apps.items():
+            kind = next(kind for kind, known in SECTIONS.items() if isinstance(section, known))
+            prefix = TOP if name == kind else (APPS, name)
+            start = "".join(f"{part}." for part in prefix)
+            varied = tuple(path.removeprefix(start) for path in self.sweep if path.startswith(start))
+            found[name] = AppEntry(name, kind, section, self, prefix, varied)
+        return found
 
     def resolved(self) -> dict[str, Any]:
-        """The whole experiment as plain values in base units, defaults and topology included."""
-        return self.model_dump(mode="json")
+        """The whole experiment as plain values in base units, defaults and topology included.
 
-    @field_serializer("query")
-    def _whole_query(self, query: Section) -> dict[str, Any]:
-        return query.model_dump(mode="json")
+        An application that has the name of its kind is at the top level.
+        """
+        document = self.model_dump(mode="json")
+        named = document.pop(APPS)
+        own = {key: value for kind in SECTIONS for key, value in named.pop(kind, {}).items()}
+        ordered = {**document, **own, **({APPS: named} if named else {})}
+        return {key: ordered[key] for key in self.known_keys() if key in ordered}
+
+
+def _misplaced(document: Mapping[str, Any]) -> list[Finding]:
+    """Applications of one name, and what belongs to an application that is not there."""
+    named = document.get(APPS)
+    if not isinstance(named, dict):
+        return []
+    findings = []
+    for kind, section in SECTIONS.items():
+        here = [key for key in section.model_fields if key in document]
+        if here and kind in named:
+            text = f"there are two applications {shown(kind)}: this, and {here[0]} at the top level"
+            findings.append(Finding((APPS, kind), text, "give one of them another name"))
+        elif here and kind not in document:
+            text = f"belongs to a {kind}, and there is none beside it"
+            findings += [
+                Finding((key,), text, f"write it into the {kind}'s entry under apps") for key in here
+            ]
+    if not named and not any(kind in document for kind in SECTIONS):
+        findings.append(Finding((APPS,), "there is no application", _EXAMPLE))
+    return findings

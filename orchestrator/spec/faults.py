@@ -4,8 +4,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model, model_validator
 
-from orchestrator.spec.base import Section
-from orchestrator.spec.problems import unusable
+from node_agent.extensions import ExtensionError
+from orchestrator.spec.application import APPLICATIONS
+from orchestrator.spec.base import Section, ValidatedAs
+from orchestrator.spec.problems import listed, unusable
 from orchestrator.spec.units import Duration, PositiveDuration
 
 Kind = Literal["crash", "silence"]
@@ -13,22 +15,59 @@ KINDS: tuple[Kind, ...] = ("crash", "silence")
 _ONE = "write it like {operator: detect, replica: 0}"
 _EXAMPLE = "write it like {at: 40s, for: 10s, crash: {operator: detect, replica: 0}}"
 
+TARGETS: dict[str, type[Section]] = {
+    kind: target for kind in APPLICATIONS if (target := APPLICATIONS[kind].target) is not None
+}
+"""By kind of application: what a fault can name of it. The first key is the one that has to be given."""
 
-class Victim(Section):
-    """The node that it happens to: that of a replica, or any by its name."""
 
-    operator: str | None = None
-    replica: Annotated[int, Field(strict=True, ge=0)] = Field(
-        default=0, description="Of that operator, counted from 0"
-    )
+class NamedTarget(Section):
+    """The node that it happens to: any by its name, or that of a part of an application."""
+
     node: str | None = None
+    app: str | None = Field(
+        default=None, description="The application it belongs to; needed only if several have such parts"
+    )
+
+    @classmethod
+    def known_keys(cls) -> list[str]:
+        parts = [key for key in cls.model_fields if key not in NamedTarget.model_fields]
+        return [*parts, *NamedTarget.model_fields]
+
+    def kind(self) -> str | None:
+        """The kind of application that a part is named of; None: a node is named."""
+        return next((kind for kind in TARGETS if getattr(self, _leading(kind)) is not None), None)
+
+    def part(self, kind: str) -> dict[str, Any]:
+        """What is named of an application of this kind."""
+        return {key: getattr(self, key) for key in TARGETS[kind].model_fields}
 
     @model_validator(mode="after")
-    def _is_one(self) -> "Victim":
-        if (self.operator is None) is (self.node is None):
-            raise unusable("name either an operator's replica or a node", _ONE)
+    def _is_one(self) -> "NamedTarget":
+        parts = [kind for kind in TARGETS if getattr(self, _leading(kind)) is not None]
+        if len(parts) + (self.node is not None) != 1:
+            words = [APPLICATIONS[kind].target_in_words for kind in TARGETS]
+            raise unusable(f"name either {listed([*words, 'a node'])}", _ONE)
+        if self.node is not None and self.app is not None:
+            raise unusable("a node belongs to no application: leave app out", _ONE, at=("app",))
         return self
 
+
+def _leading(kind: str) -> str:
+    return next(iter(TARGETS[kind].model_fields))
+
+
+def _target_model() -> type[NamedTarget]:
+    fields: dict[str, Any] = {}
+    for kind, target in TARGETS.items():
+        for key, field in target.model_fields.items():
+            if key in fields or key in NamedTarget.model_fields:
+                raise ExtensionError(f"the application {kind!r} names its parts by {key}, which is taken")
+            fields[key] = (field.annotation, field)
+    return create_model("Target", __base__=NamedTarget, __doc__=NamedTarget.__doc__, **fields)
+
+
+Target = Annotated[NamedTarget, ValidatedAs(_target_model())]
 
 # ``for`` is a word of Python's own: as a field it cannot be written into a class.
 _lasting: dict[str, Any] = {
@@ -41,8 +80,8 @@ class Fault(_Lasting):  # type: ignore[valid-type, misc]
     """One thing that goes wrong: an agent is killed (crash), or a node's radio is off (silence)."""
 
     at: Duration = Field(examples=["40s"], description="Since the measurement began")
-    crash: Victim | None = Field(default=None, description="Its agent is killed, and started anew afterwards")
-    silence: Victim | None = Field(default=None, description="Its radio neither sends nor receives")
+    crash: Target | None = Field(default=None, description="Its agent is killed, and started anew afterwards")
+    silence: Target | None = Field(default=None, description="Its radio neither sends nor receives")
 
     @model_validator(mode="after")
     def _is_one(self) -> "Fault":
@@ -55,10 +94,10 @@ class Fault(_Lasting):  # type: ignore[valid-type, misc]
         return "silence" if self.crash is None else "crash"
 
     @property
-    def victim(self) -> Victim:
-        victim = self.silence if self.crash is None else self.crash
-        assert victim is not None, "validated"
-        return victim
+    def target(self) -> NamedTarget:
+        target: NamedTarget | None = self.silence if self.crash is None else self.crash
+        assert target is not None, "validated"
+        return target
 
     @property
     def seconds(self) -> float | None:

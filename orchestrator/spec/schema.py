@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.application import APPS
+from orchestrator.spec.experiment import SECTIONS, Experiment
 from orchestrator.spec.topology import Topology
 
 FOLDER = Path(__file__).parent
@@ -26,7 +27,21 @@ def experiment_schema() -> dict[str, Any]:
         ],
         "examples": reference["examples"],
     }
-    return {"$schema": _DIALECT, **schema}
+    return {"$schema": _DIALECT, **_with_applications(schema)}
+
+
+def _with_applications(schema: dict[str, Any]) -> dict[str, Any]:
+    """With the sections of applications at the top level as well as under ``apps``."""
+    own = {
+        key: value
+        for section in SECTIONS.values()
+        for key, value in schema["$defs"][section.__name__]["properties"].items()
+    }
+    properties = {**schema["properties"], **own}
+    ordered = {key: properties[key] for key in Experiment.known_keys()}
+    required = [key for key in schema["required"] if key != APPS]
+    either = [{"required": [key]} for key in (*SECTIONS, APPS)]
+    return {**schema, "properties": ordered, "required": required, "anyOf": either}
 
 
 def topology_schema() -> dict[str, Any]:

@@ -8,8 +8,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from orchestrator.apps.dataflow.spec.query import ValidatedAs
-from orchestrator.spec.base import Section
+from orchestrator.spec.base import Section, ValidatedAs
 from orchestrator.spec.problems import Finding, Place, Unusable, did_you_mean, listed, shown
 
 UNKNOWN_KEY = "unknown key"
@@ -35,10 +34,11 @@ _BOUNDS = {
 
 
 def findings_of(error: ValidationError, model: type[Section], document: Any) -> list[Finding]:
+    validated = model.as_validated(document)
     return [
-        finding
+        finding._replace(at=model.place_in(document, finding.at))
         for details in error.errors()
-        for finding in _translated(dict(details), _at(_location(details), details["type"], document), model)
+        for finding in _translated(dict(details), _at(_location(details), details["type"], validated), model)
     ]
 
 
@@ -100,7 +100,7 @@ def _key_hint(word: str | int, models: list[type[Section]]) -> str:
     for found in models:
         if (ours := found.other_names.get(str(word))) is not None:
             return did_you_mean(ours, [ours])
-    known = list(dict.fromkeys(key for found in models for key in found.model_fields))
+    known = list(dict.fromkeys(key for found in models for key in found.known_keys()))
     return did_you_mean(word, known) or f"known here: {', '.join(known)}"
 
 
@@ -132,9 +132,13 @@ def _models_at(model: type[Section], location: tuple[str | int, ...]) -> list[ty
         inner = [section for field in fields for section in _sections(field)]
         if any(get_origin(field.annotation) is dict for field in fields):
             next(parts, None)  # a name that the file has chosen, whatever else it may mean to us
-        tagged = [found for found in models if any(part in _literals(f) for f in found.model_fields.values())]
+        tagged = [found for found in models if found.__name__ == part or _is_tagged(found, part)]
         models = inner or tagged or models
     return models
+
+
+def _is_tagged(model: type[Section], tag: str | int) -> bool:
+    return any(tag in _literals(field) for field in model.model_fields.values())
 
 
 def _sections(annotation: Any) -> list[type[Section]]:

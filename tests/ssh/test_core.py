@@ -16,7 +16,6 @@ import pytest
 
 from node_agent.model.host_load import FILE as HOST_LOAD
 from node_agent.model.host_load import read_sample
-from orchestrator.apps.dataflow.planning.placement import deployment_plan
 from orchestrator.backends.core.infrastructure import CoreInfrastructure
 from orchestrator.backends.core.link import CoreDriver, CoreError, left_of
 from orchestrator.backends.core.marks import Mark
@@ -35,7 +34,7 @@ from orchestrator.ssh.host_keys import known_hosts_file
 from tests.ssh.conftest import Make
 from tests.ssh.patience import until
 from tests.ssh.sshd import HOME, SshServer, known_hosts
-from tests.unit.specs import experiment, topology
+from tests.unit.specs import experiment, planned, topology
 
 DOUBLE = Path(__file__).parents[1] / "recorded_core"
 RUN = "20260101-000000-abcd"
@@ -100,7 +99,7 @@ def during(
 
     async def whole() -> None:
         with Journal.create(directory.journal) as journal:
-            infrastructure = CoreInfrastructure(meant, deployment_plan(meant), RUN, directory.path, journal)
+            infrastructure = CoreInfrastructure(planned(meant), RUN, directory.path, journal)
             try:
                 await act(infrastructure)
             finally:
@@ -286,7 +285,7 @@ def test_what_a_restarted_daemon_forgot_is_removed_and_others_stay(host: CoreHos
 
     async def act() -> None:
         with Journal.create(directory.journal) as journal:
-            infrastructure = CoreInfrastructure(meant, deployment_plan(meant), RUN, directory.path, journal)
+            infrastructure = CoreInfrastructure(planned(meant), RUN, directory.path, journal)
             await infrastructure.open(lambda fraction: None)
             (home / "pycore.2/session.json").unlink()
             # As if the orchestrator had been killed: nothing is closed, but its connections end.

@@ -20,6 +20,7 @@ from orchestrator.runs.journal import Journal
 from orchestrator.runs.run_directory import RunDirectory
 from tests.ssh.drill import TEST_S, Drill
 from tests.ssh.lab import Lab
+from tests.unit.specs import planned
 
 pytestmark = [pytest.mark.timeout(TEST_S), pytest.mark.slow]
 UNTIL_END_S = 3.0
@@ -41,7 +42,7 @@ async def converged(lab: Lab, directory: Path, **changes: Any) -> AsyncIterator[
     run = run_in(directory)
     run.temporary.mkdir(parents=True)
     with Journal.create(run.journal) as journal:
-        backend = ssh_backend(experiment, run.id, run.path, journal)
+        backend = ssh_backend(planned(experiment), run.id, run.path, journal)
         try:
             assert all_well(await backend.up(lambda fraction: None))
             assert all_well(await backend.converge())

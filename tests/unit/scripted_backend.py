@@ -8,17 +8,17 @@ from typing import Any
 from node_agent.model.refusals import Refusal
 from node_agent.model.telemetry import AgentStart, AgentStop, SpillSample
 from node_agent.telemetry.segment_log import SegmentLog
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.backend import Backend, NodeOutcome, Outcomes, Progress, Status
 from orchestrator.runs.journal import Journal
-from orchestrator.spec.experiment import Experiment
 
 Step = Callable[["ScriptedBackend"], Awaitable[Outcomes | None]]
 """Replaces a call: returns its outcomes, or None for those of a sound one."""
 
 
 class ScriptedBackend:
-    def __init__(self, experiment: Experiment, run_id: str, directory: Path, script: dict[str, Step]) -> None:
-        self.nodes = experiment.topology.node_names
+    def __init__(self, run: PlannedRun, run_id: str, directory: Path, script: dict[str, Step]) -> None:
+        self.nodes = run.experiment.topology.node_names
         self.calls: list[str] = []
         self.found: dict[str, Any] = {}
         self._script = script
@@ -84,8 +84,8 @@ class Stage:
         self.script = script
         self.made: list[ScriptedBackend] = []
 
-    def __call__(self, experiment: Experiment, run_id: str, directory: Path, journal: Journal) -> Backend:
-        backend = ScriptedBackend(experiment, run_id, directory, self.script)
+    def __call__(self, run: PlannedRun, run_id: str, directory: Path, journal: Journal) -> Backend:
+        backend = ScriptedBackend(run, run_id, directory, self.script)
         self.made.append(backend)
         return backend
 

@@ -33,6 +33,7 @@ from node_agent.linkstate.probe.core import ProbeConfig
 from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.ports import Address
 from orchestrator.backends.agent_channel import AgentChannel, AgentLost
+from orchestrator.runs.manifest import RecordedApp
 
 SOURCE, HONEST, MALLORY, SINK = NODES = ("source", "honest", "mallory", "sink")
 AGENTS = (SOURCE, HONEST, SINK)
@@ -105,6 +106,10 @@ class LiveNetwork:
             ("drain", 0, SINK),
         )
         return DeploymentPlan(query, tuple(Replica(*each) for each in placed))
+
+    def apps(self) -> dict[str, RecordedApp]:
+        """The plan as a manifest records it."""
+        return {"query": RecordedApp("query", "query", {"plan": msgspec.to_builtins(self.plan())})}
 
     def address(self, node: str) -> tuple[str, int]:
         return self.hosts[node], PORT

@@ -199,7 +199,7 @@ def _check_truth(net: LiveNetwork, found: Besieged) -> None:
 
 def _check_record(net: LiveNetwork, found: Besieged) -> None:
     """Honest nodes' records are whole, and say who was refused."""
-    examined = examine(RunDirectory(net.directory), AGENTS, net.plan())
+    examined = examine(RunDirectory(net.directory), AGENTS, net.apps())
     for node, found_there in examined.completeness.items():
         if not found_there.complete:
             found.lost += 1

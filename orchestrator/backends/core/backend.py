@@ -2,15 +2,12 @@
 
 from pathlib import Path
 
-from orchestrator.apps.dataflow.faces.galleries import pinned
-from orchestrator.apps.dataflow.planning.placement import deployment_plan
 from orchestrator.backends.core.infrastructure import HOST, CoreInfrastructure
 from orchestrator.backends.remote.backend import RemoteBackend
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.journal import Journal
-from orchestrator.spec.experiment import Experiment
 
 
-def core_backend(experiment: Experiment, run_id: str, directory: Path, journal: Journal) -> RemoteBackend:
-    plan = pinned(deployment_plan(experiment), directory.resolve()).plan
-    infrastructure = CoreInfrastructure(experiment, plan, run_id, directory, journal)
-    return RemoteBackend(experiment, run_id, directory, journal, plan, infrastructure, HOST)
+def core_backend(run: PlannedRun, run_id: str, directory: Path, journal: Journal) -> RemoteBackend:
+    infrastructure = CoreInfrastructure(run, run_id, directory, journal)
+    return RemoteBackend(run, run_id, directory, journal, infrastructure, HOST)

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from orchestrator.backends.core.link import (
     CoreDriver,
     CoreError,
@@ -32,10 +31,10 @@ from orchestrator.deployment.needs import needs_of
 from orchestrator.errors import RoveError
 from orchestrator.host_load.remote import RemoteHostWatch
 from orchestrator.mobility.generate import generate_trace
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.backend import Progress
 from orchestrator.runs.journal import Journal
 from orchestrator.services.registry import service_of
-from orchestrator.spec.experiment import Experiment
 from orchestrator.ssh.connection import Connection
 
 PERIOD_S = 0.1
@@ -55,13 +54,12 @@ _LOG = "core.log"
 
 
 class CoreInfrastructure:
-    def __init__(
-        self, experiment: Experiment, plan: DeploymentPlan, run_id: str, directory: Path, journal: Journal
-    ) -> None:
+    def __init__(self, run: PlannedRun, run_id: str, directory: Path, journal: Journal) -> None:
+        experiment = run.experiment
         assert experiment.topology.core is not None, "the experiment was validated"
         self._core = experiment.topology.core
         self._experiment = experiment
-        self._plan = plan
+        self._run = run
         self._directory = directory
         self._log = directory / _LOG
         self._journal = journal
@@ -186,7 +184,7 @@ class CoreInfrastructure:
         for number, node in enumerate(self._session.nodes):
             connection = self._connections[1 + number // NODES_A_CONNECTION]
             try:
-                needs = needs_of(self._plan, node.name, self._experiment.routing)
+                needs = needs_of(self._run.apps.values(), node.name, self._experiment.routing)
                 bundle = await asyncio.to_thread(bundle_for, facts, needs)
             except RoveError as error:
                 sites[node.name] = error

@@ -15,11 +15,8 @@ from node_agent.agent.process import ProcessConfig
 from node_agent.model.cost_graph import CostGraph
 from node_agent.model.refusals import Refusal
 from node_agent.transport.keys import KEY_SIZE
-from orchestrator.apps.dataflow.faces.galleries import pinned
-from orchestrator.apps.dataflow.faces.installed import uses_models
-from orchestrator.apps.dataflow.planning.placement import deployment_plan
 from orchestrator.backends.agent_channel import news
-from orchestrator.backends.agent_settings import process_config
+from orchestrator.backends.agent_settings import agent_config, process_config
 from orchestrator.backends.fault_injector import Infliction
 from orchestrator.backends.netns.agents import AgentProcess
 from orchestrator.backends.netns.errors import ForkServerError
@@ -29,20 +26,20 @@ from orchestrator.backends.readiness import unready, unready_within
 from orchestrator.backends.real_time import pass_until
 from orchestrator.host_load.local import HostWatch
 from orchestrator.host_load.run_load import RunLoad
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.backend import NodeOutcome, Outcomes, Progress, Status, with_failures
 from orchestrator.runs.journal import Journal
 from orchestrator.runs.run_directory import RunDirectory
-from orchestrator.spec.experiment import Experiment
 
-PRELOAD = "node_agent.apps.dataflow.faces.preload:preload"
 SETTLING_S = 60.0
 """Nodes keep moving for so long beyond the measurement: convergence takes its time, too."""
 HOST = "this machine"
 
 
 class NetnsBackend:
-    def __init__(self, experiment: Experiment, run_id: str, directory: Path, journal: Journal) -> None:
-        self._experiment = experiment
+    def __init__(self, run: PlannedRun, run_id: str, directory: Path, journal: Journal) -> None:
+        self._run = run
+        self._experiment = experiment = run.experiment
         self._directory = directory.resolve()  # agents live elsewhere: a relative path would mislead them
         self._mark = Mark(run_id, self._directory)
         seconds = experiment.warmup + experiment.duration + SETTLING_S
@@ -56,11 +53,10 @@ class NetnsBackend:
             self._tell_costs,
         )
         self._emulation = self._network.emulation
-        self._plan = pinned(deployment_plan(experiment), self._directory).plan
         self._agents: dict[str, AgentProcess] = {}
         self._never_started: dict[str, str] = {}
         self._crashed: dict[str, None] = {}
-        self._faults = Infliction(experiment, self, RunDirectory(self._directory).events)
+        self._faults = Infliction(run, self, RunDirectory(self._directory).events)
         self._costs: bytes | None = None
         self._secret = secrets.token_bytes(KEY_SIZE)
         self._watch: HostWatch | None = None
@@ -79,21 +75,17 @@ class NetnsBackend:
         return self._load.facts()
 
     async def up(self, progress: Progress) -> Outcomes:
-        await self._network.up([agent_process.__name__, *self._models()])
+        await self._network.up([agent_process.__name__, *self._preloaded()])
         self._watch = HostWatch.start(self._directory, self._mark.environment, self._network.server.group)
         nodes = self._experiment.topology.node_names
         await asyncio.gather(*map(self._start_agent, nodes))
         await self._watch.begun()
         return self._outcomes()
 
-    def _models(self) -> list[str]:
-        """What agents share of a query's models, for the fork server to load."""
-        if not uses_models(self._plan.query):
-            return []
-        file = RunDirectory(self._directory).temporary / "query.json"
-        file.parent.mkdir(exist_ok=True)
-        file.write_bytes(msgspec.json.encode(self._plan.query))
-        return [f"{PRELOAD}:{file}"]
+    def _preloaded(self) -> list[str]:
+        """What the fork server loads for all agents."""
+        folder = RunDirectory(self._directory).temporary
+        return [entry for plan in self._run.apps.values() for entry in plan.preload(folder)]
 
     async def converge(self) -> Outcomes:
         """Until routing has told every living agent the ways that there are, within a bound."""
@@ -188,16 +180,11 @@ class NetnsBackend:
         await agent.ask(Start())
 
     def _config(self, node: str) -> ProcessConfig:
-        return process_config(
-            self._experiment,
-            self._mark.run_id,
-            node,
-            self._plan,
-            {peer: str(host) for peer, host in self._emulation.hosts.items()},
-            self._secret,
-            self._network.service,
-            self._directory / "nodes" / node,
-        )
+        hosts = {peer: str(host) for peer, host in self._emulation.hosts.items()}
+        run_id, apps = self._mark.run_id, self._run.apps
+        agent = agent_config(self._run, run_id, node, hosts, self._secret, apps)
+        place = self._directory / "nodes" / node
+        return process_config(self._run, agent, hosts[node], self._network.service, place)
 
     def _tell_costs(self, graph: CostGraph) -> None:
         self._costs = news(Costs(graph))

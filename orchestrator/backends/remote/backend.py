@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from node_agent.agent.control import AskStatus, Report
-from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.model.refusals import Refusal
 from node_agent.supervisor.commands import AskClock
 from node_agent.transport.keys import KEY_SIZE
@@ -27,11 +26,11 @@ from orchestrator.clocks.book import ClockBook
 from orchestrator.clocks.watch import ClockWatch
 from orchestrator.errors import RoveError
 from orchestrator.host_load.run_load import RunLoad
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.backend import NodeOutcome, Outcomes, Progress, with_failures
 from orchestrator.runs.journal import Journal
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.services.registry import service_of
-from orchestrator.spec.experiment import Experiment
 from orchestrator.ssh.errors import SshError, Unreachable
 from orchestrator.ssh.fleet import on_all
 
@@ -47,24 +46,20 @@ NOT_OPENED = "its sources were not opened"
 class RemoteBackend:
     def __init__(
         self,
-        experiment: Experiment,
+        run: PlannedRun,
         run_id: str,
         directory: Path,
         journal: Journal,
-        plan: DeploymentPlan,
         infrastructure: Infrastructure,
         host: str = "",
     ) -> None:
-        """``plan``: with the galleries of the run (``orchestrator.apps.dataflow.faces.galleries.pinned``).
-
-        ``host``: what to call the one machine that all nodes are on; the infrastructure measures its load.
-        """
-        self._experiment = experiment
+        """``host``: the one machine that all nodes are on, whose load the infrastructure measures."""
+        self._run = run
+        self._experiment = experiment = run.experiment
         self._run_id = run_id
         self._directory = RunDirectory(directory)
         self._journal = journal
         self._infrastructure = infrastructure
-        self._plan = plan
         self._secret = secrets.token_bytes(KEY_SIZE)
         self._keepers: dict[str, NodeKeeper] = {}
         self._absent: dict[str, NodeOutcome] = {}
@@ -73,8 +68,8 @@ class RemoteBackend:
         self._refused: list[Refusal] = []
         self._crashed: dict[str, None] = {}
         self._flowed = False
-        self._shut = dict.fromkeys(_source_nodes(plan), NOT_OPENED)
-        self._faults = Infliction(experiment, self, self._directory.events)
+        self._shut = dict.fromkeys((source.node for source, _ in run.traffic()), NOT_OPENED)
+        self._faults = Infliction(run, self, self._directory.events)
         self._book = ClockBook()
         self._asks: dict[str, Callable[[], Awaitable[Report]]] = {}
         self._clocks = ClockWatch(self._book, self._asks)
@@ -105,9 +100,8 @@ class RemoteBackend:
         self._absent |= failures(found)
         addresses = {node: site.address for node, site in sites.items()}
         order = WholeRun(
-            self._experiment,
+            self._run,
             self._run_id,
-            self._plan,
             {**self._planned_addresses(), **addresses},
             self._secret,
             service_of(self._experiment.routing),
@@ -305,8 +299,3 @@ class RemoteBackend:
 
     def _outcomes(self) -> list[NodeOutcome]:
         return [*({n: k.outcome() for n, k in self._keepers.items()} | self._absent).values()]
-
-
-def _source_nodes(plan: DeploymentPlan) -> list[str]:
-    sources = plan.query.sources()
-    return list(dict.fromkeys(replica.node for replica in plan.replicas if replica.operator in sources))

@@ -8,18 +8,16 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.host.setup.journal import path_for
 from node_agent.host.setup.order import to_json
 from node_agent.supervisor import PROTOCOL
 from node_agent.supervisor.order import KeeperOrder, Program, Undo
 from node_agent.transport.keys import derive
-from orchestrator.backends.agent_settings import process_config, routing_seed
+from orchestrator.backends.agent_settings import agent_config, process_config, routing_seed
 from orchestrator.backends.remote.site import RECORD, Site
-from orchestrator.deployment.place import shipped
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.services.base import Place, RoutingService
 from orchestrator.services.program import SYSTEM_PATH, Argv, Module
-from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.topology import NODE_NETWORK
 
 AGENT_FILE = "agent.json"
@@ -33,9 +31,8 @@ _FULL_PATH = f"PATH=/usr/local/bin:/usr/bin:/bin:{SYSTEM_PATH}"
 class WholeRun:
     """What is the same for all nodes of a run. ``secret``: its nodes' keys come from it."""
 
-    experiment: Experiment
+    planned: PlannedRun
     run_id: str
-    plan: DeploymentPlan
     addresses: Mapping[str, str]
     secret: bytes
     service: RoutingService | None
@@ -44,22 +41,17 @@ class WholeRun:
 def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, bytes | Path]]:
     """The order, and the files of its place; those with secrets are shipped for the user's eyes only."""
     place = site.place(run.run_id)
-    shipment = shipped(run.plan, site.node, str(place))
-    config = process_config(
-        run.experiment,
-        run.run_id,
-        site.node,
-        shipment.plan,
-        run.addresses,
-        run.secret,
-        run.service,
-        place / RECORD,
-    )
+    apps, shipped = {}, {}
+    for name, plan in run.planned.apps.items():
+        apps[name], own = plan.shipped(site.node, str(place))
+        shipped.update(own)
+    agent = agent_config(run.planned, run.run_id, site.node, run.addresses, run.secret, apps)
+    config = process_config(run.planned, agent, run.addresses[site.node], run.service, place / RECORD)
     by_hand = f'exec {shlex.join(site.command("node_agent.supervisor"))} "$@"\n'
     files: dict[str, bytes | Path] = {
         AGENT_FILE: msgspec.json.encode(config),
         BY_HAND: by_hand.encode(),
-        **shipment.files,
+        **shipped,
     }
     setup = undo = None
     if site.setup is not None:
@@ -75,15 +67,15 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
         home = _routing_place(run, site, place)
         files |= {name: content.encode() for name, content in run.service.files(home).items()}
         services.append(_routing_program(run.service, home, site))
-    agent = site.deployed.command("node_agent.agent", "--config", str(place / AGENT_FILE))
+    command = site.deployed.command("node_agent.agent", "--config", str(place / AGENT_FILE))
     order = KeeperOrder(
         run=run.run_id,
         node=site.node,
         protocol=PROTOCOL,
-        lease=run.experiment.lease,
+        lease=run.planned.experiment.lease,
         setup=setup,
         services=tuple(services),
-        agent=Program("agent", tuple(agent), "agent.log"),
+        agent=Program("agent", tuple(command), "agent.log"),
         undo=undo,
         # What leads into a node leads from a host that others are on as well: that is probed once.
         probes_host=not site.enter,
@@ -98,7 +90,7 @@ def _routing_place(run: WholeRun, site: Site, place: PurePosixPath) -> Place:
         manet_network(run.addresses.values()),
         site.interface,
         place,
-        routing_seed(run.experiment.seed, site.node),
+        routing_seed(run.planned.experiment.seed, site.node),
         tuple(IPv4Address(address) for address in run.addresses.values()),
         derive(run.secret, b"routing"),
     )

@@ -18,8 +18,6 @@ from node_agent.ports.virtual.port import VirtualPort
 from node_agent.ports.virtual.segment import StreamConfig
 from node_agent.telemetry.segment_log import SegmentLog
 from node_agent.transport.keys import KEY_SIZE
-from orchestrator.apps.dataflow.faces.galleries import pinned
-from orchestrator.apps.dataflow.planning.placement import deployment_plan
 from orchestrator.backends.agent_settings import agent_config
 from orchestrator.backends.fault_injector import inflict
 from orchestrator.backends.readiness import shortfalls
@@ -27,12 +25,11 @@ from orchestrator.backends.sim.air import make_air
 from orchestrator.backends.sim.routing import Joined, make_routing
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.mobility.trace import Position
-from orchestrator.planning.faults import fault_steps
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.radio.truth import Links, TruthRecorder
 from orchestrator.runs.backend import NodeOutcome, Status
 from orchestrator.runs.events import EventLog
 from orchestrator.runs.run_directory import RunDirectory
-from orchestrator.spec.experiment import Experiment
 
 TICK_NS = 100_000_000
 SAMPLE_TICKS = 10
@@ -46,8 +43,9 @@ STREAMS = StreamConfig(send_buffer=16 * 1024, receive_buffer=64 * 1024, max_rto_
 class Simulation:
     """Everything happens inside the calls; between them virtual time stands still."""
 
-    def __init__(self, experiment: Experiment, run_id: str, directory: Path) -> None:
-        self._experiment = experiment
+    def __init__(self, run: PlannedRun, run_id: str, directory: Path) -> None:
+        self._run = run
+        self._experiment = experiment = run.experiment
         self._run_id = run_id
         self._directory = directory
         self._loop = VirtualLoop()
@@ -63,7 +61,6 @@ class Simulation:
         self._ticks = 0
         self._moving_since_ns: int | None = None
         self._links: Links = {}
-        self._plan = pinned(deployment_plan(experiment), directory).plan
         self._agents: dict[str, Agent] = {}
         self._stacks: dict[str, tuple[VirtualHost, Joined]] = {}
         self._crashed: dict[str, None] = {}
@@ -107,7 +104,7 @@ class Simulation:
         """May be repeated; with the first time the nodes begin to move."""
         if self._moving_since_ns is None:
             self._moving_since_ns = self.now_ns()
-            if steps := fault_steps(self._experiment):
+            if steps := self._run.faults:
                 events = EventLog(RunDirectory(self._directory).events)
                 faults = inflict(steps, self._experiment.warmup, self, events)
                 self._faults = self._loop.create_task(faults, name="faults")
@@ -168,7 +165,7 @@ class Simulation:
         self._agents[node] = Agent(self._config(node), port, joined.link_state, log, joined.overhead, place)
 
     def _config(self, node: str) -> AgentConfig:
-        return agent_config(self._experiment, self._run_id, node, self._plan, self._hosts, self._secret)
+        return agent_config(self._run, self._run_id, node, self._hosts, self._secret, self._run.apps)
 
     async def _start(self) -> None:
         for _, joined in self._stacks.values():

@@ -16,7 +16,12 @@ import msgspec
 
 from orchestrator.backends.sim.protocol import Command, Reply
 from orchestrator.backends.sim.simulation import Simulation
-from orchestrator.planning.load import load_experiment
+from orchestrator.errors import BadInput
+from orchestrator.planning.load import load_checked
+from orchestrator.planning.planned import PlannedRun, recorded_run
+from orchestrator.runs.files import read_object
+from orchestrator.runs.manifest import apps_in
+from orchestrator.runs.run_directory import RunDirectory
 
 SLICE_NS = 200_000_000
 PRINTED = "simulator.log"
@@ -83,14 +88,22 @@ def main() -> None:
     commands, answers = os.dup(0), os.dup(1)
     printed = directory / PRINTED
     _keep_standard_streams_apart(printed)
-    experiment = load_experiment(directory / "spec.yaml")
+    run = _planned(RunDirectory(directory))
     look_for_garbage_rarely()
     try:
-        Worker(Simulation(experiment, run_id, directory), commands, answers).serve()
+        Worker(Simulation(run, run_id, directory), commands, answers).serve()
     finally:
         sys.stdout.flush()
         if not printed.stat().st_size:
             printed.unlink()
+
+
+def _planned(directory: RunDirectory) -> PlannedRun:
+    """As the orchestrator has planned it, and written it down."""
+    run = recorded_run(load_checked(directory.spec), apps_in(read_object(directory.manifest)))
+    if run is None:
+        raise BadInput(f"{directory.manifest} does not say how the run is planned")
+    return run
 
 
 def look_for_garbage_rarely() -> None:

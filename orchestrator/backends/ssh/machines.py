@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.host.setup.facts import FactsError, InterfaceState, facts_command, read_facts
 from orchestrator.backends.remote.access import known_hosts_of
 from orchestrator.backends.remote.requirements import NotReady, require, require_free
@@ -16,10 +15,10 @@ from orchestrator.deployment.deploy import Deployed, deploy
 from orchestrator.deployment.facts import NodeFacts, probe
 from orchestrator.deployment.needs import needs_of
 from orchestrator.errors import RoveError
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.planning.setup_orders import setup_order, shapes_links
 from orchestrator.runs.backend import Progress
 from orchestrator.services.registry import service_of
-from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.hosts import RealNode
 from orchestrator.spec.inventory import Profile
 from orchestrator.ssh.connection import CONNECT_S, Connection
@@ -41,9 +40,9 @@ class _Reached:
 
 
 class Machines:
-    def __init__(self, experiment: Experiment, plan: DeploymentPlan, run_id: str) -> None:
-        self._experiment = experiment
-        self._plan = plan
+    def __init__(self, run: PlannedRun, run_id: str) -> None:
+        self._run = run
+        self._experiment = experiment = run.experiment
         self._run_id = run_id
         self._nodes = experiment.topology.real_nodes()
         self._service = service_of(experiment.routing)
@@ -139,7 +138,7 @@ class Machines:
         facts = await probe(connection)
         service = self._service if node.daemon == "start" else None
         await require(connection, service, privilege=self._sets_up(name))
-        needs = needs_of(self._plan, name, self._experiment.routing)
+        needs = needs_of(self._run.apps.values(), name, self._experiment.routing)
         bundle = await asyncio.to_thread(bundle_for, facts, needs)
         deployed = await deploy(connection, facts, bundle, progress)
         await require_free(connection, deployed, self._run_id)

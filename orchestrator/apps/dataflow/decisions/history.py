@@ -13,10 +13,12 @@ from node_agent.model.telemetry import RouteDecision
 from node_agent.telemetry.belief import writers
 from node_agent.telemetry.records import LONGEST_LINE, decode, flaw
 from node_agent.telemetry.segment_files import lines_in, open_regular, segment_names
+from orchestrator.apps.dataflow.recorded import deployment_in
+from orchestrator.apps.dataflow.setting import KIND
 from orchestrator.clocks.correction import ahead_ns, clocks_in
 from orchestrator.errors import BadInput
 from orchestrator.runs.files import read_object
-from orchestrator.runs.manifest import plan_in, span_ns
+from orchestrator.runs.manifest import apps_in, span_ns
 from orchestrator.runs.outages import Outage, read_outages
 from orchestrator.runs.run_directory import RunDirectory
 
@@ -50,12 +52,13 @@ class History(NamedTuple):
         return (t_ns - self.zero_ns) / 1e9
 
 
-def read_history(directory: RunDirectory) -> History:
+def read_history(directory: RunDirectory, app: str = KIND) -> History:
     if directory.is_sweep:
         members = ", ".join(member.id for member in directory.members()[:3])
         raise BadInput(f"{directory.id} is a sweep: name one of its runs ({members}, …)")
     manifest = read_object(directory.manifest)
-    plan = plan_in(manifest)
+    record = apps_in(manifest).get(app)
+    plan = deployment_in(record.document) if record is not None else None
     if plan is None:
         raise BadInput(f"run {directory.id} has no deployment plan in manifest.json: did it begin?")
     clocks = clocks_in(manifest)

@@ -1,42 +1,45 @@
 """What can be asked of queries about faces: detectors and strangers that there are, and figures of faces."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from node_agent.apps.dataflow.faces.params import PEOPLE, DetectParams, SceneParams
-from node_agent.apps.dataflow.model.query import OperatorSpec
+from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from orchestrator.apps.dataflow.faces.installed import lacking_detector
+from orchestrator.apps.dataflow.setting import Setting
 from orchestrator.apps.dataflow.spec.query import Dataflow
 from orchestrator.spec.expectations import OF_FACES, parse_expectation
-from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.problems import Finding, Place
 
 
-def face_findings(experiment: Experiment) -> list[Finding]:
-    return _detector_findings(experiment) + _stranger_findings(experiment) + _figure_findings(experiment)
+def face_findings(setting: Setting) -> list[Finding]:
+    return _detector_findings(setting) + _stranger_findings(setting)
 
 
-def _detector_findings(experiment: Experiment) -> list[Finding]:
+def _detector_findings(setting: Setting) -> list[Finding]:
     findings = []
-    for operator in _of_kind(experiment, "detect_faces"):
+    for operator in _of_kind(setting, "detect_faces"):
         if lacking := lacking_detector(msgspec.convert(operator.params, DetectParams).detector):
-            findings.append(Finding(_place(experiment, operator, "detector"), lacking))
+            findings.append(Finding(_place(setting, operator, "detector"), lacking))
     return findings
 
 
-def _stranger_findings(experiment: Experiment) -> list[Finding]:
-    for operator in _of_kind(experiment, "synthetic_scene"):
+def _stranger_findings(setting: Setting) -> list[Finding]:
+    for operator in _of_kind(setting, "synthetic_scene"):
         scene = msgspec.convert(operator.params, SceneParams)
         if scene.persons == PEOPLE and scene.strangers > 0:
             text = f"all {PEOPLE} people of the scene are of interest: nobody is left to be a stranger"
             hint = f"use at most {PEOPLE - 1} persons, or strangers: 0 where the query has that"
-            return [Finding(_place(experiment, operator, "persons"), text, hint)]
+            return [Finding(_place(setting, operator, "persons"), text, hint)]
     return []
 
 
-def _figure_findings(experiment: Experiment) -> list[Finding]:
-    if not experiment.expect or _of_kind(experiment, "show_faces"):
+def figure_findings(expect: Sequence[str], queries: Sequence[Query]) -> list[Finding]:
+    """Figures of faces are expected of queries none of which shows faces."""
+    if not expect or any(operator.kind == "show_faces" for query in queries for operator in query.operators):
         return []
-    wanted = [parse_expectation(text).metric for text in experiment.expect]
+    wanted = [parse_expectation(text).metric for text in expect]
     hint = "query: face_recognition has one"
     return [
         Finding(
@@ -47,12 +50,13 @@ def _figure_findings(experiment: Experiment) -> list[Finding]:
     ]
 
 
-def _of_kind(experiment: Experiment, kind: str) -> list[OperatorSpec]:
-    return [operator for operator in experiment.dataflow().operators if operator.kind == kind]
+def _of_kind(setting: Setting, kind: str) -> list[OperatorSpec]:
+    return [operator for operator in setting.query.operators if operator.kind == kind]
 
 
-def _place(experiment: Experiment, operator: OperatorSpec, key: str) -> Place:
-    if isinstance(experiment.query, Dataflow):
-        return "query", "operators", operator.name, key
+def _place(setting: Setting, operator: OperatorSpec, key: str) -> Place:
+    if isinstance(setting.section.query, Dataflow):
+        return setting.at("query", "operators", operator.name, key)
     # Arguments of a query in Python have names of their own.
-    return ("query", key) if key in type(experiment.query).model_fields else ("query",)
+    inner = (key,) if key in type(setting.section.query).model_fields else ()
+    return setting.at("query", *inner)

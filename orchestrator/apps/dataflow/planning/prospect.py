@@ -1,7 +1,7 @@
-"""From an experiment to the few aggregates that its number of replicas is derived from."""
+"""From a dataflow and its scenario to the few aggregates that its number of replicas is derived from."""
 
 from orchestrator.apps.dataflow.planning.replication import Prospect
-from orchestrator.spec.experiment import Experiment
+from orchestrator.apps.dataflow.setting import Setting
 from orchestrator.spec.mobility import Static
 from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.recorded import RecordedTrace
@@ -14,9 +14,9 @@ _DELIVERED = 0.5
 """The range is where this share of full frames arrives."""
 
 
-def prospect_for(experiment: Experiment, operator: str) -> Prospect:
+def prospect_for(setting: Setting, operator: str) -> Prospect:
     """Of the longest way from a source to a sink through ``operator``. Needs a radio that has a range."""
-    topology = experiment.topology
+    topology = setting.topology
     reach = radio_range(topology)
     assert reach is not None, "checked when the file was read"
     return Prospect(
@@ -24,9 +24,9 @@ def prospect_for(experiment: Experiment, operator: str) -> Prospect:
         width_m=topology.area.width,
         height_m=topology.area.height,
         range_m=reach,
-        speed=_mean_speed(experiment),
-        operators=_operators_on_the_way(experiment, operator),
-        settle_s=experiment.switching.period + _detection_s(experiment),
+        speed=_mean_speed(setting),
+        operators=_operators_on_the_way(setting, operator),
+        settle_s=setting.section.switching.period + _detection_s(setting),
     )
 
 
@@ -41,8 +41,8 @@ def radio_range(topology: Topology) -> float | None:
     return None if found is None else found.ranges_m.get(_DELIVERED)
 
 
-def _mean_speed(experiment: Experiment) -> float:
-    mobility, topology = experiment.topology.mobility, experiment.topology
+def _mean_speed(setting: Setting) -> float:
+    scenario, topology, mobility = setting.scenario, setting.topology, setting.topology.mobility
     if isinstance(mobility, Static):
         return 0.0
     if not isinstance(mobility, RecordedTrace):
@@ -50,25 +50,25 @@ def _mean_speed(experiment: Experiment) -> float:
     from orchestrator.mobility.statistics import mean_speed
 
     trace = mobility.read(topology.node_names, topology.area)
-    return mean_speed(trace, 0.0, experiment.warmup + experiment.duration)
+    return mean_speed(trace, 0.0, scenario.warmup + scenario.duration)
 
 
-def _detection_s(experiment: Experiment) -> float:
+def _detection_s(setting: Setting) -> float:
     """How long routing takes to notice that a link is gone."""
-    match experiment.routing:
+    match setting.scenario.routing:
         case LinkStateProtocol(hello_validity=validity):
             return validity
         case GroundTruth():
             return 0.0
-        case Aodv() as aodv if aodv.detection_on(experiment.backend) == "feedback":
+        case Aodv() as aodv if aodv.detection_on(setting.scenario.backend) == "feedback":
             return 0.0
         case slow:
             return _HELLOS_MISSED * slow.hello
 
 
-def _operators_on_the_way(experiment: Experiment, operator: str) -> int:
+def _operators_on_the_way(setting: Setting, operator: str) -> int:
     """Operators between source and sink on the longest way through it, itself included."""
-    query = experiment.dataflow()
+    query = setting.query
     inner = frozenset(query.inner())
     above: dict[str, int] = {}
     for name in query.topological():

@@ -14,7 +14,6 @@ from pydantic import (
     BeforeValidator,
     Discriminator,
     Field,
-    GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     Tag,
     create_model,
@@ -31,22 +30,12 @@ from orchestrator.apps.dataflow.spec.dataflow import Operator
 from orchestrator.apps.dataflow.spec.named_path import path_reader, what_it_names
 from orchestrator.apps.dataflow.spec.python_query import PYTHON_PATTERN, PythonQuery
 from orchestrator.errors import BadInput
-from orchestrator.spec.base import Name, Section
+from orchestrator.spec.base import Name, Section, ValidatedAs
 from orchestrator.spec.problems import Finding, Unusable, listed, shown, unusable
 from orchestrator.spec.units import DURATION, RATE, SIZE, Quantity
 
 _UNIT_OF: Mapping[str, Quantity] = {"rate": RATE, "payload": SIZE, "output": SIZE, "cpu": DURATION}
 _MAX_WHOLE = 1_000_000_000
-
-
-class ValidatedAs:
-    """Annotation for a type that the registry decides on and the type checker therefore cannot see."""
-
-    def __init__(self, annotation: Any) -> None:
-        self.annotation = annotation
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return handler.generate_schema(self.annotation)
 
 
 def _one_of(models: Iterable[type[Section]], key: str) -> Any:

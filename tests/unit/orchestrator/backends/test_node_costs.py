@@ -9,7 +9,7 @@ import pytest
 from node_agent.telemetry.segments import tuple_by_tuple
 from orchestrator.backends.sim.simulation import Simulation
 from orchestrator.runs.backend import Status
-from tests.unit.specs import chain, experiment, topology
+from tests.unit.specs import chain, experiment, planned, topology
 
 SQUARE = {"camera": [0, 200], "upper": [200, 400], "lower": [200, 0], "screen": [400, 200]}
 """The upper and the lower node are equally far from camera and screen, which do not hear each other."""
@@ -26,7 +26,7 @@ def played(
         duration="6s",
         routing={"protocol": routing, "metric": "hops"},
     )
-    run = Simulation(described, "run", directory)
+    run = Simulation(planned(described), "run", directory)
     run.up()
     assert {outcome.status for outcome in run.converge()} == {Status.OK}
     run.advance(4_000_000_000)  # until routing knows the ways beyond the neighbours, too

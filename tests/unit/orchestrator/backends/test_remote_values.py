@@ -17,7 +17,6 @@ from node_agent.host.setup.order import Lan, SetupOrder
 from node_agent.model.telemetry import AgentStart, AgentStop
 from node_agent.supervisor.order import decode_order
 from node_agent.telemetry.segment_log import SegmentLog
-from orchestrator.apps.dataflow.planning.placement import deployment_plan
 from orchestrator.backends.remote.ledger import KIND, kept, leases_over, uncollected, waiting
 from orchestrator.backends.remote.orders import WholeRun, keeper_order, manet_network
 from orchestrator.backends.remote.site import Site
@@ -34,7 +33,7 @@ from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.inventory import Host
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.host_keys import KnownHosts
-from tests.unit.specs import experiment
+from tests.unit.specs import deployed, experiment, planned
 
 ROOT = Path(__file__).parents[4]
 KEY = bytes(range(32))
@@ -96,8 +95,7 @@ def site(node: str, tmp_path: Path, **changes: Any) -> Site:
 def order_of(tmp_path: Path, routing: str, **changes: Any) -> tuple[Any, dict[str, Any]]:
     spec = real(routing=routing)
     addresses = {name: node.address for name, node in spec.topology.real_nodes().items()}
-    plan = deployment_plan(spec)
-    run = WholeRun(spec, "r1", plan, addresses, KEY, service_of(spec.routing))
+    run = WholeRun(planned(spec), "r1", addresses, KEY, service_of(spec.routing))
     order, files = keeper_order(run, site("n1", tmp_path, **changes))
     return decode_order(msgspec.json.encode(order)), files
 
@@ -245,7 +243,7 @@ def ended_run(tmp_path: Path) -> tuple[RunDirectory, Experiment]:
     lost = {"ok": list(nodes[1:]), "failed": {}, "unreachable": {nodes[0]: "lost"}}
     events = [event if event["kind"] == "phase" else {**event, **lost} for event in HISTORY]
     run.events.write_text("".join(json.dumps(event) + "\n" for event in events))
-    plan = msgspec.to_builtins(deployment_plan(spec))
+    plan = msgspec.to_builtins(deployed(spec))
     run.manifest.write_text(json.dumps({"run": "r1", "plan": plan, "clocks": {"kept": True}, "files": {}}))
     return run, spec
 

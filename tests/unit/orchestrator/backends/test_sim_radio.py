@@ -16,7 +16,7 @@ from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.medium import Frame
 from orchestrator.spec.routing import TrueMetric
 from orchestrator.spec.topology import Topology
-from tests.unit.specs import chain, experiment, topology
+from tests.unit.specs import chain, experiment, planned, topology
 
 POOR_M = 460.0
 """Where about a third of the full frames arrive."""
@@ -81,7 +81,7 @@ def simulated(directory: Path, metric: str = "etx") -> list[dict[str, Any]]:
         routing={"protocol": "ground_truth", "metric": metric},
         duration="3s",
     )
-    simulation = Simulation(found, "run", directory)
+    simulation = Simulation(planned(found), "run", directory)
     simulation.up()
     simulation.converge()
     simulation.open_sources()

@@ -9,7 +9,7 @@ import pytest
 from node_agent.telemetry.segments import tuple_by_tuple
 from orchestrator.backends.sim.simulation import Simulation
 from orchestrator.runs.backend import Status
-from tests.unit.specs import chain, experiment, topology
+from tests.unit.specs import chain, experiment, planned, topology
 
 NODES = {"camera": ["n0"], "detect": ["n1", "n2"], "recognise": ["n3", "n4"], "screen": ["n5"]}
 SECONDS = 40
@@ -25,7 +25,7 @@ def positions(directory: Path, level: str) -> tuple[Counter[int], Counter[int]]:
         placement={"policy": "explicit", "nodes": NODES},
         duration=f"{SECONDS}s",
     )
-    run = Simulation(described, "run", directory)
+    run = Simulation(planned(described), "run", directory)
     run.up()
     run.converge()
     run.open_sources()

@@ -9,7 +9,7 @@ import pytest
 from node_agent.telemetry.segments import tuple_by_tuple
 from orchestrator.backends.sim.simulation import Simulation
 from orchestrator.runs.backend import Status
-from tests.unit.specs import chain, experiment, topology
+from tests.unit.specs import chain, experiment, planned, topology
 
 LINE = {"model": "static", "grid": {"columns": 4, "spacing": "250 m"}}
 MOVING = {"model": "random_waypoint", "speed": "10 m/s"}
@@ -24,7 +24,7 @@ def simulation(directory: Path, mobility: dict[str, Any], seconds: float = 6.0, 
         duration=f"{seconds}s",
         **changes,
     )
-    return Simulation(described, "run", directory)
+    return Simulation(planned(described), "run", directory)
 
 
 def played(directory: Path, mobility: dict[str, Any], **changes: Any) -> int:
@@ -113,7 +113,7 @@ def test_with_aodv_the_cheapest_way_is_known_to_who_is_told_of_it(
         routing="aodv",
         switching={"mode": mode},
     )
-    run = Simulation(described, "run", tmp_path)
+    run = Simulation(planned(described), "run", tmp_path)
     run.up()
     assert {outcome.status for outcome in run.converge()} == {Status.OK}
     run.open_sources()

@@ -15,8 +15,9 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.model.units import SameTau
 from node_agent.model.checked import Checked, Refused
+from orchestrator.apps.dataflow.births import births_in
 from orchestrator.clocks.book import ClockBook, NodeClock, When, read_book
-from orchestrator.clocks.correction import ahead_ns, births_in, clocks_in, pieces_of
+from orchestrator.clocks.correction import ahead_ns, clocks_in, pieces_of
 from orchestrator.clocks.offsets import MOST_DRIFT, Exchange, Offset, between, estimate
 from orchestrator.clocks.watch import ClockWatch, NoAnswer, measure
 from orchestrator.errors import BadInput, RoveError

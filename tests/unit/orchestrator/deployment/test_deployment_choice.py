@@ -11,16 +11,20 @@ from packaging.tags import parse_tag
 
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
+from orchestrator.apps.dataflow.faces.needs import NUMPY, OPENCV
+from orchestrator.apps.dataflow.plan import DataflowPlan
 from orchestrator.deployment import directories
 from orchestrator.deployment.bundle import Bundle, bundle_for
 from orchestrator.deployment.contents import Installed
 from orchestrator.deployment.errors import CannotDeploy
 from orchestrator.deployment.facts import NodeFacts
-from orchestrator.deployment.needs import AGENT, EVERYTHING, MSGSPEC, NUMPY, OPENCV, Needs, imported, needs_of
+from orchestrator.deployment.foreign_code import imported
+from orchestrator.deployment.needs import AGENT, MSGSPEC, Needs, everything, needs_of
 from orchestrator.deployment.tags import fitting, node_tags
 from orchestrator.deployment.wheels import lacking, locked, pip_download
 from orchestrator.spec.routing import Babel, Olsr
 from tests.unit.deployments import PI, wheel
+from tests.unit.specs import experiment, setting
 
 ELSEWHERE = replace(PI, machine="riscv64")
 """No machine that these tests run on is like it."""
@@ -89,7 +93,7 @@ def test_this_machines_environment_serves_nodes_like_it() -> None:
 
 def test_of_pure_python_it_serves_all() -> None:
     phone = replace(PHONE, packages={"msgspec": "0.21.0"}, sites={"msgspec": "/data/site-packages"})
-    needs = Needs((MSGSPEC, *(part for part in EVERYTHING.parts if part.distribution == "pyroute2")))
+    needs = Needs((MSGSPEC, *(part for part in everything().parts if part.distribution == "pyroute2")))
     bundle = bundle_for(phone, needs)
     assert list(chosen(bundle)) == ["sources", "pyroute2"]
     assert [(own.name, own.site) for own in bundle.own] == [("msgspec", "/data/site-packages")]
@@ -134,7 +138,7 @@ def test_other_distributions_of_the_same_module_are_taken() -> None:
     assert [own.name for own in bundle_for(node, Needs((NUMPY, OPENCV))).own] == ["numpy", "opencv"]
 
 
-def plan(module: str | None = None) -> DeploymentPlan:
+def plan(module: str | None = None) -> list[DataflowPlan]:
     operators = (
         OperatorSpec("camera", "synthetic_scene"),
         OperatorSpec("detect", "detect_faces", ("camera",)),
@@ -143,7 +147,8 @@ def plan(module: str | None = None) -> DeploymentPlan:
     )
     places = zip(("camera", "detect", "name", "end"), ("a", "b", "c", "d"), strict=True)
     replicas = tuple(Replica(operator, 0, node) for operator, node in places)
-    return DeploymentPlan(Query("faces", operators, module=module), replicas)
+    deployment = DeploymentPlan(Query("faces", operators, module=module), replicas)
+    return [DataflowPlan("query", setting(experiment()), deployment)]
 
 
 def test_a_node_gets_what_its_own_operators_need() -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
-from orchestrator.deployment.place import TOGETHER, batches, shipped
+from orchestrator.apps.dataflow.shipment import shipped
+from orchestrator.deployment.place import TOGETHER, batches
 
 PLACE = "/home/pi/.rove/runs/r/n"
 

@@ -19,7 +19,7 @@ from orchestrator.host_load.files import Window, after, of_host, of_nodes
 from orchestrator.host_load.judgement import LIMITS, Load, doubts, step_doubts, steps, summed_up
 from orchestrator.host_load.local import HostWatch
 from orchestrator.runs.journal import Journal
-from tests.unit.specs import experiment
+from tests.unit.specs import experiment, planned
 
 SECOND = 10**9
 NOON_NS = 1_790_000_000 * SECOND
@@ -270,7 +270,7 @@ def test_a_clock_set_during_a_run_in_namespaces_makes_it_invalid(tmp_path: Path)
     """With the samples of a probe whose clock somebody sets: nobody sets the clock of this machine for it."""
     meant = experiment(backend="netns", routing={"protocol": "ground_truth"})
     with Journal.create(tmp_path / "journal.jsonl") as journal:
-        backend = NetnsBackend(meant, "run", tmp_path, journal)
+        backend = NetnsBackend(planned(meant), "run", tmp_path, journal)
         assert list(backend.doubts()) == []
         backend._load.flowed(NOON_NS, NOON_NS + 8 * SECOND)
         written(tmp_path / FILE, [sample(second, step_ns=-SECOND * (second == 4)) for second in range(10)])

@@ -9,13 +9,13 @@ import pytest
 
 from node_agent.telemetry.segments import Completeness, inspect, read_records, tuple_by_tuple
 from orchestrator.backends.sim.simulation import Simulation
-from orchestrator.planning.faults import Step, crashes, fault_steps
-from orchestrator.planning.semantics import semantic_findings
+from orchestrator.planning.faults import Step
+from orchestrator.planning.semantics import plan_run
 from orchestrator.runs.backend import Status
 from orchestrator.runs.phases import Ending, Phase, PhaseResult
 from orchestrator.runs.verdict import Judgement, judge_run
 from orchestrator.spec.experiment import Experiment
-from tests.unit.specs import chain, experiment, topology
+from tests.unit.specs import chain, experiment, planned, topology
 
 NS = 1_000_000_000
 PLACES = {"camera": ["s"], "op1": ["a", "b"], "screen": ["z"]}
@@ -38,7 +38,7 @@ def faulty(*faults: dict[str, Any], duration: str = "30s", **changes: Any) -> Ex
 
 
 def problems(*faults: dict[str, Any]) -> list[tuple[str, str]]:
-    found = semantic_findings(faulty(*faults))
+    found = plan_run(faulty(*faults)).findings
     return [(".".join(map(str, finding.at)), finding.message) for finding in found]
 
 
@@ -47,7 +47,7 @@ FIRST = {"operator": "op1", "replica": 0}
 
 def test_a_node_that_dies_falls_silent_before_its_agent_is_killed() -> None:
     dies = [{"at": "5s", "for": "8s", kind: FIRST} for kind in ("crash", "silence")]
-    steps = fault_steps(faulty(*dies, {"at": "1s", "silence": {"node": "z"}}))
+    steps = planned(faulty(*dies, {"at": "1s", "silence": {"node": "z"}})).faults
     assert steps == (
         Step(1.0, "silence", "z"),
         Step(5.0, "silence", "a"),
@@ -55,8 +55,8 @@ def test_a_node_that_dies_falls_silent_before_its_agent_is_killed() -> None:
         Step(13.0, "unsilence", "a"),
         Step(13.0, "restart", "a"),
     )
-    assert crashes(faulty(*dies)) == {"a": 1}
-    assert fault_steps(faulty()) == ()
+    assert planned(faulty(*dies)).crashes() == {"a": 1}
+    assert planned(faulty()).faults == ()
 
 
 def test_what_cannot_happen_is_said_beforehand() -> None:
@@ -100,7 +100,7 @@ def test_faults_survive_the_run_directory() -> None:
 
 
 def simulated(described: Experiment, directory: Path) -> Simulation:
-    run = Simulation(described, "run", directory)
+    run = Simulation(planned(described), "run", directory)
     run.up()
     run.converge()
     run.open_sources()

@@ -104,7 +104,8 @@ def test_links_come_and_go_in_the_simulator(tmp_path: Path) -> None:
 
 def test_the_outlook_follows_a_trace_though_nobody_moves(tmp_path: Path) -> None:
     found = written(tmp_path, "trace", TIMED).topology
-    outlook = look_ahead(found, generate_trace(found, 1, 10.0), 10.0, [("camera", "a")], [("screen", "c")])
+    pairs = [(("camera", "a"), ("screen", "c"))]
+    outlook = look_ahead(found, generate_trace(found, 1, 10.0), 10.0, pairs)
     assert not outlook.static
     (pair,) = outlook.pairs
     assert (pair.connected, pair.hops) == (0.6, {2: 1.0})

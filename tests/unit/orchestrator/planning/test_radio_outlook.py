@@ -20,7 +20,7 @@ LINE = {"model": "static", "grid": {"columns": 5, "spacing": 200}}
 def outlook(seconds: float = 100.0, **changes: Any) -> Outlook:
     found = Topology.model_validate(topology(nodes=list("abcde"), area=[1200, 1200]) | changes)
     trace = generate_trace(found, 1, seconds)
-    return look_ahead(found, trace, seconds, [("camera", "a")], [("screen", "e")])
+    return look_ahead(found, trace, seconds, [(("camera", "a"), ("screen", "e"))])
 
 
 def test_a_line_of_nodes() -> None:
@@ -85,7 +85,7 @@ def test_many_nodes_are_sampled_less_often() -> None:
     moving = {"model": "random_waypoint", "speed": 5}
     found = Topology.model_validate(topology(nodes=300, mobility=moving, radio=DISC))
     trace = generate_trace(found, 1, 1000.0)
-    seen = look_ahead(found, trace, 1000.0, [("camera", "n001")], [("screen", "n002")])
+    seen = look_ahead(found, trace, 1000.0, [(("camera", "n001"), ("screen", "n002"))])
     assert seen.samples == 44 and seen.step_s == pytest.approx(1000 / 44)
 
 

@@ -11,7 +11,7 @@ from orchestrator.spec.dump import to_yaml
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.problems import BadSpec
 from orchestrator.spec.routing import read_protocol
-from tests.unit.specs import experiment
+from tests.unit.specs import experiment, section
 
 
 def test_without_a_sweep_there_is_one_cell() -> None:
@@ -41,9 +41,9 @@ def test_a_cell_is_the_experiment_written_out_by_hand() -> None:
     (cell,) = cells(experiment(sweep=sweep))
     by_hand = cell.experiment
     assert by_hand.topology.node_names[-1] == "n50"
-    assert by_hand.dataflow().operator("camera").params["rate"] == 20.0
-    assert by_hand.switching.threshold == 1
-    assert by_hand.placement.seed == 4  # type: ignore[union-attr]
+    assert section(by_hand).dataflow().operator("camera").params["rate"] == 20.0
+    assert section(by_hand).switching.threshold == 1
+    assert section(by_hand).placement.seed == 4  # type: ignore[union-attr]
 
 
 def test_a_named_query_stays_a_name_among_the_factors() -> None:

@@ -213,12 +213,12 @@ def test_a_boot_that_nobody_started_is_noticed(tmp_path: Path) -> None:
 
 def test_a_renamed_run_is_judged_by_the_name_in_its_records(tmp_path: Path) -> None:
     from orchestrator.lifecycle.examination import examine
-    from orchestrator.runs.manifest import plan_in
+    from orchestrator.runs.manifest import apps_in
 
     judged(tmp_path, lambda: None)
     place = RunDirectory((tmp_path / "line" / "r1").rename(tmp_path / "line" / "r2"))
     manifest, _, _ = documents(place)
-    found = examine(place, ["a", "b"], plan_in(manifest), manifest["run"]).completeness
+    found = examine(place, ["a", "b"], apps_in(manifest), manifest["run"]).completeness
     assert {node: each.refused for node, each in found.items()} == {"a": 0, "b": 0}
 
 

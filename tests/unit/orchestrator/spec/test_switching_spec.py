@@ -10,7 +10,7 @@ from node_agent.apps.dataflow.switching.exchange import Mode
 from node_agent.apps.dataflow.switching.policy import POLICIES
 from orchestrator.apps.dataflow.spec.switching import Switching
 from orchestrator.spec.experiment import Experiment
-from tests.unit.specs import experiment
+from tests.unit.specs import experiment, section
 
 
 def test_experiments_offer_exactly_the_policies_that_agents_have() -> None:
@@ -19,8 +19,9 @@ def test_experiments_offer_exactly_the_policies_that_agents_have() -> None:
 
 def test_modes_are_those_of_the_agents() -> None:
     assert get_args(Switching.model_fields["mode"].annotation) == tuple(Mode)
-    assert experiment().switching.mode == "link_state"
-    assert "each other (exchange)" in experiment(switching={"mode": "exchange"}).switching.summary()
+    assert section(experiment()).switching.mode == "link_state"
+    exchange = experiment(switching={"mode": "exchange"})
+    assert "each other (exchange)" in section(exchange).switching.summary()
     with pytest.raises(ValidationError, match="Input should be 'link_state' or 'exchange'"):
         experiment(switching={"mode": "gossip"})
 
@@ -36,9 +37,9 @@ def test_modes_are_those_of_the_agents() -> None:
 )
 def test_thresholds(written: Any, threshold: Threshold) -> None:
     made = experiment(switching={"threshold": written, "policy": "weighted", "exponent": 3}, seed=7)
-    assert made.rule() == Rule("weighted", threshold, 3.0, 7)
+    assert section(made).rule(made.seed) == Rule("weighted", threshold, 3.0, 7)
     again = Experiment.model_validate(made.resolved())
-    assert again.rule() == made.rule()
+    assert section(again).rule(again.seed) == section(made).rule(made.seed)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from node_agent.apps.dataflow.model.query import Query
 from node_agent.apps.dataflow.operators.registry import OPERATORS, OperatorUnusable
 from orchestrator.apps.dataflow.faces.galleries import pinned
 from orchestrator.apps.dataflow.faces.installed import KINDS, require_faces, uses_models
-from orchestrator.apps.dataflow.planning.placement import deployment_plan
 from orchestrator.backends.choice import choose, with_backend
 from orchestrator.backends.netns.checks import Check
 from orchestrator.errors import BadInput
@@ -26,7 +25,7 @@ from orchestrator.planning.load import load_experiment
 from orchestrator.planning.sweep import cells
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.problems import BadSpec
-from tests.unit.specs import experiment
+from tests.unit.specs import deployed, experiment, section
 from tests.unit.video_worlds import Bench
 
 FEW = {"name": "face_recognition", "persons": 2, "enrolled": 1}
@@ -49,7 +48,7 @@ def recogniser(query: Query) -> RecogniseParams:
 
 
 def test_its_name_is_enough() -> None:
-    found = experiment(query="face_recognition").dataflow()
+    found = section(experiment(query="face_recognition")).dataflow()
     assert [operator.kind for operator in found.operators] == [
         "synthetic_scene",
         "detect_faces",
@@ -61,10 +60,10 @@ def test_its_name_is_enough() -> None:
 def test_files_are_relative_to_the_experiment_and_must_exist(tmp_path: Path, small: Gallery) -> None:
     save_gallery(small, tmp_path / "staff.gallery")
     found = load_experiment(written(tmp_path, {**FEW, "gallery": "staff.gallery"}))
-    assert recogniser(found.dataflow()).gallery == str(tmp_path / "staff.gallery")
+    assert recogniser(section(found).dataflow()).gallery == str(tmp_path / "staff.gallery")
     (tmp_path / "walk.mp4").touch()
     source = {**FEW, "source": "video_file"}
-    query = load_experiment(written(tmp_path, {**source, "path": "walk.mp4"})).dataflow()
+    query = section(load_experiment(written(tmp_path, {**source, "path": "walk.mp4"}))).dataflow()
     assert query.operator("camera").params["path"] == str(tmp_path / "walk.mp4")
 
 
@@ -133,7 +132,7 @@ def test_a_sweep_cannot_vary_files_but_what_is_done_with_them(tmp_path: Path) ->
 
 def test_a_camera_is_looked_for_on_its_node_only(tmp_path: Path) -> None:
     camera = {**FEW, "source": "camera", "path": "/dev/video9"}
-    query = load_experiment(written(tmp_path, camera, backend="netns")).dataflow()
+    query = section(load_experiment(written(tmp_path, camera, backend="netns"))).dataflow()
     assert query.operator("camera").params["device"] == "/dev/video9"
     with pytest.raises(BadSpec, match="a camera takes its pictures in real time"):
         load_experiment(written(tmp_path, camera, backend="sim"))
@@ -144,7 +143,7 @@ def test_a_run_has_its_own_copy_and_the_plan_its_version(tmp_path: Path, small: 
     found = load_experiment(written(tmp_path, {**FEW, "gallery": "staff.gallery"}))
     run = tmp_path / "run"
     run.mkdir()
-    plan, persons = pinned(deployment_plan(found), run)
+    plan, persons = pinned(deployed(found), run)
     assert persons == {small.version: tuple(small.persons)}
     params = recogniser(plan.query)
     assert params.version == small.version
@@ -155,7 +154,7 @@ def test_a_run_has_its_own_copy_and_the_plan_its_version(tmp_path: Path, small: 
 
 
 def test_where_no_gallery_is_named_it_is_the_scenes_and_made_once(tmp_path: Path, small: Gallery) -> None:
-    plan = deployment_plan(experiment(query=FEW))
+    plan = deployed(experiment(query=FEW))
     first = pinned(plan, tmp_path)
     (file,) = (tmp_path / "galleries").iterdir()
     made = file.stat()
@@ -165,7 +164,7 @@ def test_where_no_gallery_is_named_it_is_the_scenes_and_made_once(tmp_path: Path
 
 
 def test_other_queries_are_left_as_they_are(tmp_path: Path) -> None:
-    plan = deployment_plan(experiment())
+    plan = deployed(experiment())
     assert pinned(plan, tmp_path) == (plan, {})
     assert list(tmp_path.iterdir()) == []
 
@@ -179,7 +178,7 @@ def test_the_runs_directory_needs_nothing_outside(tmp_path: Path, small: Gallery
         (elsewhere / name).write_bytes(content)
     (tmp_path / "staff.gallery").unlink()
     again = load_experiment(elsewhere / "spec.yaml")
-    plan, _ = pinned(deployment_plan(again), elsewhere)
+    plan, _ = pinned(deployed(again), elsewhere)
     assert recogniser(plan.query).version == small.version
     assert len(list((elsewhere / "galleries").iterdir())) == 1
 
@@ -194,11 +193,11 @@ def test_a_recogniser_with_an_old_gallery_does_not_start(tmp_path: Path, small: 
 
 
 def test_models_are_loaded_for_those_who_use_them(tmp_path: Path) -> None:
-    plan, _ = pinned(deployment_plan(experiment(query=FEW)), tmp_path)
+    plan, _ = pinned(deployed(experiment(query=FEW)), tmp_path)
     file = tmp_path / "query.json"
     file.write_bytes(msgspec.json.encode(plan.query))
     preload(str(file))
-    assert uses_models(plan.query) and not uses_models(experiment().dataflow())
+    assert uses_models(plan.query) and not uses_models(section(experiment()).dataflow())
     factories = {name for name, kind in OPERATORS.items() if kind.factory.__module__ == operators.__name__}
     assert factories == KINDS
 
@@ -216,11 +215,11 @@ def test_what_is_missing_is_said_before_anything_is_created(monkeypatch: pytest.
     from orchestrator.apps.dataflow.faces import installed
 
     monkeypatch.setattr(installed, "MODULES", {"no_such_module": "no-such-package"})
-    require_faces([experiment().dataflow()], "this query")
+    require_faces([section(experiment()).dataflow()], "this query")
     with pytest.raises(
         BadInput, match=r"this query needs .*no-such-package: pip install 'rove-testbed\[faces\]'"
     ):
-        require_faces([experiment(query="face_recognition").dataflow()], "this query")
+        require_faces([section(experiment(query="face_recognition")).dataflow()], "this query")
 
 
 def test_auto_takes_namespaces_where_it_can() -> None:

@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+from collections.abc import Mapping
 from itertools import combinations
 from math import dist
 from typing import Any
@@ -13,12 +14,12 @@ from hypothesis import strategies as st
 
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from orchestrator.apps.dataflow.planning.cpu import cpu_needs
-from orchestrator.apps.dataflow.planning.placement import deployment_plan, hosts, replica_counts
+from orchestrator.apps.dataflow.planning.placement import arrange
 from orchestrator.apps.dataflow.planning.policies import arranged, spread
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.planning.distances import in_hops
-from orchestrator.planning.semantics import semantic_findings
-from tests.unit.specs import chain, experiment, topology
+from orchestrator.planning.semantics import plan_run
+from tests.unit.specs import chain, deployed, experiment, setting, topology
 
 POLICIES = ("random", "spread", "colocate")
 
@@ -52,7 +53,7 @@ def most_replicas(settings_: dict[str, Any]) -> int:
 def test_a_larger_k_adds_replicas_and_moves_none(settings_: dict[str, Any]) -> None:
     before: dict[str, str] = {}
     for k in range(1, min(6, most_replicas(settings_)) + 1):
-        plan = deployment_plan(experiment(**settings_, replicas=k))
+        plan = deployed(experiment(**settings_, replicas=k))
         now = homes(plan)
         assert before.items() <= now.items()
         assert len(set(now.values())) == len(now) == len(plan.replicas)
@@ -70,12 +71,12 @@ def test_every_uneven_replication_that_has_room_is_placed(
 ) -> None:
     room = settings_["topology"]["nodes"] - 2
     replicas = {}
-    names = experiment(**settings_).dataflow().inner()
+    names = setting(experiment(**settings_)).query.inner()
     for position, name in enumerate(names):
         others = len(names) - position - 1
         replicas[name] = data.draw(st.integers(1, room - others))
         room -= replicas[name]
-    plan = deployment_plan(experiment(**settings_, replicas=replicas))
+    plan = deployed(experiment(**settings_, replicas=replicas))
     assert {name: len(plan.of(name)) for name in names} == replicas
     assert len({replica.node for replica in plan.replicas}) == len(plan.replicas)
 
@@ -84,17 +85,17 @@ def test_every_uneven_replication_that_has_room_is_placed(
 def test_growing_one_operator_leaves_the_others_in_place(policy: str) -> None:
     def plan(detect: int) -> DeploymentPlan:
         replicas = {"detect": detect, "recognise": 3}
-        return deployment_plan(experiment(replicas=replicas, placement={"policy": policy}))
+        return deployed(experiment(replicas=replicas, placement={"policy": policy}))
 
     small, large = homes(plan(1)), homes(plan(4))
     assert small.items() <= large.items()
 
 
 def test_placement_follows_the_experiments_seed_unless_it_has_its_own() -> None:
-    assert homes(deployment_plan(experiment(seed=1))) != homes(deployment_plan(experiment(seed=2)))
+    assert homes(deployed(experiment(seed=1))) != homes(deployed(experiment(seed=2)))
     own = {"policy": "random", "seed": 7}
-    assert homes(deployment_plan(experiment(seed=1, placement=own))) == homes(
-        deployment_plan(experiment(seed=2, placement=own))
+    assert homes(deployed(experiment(seed=1, placement=own))) == homes(
+        deployed(experiment(seed=2, placement=own))
     )
 
 
@@ -104,7 +105,7 @@ def test_the_order_in_which_nodes_are_listed_does_not_matter(policy: str) -> Non
     names = [f"node-{number}" for number in range(20)]
     mixed = random.Random(3).sample(names, len(names))
     plans = [
-        deployment_plan(experiment(topology=topology(nodes=order), replicas=3, placement=placement))
+        deployed(experiment(topology=topology(nodes=order), replicas=3, placement=placement))
         for order in (names, mixed)
     ]
     assert plans[0] == plans[1]
@@ -118,7 +119,7 @@ def test_explicit_placement_takes_the_first_k_nodes() -> None:
         "screen": ["n02"],
     }
     placement = {"policy": "explicit", "nodes": nodes}
-    plan = deployment_plan(experiment(placement=placement, replicas=2))
+    plan = deployed(experiment(placement=placement, replicas=2))
     assert homes(plan) == {
         "camera/0": "n01",
         "detect/0": "n05",
@@ -132,20 +133,20 @@ def test_explicit_placement_takes_the_first_k_nodes() -> None:
 def test_explicit_placement_may_put_operators_together_and_bounds_what_is_derived() -> None:
     nodes = {"camera": ["n01"], "detect": ["n01", "n02"], "recognise": ["n02"], "screen": ["n01"]}
     shared = experiment(placement={"policy": "explicit", "nodes": nodes}, replicas="auto")
-    assert semantic_findings(shared) == []
-    assert replica_counts(shared) == {"camera": 1, "detect": 2, "recognise": 1, "screen": 1}
+    assert plan_run(shared).findings == []
+    assert arrange(setting(shared)).counts == {"camera": 1, "detect": 2, "recognise": 1, "screen": 1}
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_sources_and_sinks_are_at_the_same_nodes_under_every_policy(policy: str) -> None:
-    random_ = homes(deployment_plan(experiment(replicas=3)))
-    other = homes(deployment_plan(experiment(replicas=3, placement={"policy": policy})))
+    random_ = homes(deployed(experiment(replicas=3)))
+    other = homes(deployed(experiment(replicas=3, placement={"policy": policy})))
     assert [other[end] for end in ("camera/0", "screen/0")] == [random_[e] for e in ("camera/0", "screen/0")]
 
 
 def test_spread_takes_the_other_way_round_and_no_detour() -> None:
     """Two ways of equal length lead from camera to screen; others are further off, or cut off."""
-    query = experiment(query=chain(1)).dataflow()
+    query = setting(experiment(query=chain(1))).query
     network = {
         "camera": ["up", "down", "far"],
         "up": ["camera", "screen", "beside-up"],
@@ -170,7 +171,7 @@ def test_spread_of_moving_nodes_keeps_them_apart_in_space() -> None:
         for policy in gaps:
             described = experiment(query=chain(1), replicas=3, seed=seed, placement={"policy": policy})
             places = generate_trace(described.topology, seed, 0.0).at(0.0)
-            chosen = [places[replica.node] for replica in deployment_plan(described).of("op1")]
+            chosen = [places[replica.node] for replica in deployed(described).of("op1")]
             gaps[policy] += min(dist(one, other) for one, other in combinations(chosen, 2))
     assert gaps["spread"] > 1.2 * gaps["random"]
 
@@ -200,20 +201,20 @@ def loads(draw: st.DrawFn) -> dict[str, Any]:
 @given(loads(), st.data())
 @settings(max_examples=80, deadline=None)
 def test_colocated_replicas_fit_into_their_nodes(settings_: dict[str, Any], data: st.DataObject) -> None:
-    inner = experiment(**settings_).dataflow().inner()
+    inner = setting(experiment(**settings_)).query.inner()
     replicas = data.draw(
         st.integers(1, 4) | st.fixed_dictionaries({name: st.integers(1, 5) for name in inner})
     )
     described = experiment(**settings_, replicas=replicas)
-    needs, cores = cpu_needs(described.dataflow()), described.topology.cores()
-    counts = replica_counts(described)
-    placed = hosts(described, counts)
+    needs, cores = cpu_needs(setting(described).query), described.topology.cores()
+    arrangement = arrange(setting(described))
+    counts, placed = arrangement.counts, arrangement.hosts
     for node in frozenset(placed.values()):
         here = [operator for operator, index in placed if placed[operator, index] == node]
         assert len(here) == len(set(here))
         assert len(here) == 1 or (set(here) <= {*inner} and sum(needs[o] for o in here) <= cores[node] + 1e-9)
     complete = len(placed) == sum(counts.values())
-    assert complete == (semantic_findings(described) == [])
+    assert complete == (plan_run(described).findings == [])
     if sum(counts.values()) <= len(cores):
         assert complete  # there is a node for each
 
@@ -221,10 +222,10 @@ def test_colocated_replicas_fit_into_their_nodes(settings_: dict[str, Any], data
 @given(loads())
 @settings(max_examples=40, deadline=None)
 def test_colocated_plans_are_nested(settings_: dict[str, Any]) -> None:
-    before: dict[Any, str] = {}
+    before: Mapping[Any, str] = {}
     for k in range(1, 7):
         described = experiment(**settings_, replicas=k)
-        now = hosts(described, replica_counts(described))
+        now = arrange(setting(described)).hosts
         assert before.items() <= now.items()
         before = now
 
@@ -232,7 +233,7 @@ def test_colocated_plans_are_nested(settings_: dict[str, Any]) -> None:
 def test_colocated_operators_share_a_node_until_it_is_full() -> None:
     def nodes_of(cpu: str) -> list[list[str]]:
         query = {"name": "synthetic_chain", "operators": 3, "rate": "10 fps", "cpu": cpu}
-        plan = deployment_plan(experiment(query=query, replicas=2, placement={"policy": "colocate"}))
+        plan = deployed(experiment(query=query, replicas=2, placement={"policy": "colocate"}))
         return [[r.operator for r in plan.on(node)] for node in dict.fromkeys(r.node for r in plan.replicas)]
 
     assert nodes_of("5 ms") == [["camera"], ["op1", "op2", "op3"], ["op1", "op2", "op3"], ["screen"]]
@@ -248,16 +249,15 @@ def test_what_an_operator_needs_follows_the_rates_of_the_sources() -> None:
         "both": {"kind": "work", "after": ["first", "right"], "cpu": "10 ms"},
         "screen": {"kind": "sink", "after": "both"},
     }
-    needs = cpu_needs(experiment(query={"operators": operators}).dataflow())
+    needs = cpu_needs(setting(experiment(query={"operators": operators})).query)
     assert needs == pytest.approx({"left": 0, "right": 0, "first": 0.2, "both": 0.15, "screen": 0})
 
 
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
 def test_the_plan_does_not_depend_on_pythons_hash(hash_seed: str) -> None:
     program = (
-        "from tests.unit.specs import experiment;"
-        "from orchestrator.apps.dataflow.planning.placement import deployment_plan;"
-        "plans = [deployment_plan(experiment(replicas='auto', placement={'policy': policy}))"
+        "from tests.unit.specs import deployed, experiment;"
+        "plans = [deployed(experiment(replicas='auto', placement={'policy': policy}))"
         " for policy in ('random', 'spread', 'colocate')];"
         "print([(r.id, r.node) for plan in plans for r in plan.replicas])"
     )
@@ -269,7 +269,7 @@ def test_the_plan_does_not_depend_on_pythons_hash(hash_seed: str) -> None:
         check=True,
         timeout=50,
     ).stdout
-    plans = [deployment_plan(experiment(replicas="auto", placement={"policy": p})) for p in POLICIES]
+    plans = [deployed(experiment(replicas="auto", placement={"policy": p})) for p in POLICIES]
     here = [(replica.id, replica.node) for plan in plans for replica in plan.replicas]
     assert printed.strip() == str(here)
 
@@ -283,7 +283,7 @@ def with_roles(nodes: int, **roles: list[str]) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", range(5))
 def test_operators_go_where_nodes_have_their_role_and_others_keep_away(policy: str, seed: int) -> None:
     lab = with_roles(8, n03=["camera"], n05=["detect", "gpu"], n06=["detect"])
-    plan = deployment_plan(
+    plan = deployed(
         experiment(query=chain(2), topology=lab, replicas=2, placement={"policy": policy, "seed": seed})
     )
     where = {name: {replica.node for replica in plan.of(name)} for name in plan.query.names()}
@@ -294,6 +294,6 @@ def test_operators_go_where_nodes_have_their_role_and_others_keep_away(policy: s
 
 def test_roles_that_leave_no_node_for_a_replica_are_told() -> None:
     lab = with_roles(8, n05=["detect"])
-    (found,) = semantic_findings(experiment(query=chain(2), topology=lab, replicas=2))
+    (found,) = plan_run(experiment(query=chain(2), topology=lab, replicas=2)).findings
     assert found.at == ("replicas",)
     assert found.message == "no node is left for detect/1, with roles as they are (detect)"

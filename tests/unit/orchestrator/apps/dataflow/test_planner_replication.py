@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.apps.dataflow.planning.placement import derived_counts, replica_counts
+from orchestrator.apps.dataflow.planning.placement import arrange, derived_counts
 from orchestrator.apps.dataflow.planning.replication import MOST, Prospect, advise
-from tests.unit.specs import experiment, topology
+from tests.unit.specs import experiment, setting, topology
 
 SETTLE_S = 12.0
 """A switching period of 2 s, and 10 s until routing gives a link up."""
@@ -87,21 +87,21 @@ def test_any_network_gets_an_answer_within_bounds(
 
 
 def test_auto_is_derived_for_those_that_ask_and_whatever_the_seed() -> None:
-    counts = [replica_counts(experiment(replicas="auto", seed=seed)) for seed in (1, 2)]
+    counts = [arrange(setting(experiment(replicas="auto", seed=seed))).counts for seed in (1, 2)]
     assert counts[0] == counts[1]
     assert counts[0]["detect"] == counts[0]["recognise"] >= 2
-    mixed = replica_counts(experiment(replicas={"detect": "auto", "recognise": 5}))
+    mixed = arrange(setting(experiment(replicas={"detect": "auto", "recognise": 5}))).counts
     assert mixed == {"camera": 1, "detect": counts[0]["detect"], "recognise": 5, "screen": 1}
 
 
 def test_auto_takes_no_more_than_there_is_room_for() -> None:
     sparse = topology(area="2 km x 2 km")
     free = experiment(topology=sparse, replicas="auto")
-    assert min(found.replicas for found in derived_counts(free)) > 4
+    assert min(found.replicas for found in derived_counts(setting(free))) > 4
     crowded = experiment(topology=sparse, replicas={"detect": "auto", "recognise": 19})
-    assert replica_counts(crowded)["detect"] == 4
+    assert arrange(setting(crowded)).counts["detect"] == 4
     full = experiment(topology=topology(nodes=4), replicas="auto")
-    assert set(replica_counts(full).values()) == {1}
+    assert set(arrange(setting(full)).counts.values()) == {1}
 
 
 def test_where_there_is_no_room_for_all_the_last_of_the_largest_gives_way() -> None:
@@ -114,7 +114,7 @@ def test_where_there_is_no_room_for_all_the_last_of_the_largest_gives_way() -> N
     }
     field = topology(nodes=8, area="900 m x 900 m")
     described = experiment(topology=field, query={"operators": operators}, replicas="auto")
-    derived = derived_counts(described)
+    derived = derived_counts(setting(described))
     assert [(found.operator, found.advice.replicas, found.replicas) for found in derived] == [
         ("first", 3, 3),
         ("both", 3, 2),

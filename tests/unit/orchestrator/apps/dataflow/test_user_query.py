@@ -20,6 +20,7 @@ from node_agent.query import QueryError
 from orchestrator.planning.bundle import bundle
 from orchestrator.planning.load import load_experiment
 from tests.unit.rove_process import command, rove
+from tests.unit.specs import section
 
 ROOT = Path(__file__).parents[5]
 CHECKPOINT = ROOT / "experiments" / "checkpoint.py"
@@ -129,13 +130,13 @@ def test_the_file_goes_with_the_run(tmp_path: Path) -> None:
         (copy / name).write_bytes(content)
     again = load_experiment(copy / "spec.yaml")
     assert again == experiment
-    assert again.dataflow().module == str(copy / "query" / "sums.py")
-    assert again.dataflow().operators == experiment.dataflow().operators
+    assert section(again).dataflow().module == str(copy / "query" / "sums.py")
+    assert section(again).dataflow().operators == section(experiment).dataflow().operators
 
 
 def test_arguments_and_reliability_of_a_python_query(tmp_path: Path) -> None:
     query = {"python": "sums.py:build", "arguments": {"size": 7}, "reliability": "at_least_once"}
-    built = load_experiment(written(tmp_path, {**EXPERIMENT, "query": query})).dataflow()
+    built = section(load_experiment(written(tmp_path, {**EXPERIMENT, "query": query}))).dataflow()
     assert built.operator("total").takes == CountWindow(7, 2)
     assert built.reliability == "at_least_once"
 
@@ -158,7 +159,7 @@ def test_windows_joins_and_limits_written_out(tmp_path: Path) -> None:
     }
     query = {"reliability": "exactly_once", "operators": operators}
     experiment = load_experiment(written(tmp_path, {**EXPERIMENT, "query": query}))
-    built = experiment.dataflow()
+    built = section(experiment).dataflow()
     assert built.reliability == "exactly_once"
     assert [built.operator(name).takes for name in ("counted", "slid", "timed", "both", "every")] == [
         CountWindow(10, 10),

@@ -1,38 +1,36 @@
-"""What `rove plan` says about the deployment plan: which replica lives where, and why there are so many."""
+"""What `rove plan` says about a dataflow: which replica lives where, and why there are so many."""
 
+from collections.abc import Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import RenderableType
 from rich.table import Table
+from rich.text import Text
 
-from orchestrator.cli.output import console
-
-if TYPE_CHECKING:
-    from orchestrator.apps.dataflow.planning.placement import Derived
-    from orchestrator.spec.experiment import Experiment
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from orchestrator.apps.dataflow.planning.placement import Derived
 
 
-def show_replicas(experiment: "Experiment") -> None:
-    # Imported here: completion and --help must not wait for them.
-    from orchestrator.apps.dataflow.planning.placement import deployment_plan, derived_counts
-
-    deployment = deployment_plan(experiment)
+def shown_replicas(deployment: DeploymentPlan, derived: Sequence[Derived]) -> list[RenderableType]:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("operator", "kind", "after", "replicas → nodes"):
         table.add_column(heading)
     for operator in deployment.query.operators:
         hosts = "  ".join(f"{replica.index} → {replica.node}" for replica in deployment.of(operator.name))
         table.add_row(operator.name, operator.kind, ", ".join(operator.after), hosts)
-    console.print(table)
     # Operators on ways of one length share their reasons.
     alike: dict[tuple[int, str], list[str]] = {}
-    for derived in derived_counts(experiment):
-        alike.setdefault((derived.replicas, _reason(derived)), []).append(derived.operator)
-    for (replicas, reason), operators in alike.items():
-        console.print(f"[bold]k = {replicas}[/] for {', '.join(operators)}: {reason}", soft_wrap=True)
+    for each in derived:
+        alike.setdefault((each.replicas, _reason(each)), []).append(each.operator)
+    reasons = [
+        Text.from_markup(f"[bold]k = {replicas}[/] for {', '.join(operators)}: {reason}")
+        for (replicas, reason), operators in alike.items()
+    ]
+    return [table, *reasons]
 
 
-def _reason(derived: "Derived") -> str:
+def _reason(derived: Derived) -> str:
     advice, prospect = derived.advice, derived.prospect
     if advice.hops is None:
         return "no way from source to sink is to be expected, however many replicas there are"
@@ -52,19 +50,15 @@ def _reason(derived: "Derived") -> str:
     return "; ".join(parts)
 
 
-def replicas_document(experiment: "Experiment") -> list[dict[str, Any]]:
-    from orchestrator.apps.dataflow.planning.placement import deployment_plan
-
+def replicas_document(deployment: DeploymentPlan) -> list[dict[str, Any]]:
     return [
         {"replica": replica.id, "operator": replica.operator, "node": replica.node}
-        for replica in deployment_plan(experiment).replicas
+        for replica in deployment.replicas
     ]
 
 
-def derived_document(experiment: "Experiment") -> list[dict[str, Any]]:
+def derived_document(derived: Sequence[Derived]) -> list[dict[str, Any]]:
     """Numbers of replicas that the planner chose, and from what; hops and gains are expectations."""
-    from orchestrator.apps.dataflow.planning.placement import derived_counts
-
     return [
         {
             "operator": found.operator,
@@ -79,7 +73,7 @@ def derived_document(experiment: "Experiment") -> list[dict[str, Any]]:
             "settle_s": found.prospect.settle_s,
             "gains": [_rounded(gain) for gain in found.advice.gains],
         }
-        for found in derived_counts(experiment)
+        for found in derived
     ]
 
 

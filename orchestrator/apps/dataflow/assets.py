@@ -1,0 +1,40 @@
+"""The files that a dataflow's section names, for the run's own directory: galleries and Python files."""
+
+from pathlib import Path
+from typing import Any
+
+from orchestrator.apps.dataflow.faces import galleries
+from orchestrator.apps.dataflow.setting import KIND
+from orchestrator.apps.dataflow.spec.python_query import PythonQuery
+from orchestrator.apps.dataflow.spec.section import DataflowSection
+
+QUERIES = "query"
+
+
+def bundled(app: str, section: DataflowSection, document: dict[str, Any]) -> dict[str, bytes]:
+    """By path in the directory; ``document``, the resolved section, is changed to name them there."""
+    files: dict[str, bytes] = {}
+    if isinstance(section.query, PythonQuery):
+        source = section.query.python
+        folder = QUERIES if app == KIND else f"{QUERIES}/{app}"
+        files |= {f"{folder}/{name}": content for name, content in source.contents().items()}
+        document["query"]["python"] = f"{folder}/{source.path.name}:{source.function}"
+    for params in _naming_galleries(document["query"]):
+        content, name = _gallery(Path(params["gallery"]))
+        files[name] = content
+        params["gallery"] = name
+    return files
+
+
+def _naming_galleries(query: dict[str, Any]) -> list[dict[str, Any]]:
+    """The parts of a resolved query that name one."""
+    parts = [query, *(query["operators"].values() if isinstance(query.get("operators"), dict) else ())]
+    return [part for part in parts if part.get("gallery")]
+
+
+def _gallery(path: Path) -> tuple[bytes, str]:
+    # Imported here: who names no gallery need not wait for NumPy.
+    from node_agent.apps.dataflow.faces.gallery import load_gallery
+
+    gallery = load_gallery(path)
+    return gallery.encode(), f"{galleries.FOLDER}/{galleries.file_name(gallery.version)}"

@@ -1,0 +1,140 @@
+"""Explanations and replays as answers: a document for programs, text and tables for people."""
+
+import msgspec
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from node_agent.apps.dataflow.model.decision import Threshold
+from node_agent.apps.dataflow.switching.policy import POLICIES
+from orchestrator.apps.dataflow.decisions.explain import Dead, Explanation, explain, faults_at
+from orchestrator.apps.dataflow.decisions.history import read_history
+from orchestrator.apps.dataflow.decisions.reasons import shown, summary
+from orchestrator.apps.dataflow.decisions.replay import Replay, replay
+from orchestrator.apps.dataflow.spec.switching import read_threshold, threshold_of
+from orchestrator.errors import BadInput
+from orchestrator.planning.application import Answer
+from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.spec.problems import Unusable, did_you_mean
+
+CAVEAT = (
+    "Only the choices are replayed. Had they been made, queues and the load on the network would have been "
+    "others, and so the costs: run the experiment with the policy to know what it achieves."
+)
+
+
+def explained(directory: RunDirectory, app: str, at_s: float, replica: str | None) -> Answer:
+    history = read_history(directory, app)
+    made = explain(history, at_s, replica)
+    faults = faults_at(history, at_s)
+    document = {"run": history.run, "app": app, "at_s": at_s, "faults": faults, "decisions": made}
+    nodes = {r.id: r.node for r in history.plan.replicas}
+    lines: list[RenderableType] = [Text(f"run {history.run} at {at_s:g} s")]
+    for fault in faults:
+        until = "to the end" if fault.until_s is None else f"until {fault.until_s:.1f} s"
+        lines.append(Text(f"fault: {fault.fault}, from {fault.from_s:.1f} s {until}"))
+    for each in made:
+        lines += _explanation(each, at_s, nodes)
+    return Answer(msgspec.to_builtins(document), lines)
+
+
+def replayed(directory: RunDirectory, app: str, policy: str, threshold: str | None) -> Answer:
+    if policy not in POLICIES:
+        hint = did_you_mean(policy, POLICIES) or f"there are {', '.join(POLICIES)}"
+        raise BadInput(f"there is no policy {policy!r}: {hint}")
+    gain = None if threshold is None else _threshold(threshold)
+    made = replay(read_history(directory, app), policy, gain)
+    run_rule = f"{', '.join(made.run_policies)} with threshold {', '.join(made.run_thresholds)}"
+    rule = f"{policy} with threshold {made.threshold or ', '.join(made.run_thresholds)}"
+    lines: list[RenderableType] = [
+        Text(f"run {made.run}: {rule}, replayed beside {run_rule}, as run"),
+        _table(made),
+        Text(CAVEAT),
+    ]
+    return Answer({**msgspec.to_builtins(made), "app": app, "caveat": CAVEAT}, lines)
+
+
+def _killed(dead: Dead, at_s: float) -> str:
+    killed = f"killed at {dead.killed_s:.1f} s"
+    if dead.back_s is None:
+        return f"its agent was dead, {killed} and not started again"
+    if at_s < dead.back_s:
+        return f"its agent was dead, {killed}, back at {dead.back_s:.1f} s"
+    return f"its agent, {killed}, was back since {dead.back_s:.1f} s and had decided nothing yet"
+
+
+def _explanation(each: Explanation, at_s: float, nodes: dict[str, str]) -> list[RenderableType]:
+    lines: list[RenderableType] = []
+    to = f"{each.to} on {nodes.get(each.to, '?')}" if each.to else "no route"
+    if each.dead is not None:
+        lines.append(Text(f"\n{each.replica} on {each.node} → {each.downstream}: {_killed(each.dead, at_s)}"))
+        lines.append(Text(f"  Its last decision before that, at {each.decided_s:.1f} s: {to}. {each.why}"))
+        return lines
+    held = f"for {at_s - each.since_s:.1f} s, since {each.since_s:.1f} s"
+    lines.append(Text(f"\n{each.replica} on {each.node} → {each.downstream}: {to}, {held}"))
+    lines.append(Text(f"  {each.why}"))
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("  replica", no_wrap=True)
+    table.add_column("node", no_wrap=True)
+    headings = ["link", "to the sinks", *(["of all inputs"] if each.shared else []), "queue"]
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for candidate in each.candidates:
+        chosen = candidate.to == each.to or candidate.to in each.shares
+        costs = [shown(candidate.link), shown(candidate.path)]
+        costs += [shown(candidate.aggregate)] if each.shared else []
+        queue = "–" if candidate.queue is None else str(candidate.queue)
+        name, node = escape(candidate.to), escape(nodes.get(candidate.to, "?"))
+        table.add_row(f"{'*' if chosen else ' '} {name}", node, *costs, queue)
+    lines.append(table)
+    decided = (
+        f"  Decided at {each.decided_s:.1f} s by {each.policy}, threshold {each.threshold}; costs are "
+        f"{each.metric} from {each.source}, {each.cost_age_s:.1f} s old then."
+    )
+    lines.append(Text(decided))
+    if (switched := each.switched) is None:
+        lines.append(Text("  It is the first choice since the agent started."))
+        return lines
+    lines.append(
+        Text(f"  Last switch at {switched.at_s:.1f} s, from {switched.old or 'no route'}: {switched.why}")
+    )
+    lines.append(Text(f"    before, at {switched.before_s:.1f} s: {summary(switched.before, each.shared)}"))
+    lines.append(Text(f"    then: {summary(switched.after, each.shared)}"))
+    return lines
+
+
+def _threshold(text: str) -> Threshold:
+    try:
+        return threshold_of(read_threshold(text if "%" in text else float(text)))
+    except Unusable as error:
+        raise BadInput(f"--threshold: {error}") from None
+    except ValueError:
+        raise BadInput(f"--threshold: {text!r} is neither a number nor a share like 10%") from None
+
+
+def _table(made: Replay) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("replica", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for heading in ("switches", "no route", "mean cost", "above best", "same choice"):
+        table.add_column(heading, justify="right")
+    table.add_column("time at", overflow="fold")
+    for each in made.compared:
+        for name, course in (("as run", each.run), ("replayed", each.replayed)):
+            first = name == "as run"
+            table.add_row(
+                f"{each.replica} → {each.downstream}" if first else "",
+                name,
+                str(course.switches),
+                f"{course.no_route_s:.1f} s",
+                _cost(course.mean_cost),
+                _cost(course.regret),
+                "" if first else f"{each.agreement:.0%}",
+                ", ".join(f"{to} {seconds:.1f} s" for to, seconds in course.seconds.items()) or "–",
+            )
+    return table
+
+
+def _cost(cost: float | None) -> str:
+    return "–" if cost is None else f"{cost:.2f}"

@@ -1,0 +1,159 @@
+"""The plan of one dataflow: where its replicas are, and what that means for nodes, faults and people."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import msgspec
+
+from node_agent.apps.dataflow.config import DataflowConfig, Switching
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.apps.dataflow.switching.exchange import Mode
+from orchestrator.apps.dataflow.planning.placement import Derived
+from orchestrator.apps.dataflow.recorded import deployment_in
+from orchestrator.apps.dataflow.setting import KIND, Setting
+from orchestrator.planning.application import AppPlan, End
+from orchestrator.planning.parts import Part
+from orchestrator.spec.problems import Finding, Place, did_you_mean, listed, shown
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+@dataclass(frozen=True)
+class DataflowPlan(AppPlan):
+    """``persons``: who is in each of the galleries, by version, once they are in the run's directory."""
+
+    name: str
+    setting: Setting
+    deployment: DeploymentPlan
+    derived: tuple[Derived, ...] = ()
+    persons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kind: ClassVar[str] = KIND
+    title: ClassVar[str] = "Replicas"
+
+    @classmethod
+    def recorded(cls, setting: Setting, record: Mapping[str, Any]) -> "DataflowPlan | None":
+        deployment = deployment_in(record)
+        return None if deployment is None else cls(setting.entry.name, setting, deployment)
+
+    def nodes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(replica.node for replica in self.deployment.replicas))
+
+    def agent_config(self, node: str) -> DataflowConfig:
+        section, seed = self.setting.section, self.setting.scenario.seed
+        switching = section.switching
+        return DataflowConfig(
+            plan=self.deployment,
+            switching=Switching(section.rule(seed), switching.period, Mode(switching.mode)),
+            delivery=section.delivery.limits(),
+        )
+
+    def record(self) -> dict[str, Any]:
+        galleries = {"galleries": msgspec.to_builtins(dict(self.persons))} if self.persons else {}
+        return {"plan": msgspec.to_builtins(self.deployment), **galleries}
+
+    def seeds(self) -> dict[str, Any]:
+        return {"placement": getattr(self.setting.section.placement, "seed", None)}
+
+    def pinned(self, directory: Path) -> Self:
+        from orchestrator.apps.dataflow.faces.galleries import pinned
+
+        found = pinned(self.deployment, directory)
+        return replace(self, deployment=found.plan, persons=found.persons)
+
+    def needs(self, node: str) -> Iterator[Part]:
+        """Raises QueryError if the query's own file cannot be imported."""
+        from orchestrator.apps.dataflow.needs import parts_for
+
+        return parts_for(self.deployment, node)
+
+    def shipped(self, node: str, place: str) -> tuple[Self, dict[str, Path]]:
+        """Raises QueryError."""
+        from orchestrator.apps.dataflow.shipment import FOLDER, shipped
+
+        folder = FOLDER if self.name == KIND else f"{FOLDER}/{self.name}"
+        shipment = shipped(self.deployment, node, place, folder)
+        return replace(self, deployment=shipment.plan), shipment.files
+
+    def preload(self, folder: Path) -> list[str]:
+        from orchestrator.apps.dataflow.faces.installed import preloaded
+
+        return preloaded(self.deployment.query, folder / f"{self.name}.json")
+
+    def traffic(self) -> tuple[tuple[End, End], ...]:
+        query = self.deployment.query
+        return tuple(product(self._ends(query.sources()), self._ends(query.sinks())))
+
+    def _ends(self, operators: tuple[str, ...]) -> tuple[End, ...]:
+        return tuple(End(name, replica.node) for name in operators for replica in self.deployment.of(name))
+
+    def cut_off(self, islands: Mapping[str, int], why: str) -> list[Finding]:
+        """Relays can be any node: one replica of each operator on the sink's island is enough."""
+        at = self.setting.at("placement")
+        found = (_cut_off(self.deployment, sink, islands, why, at) for sink in self.deployment.query.sinks())
+        return [finding for finding in found if finding is not None]
+
+    def node_of(self, part: Mapping[str, Any]) -> str | Finding:
+        operator, index = str(part["operator"]), part["replica"]
+        names = self.deployment.query.names()
+        if operator not in names:
+            hint = did_you_mean(operator, names) or f"the query has {listed(names)}"
+            return Finding(("operator",), f"the query has no operator {shown(operator)}", hint)
+        replicas = self.deployment.of(operator)
+        for replica in replicas:
+            if replica.index == index:
+                return replica.node
+        text = f"{operator} has {len(replicas)} replicas, numbered from 0: there is no {index}"
+        return Finding(("replica",), text)
+
+    def harmed_by_crash(self, node: str) -> Finding | None:
+        inner = self.deployment.query.inner()
+        ends = [r.operator for r in self.deployment.on(node) if r.operator not in inner]
+        if not ends:
+            return None
+        text = f"{node} has the {listed(ends)}, and a source or sink that begins anew repeats its stream"
+        return Finding((), text, "crash a replica in between, or silence the node")
+
+    def summary(self) -> list[tuple[str, str]]:
+        return [("Switching", self.setting.section.switching.summary())]
+
+    def shown(self) -> "list[RenderableType]":
+        from orchestrator.apps.dataflow.printing import shown_replicas
+
+        return shown_replicas(self.deployment, self.derived)
+
+    def document(self) -> dict[str, Any]:
+        from orchestrator.apps.dataflow.printing import derived_document, replicas_document
+
+        return {
+            "replicas": replicas_document(self.deployment),
+            "derived": derived_document(self.derived),
+        }
+
+    def graph(self, form: str) -> str:
+        from orchestrator.apps.dataflow.planning.query_graph import mermaid
+        from orchestrator.apps.dataflow.planning.query_svg import svg
+
+        return svg(self.deployment) if form == "svg" else mermaid(self.deployment)
+
+
+def _cut_off(
+    plan: DeploymentPlan, sink: str, islands: Mapping[str, int], why: str, at: Place
+) -> Finding | None:
+    (home,) = plan.of(sink)
+    lost = [
+        f"{operator} ({', '.join(replica.node for replica in plan.of(operator))})"
+        for operator in plan.query.names()
+        if sink in plan.query.reachable_from([operator])
+        and all(islands[replica.node] != islands[home.node] for replica in plan.of(operator))
+    ]
+    if not lost:
+        return None
+    text = (
+        f"the sink {sink} ({home.node}) can never be reached from {listed(lost)}: "
+        f"nodes do not move, and {why}"
+    )
+    return Finding(at, text, "use a longer range or more power, other positions or another placement")

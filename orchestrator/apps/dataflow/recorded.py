@@ -1,0 +1,18 @@
+"""The deployment plan of a dataflow, out of what a manifest records of it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
+
+
+def deployment_in(record: Mapping[str, Any]) -> DeploymentPlan | None:
+    """None if there is none, or its query is no graph."""
+    try:
+        plan = msgspec.convert(record["plan"], DeploymentPlan)
+        plan.query.origins()
+    except (msgspec.ValidationError, KeyError, TypeError, ValueError):
+        return None
+    return plan

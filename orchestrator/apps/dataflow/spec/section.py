@@ -1,0 +1,44 @@
+"""What an experiment file says of one dataflow: ``query``, and how it is replicated, placed and switched."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, field_serializer
+
+from node_agent.apps.dataflow.model.decision import Rule
+from node_agent.apps.dataflow.model.query import Query
+from orchestrator.apps.dataflow.spec.delivery import Delivery
+from orchestrator.apps.dataflow.spec.placement import Placement, RandomPlacement, Replicas
+from orchestrator.apps.dataflow.spec.query import QueryField
+from orchestrator.apps.dataflow.spec.switching import Switching, threshold_of
+from orchestrator.spec.application import AppSection
+from orchestrator.spec.base import Section
+
+
+class DataflowSection(AppSection):
+    """A query, and how many replicas of its operators run where."""
+
+    query: QueryField = Field(examples=["synthetic_chain"])
+    replicas: Replicas = 1
+    placement: Placement = RandomPlacement()
+    switching: Switching = Switching()
+    delivery: Delivery = Delivery()
+
+    def dataflow(self) -> Query:
+        return self.query.build()
+
+    def rule(self, seed: int) -> Rule:
+        switching = self.switching
+        return Rule(switching.policy, threshold_of(switching.threshold), switching.exponent, seed)
+
+    @field_serializer("query")
+    def _whole_query(self, query: Section) -> dict[str, Any]:
+        return query.model_dump(mode="json")
+
+
+class ReplicaTarget(Section):
+    """What a fault can name of a dataflow: an operator's replica."""
+
+    operator: str | None = None
+    replica: Annotated[int, Field(strict=True, ge=0)] = Field(
+        default=0, description="Of that operator, counted from 0"
+    )

@@ -1,0 +1,51 @@
+"""Which application of a run or of a plan a verb is about: the only one, or the one that --app names."""
+
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from orchestrator.errors import BadInput
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from orchestrator.planning.application import AppPlan
+    from orchestrator.planning.planned import PlannedRun
+    from orchestrator.runs.manifest import RecordedApp
+    from orchestrator.runs.run_directory import RunDirectory
+
+T = TypeVar("T")
+AppOption = Annotated[
+    str | None,
+    typer.Option(
+        "--app", help="The application, where an experiment has several.", show_default=False, metavar="NAME"
+    ),
+]
+
+
+def planned_app(run: "PlannedRun", app: str | None) -> "AppPlan":
+    return _chosen(run.apps, app, "the experiment")
+
+
+def recorded_app(directory: "RunDirectory", app: str | None) -> "RecordedApp":
+    """Raises BadInput."""
+    from orchestrator.runs.files import read_object
+    from orchestrator.runs.manifest import apps_in
+
+    if directory.is_sweep:
+        members = ", ".join(member.id for member in directory.members()[:3])
+        raise BadInput(f"{directory.id} is a sweep: name one of its runs ({members}, …)")
+    apps = apps_in(read_object(directory.manifest))
+    if not apps:
+        raise BadInput(f"run {directory.id} has no deployment plan in manifest.json: did it begin?")
+    return _chosen(apps, app, f"run {directory.id}")
+
+
+def _chosen(apps: "Mapping[str, T]", app: str | None, whose: str) -> T:
+    if app is None:
+        if len(apps) > 1:
+            raise BadInput(f"{whose} has several applications ({', '.join(apps)}): choose one with --app")
+        return next(iter(apps.values()))
+    if app not in apps:
+        raise BadInput(f"--app {app}: {whose} has {', '.join(apps)}")
+    return apps[app]

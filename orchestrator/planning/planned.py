@@ -1,0 +1,59 @@
+"""One run, planned: made once for each cell of a sweep, and handed to everything that works on the run."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from orchestrator.planning.application import AppPlan, End, application
+from orchestrator.planning.faults import Step, planned_faults
+from orchestrator.runs.manifest import RecordedApp
+from orchestrator.spec.experiment import Experiment
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """``faults``: what is done to which node, in the order of time."""
+
+    experiment: Experiment
+    apps: Mapping[str, AppPlan]
+    faults: tuple[Step, ...] = ()
+
+    def pinned(self, directory: Path) -> Self:
+        """With copies of what applications need in the run's directory. Raises BadInput."""
+        return replace(self, apps={name: plan.pinned(directory) for name, plan in self.apps.items()})
+
+    def crashes(self) -> Counter[str]:
+        """How often each node's agent is killed."""
+        return Counter(step.node for step in self.faults if step.deed == "crash")
+
+    def nodes_in_use(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(node for plan in self.apps.values() for node in plan.nodes()))
+
+    def traffic(self) -> tuple[tuple[End, End], ...]:
+        return tuple(pair for plan in self.apps.values() for pair in plan.traffic())
+
+    def record(self) -> dict[str, dict[str, Any]]:
+        """What the manifest keeps of the applications."""
+        return {name: {"kind": plan.kind, **plan.record()} for name, plan in self.apps.items()}
+
+    def seeds(self) -> dict[str, Any]:
+        return {"experiment": self.experiment.seed} | {
+            key if name == plan.kind else f"{name}.{key}": seed
+            for name, plan in self.apps.items()
+            for key, seed in plan.seeds().items()
+        }
+
+
+def recorded_run(experiment: Experiment, apps: Mapping[str, RecordedApp]) -> PlannedRun | None:
+    """The run as its manifest records it: nothing is planned anew. None if a plan cannot be read."""
+    plans: dict[str, AppPlan] = {}
+    for name, entry in experiment.entries().items():
+        record = apps.get(name)
+        plan = application(entry.kind).recorded(entry, record.document) if record is not None else None
+        if plan is None:
+            return None
+        plans[name] = plan
+    steps, _ = planned_faults(experiment, plans)
+    return PlannedRun(experiment, plans, steps)

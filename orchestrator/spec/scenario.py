@@ -1,0 +1,107 @@
+"""What all applications of an experiment share: the network, the time, and what makes a run valid."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from orchestrator.spec.base import Name, Section, Seed
+from orchestrator.spec.expectations import METRICS, OPERATORS, parse_expectation
+from orchestrator.spec.problems import shown, unusable
+from orchestrator.spec.routing import Olsr, Routing
+from orchestrator.spec.topology import Topology
+from orchestrator.spec.units import DURATION, Duration, PositiveDuration
+
+_LONGEST_EXPECTATION = 100
+
+REMOTE = ("ssh", "core")
+"""Backends whose nodes are on other machines."""
+_REMOTE_TIMEOUTS = {"up": 300.0, "converge": 90.0, "stop": 60.0, "collect": 300.0, "down": 60.0}
+"""What is deployed and collected goes over a network there."""
+SHORTEST_LEASE_S = 6.0
+Lease = Annotated[float, DURATION.within(ge=SHORTEST_LEASE_S, le=3600.0)]
+NodeShare = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)]
+
+
+class Timeouts(Section):
+    """How long each phase may take on the wall clock; longer by default where nodes are other machines."""
+
+    up: PositiveDuration = 60.0
+    converge: PositiveDuration = 60.0
+    stop: PositiveDuration = 30.0
+    collect: PositiveDuration = 60.0
+    down: PositiveDuration = 30.0
+
+
+class Clocks(Section):
+    """How well the clocks of nodes that have their own must be known for a run to be valid."""
+
+    uncertainty: PositiveDuration = Field(
+        default=0.02, description="By how much a node's time may be off after correction"
+    )
+
+
+class LoadLimits(Section):
+    """How busy the machines may be that a run in real time is on, for it to be valid."""
+
+    waited: NodeShare = Field(
+        default=0.5, description="Share of the measured time in which processes may wait for a processor"
+    )
+    late: PositiveDuration = Field(
+        default=0.02, description="How late 99 % of the wake-ups of a process that sleeps may come"
+    )
+
+
+def _read_expectation(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > _LONGEST_EXPECTATION:
+        raise unusable(f"{shown(value)} is not an expectation", 'write it like "throughput_fps > 1"')
+    try:
+        parse_expectation(value)
+    except ValueError as error:
+        raise unusable(str(error)) from None
+    return value.strip()
+
+
+ExpectationText = Annotated[
+    str,
+    BeforeValidator(_read_expectation),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": rf"^\s*({'|'.join(METRICS)})\s*({'|'.join(OPERATORS)})\s*[-+0-9.eE]+\s*$",
+            "examples": ["throughput_fps > 1"],
+        }
+    ),
+]
+
+
+class Scenario(Section):
+    """The common part of an experiment: it names no application."""
+
+    name: Name = Field(examples=["quickstart"])
+    topology: Topology = Field(examples=["../topologies/rwp-25.yaml"])
+    backend: Literal["sim", "netns", "ssh", "core", "auto"] = Field(
+        default="sim", description="auto: netns where this machine permits it, else sim"
+    )
+    routing: Routing = Field(default=Olsr(), examples=["{protocol: olsr, hello: 2s, hello_validity: 20s}"])
+    duration: PositiveDuration = Field(examples=["120s"], description="Measured time, after the warm-up")
+    warmup: Duration = Field(default=0.0, description="Time before the measurement starts")
+    seed: Seed = 1
+    expect: tuple[ExpectationText, ...] = ()
+    timeouts: Timeouts = Timeouts()
+    clocks: Clocks = Clocks()
+    load: LoadLimits = LoadLimits()
+    quorum: NodeShare = Field(
+        default=1.0, description="The share of nodes that must come through a phase for the run to go on"
+    )
+    lease: Lease = Field(
+        default=60.0,
+        description="How long other machines go on by themselves when they hear nothing from here",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _patient_with_other_machines(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or value.get("backend") not in REMOTE:
+            return value
+        stated = value.get("timeouts", {})
+        return {**value, "timeouts": {**_REMOTE_TIMEOUTS, **stated}} if isinstance(stated, dict) else value
