@@ -75,7 +75,7 @@ def run(
 
     choice: Choice | None = None
 
-    def changed(read: Experiment) -> Experiment:
+    def changed(read: "Experiment") -> "Experiment":
         nonlocal choice
         read, choice = with_backend(_with_seed(read, seed))
         return read
