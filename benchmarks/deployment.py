@@ -19,8 +19,8 @@ from orchestrator.deployment.needs import needs_of
 from orchestrator.errors import RoveError
 from orchestrator.planning.application import application
 from orchestrator.planning.planned import PlannedRun
+from orchestrator.services.olsr import Olsr
 from orchestrator.spec.inventory import Host
-from orchestrator.spec.routing import Olsr
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.fleet import on_all
 from orchestrator.ssh.host_keys import KnownHosts

@@ -14,7 +14,7 @@ from statistics import mean, stdev
 
 from orchestrator.mobility.random_waypoint import random_waypoint_path
 from orchestrator.mobility.statistics import mobility_statistics
-from orchestrator.mobility.trace import Trace
+from orchestrator.model.trace import Trace
 
 NODES = 25
 AREA = (1200.0, 1200.0)

@@ -20,7 +20,7 @@ from benchmarks.radio.report import Row, show
 from benchmarks.radio.tap import lacking, load_average
 from node_agent.olsr.config import OlsrConfig
 from orchestrator.mobility.static import grid_paths
-from orchestrator.mobility.trace import Trace, Waypoint
+from orchestrator.model.trace import Trace, Waypoint
 from orchestrator.radio.choice import RadioChoice
 from orchestrator.radio.settings import Mac
 

@@ -25,7 +25,7 @@ from node_agent.olsr.config import OlsrConfig
 from node_agent.ports.virtual.host import Datagram
 from node_agent.ports.virtual.loop import NS
 from orchestrator.mobility.random_waypoint import random_waypoint_path
-from orchestrator.mobility.trace import Trace
+from orchestrator.model.trace import Trace
 from orchestrator.radio.presets import ns3_range
 from orchestrator.radio.settings import Mac
 

@@ -17,7 +17,7 @@ from node_agent.olsr.config import OlsrConfig
 from orchestrator.backends.sim.worker import look_for_garbage_rarely
 from orchestrator.mobility.random_waypoint import random_waypoint_path
 from orchestrator.mobility.static import grid_paths
-from orchestrator.mobility.trace import Trace
+from orchestrator.model.trace import Trace
 from orchestrator.radio.presets import seed_80211b
 from orchestrator.radio.settings import Mac
 

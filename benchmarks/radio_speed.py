@@ -34,7 +34,7 @@ from orchestrator.backends.netns.radio.lateness import LatenessReport
 from orchestrator.backends.netns.radio.loop import AirLoop
 from orchestrator.backends.netns.radio.priority import become_punctual
 from orchestrator.backends.netns.radio.shared import Shared
-from orchestrator.mobility.trace import Position, Trace, Waypoint
+from orchestrator.model.trace import Position, Trace, Waypoint
 from orchestrator.radio.channel import build_channel
 from orchestrator.radio.choice import RadioChoice
 from orchestrator.radio.contention import NEVER

@@ -24,7 +24,7 @@ from orchestrator.backends.netns.radio.client import RadioProcess
 from orchestrator.backends.netns.radio.config import radio_config
 from orchestrator.backends.netns.radio.lateness import LatenessReport
 from orchestrator.mobility.static import static_path
-from orchestrator.mobility.trace import Trace
+from orchestrator.model.trace import Trace
 from orchestrator.radio.choice import RadioChoice
 from orchestrator.radio.settings import Mac
 

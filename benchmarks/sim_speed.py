@@ -13,8 +13,8 @@ from benchmarks.radio.report import Row, main
 from node_agent.ports.virtual.host import Datagram, VirtualHost
 from node_agent.ports.virtual.loop import NS, VirtualLoop
 from orchestrator.backends.sim.air import make_air
-from orchestrator.backends.sim.truth import GroundTruth
 from orchestrator.mobility.generate import generate_trace
+from orchestrator.services.ground_truth import TrueLinks
 from orchestrator.spec.topology import Topology
 
 SIZES = {25: 60, 50: 60, 200: 10}
@@ -44,7 +44,7 @@ def simulate(nodes: int, virtual_s: int, seed: int) -> Row:
     loop = VirtualLoop()
     trace = generate_trace(topology, seed, virtual_s)
     air = make_air(topology, loop, trace.at(0.0), seed)
-    truth = GroundTruth(loop.now_ns, "etx")
+    truth = TrueLinks(loop.now_ns, "etx")
     arrived = sent = 0
 
     def tick() -> None:

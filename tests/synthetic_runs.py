@@ -7,12 +7,7 @@ from typing import Any
 
 import msgspec
 
-from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
-from node_agent.apps.dataflow.model.query import OperatorSpec, Query
-from node_agent.model.telemetry import (
-    AgentStart,
-    AgentStop,
-    Event,
+from node_agent.apps.dataflow.events import (
     LinkCost,
     QueueSample,
     RouteSwitch,
@@ -23,6 +18,9 @@ from node_agent.model.telemetry import (
     TupleReceived,
     TupleSent,
 )
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.query import OperatorSpec, Query
+from node_agent.model.telemetry import AgentStart, AgentStop, Event
 from orchestrator.clocks.book import ClockBook, When
 from orchestrator.clocks.offsets import Offset
 

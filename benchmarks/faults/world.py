@@ -18,6 +18,7 @@ from node_agent.agent.agent import Agent
 from node_agent.agent.config import AgentConfig
 from node_agent.apps.dataflow.best_effort.replica import operator_of
 from node_agent.apps.dataflow.config import DataflowConfig, Switching
+from node_agent.apps.dataflow.events import tuple_by_tuple
 from node_agent.apps.dataflow.model.decision import Rule
 from node_agent.model.telemetry import Event
 from node_agent.ports import Address
@@ -25,7 +26,7 @@ from node_agent.ports.virtual.host import VirtualHost
 from node_agent.ports.virtual.loop import VirtualLoop
 from node_agent.ports.virtual.port import VirtualPort
 from node_agent.telemetry.segment_log import SegmentLog
-from node_agent.telemetry.segments import read_records, tuple_by_tuple
+from node_agent.telemetry.segments import read_records
 from node_agent.transport.keys import keys_of
 
 DATA_PORT = 7400

@@ -20,7 +20,7 @@ from orchestrator.backends.netns.forkclient import Child, ForkServer, Launch
 from orchestrator.backends.netns.layout import RADIO_LINK, numbered
 from orchestrator.backends.netns.radio.client import RadioProcess
 from orchestrator.backends.netns.radio.config import radio_config
-from orchestrator.mobility.trace import Trace
+from orchestrator.model.trace import Trace
 from orchestrator.radio.choice import RadioChoice
 from orchestrator.radio.settings import Mac
 from orchestrator.services.program import Entry

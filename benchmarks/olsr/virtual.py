@@ -14,7 +14,7 @@ from node_agent.olsr.wire import dotted, number
 from node_agent.ports.virtual.host import VirtualHost
 from node_agent.ports.virtual.loop import NS, VirtualLoop
 from node_agent.ports.virtual.port import VirtualPort
-from orchestrator.mobility.trace import Position, Trace
+from orchestrator.model.trace import Position, Trace
 from orchestrator.radio.dcf_medium import DcfMedium
 from orchestrator.radio.medium import Medium
 from orchestrator.radio.settings import Mac, Radio

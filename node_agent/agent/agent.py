@@ -92,8 +92,11 @@ class Agent:
             self._tasks.spawn("overhead", self._sample_overhead())
 
     def open_sources(self) -> None:
-        for app in self.apps.values():
-            app.open()
+        for name, app in self.apps.items():
+            try:
+                app.open()
+            except Exception as error:
+                self._fail_in(name, "open", error)
 
     async def stop(self, reason: str) -> None:
         """End everything the agent began, then close the log. May be repeated: the first reason counts.
@@ -140,10 +143,16 @@ class Agent:
     async def _sample(self) -> None:
         while True:
             await self._port.sleep(self.config.sample_period)
-            for app in self.apps.values():
-                app.sample()
+            self._sample_apps()
             self._sample_refusals()
             self._log.flush()
+
+    def _sample_apps(self) -> None:
+        for name, app in self.apps.items():
+            try:
+                app.sample()
+            except Exception as error:
+                self._fail_in(name, "sample", error)
 
     def _sample_refusals(self, last: bool = False) -> None:
         """Record the counts that have doubled, for others can make them grow; all new ones if ``last``."""
@@ -192,9 +201,8 @@ class Agent:
                 await self._record_overhead()
         except TimeoutError as error:
             self._fail("stop", error)
+        self._sample_apps()
         try:
-            for app in self.apps.values():
-                app.sample()
             self._sample_refusals(last=True)
             self._log.append(AgentStop(reason))
             self._log.close()

@@ -24,6 +24,7 @@ from node_agent.linkstate.overhead import OverheadSource
 from node_agent.model.refusals import Refusals
 from node_agent.model.telemetry import Event
 from node_agent.ports import Address, Port
+from node_agent.telemetry.kinds import NO_RECORDS, RecordKinds
 from node_agent.transport.authentication import Credentials
 from node_agent.transport.limits import ConnectionLimits
 
@@ -132,12 +133,13 @@ def _watches_nothing(config: Any, node: str) -> Watched:
 class AppKind:
     """A kind of application: its configuration, how it is built, and what can be said before that.
 
-    ``build`` raises AppUnusable. ``nodes``: those that take part. ``problems``: why a node cannot run a
-    configuration. ``watched``: whose costs matter to a node.
+    ``build`` raises AppUnusable. ``records``: what it writes to the telemetry. ``nodes``: those that take
+    part. ``problems``: why a node cannot run a configuration. ``watched``: whose costs matter to a node.
     """
 
     config: type[Struct]
     build: Callable[[Any, Surroundings], Application]
+    records: RecordKinds = NO_RECORDS
     nodes: Callable[[Any], Sequence[str]] = _no_nodes
     problems: Callable[[Any, str], Sequence[str]] = _no_problems
     watched: Callable[[Any, str], Watched] = _watches_nothing

@@ -12,6 +12,7 @@ Nothing is imported before it is asked for.
 """
 
 import importlib
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
@@ -20,6 +21,7 @@ from typing import Generic, TypeVar
 
 from node_agent.extensions.errors import ExtensionError, check_version, explain
 from node_agent.extensions.files import is_reference, load_attribute, split_reference
+from node_agent.extensions.inherited import hand_on, inherited, take_back
 
 T = TypeVar("T")
 Check = Callable[[str, object], T]
@@ -43,17 +45,32 @@ class Registry(Generic[T]):
 
     def names(self) -> tuple[str, ...]:
         """Rove's own first, then those of others in the order of their names."""
-        return tuple(dict.fromkeys((*self._builtin, *self._registered, *sorted(self._offers()))))
+        others = {*self._offers(), *inherited(self.group)}
+        return tuple(dict.fromkeys((*self._builtin, *self._registered, *sorted(others))))
 
     def register(self, name: str, value: object) -> None:
-        """Add ``value`` in this process. Raises ExtensionError if the name is taken, or it does not fit."""
-        if name in self.names():
+        """Add ``value`` in this process and in those that it starts.
+
+        Raises ExtensionError if the name is taken, or if the value does not fit.
+        """
+        if name in self._builtin or name in self._registered or name in self._offers():
             raise ExtensionError(f"there is a {self.what} {name!r} already: choose another name")
         self._registered[name] = self._check(name, value)
+        hand_on(self.group, name, value, sys._getframe(1).f_globals)
 
     def unregister(self, name: str) -> None:
         """Undo ``register``."""
         del self._registered[name]
+        take_back(self.group, name)
+
+    def refresh(self) -> None:
+        """Look anew which packages are installed."""
+        self._installed = None
+        self._loaded.clear()
+
+    def is_builtin(self, name: str) -> bool:
+        """Whether ``name`` is one of Rove's own."""
+        return name in self._builtin
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
@@ -74,6 +91,8 @@ class Registry(Generic[T]):
             )
         if name in self._registered:
             return self._registered[name]
+        if name not in self._loaded and not offers and name in inherited(self.group):
+            self._loaded[name] = self[inherited(self.group)[name]]
         if name not in self._loaded:
             self._loaded[name] = self._check(name, self._import(name, offers))
         return self._loaded[name]

@@ -1,10 +1,10 @@
 """What a line of telemetry may hold: the fields of every kind, their types and bounds, each said once.
 
-Python's readers decode ``Record``; Spark's columns (``orchestrator.analytics.belief``) are checked against
-the same ``BOUNDS``, ``NEEDED`` and ``KINDS_WITH``. A line that breaks them is corrupt, whoever wrote it.
+Python's readers decode a ``Record``; Spark's columns (``orchestrator.analytics.belief``) are checked against
+the same ``bounds``, ``needed`` and ``kinds_with``. A line that breaks them is corrupt, whoever wrote it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from operator import attrgetter
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -12,42 +12,155 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import Meta
 
+from node_agent.extensions import ExtensionError
 from node_agent.model.checked import Checked
-from node_agent.model.telemetry import KINDS, MOST_TUPLES, Envelope, Event
+from node_agent.model.telemetry import AGENT_KINDS, Envelope, Event
+from node_agent.telemetry.kinds import COUNTER, TIME_NS, RecordKinds, Rule, tag_of
 
 LONGEST_LINE = 1024 * 1024
-"""Bytes. An agent's longest lines list the sizes and births of ``MOST_TUPLES`` tuples: below 150 kB."""
+"""Bytes. An agent's longest lines list the sizes and births of 4096 tuples: below 150 kB."""
 
 MOST_BOOTS = 999_999
-_TIME_NS = (0, 2**62)
-_COUNTER = (0, 2**53)
-_SIZE = (0, 2**50)
 _LONG = (-(2**63), 2**63 - 1)
 
-BOUNDS: dict[str, tuple[int, int]] = {
-    "boot": (1, MOST_BOOTS),
-    "seq": _COUNTER,
-    "t_ns": _TIME_NS,
-    "born_ns": _TIME_NS,
-    "taken_ns": _TIME_NS,
-    "took_ns": _TIME_NS,
-    "births": (-(2**61), 2**61),
-    "latency_ns": (-(2**61), 2**61),
-    "tau": (0, 2**62),
-    "tuples": (1, MOST_TUPLES),
-    "size": _SIZE,
-    "sizes": _SIZE,
-    "sent": _COUNTER,
-    "sent_bytes": _COUNTER,
-    "forwarded": _COUNTER,
-    "forwarded_bytes": _COUNTER,
-    "refused": _COUNTER,
-    "count": _COUNTER,
-}
-"""Of whole numbers, or of each in a list; all others have 64 bits. Sums and differences of two stay in 64."""
-
+AGENT = ""
+"""The name under which the agent's own records are found."""
+AGENT_RECORDS = RecordKinds(
+    AGENT_KINDS,
+    {
+        "boot": (1, MOST_BOOTS),
+        "seq": COUNTER,
+        "t_ns": TIME_NS,
+        "sent": COUNTER,
+        "sent_bytes": COUNTER,
+        "forwarded": COUNTER,
+        "forwarded_bytes": COUNTER,
+        "count": COUNTER,
+    },
+    words={
+        "run": "name another run",
+        "node": "name another node",
+        "app": "name another application",
+    },
+)
 ENVELOPE = tuple(field.name for field in msgspec.structs.fields(Envelope) if field.required)
 """What every record has."""
+
+
+class RecordFormat:
+    """All records that the agent and some kinds of applications write.
+
+    ``bounds``: of whole numbers, or of each in a list; all others have 64 bits. Sums and differences of two
+    stay in 64. ``needed``: by kind of record, the fields that each one has; of a kind that is not here,
+    nothing is asked. ``kinds_with``: by field, the kinds that have it; in a record of another known kind it
+    must be null. ``counted``, ``rules`` and ``words`` as in ``RecordKinds``. ``owners``: by kind of record,
+    the kind of application that writes it, or ``AGENT``.
+    """
+
+    def __init__(self, apps: Mapping[str, RecordKinds]) -> None:
+        """``apps``: by kind of application. Raises ExtensionError if two of them contradict each other."""
+        self.by_app: dict[str, RecordKinds] = {AGENT: AGENT_RECORDS, **apps}
+        self.bounds: dict[str, tuple[int, int]] = {}
+        self.needed: dict[str, tuple[str, ...]] = {}
+        self.kinds_with: dict[str, tuple[str, ...]] = {}
+        self.counted: dict[str, str] = {}
+        self.owners: dict[str, str] = {}
+        self.words: dict[str, str] = {}
+        self.rules: dict[str, tuple[Rule, ...]] = {}
+        self.events: tuple[type[Event], ...] = ()
+        for app, records in self.by_app.items():
+            self._add(app, records)
+        self._checked = Checked[Any](
+            msgspec.defstruct("Record", self._fields(), frozen=True, kw_only=True), LONGEST_LINE
+        )
+        foreign = {
+            kind: [name for name, having in self.kinds_with.items() if kind not in having]
+            for kind in self.needed
+        }
+        self._needed = {kind: _getter("kind", *names) for kind, names in self.needed.items()}
+        self._foreign = {kind: _getter(*names) for kind, names in foreign.items()}
+        self._nothing = {kind: (None,) * len(names) for kind, names in foreign.items()}
+        self._lists = _getter(*self.counted)
+        self._lengths = _getter(*self.counted.values())
+
+    def decode(self, line: bytes) -> Any:
+        """The record in ``line``: it has the fields of all kinds, those of other kinds are None.
+
+        Raises Refused.
+        """
+        return self._checked.decode(line)
+
+    def flaw(self, record: Any) -> str:
+        """Why the fields of ``record`` do not fit together; empty if they do."""
+        kind = record.kind
+        needed = self._needed.get(kind)
+        if needed is not None:
+            if None in needed(record):
+                return "incomplete"
+            if self._foreign[kind](record) != self._nothing[kind]:
+                return "field"
+        lists = self._lists(record)
+        if any(lists):
+            lengths = self._lengths(record)
+            if any(each and len(each) != (many or 1) for each, many in zip(lists, lengths, strict=True)):
+                return "extent"
+        return ""
+
+    def _add(self, app: str, records: RecordKinds) -> None:
+        for kind in records.events:
+            tag = tag_of(kind)
+            if tag in self.owners:
+                raise ExtensionError(f"{self.owners[tag] or 'agent'} and {app} both record {tag!r}")
+            self.owners[tag] = app
+            self.needed[tag] = _needed(kind)
+            for name in kind.__struct_fields__:
+                self.kinds_with[name] = (*self.kinds_with.get(name, ()), tag)
+        self.events += records.events
+        for name, bounds in records.bounds.items():
+            if self.bounds.setdefault(name, bounds) != bounds:
+                raise ExtensionError(f"the application {app!r} has other bounds for {name!r} than others")
+        self.counted |= records.counted
+        self.words = {**records.words, **self.words}
+        for rule in records.rules:
+            for tag in rule.kinds:
+                self.rules[tag] = (*self.rules.get(tag, ()), rule)
+
+    def _fields(self) -> list[tuple[str, Any, Any]]:
+        hints = get_type_hints(Envelope)
+        fields = [
+            (field.name, self._bounded(field.name, hints[field.name]), field.default)
+            for field in msgspec.structs.fields(Envelope)
+        ]
+        own: dict[str, Any] = {}
+        for event in self.events:
+            hints = get_type_hints(event)
+            for name in event.__struct_fields__:
+                kind = _without_none(hints[name])
+                where = f"the field {name!r} of {tag_of(event)!r}"
+                if name in Envelope.__struct_fields__:
+                    raise ExtensionError(f"{where} has the name of a field that every record has")
+                if own.setdefault(name, kind) != kind:
+                    raise ExtensionError(f"{where} has another type in other records")
+        return [*fields, *((name, self._bounded(name, kind) | None, None) for name, kind in own.items())]
+
+    def _bounded(self, name: str, kind: Any) -> Any:
+        low, high = self.bounds.get(name, _LONG)
+        whole = Annotated[int, Meta(ge=low, le=high)]
+        if kind is int:
+            return whole
+        if get_origin(kind) is tuple and get_args(kind)[0] is int:
+            return tuple[whole, ...]
+        return kind
+
+
+def _getter(*names: str) -> Callable[[Any], tuple[Any, ...]]:
+    """All of them as one tuple."""
+    match names:
+        case ():
+            return lambda record: ()
+        case (name,):
+            return lambda record: (getattr(record, name),)
+    return attrgetter(*names)
 
 
 def _needed(kind: type[Event]) -> tuple[str, ...]:
@@ -57,44 +170,6 @@ def _needed(kind: type[Event]) -> tuple[str, ...]:
     return tuple(f.name for f in fields if f.required and type(None) not in get_args(hints[f.name]))
 
 
-def tag_of(kind: type[Event]) -> str:
-    return str(kind.__struct_config__.tag)
-
-
-NEEDED: dict[str, tuple[str, ...]] = {tag_of(kind): _needed(kind) for kind in KINDS}
-"""By kind. Of a kind that is not known here, nothing is asked; it enters no table."""
-
-KINDS_WITH: dict[str, tuple[str, ...]] = {}
-"""By field, the kinds that have it. In a record of another known kind it must be null."""
-for _kind in KINDS:
-    for _name in _kind.__struct_fields__:
-        KINDS_WITH[_name] = (*KINDS_WITH.get(_name, ()), tag_of(_kind))
-
-
-def _bounded(name: str, kind: Any) -> Any:
-    low, high = BOUNDS.get(name, _LONG)
-    whole = Annotated[int, Meta(ge=low, le=high)]
-    if kind is int:
-        return whole
-    if get_origin(kind) is tuple and get_args(kind)[0] is int:
-        return tuple[whole, ...]
-    return kind
-
-
-def _fields() -> list[tuple[str, Any] | tuple[str, Any, Any]]:
-    hints = get_type_hints(Envelope)
-    envelope: list[tuple[str, Any] | tuple[str, Any, Any]] = [
-        (field.name, _bounded(field.name, hints[field.name]), field.default)
-        for field in msgspec.structs.fields(Envelope)
-    ]
-    own: dict[str, Any] = {}
-    for kind in KINDS:
-        hints = get_type_hints(kind)
-        for name in kind.__struct_fields__:
-            own[name] = Union[_bounded(name, _without_none(hints[name])), None]  # noqa: UP007
-    return [*envelope, *((name, kind, None) for name, kind in own.items())]
-
-
 def _without_none(kind: Any) -> Any:
     if get_origin(kind) not in (Union, UnionType):
         return kind
@@ -102,34 +177,5 @@ def _without_none(kind: Any) -> Any:
     return rest
 
 
-Record: Any = msgspec.defstruct("Record", _fields(), frozen=True, kw_only=True)
-"""A record of any kind; the fields of other kinds are None."""
-
-_checked = Checked(Record, LONGEST_LINE)
-_of_needed: dict[str, Callable[[Any], Any]] = {
-    kind: attrgetter("kind", *names) for kind, names in NEEDED.items()
-}
-_foreign = {kind: [name for name, having in KINDS_WITH.items() if kind not in having] for kind in NEEDED}
-_of_foreign: dict[str, Callable[[Any], Any]] = {kind: attrgetter(*names) for kind, names in _foreign.items()}
-_nothing = {kind: (None,) * len(names) for kind, names in _foreign.items()}
-
-
-def decode(line: bytes) -> Any:
-    """The ``Record`` in ``line``. Raises Refused."""
-    return _checked.decode(line)
-
-
-def flaw(record: Any) -> str:
-    """Why the fields of ``record`` do not fit together; empty if they do."""
-    kind = record.kind
-    of_kind = _of_needed.get(kind)
-    if of_kind is not None:
-        if None in of_kind(record):
-            return "incomplete"
-        if _of_foreign[kind](record) != _nothing[kind]:
-            return "field"
-    if record.sizes or record.births:
-        many = record.tuples or 1
-        if any(each and len(each) != many for each in (record.sizes, record.births)):
-            return "extent"
-    return ""
+AGENT_FORMAT = RecordFormat({})
+"""For readers that ask nothing of what applications record."""

@@ -4,7 +4,7 @@ A process that dies may tear the last line of its boot's last segment: that is t
 line that cannot be read anywhere else is corruption. A record that cannot be its writer's is refused.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -15,7 +15,8 @@ from node_agent.model.checked import Checked, Refused
 from node_agent.model.intervals import Intervals
 from node_agent.model.telemetry import AgentStop
 from node_agent.telemetry.belief import Writer
-from node_agent.telemetry.records import LONGEST_LINE, decode, flaw, tag_of
+from node_agent.telemetry.kinds import tag_of
+from node_agent.telemetry.records import AGENT_FORMAT, LONGEST_LINE, RecordFormat
 from node_agent.telemetry.segment_files import SegmentName, lines_in, open_regular, segment_names
 
 _STOP = tag_of(AgentStop)
@@ -58,36 +59,18 @@ class _Line(NamedTuple):
     record: Any = None
 
 
-def read_records(directory: Path, writer: Writer | None = None) -> Iterator[dict[str, Any]]:
+def read_records(
+    directory: Path, writer: Writer | None = None, format: RecordFormat = AGENT_FORMAT
+) -> Iterator[dict[str, Any]]:
     """Believable records in the order in which they were written, duplicates included.
 
-    Without a ``writer`` nobody asks whether they can be this node's.
+    Without a ``writer`` nobody asks whether they can be this node's, and they must fit ``format`` only.
     """
     read = Checked[dict[str, Any]](dict[str, Any], LONGEST_LINE).decode
-    for line in _lines(directory, writer):
+    for line in _lines(directory, writer, writer.format if writer is not None else format):
         if line.state == "record":
             with suppress(Refused):  # for fields that no record has, which nobody checked
                 yield read(line.raw)
-
-
-def tuple_by_tuple(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Records of several tuples as one for each, with its share of what is told of all together."""
-    for record in records:
-        count = record.get("tuples", 1)
-        if count == 1:
-            yield record
-            continue
-        sizes, births = record.get("sizes"), record.get("births")
-        alone = {name: value for name, value in record.items() if name not in ("tuples", "sizes", "births")}
-        if "took_ns" in record:
-            alone["took_ns"] = record["took_ns"] // count
-        for place in range(count):
-            single = {**alone, "tau": record["tau"] + place, "size": record["size"] // count}
-            if sizes:
-                single["size"] = sizes[place]
-            if births:
-                single["born_ns"] = record["born_ns"] + births[place]
-            yield single
 
 
 def inspect(
@@ -95,8 +78,9 @@ def inspect(
     writer: Writer | None = None,
     starts: int = 0,
     notice: Callable[[Any], None] | None = None,
+    format: RecordFormat = AGENT_FORMAT,
 ) -> Completeness:
-    """Count what there is and what is missing.
+    """Count what there is and what is missing. ``writer`` and ``format`` as for ``read_records``.
 
     ``starts``: how often the agent was started, 0 if that is not known: a node that lost its disk counts its
     boots from 1 again, and one that has more boots made them up. ``notice`` is called with each believable
@@ -104,7 +88,7 @@ def inspect(
     """
     tallies = {name.boot: _BootTally() for name in segment_names(directory)}
     reasons: dict[str, int] = {}
-    for line in _lines(directory, writer):
+    for line in _lines(directory, writer, writer.format if writer is not None else format):
         if tallies[line.boot].add(line) and notice is not None:
             notice(line.record)
         if line.state in ("corrupt", "refused"):
@@ -182,7 +166,7 @@ class _BootTally:
         return True
 
 
-def _lines(directory: Path, writer: Writer | None) -> Iterator[_Line]:
+def _lines(directory: Path, writer: Writer | None, format: RecordFormat) -> Iterator[_Line]:
     names = segment_names(directory)
     last_of_boot = {name.boot: name for name in names}
     for name in names:
@@ -196,19 +180,22 @@ def _lines(directory: Path, writer: Writer | None) -> Iterator[_Line]:
                 if raw is None:
                     yield _Line(name.boot, "corrupt", "size")
                 else:
-                    yield _classify(raw, name, writer, may_be_torn=name == last_of_boot[name.boot])
+                    may_be_torn = name == last_of_boot[name.boot]
+                    yield _classify(raw, name, writer, format, may_be_torn)
 
 
-def _classify(raw: bytes, name: SegmentName, writer: Writer | None, may_be_torn: bool) -> _Line:
+def _classify(
+    raw: bytes, name: SegmentName, writer: Writer | None, format: RecordFormat, may_be_torn: bool
+) -> _Line:
     try:
-        record = decode(raw)
+        record = format.decode(raw)
     except Refused as error:
         if may_be_torn and not raw.endswith(b"\n"):
             return _Line(name.boot, "torn")
         return _Line(name.boot, "corrupt", error.reason)
     if record.boot != name.boot:
         return _Line(name.boot, "corrupt", "boot")
-    if wrong := flaw(record):
+    if wrong := format.flaw(record):
         return _Line(name.boot, "corrupt", wrong)
     if writer is not None and (refusal := writer.refusal(record)):
         return _Line(name.boot, "refused", refusal, raw, record)

@@ -1,7 +1,8 @@
 """The rules of ``node_agent.telemetry`` for lines and their writers, as columns: one definition for both.
 
-A line is *corrupt* if it breaks ``BOUNDS``, ``NEEDED`` or ``KINDS_WITH`` of ``records``, and *refused* if it
-cannot be its node's word by ``belief.RULES``. Neither enters a table other than the counts of ``nodes``.
+A line is *corrupt* if it breaks ``bounds``, ``needed`` or ``kinds_with`` of the record format, and *refused*
+if it cannot be its node's word by the rules of its application. Neither enters a table other than the counts
+of ``nodes``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,14 +15,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType
 
-from node_agent.telemetry.belief import OTHER_NODE, OTHER_REPLICA, OTHER_RUN, RULES, scope_of
-from node_agent.telemetry.records import BOUNDS, ENVELOPE, KINDS_WITH, NEEDED
+from node_agent.apps.dataflow.belief import RECORDS, scope_of
+from node_agent.apps.records import record_format
+from node_agent.telemetry.belief import OTHER_NODE, OTHER_RUN
+from node_agent.telemetry.records import ENVELOPE
 from orchestrator.analytics import schemas
 from orchestrator.analytics.inputs import RunInput
 
 # What the place of a file says, beside what its lines say.
 FILE, IN_RUN, IN_NODE, IN_BOOT, CLAIMED_RUN = "_file", "in_run", "in_node", "in_boot", "claimed_run"
 
+_FORMAT = record_format()
 _ARRAYS = {field.name for field in schemas.RAW if isinstance(field.dataType, ArrayType)}
 _TIMES = ("t_ns", "born_ns", "taken_ns", "latency_ns")
 
@@ -58,14 +62,16 @@ def _any(conditions: Sequence[Column]) -> Column:
 
 def _corrupt() -> Column:
     absent = [F.col(name).isNull() for name in ENVELOPE]
-    outside = [_outside(name) for name in BOUNDS]
+    outside = [_outside(name) for name in _FORMAT.bounds]
     incomplete = [
         (F.col("kind") == kind) & _any([F.col(name).isNull() for name in names])
-        for kind, names in NEEDED.items()
+        for kind, names in _FORMAT.needed.items()
         if names
     ]
-    many = F.coalesce("tuples", F.lit(1))
-    extent = [(F.size(name) > 0) & (F.size(name) != many) for name in ("sizes", "births")]
+    extent = [
+        (F.size(name) > 0) & (F.size(name) != F.coalesce(count, F.lit(1)))
+        for name, count in _FORMAT.counted.items()
+    ]
     elsewhere = F.col("boot") != F.col(IN_BOOT)
     unread = F.col(schemas.CORRUPT).isNotNull()
     return _any([unread, *absent, elsewhere, *outside, *incomplete, *_foreign(), *extent])
@@ -74,16 +80,16 @@ def _corrupt() -> Column:
 def _foreign() -> Iterator[Column]:
     """Whether there is a field that the record's kind does not have, if that kind is known."""
     alike: dict[tuple[str, ...], list[str]] = {}
-    for name, kinds in KINDS_WITH.items():
+    for name, kinds in _FORMAT.kinds_with.items():
         alike.setdefault(kinds, []).append(name)
     kind = F.col("kind")
     for kinds, names in alike.items():
-        others = [other for other in NEEDED if other not in kinds]
+        others = [other for other in _FORMAT.needed if other not in kinds]
         yield kind.isin(others) & _any([F.col(name).isNotNull() for name in names])
 
 
 def _outside(name: str) -> Column:
-    low, high = BOUNDS[name]
+    low, high = _FORMAT.bounds[name]
 
     def beyond(value: Column) -> Column:
         return value.isNull() | (value < low) | (value > high)
@@ -97,9 +103,9 @@ def _refusal() -> Column:
     reason = (
         F.when(F.col("run") != F.col(CLAIMED_RUN), OTHER_RUN)
         .when(F.col("node") != F.col(IN_NODE), OTHER_NODE)
-        .when(F.col("replica").isNotNull() & F.col("scope").isNull(), OTHER_REPLICA)
+        .when(F.col("replica").isNotNull() & F.col("scope").isNull(), RECORDS.subject)
     )
-    for rule in RULES:
+    for rule in RECORDS.rules:
         among = F.array_contains(F.col(f"scope.{rule.among}"), F.col(rule.field))
         breaks = ~among if rule.must == "be" else among
         reason = reason.when(F.col("kind").isin(*rule.kinds) & F.coalesce(breaks, F.lit(False)), rule.reason)

@@ -10,7 +10,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from node_agent.telemetry.records import LONGEST_LINE, NEEDED
+from node_agent.apps.records import record_format
+from node_agent.telemetry.records import LONGEST_LINE
 from orchestrator.analytics import belief, clocks, faces, schemas, tables
 from orchestrator.analytics.connectivity import connected_intervals, read_changes
 from orchestrator.analytics.inputs import LATEST_NS, RunInput, Segment
@@ -65,7 +66,8 @@ def ingest(spark: SparkSession, store: TableStore, runs: Sequence[RunInput], pro
 
 def _prepare(spark: SparkSession, staging: Path, runs: Sequence[RunInput], progress: Progress) -> None:
     lines = _in_one_time(spark, _read_lines(spark, runs), runs).persist()
-    readable = lines.where(~F.col("corrupt") & ~F.col("is_refused") & F.col("kind").isin(*NEEDED))
+    has_table = F.col("kind").isin(*record_format().needed)
+    readable = lines.where(~F.col("corrupt") & ~F.col("is_refused") & has_table)
     nodes = tables.nodes(lines, _frame(spark, _unread(runs), schemas.UNREAD)).persist()
     # Rarely is there anything to remove, and to look for it means to sort everything.
     twice = not nodes.where("duplicates > 0").isEmpty()

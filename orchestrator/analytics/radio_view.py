@@ -14,6 +14,7 @@ from orchestrator.errors import BadInput
 from orchestrator.planning.load import Network, load_network
 from orchestrator.planning.radio_outlook import ranges_in_words, reach
 from orchestrator.runs.files import readable
+from orchestrator.spec.backends import traits_of
 from orchestrator.spec.topology import Topology
 
 OWN_RADIO = "the nodes' own: nothing is known of it here"
@@ -34,7 +35,7 @@ def _network_of(run: RunInput) -> Network | None:
 
 def _modelled(network: Network | None) -> Topology | None:
     """With the radio that the run had; None if nobody knows that, or it was the nodes' own."""
-    return None if network is None or network.backend == "ssh" else network.topology
+    return None if network is None or traits_of(network.backend).own_machines else network.topology
 
 
 def facts(cells: Sequence[Cell]) -> dict[str, str]:
@@ -43,7 +44,7 @@ def facts(cells: Sequence[Cell]) -> dict[str, str]:
     network = _network_of(run)
     topology = _modelled(network)
     found: dict[str, str] = {}
-    if network is not None and network.backend == "ssh":
+    if network is not None and traits_of(network.backend).own_machines:
         links = network.topology.links
         found["radio"] = OWN_RADIO if links is None else f"emulated links: {links.summary()}"
     if topology is not None:

@@ -7,9 +7,10 @@ told tuple by tuple; ``runs`` is the ``runs`` table.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from node_agent.model.telemetry import KILLED, TUPLE_KINDS
-from node_agent.telemetry.belief import ABSORBED, FILTERED
-from node_agent.telemetry.records import tag_of
+from node_agent.apps.dataflow.belief import ABSORBED, FILTERED
+from node_agent.apps.dataflow.events import TUPLE_KINDS
+from node_agent.model.telemetry import KILLED
+from node_agent.telemetry.kinds import tag_of
 
 # A tuple that was on a link this shortly before the end may still have arrived: streams under back-pressure
 # hold tuples for seconds. It then counts as in flight, neither delivered nor lost.

@@ -1,16 +1,14 @@
-"""``backend: auto``: namespaces where this machine permits them, else virtual time; and why."""
+"""``backend: auto``: the first backend that this machine can run, real time before virtual time; and why."""
 
-import os
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from orchestrator.backends.netns.checks import Check, checks
+from orchestrator.errors import BadInput
+from orchestrator.spec.backends import AUTO, BACKENDS, choosable
 from orchestrator.spec.experiment import Experiment
-
-LEAST_CORES = 2
 
 
 class Choice(NamedTuple):
-    backend: Literal["netns", "sim"]
+    backend: str
     why: str
 
     def __str__(self) -> str:
@@ -19,16 +17,18 @@ class Choice(NamedTuple):
 
 def with_backend(experiment: Experiment) -> tuple[Experiment, Choice | None]:
     """The experiment with a backend that it can run on; None where the file names one."""
-    if experiment.backend != "auto":
+    if experiment.backend != AUTO:
         return experiment, None
-    choice = choose(len(os.sched_getaffinity(0)), checks())
+    choice = choose()
     return experiment.model_copy(update={"backend": choice.backend}), choice
 
 
-def choose(cores: int, found: list[Check]) -> Choice:
-    lacking = [f"{check.name}: {check.advice}" for check in found if check.required and not check.ok]
-    if lacking:
-        return Choice("sim", f"virtual time, for lack of what namespaces need here ({'; '.join(lacking)})")
-    if cores < LEAST_CORES:
-        return Choice("sim", "virtual time, for on one core the radio would be late")
-    return Choice("netns", "this machine permits network namespaces; real time")
+def choose() -> Choice:
+    passed_over: list[str] = []
+    for name in choosable():
+        kind = BACKENDS[name]
+        assert kind.lacking is not None, "else it is not among those to choose from"
+        if not (missing := kind.lacking()):
+            return Choice(name, ", ".join([kind.chosen_because or kind.summary, *passed_over]))
+        passed_over += missing
+    raise BadInput(f"backend auto: this machine can run none ({'; '.join(passed_over)})")

@@ -159,9 +159,11 @@ def _namespaces() -> list[Check]:
 
 def _routing_daemons() -> list[Check]:
     """Of others, for whom it is an option; our own come with us."""
-    from orchestrator.services.registry import SERVICES
+    from orchestrator.services.registry import service_kind
+    from orchestrator.spec.routing import ROUTING_SERVICES
 
-    programs = {program: service for service in SERVICES for program in service.executables}
+    services = map(service_kind, ROUTING_SERVICES)
+    programs = {program: service for service in services for program in service.executables}
     return [
         Check(f"routing: {service.protocol}", Health.OK, program.path)
         if program.path

@@ -100,7 +100,7 @@ def plan(
 
 def _is_real(cell: "Cell") -> bool:
     """Nobody here knows anything of the radio between real nodes."""
-    return cell.experiment.backend == "ssh"
+    return cell.experiment.traits.own_machines
 
 
 def _outlook_document(cell: "Cell") -> dict[str, Any] | None:
@@ -203,11 +203,12 @@ def _nodes_table(cell: "Cell") -> Table:
         names, addresses = topology.node_names, topology.addresses()
         first, last = names[0], names[-1]
         table.add_row("Nodes", f"{len(names)}: {first} ({addresses[first]}) … {last} ({addresses[last]})")
-        if experiment.backend == "core" and topology.core is not None:
-            core = topology.core
-            table.add_row("CORE", f"on {core.machine()}: core-daemon on {core.daemon}, Python {core.python}")
+        from orchestrator.spec.backends import BACKENDS
+
+        for title, line in BACKENDS[experiment.backend].facts(topology).items():
+            table.add_row(title, line)
         table.add_row("Area", str(topology.area))
-        table.add_row("Mobility", _mobility(topology))
+        table.add_row("Mobility", topology.mobility.summary_for(names, topology.area))
         for title, line in zip_longest(["Radio"], topology.radio.summary(), fillvalue=""):
             table.add_row(title, line)
     table.add_row("Routing", experiment.routing.summary())
@@ -225,16 +226,6 @@ def _hosts(topology: "Topology") -> list[str]:
     ]
 
 
-def _mobility(topology: "Topology") -> str:
-    from orchestrator.spec.recorded import RecordedTrace
-
-    mobility = topology.mobility
-    if not isinstance(mobility, RecordedTrace):
-        return mobility.summary()
-    paths = mobility.read(topology.node_names, topology.area).paths.values()
-    return f"{mobility.summary()}, standing still after {max(path[-1].t for path in paths):g} s"
-
-
 def _cells_table(every: "tuple[Cell, ...]") -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("cell", *every[0].factors, "nodes in use", "time"):
@@ -248,8 +239,8 @@ def _cells_table(every: "tuple[Cell, ...]") -> Table:
 
 
 def _show_time(every: "tuple[Cell, ...]") -> None:
-    real = sum(_seconds(cell) for cell in every if cell.experiment.backend != "sim")
-    virtual = sum(_seconds(cell) for cell in every if cell.experiment.backend == "sim")
+    real = sum(_seconds(cell) for cell in every if not cell.experiment.traits.virtual_time)
+    virtual = sum(_seconds(cell) for cell in every if cell.experiment.traits.virtual_time)
     if virtual:
         console.print(
             f"\n[bold]Virtual time[/] {_duration(virtual)} in total: warm-up and measurement, exact"

@@ -65,13 +65,13 @@ def run(
     """
     # Imported here: completion and --help must not wait for them.
     from orchestrator.backends.choice import with_backend
-    from orchestrator.backends.netns.rootless import become_root
     from orchestrator.backends.remote.ledger import waiting
     from orchestrator.lifecycle.interruption import signals_as_keyboard_interrupt
     from orchestrator.lifecycle.invocation import Invocation
     from orchestrator.planning.load import load_planned
     from orchestrator.runs.files import read_json
     from orchestrator.runs.run_directory import create, create_new
+    from orchestrator.spec.backends import BACKENDS
 
     choice: Choice | None = None
 
@@ -82,11 +82,9 @@ def run(
 
     experiment, cells = load_planned(file, changed)
     _require_applications(cells)
-    if experiment.backend == "ssh" and jobs is not None and jobs > 1 and len(cells) > 1:
+    if experiment.traits.exclusive and jobs is not None and jobs > 1 and len(cells) > 1:
         raise BadInput("these runs need the same nodes, and cannot go on at the same time: leave out --jobs")
-    if experiment.backend == "netns":
-        _require_daemons(cells)
-        become_root(rove_command())
+    BACKENDS[experiment.backend].prepare([cell.experiment for cell in cells], rove_command())
     if analyze:
         _require_java()
     with signals_as_keyboard_interrupt(), ExitStack() as held:
@@ -133,15 +131,6 @@ def _with_seed(experiment: "Experiment", seed: int | None) -> "Experiment":
     if "seed" in experiment.sweep:
         raise BadInput("--seed cannot be used here: the file's sweep already varies the seed")
     return experiment.model_copy(update={"seed": seed})
-
-
-def _require_daemons(cells: "Sequence[Cell]") -> None:
-    """Before anything is created."""
-    from orchestrator.services.registry import service_of
-
-    for routing in {cell.experiment.routing.protocol: cell.experiment.routing for cell in cells}.values():
-        if (service := service_of(routing)) is not None:
-            service.require()
 
 
 def _require_applications(cells: "Sequence[Cell]") -> None:

@@ -19,7 +19,7 @@ from orchestrator.runs.files import read_json
 from orchestrator.runs.run_directory import RunDirectory, new_run_id
 
 if TYPE_CHECKING:
-    from orchestrator.spec.routing import AnyRouting
+    from orchestrator.spec.routing import RoutingSection
 
 DETACHED_UP_S = 60.0
 
@@ -33,7 +33,9 @@ def up(
     routing: Annotated[
         str,
         typer.Option(
-            "--routing", help="Who finds the routes: ground_truth, olsr, aodv, olsrd, olsrd2, babel."
+            "--routing",
+            help="Who finds the routes: ground_truth, or a protocol, such as olsr.",
+            autocompletion=lambda: _protocols(),
         ),
     ] = "ground_truth",
     runs_dir: RunsDir = DEFAULT_ROOT,
@@ -95,8 +97,16 @@ def up(
         raise typer.Exit(EXIT_INTERRUPTED)
 
 
-def _protocol(name: str) -> "AnyRouting":
+def _protocols() -> list[str]:
+    from orchestrator.spec.routing import ROUTING_SERVICES
+
+    return list(ROUTING_SERVICES)
+
+
+def _protocol(name: str) -> "RoutingSection":
     """With its defaults."""
+    from orchestrator.backends.netns.kind import NETNS
+    from orchestrator.services.registry import service_kind
     from orchestrator.spec.problems import Unusable
     from orchestrator.spec.routing import read_protocol
 
@@ -106,7 +116,7 @@ def _protocol(name: str) -> "AnyRouting":
         (finding,) = error.findings
         hint = f"\n{finding.hint}" if finding.hint else ""
         raise BadInput(f"--routing {finding.message}{hint}") from error
-    if "netns" not in protocol.backends:
+    if not service_kind(protocol.protocol).runs_on(NETNS.traits):
         raise BadInput(f"--routing {name}: it does not run on real kernels")
     return protocol
 
@@ -139,7 +149,7 @@ def _detached(file: Path, options: list[str], run_id: str, directory: RunDirecto
     return document
 
 
-def _show(document: dict[str, Any], as_json: bool, end_with: str, routing: "AnyRouting") -> None:
+def _show(document: dict[str, Any], as_json: bool, end_with: str, routing: "RoutingSection") -> None:
     if as_json:
         print_json(document)
         sys.stdout.flush()
@@ -160,11 +170,8 @@ def _show(document: dict[str, Any], as_json: bool, end_with: str, routing: "AnyR
     )
 
 
-def _until_routes(routing: "AnyRouting") -> str:
-    match routing.protocol:
-        case "ground_truth":
-            return ""
-        case "aodv":
-            return "; aodv seeks a route when the first packet needs it"
-        case protocol:
-            return f"; {protocol} has begun, routes appear within about 10 s"
+def _until_routes(routing: "RoutingSection") -> str:
+    from orchestrator.services.registry import routing_service
+
+    told = routing_service(routing).once_up()
+    return f"; {told}" if told else ""

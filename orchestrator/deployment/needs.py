@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from orchestrator.planning.application import AppPlan, application
 from orchestrator.planning.parts import Part
+from orchestrator.services.registry import routing_service
 from orchestrator.spec.application import APPLICATIONS
-from orchestrator.spec.routing import AnyRouting, Aodv, Olsr
+from orchestrator.spec.routing import RoutingSection
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,10 @@ def everything() -> Needs:
     return Needs(tuple(dict.fromkeys((*AGENT, PYROUTE2, *own))))
 
 
-def needs_of(plans: Iterable[AppPlan], node: str, routing: AnyRouting) -> Needs:
+def needs_of(plans: Iterable[AppPlan], node: str, routing: RoutingSection) -> Needs:
     """Raises RoveError if an application's own files cannot be read."""
     parts = [*AGENT]
-    if isinstance(routing, Olsr | Aodv):
+    if routing_service(routing).sets_kernel_routes:
         parts.append(PYROUTE2)
     for plan in plans:
         parts += plan.needs(node)

@@ -3,32 +3,31 @@
 One pass over the segments, right after the run and whenever more of them have arrived.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
-from node_agent.apps.dataflow.model.plan import DeploymentPlan
-from node_agent.model.intervals import Intervals
-from node_agent.model.telemetry import RefusalCount, TupleDelivered, TupleEmitted
-from node_agent.telemetry.belief import WORDS, writers
-from node_agent.telemetry.records import tag_of
+from node_agent.apps.records import record_format
+from node_agent.model.telemetry import RefusalCount
+from node_agent.telemetry.belief import OLD_APP, writers
+from node_agent.telemetry.kinds import tag_of
 from node_agent.telemetry.segments import Completeness, inspect
-from orchestrator.apps.dataflow.recorded import deployment_in
+from orchestrator.planning.application import Examiner, application
 from orchestrator.runs.files import read_lines
 from orchestrator.runs.manifest import RecordedApp
 from orchestrator.runs.refused import MOST_REFUSED, ORCHESTRATOR, RECORD, RefusedBy
 from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.spec.application import APPLICATIONS
 
-_EMITTED, _DELIVERED, _REFUSED = tag_of(TupleEmitted), tag_of(TupleDelivered), tag_of(RefusalCount)
-_STREAMS = (_EMITTED, _DELIVERED)
-MOST_SPANS = 16_384
+_REFUSED = tag_of(RefusalCount)
 LONGEST = 200
 """Characters of what a node calls what it refused."""
 
 
 class Examined(Struct, frozen=True):
-    """``never_emitted``: by node, tuples that it delivered and that nobody says to have emitted."""
+    """``never_emitted``: by node, what it delivered and nobody says to have emitted, of all applications."""
 
     completeness: dict[str, Completeness]
     refused: tuple[RefusedBy, ...] = ()
@@ -42,20 +41,33 @@ def examine(
 
     ``run``: what the records call their run, if not as its directory is called now.
     """
-    plan = next((deployment_in(app.document) for app in apps.values()), None)
-    known = writers(run or directory.id, nodes, plan) if plan is not None else {}
+    format = record_format()
+    examiners = examiners_of(apps)
+    scopes = {name: examiner.scopes for name, examiner in examiners.items()}
+    known = writers(run or directory.id, nodes, format, scopes) if scopes else {}
     events = read_lines(directory.events)
     starts = dict.fromkeys(nodes, 1) | agent_starts(events) if events else {}
-    notes = {node: _Notes() for node in nodes}
+    notes = {node: _Notes(node, examiners) for node in nodes}
     completeness = {
-        node: inspect(directory.segments(node), known.get(node), starts.get(node, 0), notes[node].take)
+        node: inspect(
+            directory.segments(node), known.get(node), starts.get(node, 0), notes[node].take, format
+        )
         for node in nodes
     }
-    return Examined(
-        completeness,
-        tuple(_refused(notes, completeness)),
-        _never_emitted(notes, completeness, plan) if plan is not None else {},
-    )
+    never_emitted: Counter[str] = Counter()
+    for examiner in examiners.values():
+        never_emitted.update(examiner.never_emitted(completeness))
+    return Examined(completeness, tuple(_refused(notes, completeness)), dict(never_emitted))
+
+
+def examiners_of(apps: Mapping[str, RecordedApp]) -> dict[str, Examiner]:
+    """Of the applications that are known here and whose plans can be read."""
+    found = {
+        name: application(app.kind).examiner(app.document)
+        for name, app in apps.items()
+        if app.kind in APPLICATIONS
+    }
+    return {name: examiner for name, examiner in found.items() if examiner is not None}
 
 
 def agent_starts(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
@@ -69,33 +81,22 @@ def agent_starts(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 class _Notes:
-    """What one node's records tell that is needed here, in bounded memory.
+    """What one node's records tell that is needed here, in bounded memory."""
 
-    Where a stream has more than ``MOST_SPANS`` gaps, the lowest are closed: deliveries of what nobody emitted
-    are still found, since whoever makes a stream leaves no gaps in it.
-    """
-
-    def __init__(self) -> None:
-        self.emitted: dict[str, Intervals] = {}
-        self.delivered: dict[str, Intervals] = {}
+    def __init__(self, node: str, examiners: Mapping[str, Examiner]) -> None:
         self.refusals: dict[tuple[int, str, str, str], int] = {}
+        self._node = node
+        self._examiners = examiners
 
     def take(self, record: Any) -> None:
-        kind = record.kind
-        if kind in _STREAMS:
-            streams = self.emitted if kind == _EMITTED else self.delivered
-            positions = streams.get(record.origin)
-            if positions is None:
-                positions = streams[record.origin] = Intervals()
-            positions.add(record.tau, record.tau + (record.tuples or 1) - 1)
-            if len(positions) > MOST_SPANS:
-                positions.fill(MOST_SPANS // 2)
-        elif kind == _REFUSED:
+        if record.kind == _REFUSED:
             # Each counts since its agent's start: the highest is the last.
             what, source, reason = (each[:LONGEST] for each in (record.what, record.source, record.reason))
             key = record.boot, what, source, reason
             if key in self.refusals or len(self.refusals) < 16 * MOST_REFUSED:
                 self.refusals[key] = max(record.count, self.refusals.get(key, 0))
+        elif (examiner := self._examiners.get(record.app or OLD_APP)) is not None:
+            examiner.take(self._node, record)
 
 
 def _refused(notes: Mapping[str, _Notes], completeness: Mapping[str, Completeness]) -> Iterable[RefusedBy]:
@@ -105,31 +106,8 @@ def _refused(notes: Mapping[str, _Notes], completeness: Mapping[str, Completenes
             what, source, reason = key
             counts[what, source, reason] = counts.get((what, source, reason), 0) + count
         yield from (RefusedBy(node, *key, count) for key, count in counts.items())
+    words = record_format().words
     for node, found in completeness.items():
         for reason, count in found.reasons.items():
-            if reason in WORDS:
+            if reason in words:
                 yield RefusedBy(ORCHESTRATOR, RECORD, node, reason, count)
-
-
-def _never_emitted(
-    notes: Mapping[str, _Notes], completeness: Mapping[str, Completeness], plan: DeploymentPlan
-) -> dict[str, int]:
-    """Only of streams all of whose makers' logs are whole: a maker that died may not have told."""
-    makers: dict[str, list[str]] = {}
-    for replica in plan.replicas:
-        for origin in plan.query.makes(replica.operator):
-            makers.setdefault(origin, []).append(replica.node)
-    emitted: dict[str, list[Intervals]] = {}
-    for noted in notes.values():
-        for origin, positions in noted.emitted.items():
-            emitted.setdefault(origin, []).append(positions)
-    counts: dict[str, int] = {}
-    for node, noted in notes.items():
-        for origin, delivered in noted.delivered.items():
-            if not all(node in completeness and completeness[node].complete for node in makers[origin]):
-                continue
-            for first, last in (span for known in emitted.get(origin, ()) for span in known):
-                delivered.discard(first, last)
-            if beyond := sum(last - first + 1 for first, last in delivered):
-                counts[node] = counts.get(node, 0) + beyond
-    return counts

@@ -161,6 +161,6 @@ def _write_spec(experiment: Experiment, directory: RunDirectory) -> None:
 
 def default_jobs(experiment: Experiment, cells: int) -> int:
     """Runs on the real clock would make each other late."""
-    if experiment.backend != "sim":
+    if not experiment.traits.virtual_time:
         return 1
     return max(1, min(len(os.sched_getaffinity(0)), cells))

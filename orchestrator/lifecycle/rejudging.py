@@ -89,7 +89,7 @@ def _load_doubts(
 ) -> list[str]:
     """Of nodes that are machines of their own: how busy they were is in their records."""
     begin, end = known.get("measure_from_ns"), known.get("measure_until_ns")
-    if experiment.backend != "ssh" or not isinstance(begin, int) or not isinstance(end, int):
+    if not experiment.traits.own_machines or not isinstance(begin, int) or not isinstance(end, int):
         return []
     nodes = [node for node in experiment.topology.node_names if node not in missing]
     window = host_load.after(None, begin, end)

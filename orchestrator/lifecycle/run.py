@@ -264,7 +264,7 @@ class Run:
             "factors": self._order.factors,
             "seed": experiment.seed,
             "backend": experiment.backend,
-            "clock": "virtual" if experiment.backend == "sim" else "real",
+            "clock": "virtual" if experiment.traits.virtual_time else "real",
             "measure_from_ns": None,
             "measure_until_ns": None,
             "started": datetime.now(UTC).isoformat(timespec="milliseconds"),

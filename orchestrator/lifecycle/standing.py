@@ -21,7 +21,7 @@ from orchestrator.runs.phases import Phase, Urgency
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.services.registry import service_of
 from orchestrator.spec.dump import to_yaml
-from orchestrator.spec.routing import AnyRouting
+from orchestrator.spec.routing import RoutingSection
 from orchestrator.spec.topology import Topology
 
 MOVING_S = 3600.0
@@ -39,7 +39,7 @@ async def hold(
     run_id: str,
     interruption: Interruption,
     announce: Announce,
-    routing: AnyRouting,
+    routing: RoutingSection,
 ) -> bool:
     """Bring it up, announce it, hold it until the user wants out, take it down.
 

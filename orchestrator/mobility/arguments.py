@@ -3,7 +3,7 @@
 from math import isfinite
 
 from orchestrator.errors import BadInput
-from orchestrator.mobility.trace import Area, Span
+from orchestrator.model.trace import Area, Span
 
 
 def check_area(area: Area) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 
-from orchestrator.mobility.trace import Area, Path, Trace, Waypoint
 from orchestrator.mobility.trace_file import Place, TraceError, named, read_text, write_text
+from orchestrator.model.trace import Area, Path, Trace, Waypoint
 
 
 @dataclass(frozen=True)

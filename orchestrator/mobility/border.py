@@ -2,7 +2,7 @@
 
 from math import inf
 
-from orchestrator.mobility.trace import Area, Waypoint
+from orchestrator.model.trace import Area, Waypoint
 
 Velocity = tuple[float, float]
 

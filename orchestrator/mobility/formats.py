@@ -7,7 +7,7 @@ from typing import Literal
 from orchestrator.errors import BadInput
 from orchestrator.mobility.bonnmotion import read_bonnmotion, write_bonnmotion
 from orchestrator.mobility.ns2 import read_ns2, write_ns2
-from orchestrator.mobility.trace import Area, Trace
+from orchestrator.model.trace import Area, Trace
 
 TraceFormat = Literal["bonnmotion", "ns2"]
 SUFFIXES: dict[str, TraceFormat] = {

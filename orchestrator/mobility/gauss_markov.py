@@ -6,19 +6,85 @@ while the process behind it stays Gaussian.
 """
 
 import random
-from math import atan2, cos, pi, sin, sqrt, tau
-from typing import Literal
+from math import atan2, cos, pi, radians, sin, sqrt, tau
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from orchestrator.errors import BadInput
 from orchestrator.mobility.arguments import check_area, check_at_least, check_span
 from orchestrator.mobility.border import bounce
-from orchestrator.mobility.random_waypoint import uniform_position
-from orchestrator.mobility.trace import Area, Path, Waypoint
+from orchestrator.mobility.legs import uniform_position
+from orchestrator.mobility.moving import LEAST_STEP_S, STANDING, NodeByNode, too_fast
+from orchestrator.model.trace import Area, Path, Waypoint
+from orchestrator.spec import area as spec
+from orchestrator.spec.problems import Finding
+from orchestrator.spec.units import ANGLE, DURATION, Angle, Speed
 
 SHORTEST_STEP_S = 0.001
 Border = Literal["reflect", "steer"]
 STEER_MARGIN = 0.1
 """Steering begins this near to a border, as a share of the shorter side."""
+
+
+class GaussMarkov(NodeByNode):
+    """Speed and direction remember their past: not at all with ``alpha`` 0, for ever with 1."""
+
+    model: Literal["gauss_markov"]
+    speed: Speed = Field(examples=["5 m/s"], description="Mean speed")
+    speed_deviation: Speed = Field(default=0.0, description="Standard deviation of the speed")
+    max_speed: Speed | None = Field(
+        default=None, description="What faster ones are cut to; speed + 3 speed_deviation if not given"
+    )
+    alpha: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)] = 0.75
+    direction: Angle | None = Field(
+        default=None,
+        description="Mean direction, from the x axis towards the y axis; drawn for each node if not given",
+    )
+    direction_deviation: Annotated[float, ANGLE.within(ge=0)] = 45.0
+    step: Annotated[float, DURATION.within(ge=LEAST_STEP_S)] = Field(
+        default=1.0, description="Time between two changes"
+    )
+    border: Border = Field(default="reflect", description="Bounce off, or turn to the middle when near")
+
+    @property
+    def fastest(self) -> float:
+        return self.speed + 3 * self.speed_deviation if self.max_speed is None else self.max_speed
+
+    def findings(self) -> list[Finding]:
+        if self.speed == 0:
+            return [STANDING]
+        if self.fastest < self.speed:
+            text = f"{self.fastest:g} m/s is less than the mean speed ({self.speed:g} m/s)"
+            return [Finding(("max_speed",), text)]
+        return []
+
+    def summary(self) -> str:
+        return (
+            f"Gauss-Markov, {self.speed:g} m/s (deviation {self.speed_deviation:g}, "
+            f"at most {self.fastest:g}), alpha {self.alpha:g}, every {self.step:g} s"
+        )
+
+    def mean_speed(self) -> float:
+        return self.speed
+
+    def findings_for(self, nodes: tuple[str, ...], area: spec.Area) -> list[Finding]:
+        return too_fast(area, min(area), self.fastest)
+
+    def path(self, rng: random.Random, area: Area, until: float) -> Path:
+        return gauss_markov_path(
+            rng,
+            area,
+            until,
+            alpha=self.alpha,
+            mean_speed=self.speed,
+            speed_deviation=self.speed_deviation,
+            max_speed=self.fastest,
+            direction=None if self.direction is None else radians(self.direction),
+            direction_deviation=radians(self.direction_deviation),
+            step=self.step,
+            border=self.border,
+        )
 
 
 def gauss_markov_path(

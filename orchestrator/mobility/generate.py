@@ -1,78 +1,65 @@
-"""From a topology's mobility section to a trace."""
+"""From a topology to a trace: its model's, checked where the model is not one of ours."""
 
-import random
-from math import radians
+from math import isfinite
 
-from orchestrator.mobility.gauss_markov import gauss_markov_path
-from orchestrator.mobility.group import group_paths
-from orchestrator.mobility.random_walk import random_walk_path
-from orchestrator.mobility.random_waypoint import random_waypoint_path
-from orchestrator.mobility.static import scattered_path, static_path
-from orchestrator.mobility.steady_state import steady_state_path
-from orchestrator.mobility.trace import Area, Path, Trace
-from orchestrator.spec.mobility import GaussMarkov, Group, RandomWalk, RandomWaypoint, Static
-from orchestrator.spec.recorded import RecordedTrace
+from node_agent.extensions import ExtensionError
+from orchestrator.errors import BadInput
+from orchestrator.mobility.trace_file import BORDER_ROUNDING_M
+from orchestrator.model.trace import Path, Trace
+from orchestrator.spec.mobility import MOBILITY_MODELS, MobilityModel
+from orchestrator.spec.registered import file_of, naming_the_file, place_of
 from orchestrator.spec.topology import Topology
 
 
 def generate_trace(topology: Topology, seed: int, until: float) -> Trace:
-    """Each node draws from a stream of its own, so that adding a node leaves the others' paths alone."""
-    area: Area = (topology.area.width, topology.area.height)
-    mobility = topology.mobility
-    match mobility:
-        case RecordedTrace():
-            return mobility.read(topology.node_names, topology.area)
-        case Static() if not mobility.scatter:
-            return Trace({node: static_path(at) for node, at in topology.static_positions().items()})
-        case Group():
-            paths = group_paths(
-                seed,
-                mobility.members(topology.node_names),
-                area,
-                mobility.speeds,
-                mobility.pauses,
-                mobility.radius,
-                mobility.member_speeds,
-                until,
-            )
-            return Trace({node: paths[node] for node in topology.node_names})
-        case _:
-            return Trace(
-                {
-                    node: _path(mobility, random.Random(f"mobility/{seed}/{node}"), area, until)
-                    for node in topology.node_names
-                }
-            )
+    """The same for the same seed. Raises BadInput where a user's model fails or returns nonsense."""
+    model, nodes, area = topology.mobility, topology.node_names, topology.area
+    if MOBILITY_MODELS.is_builtin(model.model):
+        return model.trace(nodes, area, seed, until)
+    try:
+        with naming_the_file(f"mobility model {model.model}", file_of(model.model, type(model))):
+            trace: object = model.trace(nodes, area, seed, until)
+    except ExtensionError as error:
+        raise BadInput(str(error)) from error
+    return _checked(trace, model, topology)
 
 
-def _path(
-    mobility: RandomWaypoint | RandomWalk | GaussMarkov | Static,
-    rng: random.Random,
-    area: Area,
-    until: float,
-) -> Path:
-    match mobility:
-        case RandomWaypoint():
-            path = steady_state_path if mobility.steady_state else random_waypoint_path
-            return path(rng, area, mobility.speeds, mobility.pauses, until)
-        case RandomWalk() if mobility.time is not None:
-            return random_walk_path(rng, area, mobility.speeds, mobility.time, until, by="time")
-        case RandomWalk():
-            assert mobility.distance is not None, "one of both is given"
-            return random_walk_path(rng, area, mobility.speeds, mobility.distance, until, by="distance")
-        case GaussMarkov():
-            return gauss_markov_path(
-                rng,
-                area,
-                until,
-                alpha=mobility.alpha,
-                mean_speed=mobility.speed,
-                speed_deviation=mobility.speed_deviation,
-                max_speed=mobility.fastest,
-                direction=None if mobility.direction is None else radians(mobility.direction),
-                direction_deviation=radians(mobility.direction_deviation),
-                step=mobility.step,
-                border=mobility.border,
-            )
-        case Static():
-            return scattered_path(rng, area)
+def _checked(trace: object, model: MobilityModel, topology: Topology) -> Trace:
+    """``trace`` with one usable path for each node, in the order of the nodes."""
+
+    def refused(reason: str) -> BadInput:
+        return BadInput(f"{place_of(type(model).trace)}: trace() of the mobility model {reason}")
+
+    if not isinstance(trace, Trace):
+        raise refused(f"returned {type(trace).__name__} and not a Trace")
+    missing = [node for node in topology.node_names if node not in trace.paths]
+    if missing:
+        raise refused(f"returned no path for {missing[0]}")
+    for node in topology.node_names:
+        if problem := _problem(trace.paths[node], topology.area):
+            raise refused(f"returned a path of {node} that {problem}")
+    return Trace({node: trace.paths[node] for node in topology.node_names})
+
+
+def _problem(path: Path, area: tuple[float, float]) -> str:
+    try:
+        rows = [tuple(map(float, waypoint)) for waypoint in path]
+    except (TypeError, ValueError):
+        return "is not a sequence of waypoints (t, x, y)"
+    if not rows:
+        return "is empty"
+    if any(len(row) != 3 for row in rows):
+        return "has a waypoint that is not (t, x, y)"
+    before = -1.0
+    for t, x, y in rows:
+        if not all(map(isfinite, (t, x, y))):
+            return f"has a number that is not finite: ({t}, {x}, {y})"
+        if t <= before:
+            return f"goes back in time: {t:g} s after {before:g} s"
+        if not all(
+            -BORDER_ROUNDING_M <= at <= side + BORDER_ROUNDING_M
+            for at, side in zip((x, y), area, strict=True)
+        ):
+            return f"leaves the area: ({x:g}, {y:g}) at {t:g} s"
+        before = t
+    return ""

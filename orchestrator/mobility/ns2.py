@@ -17,8 +17,8 @@ from pathlib import Path as FilePath
 from typing import NamedTuple
 
 from orchestrator.errors import BadInput
-from orchestrator.mobility.trace import Area, Path, Position, Trace, Waypoint, between
 from orchestrator.mobility.trace_file import Place, TraceError, named, read_text, write_text
+from orchestrator.model.trace import Area, Path, Position, Trace, Waypoint, between
 
 SNAP_S = 1e-6
 STOP_M = 0.01

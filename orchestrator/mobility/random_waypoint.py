@@ -7,13 +7,40 @@ Meanwhile nodes gather in the middle. ``steady_state`` starts where all this end
 """
 
 import random
-from math import hypot
+from typing import Literal
 
 from orchestrator.mobility.arguments import check_area
-from orchestrator.mobility.trace import Area, Path, Position, Span, Waypoint
+from orchestrator.mobility.legs import MIN_SPEED, roam, uniform_position
+from orchestrator.mobility.moving import Flag, NodeByNode, Pausing, too_fast
+from orchestrator.mobility.steady_state import steady_state_path
+from orchestrator.model.trace import Area, Path, Span, Waypoint
+from orchestrator.spec import area as spec
+from orchestrator.spec.problems import Finding
 
-MIN_SPEED = 0.001
-"""Below this a leg may never end. The paper's 1 ± 1 m/s reaches zero; this floor is that of the ns-3 runs."""
+
+class RandomWaypoint(NodeByNode, Pausing):
+    """Go straight to a random point, pause, repeat; with ``steady_state`` as if this had gone on for ever."""
+
+    model: Literal["random_waypoint"]
+    steady_state: Flag = False
+
+    def findings(self) -> list[Finding]:
+        findings = super().findings()
+        if not findings and self.steady_state and self.speeds[0] < MIN_SPEED:
+            text = f"there is none: speeds go down to {self.speeds[0]:g} m/s, so that in the end nobody moves"
+            hint = f"keep the lowest speed (speed - speed_spread) at {MIN_SPEED:g} m/s or above"
+            findings.append(Finding(("steady_state",), text, hint))
+        return findings
+
+    def summary(self) -> str:
+        return f"random waypoint, {self.pace()}{', in its steady state' if self.steady_state else ''}"
+
+    def findings_for(self, nodes: tuple[str, ...], area: spec.Area) -> list[Finding]:
+        return too_fast(area, max(area), self.speeds[1])
+
+    def path(self, rng: random.Random, area: Area, until: float) -> Path:
+        path = steady_state_path if self.steady_state else random_waypoint_path
+        return path(rng, area, self.speeds, self.pauses, until)
 
 
 def random_waypoint_path(rng: random.Random, area: Area, speed: Span, pause: Span, until: float) -> Path:
@@ -22,32 +49,3 @@ def random_waypoint_path(rng: random.Random, area: Area, speed: Span, pause: Spa
     path = [Waypoint(0.0, *uniform_position(rng, area))]
     roam(rng, path, area, speed, pause, until)
     return tuple(path)
-
-
-def roam(
-    rng: random.Random, path: list[Waypoint], area: Area, speed: Span, pause: Span, until: float
-) -> None:
-    """Extend ``path`` by whole legs and pauses until it covers ``until``."""
-    low = max(speed[0], MIN_SPEED)
-    high = max(speed[1], low)
-    while path[-1].t < until:
-        target = uniform_position(rng, area)
-        travel(path, target, rng.uniform(low, high))
-        rest(path, rng.uniform(max(pause[0], 0.0), max(pause[1], 0.0)))
-
-
-def travel(path: list[Waypoint], target: Position, speed: float) -> None:
-    t, x, y = path[-1]
-    # A leg of no length still takes time, so that waypoints stay strictly ordered.
-    path.append(Waypoint(t + max(hypot(target[0] - x, target[1] - y) / speed, 1e-9), *target))
-
-
-def rest(path: list[Waypoint], seconds: float) -> None:
-    if seconds > 0:
-        t, x, y = path[-1]
-        path.append(Waypoint(t + seconds, x, y))
-
-
-def uniform_position(rng: random.Random, area: Area) -> Position:
-    x = rng.uniform(0, area[0])
-    return x, rng.uniform(0, area[1])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.mobility.trace import Trace
+from orchestrator.model.trace import Trace
 
 LINK_STEP_S = 0.1
 CONNECTIVITY_STEP_S = 1.0

@@ -10,8 +10,8 @@ import random
 from math import hypot, log, sqrt
 
 from orchestrator.mobility.arguments import check_area, check_span
-from orchestrator.mobility.random_waypoint import rest, roam, travel, uniform_position
-from orchestrator.mobility.trace import Area, Path, Position, Span, Waypoint
+from orchestrator.mobility.legs import rest, roam, travel, uniform_position
+from orchestrator.model.trace import Area, Path, Position, Span, Waypoint
 
 
 def steady_state_path(rng: random.Random, area: Area, speed: Span, pause: Span, until: float) -> Path:

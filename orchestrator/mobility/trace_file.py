@@ -8,12 +8,11 @@ from math import isfinite
 from pathlib import Path as FilePath
 
 from orchestrator.errors import BadInput
-from orchestrator.mobility.trace import Area, Path, Position, Trace
+from orchestrator.model.trace import Area, Path, Position, Trace
+from orchestrator.spec.source_file import MOST_BYTES
 
 BORDER_ROUNDING_M = 1e-6
 """How far outside the area a position may lie: rounding by the tool that wrote the file."""
-MOST_BYTES = 100_000_000
-"""Of a file, decompressed: what fits into memory as waypoints."""
 
 
 class TraceError(BadInput):

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 from msgspec import Struct
 
 from node_agent.extensions import ExtensionError
+from node_agent.telemetry.belief import AppScopes
+from node_agent.telemetry.segments import Completeness
 from orchestrator.errors import BadInput
 from orchestrator.planning.parts import Part
 from orchestrator.runs.run_directory import RunDirectory
@@ -56,6 +58,23 @@ class Answer(NamedTuple):
 
     document: dict[str, Any]
     shown: "Sequence[RenderableType]"
+
+
+class Examiner:
+    """Reads the records of one application of a run, after they were checked one by one.
+
+    ``scopes``: what the parts of the application on each node can tell of.
+    """
+
+    def __init__(self, scopes: AppScopes) -> None:
+        self.scopes = scopes
+
+    def take(self, node: str, record: Any) -> None:
+        """A record of the application that its node can have written."""
+
+    def never_emitted(self, completeness: Mapping[str, Completeness]) -> dict[str, int]:
+        """By node, how much it delivered that nobody says to have emitted. Called after the last record."""
+        return {}
 
 
 class AppPlan(ABC):
@@ -145,6 +164,10 @@ class Application(AppKind, ABC):
     def recorded(self, entry: AppEntry, record: Mapping[str, Any]) -> AppPlan | None:
         """The plan that ``AppPlan.record`` wrote into a manifest; None if it cannot be read."""
 
+    @abstractmethod
+    def examiner(self, record: Mapping[str, Any]) -> Examiner | None:
+        """For the records of a run, by what its manifest keeps; None if that cannot be read."""
+
     def own_findings(self, entry: AppEntry) -> list[Finding]:
         """What is wrong with a section by itself: said even if the rest of the file cannot be planned."""
         return []
@@ -169,7 +192,7 @@ class Application(AppKind, ABC):
         return []
 
     def bundled(self, entry: AppEntry, document: dict[str, Any]) -> dict[str, bytes]:
-        """The files that the section names, by their path in the run's directory.
+        """Files that the section names, but not by a ``FileReference``: by path in the run's directory.
 
         ``document``, the resolved section, is changed to name them there.
         """

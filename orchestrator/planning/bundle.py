@@ -1,32 +1,56 @@
 """An experiment as files that need nothing outside their directory: spec.yaml, and the files it names."""
 
+from typing import Any
+
+from node_agent.extensions.files import is_reference, split_reference
 from orchestrator.planning.application import application
 from orchestrator.spec.application import APPS
+from orchestrator.spec.base import Section
 from orchestrator.spec.dump import to_yaml
 from orchestrator.spec.experiment import Experiment
-from orchestrator.spec.pathloss import LossTrace, Matrix
-from orchestrator.spec.radio import Radio80211b
-from orchestrator.spec.recorded import RecordedTrace
+from orchestrator.spec.file_reference import FileReference
+from orchestrator.spec.registered import Registered, RegisteredName
 
 SPEC = "spec.yaml"
-TRACES = "mobility"
-LOSSES = "pathloss"
 
 
 def bundle(experiment: Experiment) -> dict[str, bytes]:
     """Contents by path within the directory; spec.yaml comes last and loads to the same experiment."""
     document = experiment.resolved()
     files: dict[str, bytes] = {}
-    mobility = experiment.topology.mobility
-    if isinstance(mobility, RecordedTrace):
-        files = {f"{TRACES}/{name}": content for name, content in mobility.file.contents().items()}
-        document["topology"]["mobility"]["file"] = f"{TRACES}/{mobility.file.path.name}"
-    radio = experiment.topology.radio
-    losses = radio.pathloss if isinstance(radio, Radio80211b) else None
-    if isinstance(losses, Matrix | LossTrace) and losses.file is not None:
-        files |= {f"{LOSSES}/{name}": content for name, content in losses.file.contents().items()}
-        document["topology"]["radio"]["pathloss"]["file"] = f"{LOSSES}/{losses.file.path.name}"
+    _collect(experiment, "", document, files)
     for name, entry in experiment.entries().items():
         section = document[APPS][name] if entry.prefix else document
+        _collect(entry.section, "", section, files, within="".join(f"{part}/" for part in entry.prefix))
         files |= application(entry.kind).bundled(entry, section)
     return {**files, SPEC: to_yaml(document).encode()}
+
+
+def _collect(
+    section: Section, folder: str, document: dict[str, Any], files: dict[str, bytes], within: str = ""
+) -> None:
+    """Take the files that a section and its parts name into ``files``, and rename them in ``document``.
+
+    A file goes to a folder that is called like the section that names it, in the folder ``within``.
+    """
+    for key, field in type(section).model_fields.items():
+        value = getattr(section, key)
+        if isinstance(value, FileReference):
+            named = value.path.name
+            files |= {f"{within}{folder}/{name}": content for name, content in value.contents().items()}
+            document[key] = value.written(f"{within}{folder}/{named}")
+        elif isinstance(value, Section):
+            for note in field.metadata:
+                if isinstance(note, Registered):
+                    _take_code(getattr(value, note.key), within + key, document[key], note.key, files)
+            _collect(value, key, document[key], files, within)
+        elif any(isinstance(note, RegisteredName) for note in field.metadata):
+            _take_code(value, within + (folder or key), document, key, files)
+
+
+def _take_code(name: str, folder: str, document: dict[str, Any], key: str, files: dict[str, bytes]) -> None:
+    """A user's extension, ``my_model.py:Model``."""
+    if is_reference(name):
+        path, attribute = split_reference(name)
+        files[f"{folder}/{path.name}"] = path.read_bytes()
+        document[key] = f"{folder}/{path.name}:{attribute}"

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from math import dist, inf
 
 from orchestrator.mobility.generate import generate_trace
-from orchestrator.mobility.trace import Position
-from orchestrator.spec.mobility import Static
-from orchestrator.spec.pathloss import LossTrace, Matrix
+from orchestrator.model.trace import Position
 from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.topology import Topology
 
@@ -20,10 +18,8 @@ Distance = Callable[[str, str], float]
 def initial_distance(topology: Topology, seed: int) -> Distance:
     """``seed`` is the one of the movements."""
     places = generate_trace(topology, seed, 0.0).at(0.0)
-    looked_up = not isinstance(topology.radio, DiscRadio) and isinstance(
-        topology.radio.pathloss, Matrix | LossTrace
-    )
-    if isinstance(topology.mobility, Static) or looked_up:
+    looked_up = not isinstance(topology.radio, DiscRadio) and not topology.radio.pathloss.follows_distance
+    if topology.mobility.mean_speed() == 0.0 or looked_up:
         return in_hops(network_at(topology, places))
     return lambda one, other: dist(places[one], places[other])
 

@@ -14,6 +14,7 @@ from orchestrator.spec.base import Section
 from orchestrator.spec.experiment import SECTIONS, Experiment
 from orchestrator.spec.file_reference import FOLDER
 from orchestrator.spec.problems import BadSpec, Finding, Place, Problem, shown
+from orchestrator.spec.registered import CODE_ALLOWED
 from orchestrator.spec.topology import Topology
 from orchestrator.spec.translate import UNKNOWN_KEY, findings_of
 from orchestrator.spec.yaml_source import Document, read_document
@@ -66,11 +67,11 @@ def load_checked(path: Path) -> Experiment:
     return _usable(experiment, document, problems + document.placed(findings))
 
 
-def load_topology(path: Path) -> Topology:
+def load_topology(path: Path, *, code_allowed: bool = True) -> Topology:
     document = _mapping_in(path, "a topology", Topology)
     if _looks_like_experiment(document.value):
         raise BadSpec(document.file, [Problem("", "this is an experiment, not a topology")])
-    return _topology(document, path)
+    return _topology(document, path, code_allowed=code_allowed)
 
 
 class Network(NamedTuple):
@@ -81,10 +82,13 @@ class Network(NamedTuple):
 
 
 def load_network(path: Path) -> Network:
-    """Of an experiment file, without its query: no code that the file names is run. Raises BadInput."""
+    """Of an experiment file, without its query: no code that the file names is run.
+
+    Raises BadInput, also where the topology itself names code.
+    """
     document = _mapping_in(path, "an experiment", Experiment)
-    value, problems = _with_topology(document, path)
-    topology, findings = _examined(Topology, value.get("topology") or {}, path.parent)
+    value, problems = _with_topology(document, path, code_allowed=False)
+    topology, findings = _examined(Topology, value.get("topology") or {}, path.parent, code_allowed=False)
     at_topology = [f._replace(at=("topology", *f.at)) for f in findings]
     backend = value.get("backend")
     usable = _usable(topology, document, problems + document.placed(at_topology))
@@ -112,8 +116,8 @@ def _own_keys(value: dict[str, Any], model: type[Section], other: type[Section])
     return sum(key in value for key in model.known_keys() if key not in other.known_keys())
 
 
-def _topology(document: Document, path: Path) -> Topology:
-    topology, findings = _examined(Topology, document.value, path.parent)
+def _topology(document: Document, path: Path, *, code_allowed: bool = True) -> Topology:
+    topology, findings = _examined(Topology, document.value, path.parent, code_allowed=code_allowed)
     return _usable(topology, document, document.placed(findings))
 
 
@@ -158,7 +162,9 @@ def _mapping_in(path: Path, what: str, model: type[Section]) -> Document:
     return document
 
 
-def _with_topology(document: Document, path: Path) -> tuple[dict[str, Any], list[Problem]]:
+def _with_topology(
+    document: Document, path: Path, *, code_allowed: bool = True
+) -> tuple[dict[str, Any], list[Problem]]:
     """The experiment with its topology put in; problems of the topology's file carry that file's name."""
     reference = document.value.get("topology")
     if not isinstance(reference, str):
@@ -169,7 +175,7 @@ def _with_topology(document: Document, path: Path) -> tuple[dict[str, Any], list
         return without, document.placed([Finding(at, *fault)])
     file = path.parent / reference
     try:
-        topology = load_topology(file)
+        topology = load_topology(file, code_allowed=code_allowed)
     except BadSpec as error:
         whole_file = [problem for problem in error.problems if problem.line is None]
         findings = [Finding(at, f"{shown(reference)}: {p.message}", p.hint) for p in whole_file]
@@ -188,14 +194,17 @@ def _unfit_reference(reference: str) -> tuple[str, str] | None:
     return None
 
 
-def _examined(model: type[S], document: dict[str, Any], folder: Path) -> tuple[S | None, list[Finding]]:
+def _examined(
+    model: type[S], document: dict[str, Any], folder: Path, *, code_allowed: bool = True
+) -> tuple[S | None, list[Finding]]:
     """Validate, set aside what is wrong and validate the rest, so that one error does not hide another."""
     findings: list[Finding] = []
     removed: set[Place] = set()
     rest = _copied(document)
     for _ in range(4):
         try:
-            return model.model_validate(rest, context={FOLDER: folder}), findings
+            context = {FOLDER: folder, CODE_ALLOWED: code_allowed}
+            return model.model_validate(rest, context=context), findings
         except ValidationError as error:
             new = [
                 f for f in findings_of(error, model, rest) if f not in findings and not _within(f.at, removed)
@@ -204,7 +213,7 @@ def _examined(model: type[S], document: dict[str, Any], folder: Path) -> tuple[S
             break
         findings += new
         removed |= {_set_aside(rest, finding) for finding in new}
-        if any(place[:1] == (APPS,) and len(place) == 2 for place in removed):
+        if any(place[:1] == (APPS,) and len(place) < 3 for place in removed):
             # An application that was set aside is not missing.
             removed |= {(APPS,), *((kind,) for kind in SECTIONS)}
     return None, findings

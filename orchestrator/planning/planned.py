@@ -32,7 +32,14 @@ class PlannedRun:
         return tuple(dict.fromkeys(node for plan in self.apps.values() for node in plan.nodes()))
 
     def traffic(self) -> tuple[tuple[End, End], ...]:
-        return tuple(pair for plan in self.apps.values() for pair in plan.traffic())
+        """From where to where traffic goes; where there are several applications, with their names."""
+        if len(self.apps) == 1:
+            return next(iter(self.apps.values())).traffic()
+        return tuple(
+            (End(f"{name}.{source.name}", source.node), End(f"{name}.{sink.name}", sink.node))
+            for name, plan in self.apps.items()
+            for source, sink in plan.traffic()
+        )
 
     def record(self) -> dict[str, dict[str, Any]]:
         """What the manifest keeps of the applications."""

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.mobility.statistics import sample_positions
-from orchestrator.mobility.trace import Trace
+from orchestrator.model.trace import Trace
 from orchestrator.radio.channel import distances, received_dbm
 from orchestrator.radio.from_spec import air_settings
-from orchestrator.radio.pathloss import LinkMatrix, LinkTrace, Matrix, losses_at
+from orchestrator.radio.path_loss.base import Matrix, losses_at
 from orchestrator.radio.settings import Mac, Radio
 from orchestrator.radio.survey import FULL_SIZE, WORST_LINK, delivery, exchange
+from orchestrator.spec.pathloss import PathLossModel
 from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.topology import Topology
 
@@ -168,10 +169,10 @@ class _DiscAir:
 
 
 class _DcfAir:
-    def __init__(self, radio: Radio, mac: Mac) -> None:
+    def __init__(self, radio: Radio, mac: Mac, model: PathLossModel) -> None:
         self._radio, self._mac = radio, mac
-        self.is_fixed = isinstance(radio.path_loss, LinkMatrix)
-        self.changes = isinstance(radio.path_loss, LinkTrace)
+        self.is_fixed = not model.follows_distance and not model.changes
+        self.changes = model.changes
 
     def reach(self, share: float) -> float | None:
         if self.is_fixed or self.changes:
@@ -212,7 +213,7 @@ def _air(topology: Topology) -> _DiscAir | _DcfAir:
     if isinstance(topology.radio, DiscRadio):
         return _DiscAir(topology.radio.range)
     choice, mac = air_settings(topology)
-    return _DcfAir(choice.radio(), mac)
+    return _DcfAir(choice.radio(), mac, topology.radio.pathloss)
 
 
 def _links(

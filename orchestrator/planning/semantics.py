@@ -8,17 +8,15 @@ from typing import NamedTuple
 
 from orchestrator.planning.application import AppPlan, application
 from orchestrator.planning.distances import islands, network_at
+from orchestrator.planning.extension_checks import extension_findings
 from orchestrator.planning.faults import planned_faults
 from orchestrator.planning.planned import PlannedRun
-from orchestrator.radio.rates import RATES
+from orchestrator.services.registry import routing_service
 from orchestrator.spec.application import AppEntry
-from orchestrator.spec.core import core_findings
+from orchestrator.spec.backends import AUTO, BACKENDS, choosable
 from orchestrator.spec.experiment import Experiment
-from orchestrator.spec.pathloss import LossTrace
 from orchestrator.spec.problems import Finding, Unusable, listed
-from orchestrator.spec.radio import RATES_HINT, DiscRadio
-from orchestrator.spec.routing import Aodv, Ours
-from orchestrator.spec.scenario import REMOTE
+from orchestrator.spec.radio import DiscRadio
 
 
 class Checked(NamedTuple):
@@ -30,6 +28,8 @@ class Checked(NamedTuple):
 
 def plan_run(experiment: Experiment) -> Checked:
     """Of an experiment without a sweep, or of one cell of it."""
+    if broken := extension_findings(experiment):
+        return Checked(None, broken)  # nothing that needs them can be checked
     entries = experiment.entries()
     findings = scenario_findings(experiment)
     plans: dict[str, AppPlan] = {}
@@ -66,86 +66,55 @@ def _joint_findings(entries: Iterable[AppEntry]) -> list[Finding]:
 
 def scenario_findings(experiment: Experiment) -> list[Finding]:
     """What is wrong with the network and the backend, whatever the applications are."""
-    return (
-        _protocol_findings(experiment)
-        + _rate_findings(experiment)
-        + _real_findings(experiment)
-        + _core_findings(experiment)
-    )
+    return _protocol_findings(experiment) + _backend_findings(experiment) + _silence_findings(experiment)
+
+
+def _candidates(experiment: Experiment) -> list[str]:
+    """The backends that the experiment may run on."""
+    return choosable() if experiment.backend == AUTO else [experiment.backend]
 
 
 def _protocol_findings(experiment: Experiment) -> list[Finding]:
-    routing, backend = experiment.routing, experiment.backend
-    if isinstance(routing, Aodv) and routing.detection == "feedback" and backend != "sim":
-        text = "a kernel does not tell which packets its link layer gave up"
-        return [Finding(("routing", "detection"), text, "use detection: hello, or backend: sim")]
-    candidates = ("netns", "sim") if backend == "auto" else (backend,)
-    missing = [candidate for candidate in candidates if candidate not in routing.backends]
+    service = routing_service(experiment.routing)
+    traits = {name: BACKENDS[name].traits for name in _candidates(experiment)}
+    for name in traits:
+        if found := service.findings(traits[name]):
+            return [Finding(("routing", *f.at), f.message, f.hint) for f in found]
+    missing = [name for name in traits if not service.runs_on(traits[name])]
     if not missing:
         return []
-    text = f"{routing.protocol} does not run on the backend {missing[0]}"
-    hint = f"use backend: {listed(routing.backends)}, or protocol: olsr, which runs everywhere"
+    text = f"{service.protocol} does not run on the backend {missing[0]}"
+    fit = [name for name in BACKENDS if service.runs_on(BACKENDS[name].traits)]
+    hint = f"use backend: {listed(fit)}, or protocol: olsr, which runs everywhere"
     return [Finding(("routing", "protocol"), text, hint)]
 
 
-def _rate_findings(experiment: Experiment) -> list[Finding]:
-    """In namespaces a disc is where an 802.11b radio is heard; it sends at a rate that such a radio has."""
-    radio = experiment.topology.radio
-    emulated = experiment.backend in ("netns", "auto")
-    if not emulated or not isinstance(radio, DiscRadio) or radio.bandwidth / 1e6 in RATES:
-        return []
-    rate = radio.bandwidth / 1e6
-    text = f"{rate:g} Mb/s is not a rate of 802.11b, which is what the backend netns emulates"
-    return [Finding(("topology", "radio", "bandwidth"), text, RATES_HINT)]
+def _backend_findings(experiment: Experiment) -> list[Finding]:
+    """What the backends say themselves."""
+    found = [finding for name in _candidates(experiment) for finding in BACKENDS[name].findings(experiment)]
+    return list(dict.fromkeys(found))
 
 
-def _real_findings(experiment: Experiment) -> list[Finding]:
-    """What nobody here can know of, or do to, machines of their own."""
-    findings = []
-    if experiment.backend == "ssh":
-        hosts = experiment.topology.hosts
-        without = [node for node in experiment.topology.node_names if node not in hosts]
-        if without:
-            text = f"with backend ssh every node is a machine, and there is no entry for {', '.join(without)}"
-            hint = f"write it like {without[0]}: {{host: 192.168.1.21}} (docs/nodes.md)"
-            findings.append(Finding(("topology", "hosts"), text, hint))
-        running = [
-            name for name, node in experiment.topology.real_nodes().items() if node.daemon == "running"
-        ]
-        if isinstance(experiment.routing, Ours) and experiment.routing.authentication and running:
-            text = f"the routing daemon of {running[0]} runs already, and does not get the run's key"
-            findings.append(Finding(("routing", "authentication"), text, "use daemon: start for all nodes"))
-    if experiment.backend in REMOTE:
-        findings += [
-            Finding(
-                ("faults", index, "silence"),
-                f"nobody can silence a radio with backend {experiment.backend}",
-                "use a crash, or backend: netns",
-            )
-            for index, fault in enumerate(experiment.faults)
-            if fault.kind == "silence"
-        ]
-    return findings
-
-
-def _core_findings(experiment: Experiment) -> list[Finding]:
-    if experiment.backend != "core":
-        return []
-    topology = experiment.topology
-    findings = core_findings(topology.radio, topology.area)
-    if topology.core is None:
-        hint = "write it like core: {host: emulator.lab, user: me} (docs/core.md)"
-        findings.append(Finding(("core",), "it is not said which host runs CORE", hint))
-    return [Finding(("topology", *found.at), found.message, found.hint) for found in findings]
+def _silence_findings(experiment: Experiment) -> list[Finding]:
+    unable = [name for name in _candidates(experiment) if not BACKENDS[name].traits.can_silence]
+    return [
+        Finding(
+            ("faults", index, "silence"),
+            f"nobody can silence a radio with backend {unable[0]}",
+            "use a crash, or backend: netns",
+        )
+        for index, fault in enumerate(experiment.faults)
+        if unable and fault.kind == "silence"
+    ]
 
 
 def _reachability_findings(experiment: Experiment, plans: Mapping[str, AppPlan]) -> list[Finding]:
     """Nodes that never move and are out of radio contact in the beginning stay out of it."""
     positions = experiment.topology.static_positions()
-    if not positions or experiment.backend == "ssh":
+    if not positions or experiment.traits.own_machines:
         return []  # of real nodes nobody here knows who hears whom
     radio = experiment.topology.radio
-    if not isinstance(radio, DiscRadio) and isinstance(radio.pathloss, LossTrace):
+    if not isinstance(radio, DiscRadio) and radio.pathloss.changes:
         return []  # links come and go, though nobody moves
     island = islands(network_at(experiment.topology, positions))
     if isinstance(radio, DiscRadio):

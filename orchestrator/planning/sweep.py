@@ -16,8 +16,8 @@ from orchestrator.planning.planned import PlannedRun
 from orchestrator.planning.semantics import plan_run, unused_findings
 from orchestrator.spec.application import APPLICATIONS, APPS
 from orchestrator.spec.experiment import SECTIONS, Experiment
-from orchestrator.spec.problems import BadSpec, Finding, Problem, did_you_mean, dotted, shown
-from orchestrator.spec.routing import DEFAULT_PROTOCOL, in_words
+from orchestrator.spec.problems import BadSpec, Finding, Problem, did_you_mean, dotted, in_words, shown
+from orchestrator.spec.routing import DEFAULT_PROTOCOL
 from orchestrator.spec.sweep import Scalar, Varied
 from orchestrator.spec.translate import findings_of
 

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.errors import BadInput
-from orchestrator.radio.pathloss import Matrix, PathLoss
+from orchestrator.model.path_loss import PathLoss
+from orchestrator.radio.path_loss.base import Matrix
 from orchestrator.radio.settings import Mac, Radio
 from orchestrator.radio.units_db import dbm_to_mw
 

@@ -1,58 +1,28 @@
 """A radio as plain data: what is read from a file, and what a process is told to model."""
 
-import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from msgspec import Struct
 
 from orchestrator.errors import BadInput
+from orchestrator.model.path_loss import PathLoss
 from orchestrator.radio.airtime import DOT11_OVERHEAD
-from orchestrator.radio.loss_file import LossChange
-from orchestrator.radio.pathloss import (
-    FreeSpace,
-    LinkMatrix,
-    LinkTrace,
-    LogDistance,
-    PathLoss,
-    RangeDisc,
-    TwoRay,
-    TwoRayGround,
-)
+from orchestrator.radio.path_loss.build import path_loss_of, read_path_loss
 from orchestrator.radio.presets import DEFAULT_PRESET, PRESETS, radio_preset
 from orchestrator.radio.reception import Reception, dsss_reception, emane_reception
 from orchestrator.radio.settings import Radio
 
-PATH_LOSSES: dict[str, Callable[..., PathLoss]] = {
-    "two_ray": TwoRay,
-    "two_ray_ground": TwoRayGround,
-    "free_space": FreeSpace,
-    "log_distance": LogDistance,
-    "range": RangeDisc,
-}
-
 
 class PathLossChoice(Struct, frozen=True):
-    """A model by name with its arguments, a ``matrix`` of losses (None: no link), or ``changes`` of one."""
+    """A section of the topology file as plain data, and the nodes that losses are looked up for."""
 
     model: str
-    arguments: dict[str, float] = {}
-    matrix: list[list[float | None]] = []
-    nodes: int = 0
-    changes: list[LossChange] = []
+    parameters: dict[str, Any] = {}
+    nodes: tuple[str, ...] = ()
 
     def path_loss(self) -> PathLoss:
-        if self.model == "matrix":
-            return LinkMatrix([[math.inf if loss is None else loss for loss in row] for row in self.matrix])
-        if self.model == "trace":
-            return LinkTrace.following(self.nodes, self.changes)
-        if self.model not in PATH_LOSSES:
-            raise BadInput(f'there is no path loss "{self.model}"')
-        try:
-            return PATH_LOSSES[self.model](**self.arguments)
-        except TypeError as error:
-            raise BadInput(f"path loss {self.model}: {error}") from None
+        return path_loss_of(read_path_loss({"model": self.model, **self.parameters}), self.nodes)
 
 
 class RadioChoice(Struct, frozen=True):

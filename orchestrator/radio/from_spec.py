@@ -1,30 +1,17 @@
-"""From a topology's ``radio`` section to the settings of the model, and from a preset to such a section.
+"""From a topology's ``radio`` section to the settings of the model.
 
-The one place where names and units of the files meet those of the model.
+Here and in ``presets`` names and units of the files meet those of the model.
 """
 
-from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from orchestrator.radio.choice import PATH_LOSSES, PathLossChoice, RadioChoice
-from orchestrator.radio.presets import radio_preset
-from orchestrator.radio.reception import emane_reception
+from orchestrator.radio.choice import PathLossChoice, RadioChoice
 from orchestrator.radio.settings import Mac
-from orchestrator.spec.pathloss import LossTrace, Matrix, PathLoss
 from orchestrator.spec.radio import DiscRadio, Radio80211b, RadioSection
 from orchestrator.spec.topology import Topology
 
 _MBPS = 1e6
 _US = 1e-6
-# Keys of a path loss section, and what the model calls them.
-_ARGUMENTS = {
-    "antenna_height": "antenna_height_m",
-    "frequency": "frequency_hz",
-    "exponent": "exponent",
-    "reference_loss": "reference_loss_db",
-    "reference_distance": "reference_m",
-    "range": "range_m",
-}
 
 
 class AirSettings(NamedTuple):
@@ -45,9 +32,9 @@ def air_settings(topology: Topology) -> AirSettings:
 
 
 def _radio(section: Radio80211b, nodes: tuple[str, ...]) -> RadioChoice:
+    """A section states every value, so that nothing of the preset is left to fill in."""
     receiver = section.receiver
     return RadioChoice(
-        preset=section.preset,
         overrides={
             "tx_power_dbm": section.tx_power,
             "antenna_gain_dbi": section.antenna_gain,
@@ -58,18 +45,11 @@ def _radio(section: Radio80211b, nodes: tuple[str, ...]) -> RadioChoice:
             "preamble_sinr_db": receiver.preamble_sinr,
             "capture_db": None if receiver.capture == "off" else receiver.capture,
         },
-        path_loss=_path_loss(section.pathloss, nodes),
+        path_loss=PathLossChoice(
+            section.pathloss.model, section.pathloss.model_dump(mode="json", exclude={"model"}), nodes
+        ),
         reception=receiver.reception,
     )
-
-
-def _path_loss(section: PathLoss, nodes: tuple[str, ...]) -> PathLossChoice:
-    if isinstance(section, Matrix):
-        return PathLossChoice(section.model, matrix=section.rows(nodes))
-    if isinstance(section, LossTrace):
-        return PathLossChoice(section.model, nodes=len(nodes), changes=list(section.changes(nodes)))
-    values = section.model_dump(exclude={"model"})
-    return PathLossChoice(section.model, {_ARGUMENTS[key]: value for key, value in values.items()})
 
 
 def _mac(section: Radio80211b) -> Mac:
@@ -87,43 +67,3 @@ def _mac(section: Radio80211b) -> Mac:
         cw_min=contention.cw_min,
         cw_max=contention.cw_max,
     )
-
-
-def preset_section(name: str) -> dict[str, Any]:
-    """A preset as the file that says the same without naming it."""
-    radio, mac = radio_preset(name), Mac()
-    return {
-        "model": "80211b",
-        "preset": name,
-        "tx_power": radio.tx_power_dbm,
-        "antenna_gain": radio.antenna_gain_dbi,
-        "pathloss": _path_loss_section(radio.path_loss),
-        "rate": mac.unicast_rate * _MBPS,
-        "broadcast_rate": mac.broadcast_rate * _MBPS,
-        "control_rate": mac.control_rate * _MBPS,
-        "preamble": "short" if mac.short_preamble else "long",
-        "retries": mac.attempts,
-        "queue": mac.queue_limit,
-        "rts": "off" if mac.rts_from_bytes is None else mac.rts_from_bytes,
-        "receiver": {
-            "reception": "emane" if radio.reception is emane_reception() else "dsss",
-            "noise_figure": radio.noise_figure_db,
-            "noise_bandwidth": radio.bandwidth_hz,
-            "sensitivity": "noise_floor" if radio.sensitivity_dbm is None else radio.sensitivity_dbm,
-            "carrier_sense": "sensitivity" if radio.carrier_sense_dbm is None else radio.carrier_sense_dbm,
-            "preamble_sinr": radio.preamble_sinr_db,
-            "capture": "off" if radio.capture_db is None else radio.capture_db,
-        },
-        "contention": {
-            "slot": mac.slot_us / 1e6,
-            "sifs": mac.sifs_us / 1e6,
-            "cw_min": mac.cw_min,
-            "cw_max": mac.cw_max,
-        },
-    }
-
-
-def _path_loss_section(model: Any) -> dict[str, Any]:
-    (name,) = (name for name, kind in PATH_LOSSES.items() if type(model) is kind)
-    keys = {argument: key for key, argument in _ARGUMENTS.items()}
-    return {"model": name, **{keys[argument]: value for argument, value in asdict(model).items()}}

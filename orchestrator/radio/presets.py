@@ -1,10 +1,17 @@
 """Named radios: EMANE at the paper's setting, and the two regimes that the ns-3 reference was taken under."""
 
+from typing import Any
+
 from orchestrator.errors import BadInput
 from orchestrator.radio.airtime import DOT11_OVERHEAD
-from orchestrator.radio.pathloss import RangeDisc, TwoRay, TwoRayGround, loss_at
+from orchestrator.radio.path_loss.base import loss_at
+from orchestrator.radio.path_loss.range import RangeLoss
+from orchestrator.radio.path_loss.two_ray import TwoRayLoss
+from orchestrator.radio.path_loss.two_ray_ground import TwoRayGroundLoss
 from orchestrator.radio.reception import dsss_reception, emane_reception
-from orchestrator.radio.settings import Radio
+from orchestrator.radio.settings import Mac, Radio
+
+_MBPS = 1e6
 
 
 def seed_80211b(antenna_height_m: float = 2.0) -> Radio:
@@ -14,7 +21,7 @@ def seed_80211b(antenna_height_m: float = 2.0) -> Radio:
     compete for a receiver either: a frame 10 dB stronger takes over here, as common chip sets do it.
     """
     return Radio(
-        path_loss=TwoRay(antenna_height_m),
+        path_loss=TwoRayLoss(antenna_height_m),
         reception=emane_reception(),
         tx_power_dbm=-10.0,
         noise_figure_db=4.0,
@@ -27,7 +34,7 @@ def seed_80211b(antenna_height_m: float = 2.0) -> Radio:
 def ns3_range(range_m: float = 250.0) -> Radio:
     """Decoding, carrier sense and interference end at ``range_m``; equal powers, so nothing is captured."""
     return Radio(
-        path_loss=RangeDisc(range_m),
+        path_loss=RangeLoss(range_m),
         reception=dsss_reception(DOT11_OVERHEAD),
         tx_power_dbm=16.02,
         noise_figure_db=7.0,
@@ -39,7 +46,7 @@ def ns3_range(range_m: float = 250.0) -> Radio:
 
 def ns3_two_ray(decode_m: float = 250.0, sense_m: float = 550.0) -> Radio:
     """The WaveLAN card of ns-2: decodes up to 250 m, senses up to 550 m, captures by SINR."""
-    path_loss = TwoRayGround(frequency_hz=914e6, antenna_height_m=1.5)
+    path_loss = TwoRayGroundLoss(frequency_hz=914e6, antenna_height_m=1.5)
     tx_power_dbm = 24.5
     return Radio(
         path_loss=path_loss,
@@ -61,3 +68,50 @@ def radio_preset(name: str) -> Radio:
     if name not in PRESETS:
         raise BadInput(f'there is no radio "{name}": choose one of {", ".join(sorted(PRESETS))}')
     return PRESETS[name]()
+
+
+def seed_80211b_section() -> dict[str, Any]:
+    return section_of("seed-80211b", seed_80211b(), {"model": "two_ray", "antenna_height": 2.0})
+
+
+def ns3_range_section() -> dict[str, Any]:
+    return section_of("ns3-range", ns3_range(), {"model": "range", "range": 250.0})
+
+
+def ns3_two_ray_section() -> dict[str, Any]:
+    path_loss = {"model": "two_ray_ground", "frequency": 914e6, "antenna_height": 1.5}
+    return section_of("ns3-two-ray", ns3_two_ray(), path_loss)
+
+
+def section_of(name: str, radio: Radio, path_loss: dict[str, Any]) -> dict[str, Any]:
+    """A preset as the section of a topology file that says the same without naming it."""
+    mac = Mac()
+    return {
+        "model": "80211b",
+        "preset": name,
+        "tx_power": radio.tx_power_dbm,
+        "antenna_gain": radio.antenna_gain_dbi,
+        "pathloss": path_loss,
+        "rate": mac.unicast_rate * _MBPS,
+        "broadcast_rate": mac.broadcast_rate * _MBPS,
+        "control_rate": mac.control_rate * _MBPS,
+        "preamble": "short" if mac.short_preamble else "long",
+        "retries": mac.attempts,
+        "queue": mac.queue_limit,
+        "rts": "off" if mac.rts_from_bytes is None else mac.rts_from_bytes,
+        "receiver": {
+            "reception": "emane" if radio.reception is emane_reception() else "dsss",
+            "noise_figure": radio.noise_figure_db,
+            "noise_bandwidth": radio.bandwidth_hz,
+            "sensitivity": "noise_floor" if radio.sensitivity_dbm is None else radio.sensitivity_dbm,
+            "carrier_sense": "sensitivity" if radio.carrier_sense_dbm is None else radio.carrier_sense_dbm,
+            "preamble_sinr": radio.preamble_sinr_db,
+            "capture": "off" if radio.capture_db is None else radio.capture_db,
+        },
+        "contention": {
+            "slot": mac.slot_us / 1e6,
+            "sifs": mac.sifs_us / 1e6,
+            "cw_min": mac.cw_min,
+            "cw_max": mac.cw_max,
+        },
+    }

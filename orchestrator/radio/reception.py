@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.errors import BadInput
-from orchestrator.radio.rates import RATES
+from orchestrator.model.rates import RATES
 
 _STEPS_PER_DB = 100
 _ROUNDING = 1e-6

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from orchestrator.errors import BadInput
-from orchestrator.radio.pathloss import PathLoss
+from orchestrator.model.path_loss import PathLoss
 from orchestrator.radio.reception import Reception, check_rate
 from orchestrator.radio.units_db import noise_floor_dbm
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orchestrator.model.path_loss import PathLoss
 from orchestrator.radio.airtime import ACK_BYTES
 from orchestrator.radio.channel import Channel, Position, build_channel
-from orchestrator.radio.pathloss import Matrix, PathLoss, losses_at
+from orchestrator.radio.path_loss.base import Matrix, losses_at
 from orchestrator.radio.settings import Mac, Radio
 
 Links = dict[str, dict[str, float]]

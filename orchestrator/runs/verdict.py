@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
-from node_agent.telemetry.belief import WORDS
+from node_agent.apps.records import record_format
 from node_agent.telemetry.segments import Completeness
 from orchestrator.errors import EXIT_FAILED, EXIT_INVALID, EXIT_OK
 from orchestrator.runs.files import read_json
@@ -213,9 +213,10 @@ def _forgiven(found: Completeness, crashes: int) -> Completeness:
 
 def _disbelief(completeness: Mapping[str, Completeness], never_emitted: Mapping[str, int]) -> list[str]:
     told = []
+    words = record_format().words
     for node, found in completeness.items():
         if found.refused:
-            why = ", ".join(f"{n} {WORDS[reason]}" for reason, n in found.reasons.items() if reason in WORDS)
+            why = ", ".join(f"{n} {words[reason]}" for reason, n in found.reasons.items() if reason in words)
             told.append(f"records refused: {found.refused} of node {node} ({why})")
     told += [
         f"records refused: node {node} delivered {count} tuples that nobody emitted"

@@ -1,19 +1,33 @@
 """babeld (RFC 8966): a distance vector over IPv6 link-local packets that carries IPv4 host routes."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from node_agent.linkstate.registry import LinkStateConfig
 from orchestrator.services.base import Executable, Place, RoutingService
 from orchestrator.services.program import Argv
-from orchestrator.spec.routing import Babel
+from orchestrator.services.sections import HELLOS_MISSED
+from orchestrator.spec.routing import Interval, Proactive
 
 LOCAL_PORT = 33123
 _CONFIG = "babeld.conf"
 
 
+class Babel(Proactive):
+    """babeld, where it is installed; a distance vector: each node knows its own costs only."""
+
+    protocol: Literal["babel"]
+    metric: Literal["etx", "log_delivery"] = "etx"
+    hello: Interval = 1.0
+    update: Interval = 4.0
+
+    def notices_after(self, link_feedback: bool) -> float:
+        return HELLOS_MISSED * self.hello
+
+
 class BabeldService(RoutingService):
     protocol = "babel"
+    section = Babel
     executables: ClassVar = (Executable("babeld", "apt install babeld"),)
     ipv6 = True
 

@@ -8,13 +8,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import PurePath
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 from node_agent.linkstate.overhead import OverheadConfig
 from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.manet.membership import ManetConfig
-from orchestrator.errors import RoveError
+from orchestrator.errors import BadInput, RoveError
 from orchestrator.services.program import Argv, Module, executable
+from orchestrator.services.virtual import VirtualNetwork, VirtualRouting
+from orchestrator.spec.backends import Traits
+from orchestrator.spec.problems import Finding
+from orchestrator.spec.routing import RoutingSection
+
+TrueMetric = Literal["etx", "hops"]
+"""What the true links can be counted in."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +66,13 @@ class Executable:
 
 
 class RoutingService:
-    """One protocol's daemon. It is stopped by SIGTERM, and killed if it does not heed that."""
+    """One protocol. Its daemon is stopped by SIGTERM, and killed if it does not heed that."""
 
     protocol: ClassVar[str]
+    # Its parameters in the experiment file.
+    section: ClassVar[type[RoutingSection]]
+    # False: nothing runs on the nodes.
+    has_daemon: ClassVar[bool] = True
     # What the machine must have; nothing for daemons of our own.
     executables: ClassVar[tuple[Executable, ...]] = ()
     # What each of its processes would import: loaded once, before they are forked.
@@ -70,6 +81,38 @@ class RoutingService:
     route_protocol: ClassVar[int | None] = None
     # Nodes have IPv6 only where somebody needs it.
     ipv6: ClassVar[bool] = False
+    # Whether its daemon is ours and sets the kernel's routes itself, for which a node needs pyroute2.
+    sets_kernel_routes: ClassVar[bool] = False
+
+    def __init__(self, routing: Any) -> None:
+        """``routing``: a section of the type that is named above."""
+
+    @classmethod
+    def runs_in_virtual_time(cls) -> bool:
+        return cls.in_virtual_time is not RoutingService.in_virtual_time
+
+    @classmethod
+    def runs_on(cls, traits: Traits) -> bool:
+        """Whether a backend with these traits can run it."""
+        if traits.virtual_time:
+            return cls.runs_in_virtual_time()
+        return cls.has_daemon or traits.knows_links
+
+    def findings(self, traits: Traits) -> list[Finding]:
+        """What of the parameters such a backend cannot do; places are keys of the section."""
+        return []
+
+    def in_virtual_time(self, network: VirtualNetwork) -> VirtualRouting:
+        """The protocol on virtual hosts; not defined where it does not run there."""
+        raise BadInput(f"{self.protocol} does not run in virtual time")
+
+    def true_routes(self) -> TrueMetric | None:
+        """The metric by which the testbed sets routes over the true links; None: the daemon sets them."""
+        return None
+
+    def once_up(self) -> str:
+        """What to expect of the routes of a network that has just been brought up, for people."""
+        return f"{self.protocol} has begun, routes appear within about 10 s"
 
     def link_state(self) -> LinkStateConfig:
         """How the node's agent gets its costs."""

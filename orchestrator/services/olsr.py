@@ -1,22 +1,44 @@
 """Our own OLSR daemon, which speaks olsrd's dialect and answers like it."""
 
-from collections.abc import Mapping
-from typing import ClassVar
+import random
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal
 
 import msgspec
+from pydantic import Field
 
 from node_agent import olsr
+from node_agent.host.virtual_routes import VirtualRoutes
+from node_agent.linkstate.measured import MeasuredLinkState
 from node_agent.linkstate.overhead import OverheadConfig
 from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.olsr import process
+from node_agent.olsr import service as on_virtual_hosts
+from node_agent.olsr.broadcast import PortBroadcast
 from node_agent.olsr.config import OlsrConfig
+from node_agent.olsr.daemon import Interface
 from node_agent.olsr.process import ProcessConfig
+from node_agent.olsr.reader import OlsrCoreReader
+from node_agent.olsr.wire import number
+from node_agent.ports.virtual.host import NextHop, VirtualHost
+from node_agent.ports.virtual.port import VirtualPort
+from orchestrator.radio.truth import Links
 from orchestrator.services.base import Place, RoutingService
 from orchestrator.services.program import Module
-from orchestrator.spec.routing import Olsr
+from orchestrator.services.sections import OlsrLike, Ours
+from orchestrator.services.virtual import INTERFACE, Counted, Group, Joined, VirtualNetwork
 
 JSONINFO_PORT = 9090
 _CONFIG = "olsr.json"
+
+
+class Olsr(OlsrLike, Ours):
+    """Our own daemon (``python -m node_agent.olsr``)."""
+
+    protocol: Literal["olsr"] = "olsr"
+    fisheye: bool = Field(
+        default=True, strict=True, description="Distant nodes hear only every eighth TC, and news at once"
+    )
 
 
 def olsr_config(routing: Olsr) -> OlsrConfig:
@@ -37,7 +59,9 @@ def olsr_config(routing: Olsr) -> OlsrConfig:
 
 class OlsrService(RoutingService):
     protocol = "olsr"
+    section = Olsr
     route_protocol = 83
+    sets_kernel_routes = True
     modules: ClassVar = (process.__name__, "node_agent.host.kernel_routes")
 
     def __init__(self, routing: Olsr) -> None:
@@ -61,3 +85,41 @@ class OlsrService(RoutingService):
 
     def program(self, place: Place) -> Module:
         return Module(olsr.__name__, str(place.directory / _CONFIG))
+
+    def in_virtual_time(self, network: VirtualNetwork) -> "OlsrRouting":
+        return OlsrRouting(self._routing, network)
+
+
+class OlsrRouting:
+    """The daemon's core on every virtual host."""
+
+    def __init__(self, routing: Olsr, network: VirtualNetwork) -> None:
+        self._config = olsr_config(routing)
+        self._group = Group(network, routing.authentication)
+        self._metric = routing.metric
+        self._node_at = network.node_at
+        self._seed = network.seed
+        self._tables: dict[str, VirtualRoutes] = {}
+
+    def next_hop(self, node: str) -> NextHop:
+        table = self._tables[node] = VirtualRoutes(self._node_at)
+        return table
+
+    def join(self, host: VirtualHost, port: VirtualPort, wanted: Sequence[str]) -> Joined:
+        service = on_virtual_hosts.OlsrService(
+            self._config,
+            [Interface(INTERFACE, number(port.host))],
+            PortBroadcast(port),
+            self._tables[host.node],
+            port.now_ns,
+            random.Random(f"olsr/{self._seed}/{host.node}"),
+            self._group.manet,
+            self._group.seal("olsr", port.now_ns),
+        )
+        counters = service.daemon.counters
+        reader = OlsrCoreReader(service.daemon.view, port.now_ns, self._config.quality)
+        link_state = MeasuredLinkState(reader, self._node_at, port.now_ns, self._metric)
+        return Joined(link_state, Counted("olsr", counters.kinds, counters.refusals), service)
+
+    def update(self, links: Links) -> None:
+        """Its HELLOs tell."""

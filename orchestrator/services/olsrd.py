@@ -1,19 +1,26 @@
 """olsrd of olsr.org, as the seed's testbed used it; asked through its jsoninfo plug-in."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from node_agent.linkstate.registry import LinkStateConfig
 from orchestrator.services.base import Executable, Place, RoutingService
 from orchestrator.services.program import Argv
-from orchestrator.spec.routing import Olsrd
+from orchestrator.services.sections import OlsrLike
 
 JSONINFO_PORT = 9090
 _CONFIG = "olsrd.conf"
 
 
+class Olsrd(OlsrLike):
+    """The olsrd of olsr.org, where it is installed."""
+
+    protocol: Literal["olsrd"]
+
+
 class OlsrdService(RoutingService):
     protocol = "olsrd"
+    section = Olsrd
     executables: ClassVar = (
         Executable("olsrd", "Debian has no olsrd: build it from github.com/OLSR/olsrd, with jsoninfo"),
     )

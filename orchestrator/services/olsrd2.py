@@ -1,18 +1,26 @@
 """OONF's olsrd2 (OLSRv2, RFC 7181), asked over its telnet port."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from node_agent.linkstate.registry import LinkStateConfig
 from orchestrator.services.base import Executable, Place, RoutingService
 from orchestrator.services.program import Argv
-from orchestrator.spec.routing import Olsrd2
+from orchestrator.services.sections import LinkStateProtocol
 
 _CONFIG = "olsrd2.conf"
 
 
+class Olsrd2(LinkStateProtocol):
+    """OONF's olsrd2 (OLSRv2), where it is installed; its own costs are airtimes."""
+
+    protocol: Literal["olsrd2"]
+    metric: Literal["airtime", "hops"] = "airtime"
+
+
 class Olsrd2Service(RoutingService):
     protocol = "olsrd2"
+    section = Olsrd2
     executables: ClassVar = (
         Executable("olsrd2_static", "Debian has no olsrd2: build it from github.com/OLSR/OONF"),
     )

@@ -1,34 +1,23 @@
-"""From an experiment's ``routing`` section to the daemon that runs on its nodes."""
+"""From an experiment's ``routing`` section to the service that it stands for."""
 
-from orchestrator.services.aodv import AodvService
-from orchestrator.services.babeld import BabeldService
+from orchestrator.errors import BadInput
 from orchestrator.services.base import RoutingService
-from orchestrator.services.olsr import OlsrService
-from orchestrator.services.olsrd import OlsrdService
-from orchestrator.services.olsrd2 import Olsrd2Service
-from orchestrator.spec.routing import AnyRouting, Aodv, Babel, GroundTruth, Olsr, Olsrd, Olsrd2
-
-SERVICES: tuple[type[RoutingService], ...] = (
-    OlsrService,
-    OlsrdService,
-    Olsrd2Service,
-    BabeldService,
-    AodvService,
-)
+from orchestrator.spec.routing import ROUTING_SERVICES, RoutingSection
 
 
-def service_of(routing: AnyRouting) -> RoutingService | None:
-    """None: nothing runs on the nodes, the testbed itself sets routes and tells costs."""
-    match routing:
-        case Olsr():
-            return OlsrService(routing)
-        case Olsrd():
-            return OlsrdService(routing)
-        case Olsrd2():
-            return Olsrd2Service(routing)
-        case Babel():
-            return BabeldService(routing)
-        case Aodv():
-            return AodvService(routing)
-        case GroundTruth():
-            return None
+def service_kind(protocol: str) -> type[RoutingService]:
+    kind = ROUTING_SERVICES[protocol]
+    if not issubclass(kind, RoutingService):
+        base = f"{RoutingService.__module__}.{RoutingService.__name__}"
+        raise BadInput(f"the routing protocol {protocol} is not derived from {base}")
+    return kind
+
+
+def routing_service(routing: RoutingSection) -> RoutingService:
+    return service_kind(routing.protocol)(routing)
+
+
+def service_of(routing: RoutingSection) -> RoutingService | None:
+    """None: nothing runs on the nodes, the testbed itself sets routes and gives costs."""
+    service = routing_service(routing)
+    return service if service.has_daemon else None

@@ -49,7 +49,7 @@ class NamedTarget(Section):
             words = [APPLICATIONS[kind].target_in_words for kind in TARGETS]
             raise unusable(f"name either {listed([*words, 'a node'])}", _ONE)
         if self.node is not None and self.app is not None:
-            raise unusable("a node belongs to no application: leave app out", _ONE, at=("app",))
+            raise unusable("a node belongs to no application", "leave app out", at=("app",))
         return self
 
 

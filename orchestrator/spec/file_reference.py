@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationInfo
 
-from orchestrator.mobility.trace_file import MOST_BYTES
 from orchestrator.spec.problems import shown, unusable
-from orchestrator.spec.source_file import Unreadable, read_bytes
+from orchestrator.spec.source_file import MOST_BYTES, Unreadable, read_bytes
 
 FOLDER = "folder"
 """The key of the validation context for what relative references are relative to."""
@@ -27,6 +26,10 @@ class FileReference:
     def contents(self) -> dict[str, bytes]:
         """By name: the file, and what belongs to it."""
         return {self.path.name: read_bytes(self.path, MOST_BYTES)}
+
+    def written(self, file: str) -> str:
+        """How a section names it that lies beside ``file``."""
+        return file
 
 
 R = TypeVar("R", bound=FileReference)

@@ -79,6 +79,11 @@ def shown(value: Any) -> str:
             return _shortened(json.dumps(value, default=str))
 
 
+def in_words(value: Any) -> str:
+    """A setting as it may stand in the middle of a line: short, and without quotes."""
+    return shown(value).strip('"')
+
+
 def dotted(path: Place) -> str:
     text = ""
     for part in path:

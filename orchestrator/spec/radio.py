@@ -4,15 +4,18 @@ An ``80211b`` section starts from a preset and says what is different; here ever
 the resolved file states all that was assumed.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from orchestrator.radio.rates import RATES
+from node_agent.extensions import ExtensionError, Registry
+from orchestrator.model.rates import RATES
 from orchestrator.spec.base import Section
-from orchestrator.spec.pathloss import PathLoss
+from orchestrator.spec.pathloss import PathLossField
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, listed, shown, unusable
+from orchestrator.spec.registered import RegisteredName
 from orchestrator.spec.units import (
     BIT_RATE,
     DURATION,
@@ -29,10 +32,28 @@ from orchestrator.spec.units import (
 )
 
 MODEL_80211B = "80211b"
-PRESETS = ("seed-80211b", "ns3-range", "ns3-two-ray")
 RATES_HINT = "choose 1, 2, 5.5 or 11 Mb/s"
 _MBPS = 1e6
 _US = 1e-6
+
+
+def _checked_preset(name: str, value: object) -> Callable[[], dict[str, Any]]:
+    if not callable(value):
+        raise ExtensionError(f"{name} is not a radio preset: a function that returns a whole 80211b section")
+    return value
+
+
+RADIO_PRESETS: Registry[Callable[[], dict[str, Any]]] = Registry(
+    "radio preset",
+    "rove.radio_presets",
+    _checked_preset,
+    {
+        "seed-80211b": "orchestrator.radio.presets:seed_80211b_section",
+        "ns3-range": "orchestrator.radio.presets:ns3_range_section",
+        "ns3-two-ray": "orchestrator.radio.presets:ns3_two_ray_section",
+    },
+)
+DEFAULT_PRESET = "seed-80211b"
 
 
 class DiscRadio(Section):
@@ -138,12 +159,12 @@ class Radio80211b(Section):
     other_names: ClassVar[dict[str, str]] = {"ack_rate": "control_rate"}
 
     model: Literal["80211b"]
-    preset: Literal["seed-80211b", "ns3-range", "ns3-two-ray"] = Field(
+    preset: Annotated[str, RegisteredName(RADIO_PRESETS, files=False)] = Field(
         description="Gives what is not given here: EMANE at the paper's setting, or one of ns-3's regimes"
     )
     tx_power: Power
     antenna_gain: Gain = Field(description="Of sender and receiver each")
-    pathloss: PathLoss
+    pathloss: PathLossField
     rate: Rate80211b = Field(description="Of unicast frames")
     broadcast_rate: Rate80211b
     control_rate: Rate80211b = Field(description="Of ACK, RTS and CTS")
@@ -163,17 +184,15 @@ class Radio80211b(Section):
     def _from_preset(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        name = value.get("preset", PRESETS[0])
-        if name not in PRESETS:
-            text = f"there is no preset {shown(name)}; expected {listed(PRESETS)}"
-            raise unusable(text, did_you_mean(name, PRESETS), at=("preset",))
-        # Imported here: numpy comes with it.
-        from orchestrator.radio.from_spec import preset_section
-
-        filled = {**preset_section(name), **value}
+        name = value.get("preset", DEFAULT_PRESET)
+        if name not in RADIO_PRESETS:
+            text = f"there is no preset {shown(name)}; expected {listed(RADIO_PRESETS)}"
+            raise unusable(text, did_you_mean(name, RADIO_PRESETS), at=("preset",))
+        preset = RADIO_PRESETS[name]()
+        filled = {**preset, **value}
         for key in ("receiver", "contention"):
             if isinstance(value.get(key), dict):
-                filled[key] = {**preset_section(name)[key], **value[key]}
+                filled[key] = {**preset[key], **value[key]}
         if "control_rate" not in value:
             # Nobody answers faster than they were asked: an ACK would not reach as far as its frame.
             with suppress(Unusable):  # the rate's own validation complains

@@ -1,11 +1,18 @@
-"""Who finds the ways through the network: the protocols that an experiment's ``routing`` section may name."""
+"""The ``routing`` section of an experiment: the registry of protocols, and what their sections share.
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+A protocol is one file of ``orchestrator.services``: its section with the parameters, and its service, which
+names that section. Other packages add theirs by entry points of the group ``rove.routing_services``.
+"""
 
-from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
+from typing import Annotated, Any, ClassVar, Protocol, Self
 
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
+
+from node_agent.extensions import ExtensionError, Registry
 from orchestrator.spec.base import Section
-from orchestrator.spec.problems import Finding, Unusable, did_you_mean, listed, shown, unusable
+from orchestrator.spec.problems import Finding, Unusable, in_words, listed, unusable
+from orchestrator.spec.registered import Registered
+from orchestrator.spec.translate import findings_of
 from orchestrator.spec.units import DURATION
 
 _SHORTEST_S = 0.1
@@ -14,25 +21,32 @@ _LONGEST_S = 3600.0
 
 Interval = Annotated[float, DURATION.within(ge=_SHORTEST_S, le=_LONGEST_S)]
 Quorum = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)]
-
-TrueMetric = Literal["etx", "hops"]
-Quality = Literal["etx_ff", "etx_float", "hops"]
-Detection = Literal["hello", "feedback"]
+_SEALED = "authentication"
 
 
-def in_words(value: Any) -> str:
-    """A setting as it may stand in the middle of a line: short, and without quotes."""
-    return shown(value).strip('"')
-
-
-class Protocol(Section):
-    """``metric`` of each protocol is what the agents' costs count."""
-
-    backends: ClassVar[tuple[str, ...]] = ("sim", "netns", "ssh", "core")
-    """Where it can run."""
+class RoutingSection(Section):
+    """The parameters of a protocol; ``metric`` is what the agents' costs count."""
 
     protocol: str
     metric: str
+
+    @property
+    def ready_share(self) -> float:
+        """A node is ready when it knows a way to this share of the nodes that it could reach."""
+        return 0.0
+
+    @property
+    def authenticates(self) -> bool:
+        """Whether nodes seal their routing messages with a key of the run."""
+        return False
+
+    def notices_after(self, link_feedback: bool) -> float:
+        """Seconds until it notices that a link is gone; ``link_feedback``: the link layer tells."""
+        return 0.0
+
+    def findings(self) -> list[Finding]:
+        """What is wrong with the parameters taken together."""
+        return []
 
     def summary(self) -> str:
         """In one line, for people: all times, and what else is not as it is by default."""
@@ -44,33 +58,21 @@ class Protocol(Section):
             if key not in ("protocol", "metric", *times) and value != fields[key].default
         }
         return ", ".join(
-            [f"{self.protocol} ({self.metric})"]
+            [f"{self.protocol.rpartition('/')[2]} ({self.metric})"]
             + [f"{key.replace('_', ' ')} {value:g} s" for key, value in times.items()]
             + [f"{key} {in_words(value)}" for key, value in others.items()]
         )
 
-
-class Ours(Protocol):
-    """A daemon of our own, which can seal what it sends."""
-
-    authentication: bool = Field(
-        default=False,
-        strict=True,
-        description="Nodes seal their routing messages with a key of the run, and refuse others",
-    )
-
-
-class Proactive(Protocol):
-    """Knows a way to everybody before anybody asks."""
-
-    quorum: Quorum = Field(
-        default=0.9,
-        description="A node is ready when it knows a way to this share of the nodes that it could reach",
-    )
-
-    def findings(self) -> list[Finding]:
-        """What is wrong with the parameters taken together."""
-        return []
+    @model_validator(mode="before")
+    @classmethod
+    def _seals(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or _SEALED not in value or _SEALED in cls.model_fields:
+            return value
+        sealing = [
+            name for name in ROUTING_SERVICES if _SEALED in ROUTING_SERVICES[name].section.model_fields
+        ]
+        text = f"{value.get('protocol')} does not know the seals of Rove's own daemons"
+        raise unusable(text, f"use protocol: {listed(sealing)}, or leave authentication out", (_SEALED,))
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -79,153 +81,64 @@ class Proactive(Protocol):
         return self
 
 
-class LinkStateProtocol(Proactive):
-    """HELLOs among neighbours, topology messages to everybody; both hold for a validity time."""
+class Proactive(RoutingSection):
+    """Knows a way to everybody before anybody asks."""
 
-    hello: Interval = 1.0
-    hello_validity: Interval = 4.0
-    tc: Interval = 1.0
-    tc_validity: Interval = 15.0
-
-    def findings(self) -> list[Finding]:
-        return _short_lived("hello", self.hello, self.hello_validity) + _short_lived(
-            "tc", self.tc, self.tc_validity
-        )
-
-
-def _short_lived(key: str, interval: float, validity: float) -> list[Finding]:
-    if validity > interval:
-        return []
-    text = f"{validity:g} s is over before the next message comes: one is sent every {interval:g} s ({key})"
-    return [Finding((f"{key}_validity",), text, f"for example {4 * interval:g} s")]
-
-
-class OlsrLike(LinkStateProtocol):
-    """OLSR in olsrd's dialect."""
-
-    metric: Literal["etx", "hops", "log_delivery"] = "etx"
-    quality: Quality | None = Field(
-        default=None,
-        description="How the daemons rate links; if not given, hops where the metric is hops, else etx_ff",
+    quorum: Quorum = Field(
+        default=0.9,
+        description="A node is ready when it knows a way to this share of the nodes that it could reach",
     )
 
     @property
-    def link_quality(self) -> Quality:
-        return self.quality or ("hops" if self.metric == "hops" else "etx_ff")
-
-    def findings(self) -> list[Finding]:
-        findings = super().findings()
-        if self.link_quality == "hops" and self.metric != "hops":
-            text = f"daemons that count hops do not measure links, which {self.metric} needs"
-            findings.append(Finding(("quality",), text, "use metric: hops, or quality: etx_ff"))
-        return findings
+    def ready_share(self) -> float:
+        return self.quorum
 
 
-class Olsr(OlsrLike, Ours):
-    """Our own daemon (``python -m node_agent.olsr``)."""
+class RoutingKind(Protocol):
+    """What the files' language needs to know of a service."""
 
-    protocol: Literal["olsr"] = "olsr"
-    fisheye: bool = Field(
-        default=True, strict=True, description="Distant nodes hear only every eighth TC, and news at once"
-    )
+    section: ClassVar[type[RoutingSection]]
 
 
-class Olsrd(OlsrLike):
-    """The olsrd of olsr.org, where it is installed."""
-
-    backends = ("netns", "ssh", "core")
-
-    protocol: Literal["olsrd"]
-
-
-class Olsrd2(LinkStateProtocol):
-    """OONF's olsrd2 (OLSRv2), where it is installed; its own costs are airtimes."""
-
-    backends = ("netns", "ssh", "core")
-
-    protocol: Literal["olsrd2"]
-    metric: Literal["airtime", "hops"] = "airtime"
+def _checked_service(name: str, value: object) -> type[RoutingKind]:
+    section = getattr(value, "section", None)
+    if (
+        not isinstance(value, type)
+        or not isinstance(section, type)
+        or not issubclass(section, RoutingSection)
+    ):
+        base = "orchestrator.services.base.RoutingService"
+        raise ExtensionError(f"{name} is not a routing service: derive a class from {base}, with a section")
+    return value
 
 
-class Babel(Proactive):
-    """babeld, where it is installed; a distance vector: each node knows its own costs only."""
-
-    backends = ("netns", "ssh", "core")
-
-    protocol: Literal["babel"]
-    metric: Literal["etx", "log_delivery"] = "etx"
-    hello: Interval = 1.0
-    update: Interval = 4.0
-
-
-class Aodv(Ours):
-    """Our own AODV (RFC 3561): ways are sought when they are needed, so there is no quorum to wait for."""
-
-    quorum: ClassVar[float] = 0.0
-
-    protocol: Literal["aodv"]
-    metric: Literal["hops"] = "hops"
-    hello: Interval = 1.0
-    active_route: Interval = Field(default=3.0, description="How long an unused route is good for")
-    detection: Detection | None = Field(
-        default=None,
-        description="A broken link shows by missing HELLOs, or (only in virtual time) the link layer tells; "
-        "if not given, feedback where it is to be had, else hello",
-    )
-
-    def detection_on(self, backend: str) -> Detection:
-        """The medium of virtual time tells which frames it gave up, a kernel does not."""
-        return self.detection or ("feedback" if backend == "sim" else "hello")
-
-
-class GroundTruth(Protocol):
-    """No protocol at all: routes and costs are those of the true links, at once and without a message."""
-
-    backends = ("sim", "netns")
-    quorum: ClassVar[float] = 0.0
-
-    protocol: Literal["ground_truth"]
-    metric: TrueMetric = "etx"
-
-
-_PROTOCOLS = ("olsr", "olsrd", "olsrd2", "babel", "aodv", "ground_truth")
-_SEALING = ("olsr", "aodv")
-_OF_OTHERS = tuple(each for each in _PROTOCOLS if each not in _SEALING)
+ROUTING_SERVICES: Registry[type[RoutingKind]] = Registry(
+    "routing protocol",
+    "rove.routing_services",
+    _checked_service,
+    {
+        "olsr": "orchestrator.services.olsr:OlsrService",
+        "olsrd": "orchestrator.services.olsrd:OlsrdService",
+        "olsrd2": "orchestrator.services.olsrd2:Olsrd2Service",
+        "babel": "orchestrator.services.babeld:BabeldService",
+        "aodv": "orchestrator.services.aodv:AodvService",
+        "ground_truth": "orchestrator.services.ground_truth:GroundTruthService",
+    },
+)
 DEFAULT_PROTOCOL = "olsr"
 
-AnyRouting = Olsr | Olsrd | Olsrd2 | Babel | Aodv | GroundTruth
-
-
-def _read_routing(value: Any) -> Any:
-    if isinstance(value, str):
-        if value not in _PROTOCOLS:
-            hint = did_you_mean(value, _PROTOCOLS)
-            raise unusable(f"{shown(value)} is not known here; expected {listed(_PROTOCOLS)}", hint)
-        return {"protocol": value}
-    if not isinstance(value, dict):
-        return value
-    named = {"protocol": DEFAULT_PROTOCOL, **value}
-    if "authentication" in named and named["protocol"] in _OF_OTHERS:
-        text = f"{named['protocol']} does not know the seals of Rove's own daemons"
-        hint = f"use protocol: {listed(_SEALING)}, or leave authentication out"
-        raise unusable(text, hint, ("authentication",))
-    return named
-
-
-def read_protocol(name: str) -> AnyRouting:
-    """A protocol by its name, with its defaults. Raises Unusable."""
-    return _BY_NAME.validate_python(_read_routing(name))
-
-
-def _or_a_word(schema: dict[str, Any]) -> None:
-    """A protocol's name stands for all its defaults; and a mapping need not name the default protocol."""
-    union = {key: schema.pop(key) for key in ("discriminator", "oneOf") if key in schema}
-    schema["anyOf"] = [{"enum": list(_PROTOCOLS)}, *union["oneOf"]]
-
-
-Routing = Annotated[
-    AnyRouting,
-    Field(discriminator="protocol", json_schema_extra=_or_a_word),
-    BeforeValidator(_read_routing),
+RoutingField = Annotated[
+    RoutingSection,
+    Registered(
+        ROUTING_SERVICES, "protocol", section=lambda kind: kind.section, default=DEFAULT_PROTOCOL, word=True
+    ),
 ]
-_BY_NAME: TypeAdapter[AnyRouting] = TypeAdapter(Routing)
+_BY_NAME: TypeAdapter[RoutingSection] = TypeAdapter(RoutingField)
+
+
+def read_protocol(name: str = DEFAULT_PROTOCOL) -> RoutingSection:
+    """A protocol by its name, with its defaults. Raises Unusable."""
+    try:
+        return _BY_NAME.validate_python(name)
+    except ValidationError as error:
+        raise Unusable(*findings_of(error, RoutingSection, name)) from None

@@ -1,22 +1,21 @@
 """What all applications of an experiment share: the network, the time, and what makes a run valid."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
+from node_agent.extensions import ExtensionError
+from orchestrator.spec.backends import AUTO, BACKENDS, Traits, traits_of
 from orchestrator.spec.base import Name, Section, Seed
 from orchestrator.spec.expectations import METRICS, OPERATORS, parse_expectation
 from orchestrator.spec.problems import shown, unusable
-from orchestrator.spec.routing import Olsr, Routing
+from orchestrator.spec.registered import RegisteredName
+from orchestrator.spec.routing import RoutingField, read_protocol
 from orchestrator.spec.topology import Topology
 from orchestrator.spec.units import DURATION, Duration, PositiveDuration
 
 _LONGEST_EXPECTATION = 100
 
-REMOTE = ("ssh", "core")
-"""Backends whose nodes are on other machines."""
-_REMOTE_TIMEOUTS = {"up": 300.0, "converge": 90.0, "stop": 60.0, "collect": 300.0, "down": 60.0}
-"""What is deployed and collected goes over a network there."""
 SHORTEST_LEASE_S = 6.0
 Lease = Annotated[float, DURATION.within(ge=SHORTEST_LEASE_S, le=3600.0)]
 NodeShare = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)]
@@ -79,10 +78,12 @@ class Scenario(Section):
 
     name: Name = Field(examples=["quickstart"])
     topology: Topology = Field(examples=["../topologies/rwp-25.yaml"])
-    backend: Literal["sim", "netns", "ssh", "core", "auto"] = Field(
+    backend: Annotated[str, RegisteredName(BACKENDS, words=(AUTO,), files=False)] = Field(
         default="sim", description="auto: netns where this machine permits it, else sim"
     )
-    routing: Routing = Field(default=Olsr(), examples=["{protocol: olsr, hello: 2s, hello_validity: 20s}"])
+    routing: RoutingField = Field(
+        default_factory=read_protocol, examples=["{protocol: olsr, hello: 2s, hello_validity: 20s}"]
+    )
     duration: PositiveDuration = Field(examples=["120s"], description="Measured time, after the warm-up")
     warmup: Duration = Field(default=0.0, description="Time before the measurement starts")
     seed: Seed = 1
@@ -100,8 +101,17 @@ class Scenario(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _patient_with_other_machines(cls, value: Any) -> Any:
-        if not isinstance(value, dict) or value.get("backend") not in REMOTE:
+    def _timeouts_of_the_backend(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or value.get("backend") not in BACKENDS:
+            return value
+        try:
+            own = BACKENDS[value["backend"]].timeouts
+        except ExtensionError:  # the backend's own validation says so
             return value
         stated = value.get("timeouts", {})
-        return {**value, "timeouts": {**_REMOTE_TIMEOUTS, **stated}} if isinstance(stated, dict) else value
+        return {**value, "timeouts": {**own, **stated}} if own and isinstance(stated, dict) else value
+
+    @property
+    def traits(self) -> Traits:
+        """Of its backend; those of ``auto`` are not known before one is chosen."""
+        return traits_of(self.backend)

@@ -6,6 +6,9 @@ from pathlib import Path
 from orchestrator.errors import BadInput
 from orchestrator.spec.problems import did_you_mean
 
+MOST_BYTES = 100_000_000
+"""Of a file that a section names, decompressed: what fits into memory as waypoints."""
+
 
 class Unreadable(BadInput):
     """There is no such file, or not one that can be read."""

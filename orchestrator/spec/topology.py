@@ -1,52 +1,28 @@
 """Who is there, how they move, which radio: the topology file as a value."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from ipaddress import IPv4Network
-from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from orchestrator.mobility.trace import Position
-from orchestrator.mobility.trace_file import TraceError
+from node_agent.extensions import ExtensionError
+from orchestrator.model.trace import Position
+from orchestrator.spec.area import AreaField
 from orchestrator.spec.base import NAME_PATTERN, Name, Section, check_name
 from orchestrator.spec.core import CORE_HOST, Core
 from orchestrator.spec.hosts import HostDefaults, Hosts, RealNode, host_findings, real_node
 from orchestrator.spec.inventory import Host
 from orchestrator.spec.links import Links, link_findings
-from orchestrator.spec.mobility import GaussMarkov, Group, RandomWalk, RandomWaypoint, Static
-from orchestrator.spec.pathloss import LossTrace, Matrix
+from orchestrator.spec.mobility import MobilityField
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
 from orchestrator.spec.radio import Radio80211b, RadioField, default_radio
-from orchestrator.spec.recorded import RecordedTrace
+from orchestrator.spec.registered import file_of, naming_the_file
 from orchestrator.spec.resources import CapacityField, CostsField
-from orchestrator.spec.units import LENGTH
 
 MAX_NODES = 10_000
-LEAST_CROSSING_S = 0.1
-"""Nodes are moved ten times a second."""
-_ACROSS = f"would be across in less than {LEAST_CROSSING_S:g} s"
 _HOSTS_PER_BLOCK = 250
 NODE_NETWORK = IPv4Network("10.77.0.0/16")
-
-
-class Area(NamedTuple):
-    """The rectangle nodes live in, from (0, 0), in metres."""
-
-    width: float
-    height: float
-
-    def __str__(self) -> str:
-        width, height = (repr(side).removesuffix(".0") for side in self)
-        return f"{width} m x {height} m"
-
-
-def _read_area(value: Any) -> Area:
-    parts = value.replace("×", "x").split("x") if isinstance(value, str) else value
-    if not isinstance(parts, list | tuple) or len(parts) != 2:
-        raise unusable(f"{shown(value)} is not an area", "write it like 1200 m x 1200 m or [1200 m, 1200 m]")
-    side = LENGTH.positive()
-    return Area(side.read(parts[0]), side.read(parts[1]))
 
 
 def _read_nodes(value: Any) -> int | tuple[str, ...]:
@@ -92,26 +68,6 @@ Nodes = Annotated[
         }
     ),
 ]
-AreaField = Annotated[
-    Area,
-    BeforeValidator(_read_area),
-    PlainSerializer(str),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string", "pattern": r"^[^x×]+[x×][^x×]+$"},
-                {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["number", "string"]}},
-            ],
-            "description": "Width x height of the rectangle the nodes live in",
-            "examples": ["1200 m x 1200 m"],
-        }
-    ),
-]
-
-
-Mobility = Annotated[
-    RandomWaypoint | RandomWalk | GaussMarkov | Group | Static | RecordedTrace, Field(discriminator="model")
-]
 
 
 class Topology(Section):
@@ -120,7 +76,7 @@ class Topology(Section):
     name: Name = Field(examples=["rwp-25"])
     nodes: Nodes = Field(examples=[25])
     area: AreaField = Field(examples=["1200 m x 1200 m"])
-    mobility: Mobility = Field(examples=["{model: random_waypoint, speed: 5 m/s}"])
+    mobility: MobilityField = Field(examples=["{model: random_waypoint, speed: 5 m/s}"])
     radio: RadioField = Field(
         default_factory=default_radio, examples=["{model: 80211b, tx_power: -10 dBm, rate: 11 Mb/s}"]
     )
@@ -179,29 +135,11 @@ class Topology(Section):
 
     def static_positions(self) -> dict[str, Position]:
         """Where each node stands for good by this file; empty if nodes move or the seed scatters them."""
-        if not isinstance(self.mobility, Static) or self.mobility.scatter:
-            return {}
-        if self.mobility.positions is not None:
-            return {node: self.mobility.positions[node] for node in self.node_names}
-        grid = self.mobility.grid
-        assert grid is not None
-        return {
-            node: (index % grid.columns * grid.spacing, index // grid.columns * grid.spacing)
-            for index, node in enumerate(self.node_names)
-        }
+        return self.mobility.fixed_positions(self.node_names)
 
     @model_validator(mode="after")
     def _everyone_has_a_place(self) -> "Topology":
-        match self.mobility:
-            case Static():
-                findings = _misnamed(self.node_names, self.mobility) or _outside(self)
-            case Group():
-                findings = _misgrouped(self.node_names, self.mobility) + _cramped(self.mobility, self.area)
-            case RecordedTrace():
-                findings = _unlike_the_trace(self, self.mobility)
-            case _:
-                findings = []
-        findings += _hurried(self.mobility, self.area) + _unheard_of(self) + _unknown_owners(self)
+        findings = self._mobility_findings() + _unheard_of(self) + _unknown_owners(self)
         findings += host_findings(self.node_names, self.hosts, self.defaults, self.addresses())
         if self.core is not None and CORE_HOST in self.hosts:
             findings.append(Finding(("hosts", CORE_HOST), "this is the name of the host that runs CORE"))
@@ -211,52 +149,26 @@ class Topology(Section):
             raise Unusable(*findings)
         return self
 
-
-def _misnamed(nodes: tuple[str, ...], mobility: Static) -> list[Finding]:
-    if mobility.positions is None:
-        return []
-    at = ("mobility", "positions")
-    known = frozenset(nodes)
-    unknown = [
-        Finding((*at, name), f"there is no node {shown(name)}", did_you_mean(name, nodes))
-        for name in mobility.positions
-        if name not in known
-    ]
-    without = [node for node in nodes if node not in mobility.positions]
-    if without:
-        unknown.append(Finding(at, f"no position for {_some(without)}", "every node needs one"))
-    return unknown
-
-
-def _hurried(mobility: Mobility, area: Area) -> list[Finding]:
-    """Who crosses its room between two looks at it is nowhere in particular, and turns without end."""
-    match mobility:
-        case RandomWaypoint():
-            room, speed = max(area), mobility.speeds[1]
-        case RandomWalk():
-            room, speed = min(area), mobility.speeds[1]
-        case GaussMarkov():
-            room, speed = min(area), mobility.fastest
-        case Group():
-            room, speed = max(area) - 2 * mobility.radius, mobility.speeds[1]
-            if 2 * mobility.radius < LEAST_CROSSING_S * mobility.member_speeds[1]:
-                text = f"{mobility.radius:g} m: members at up to {mobility.member_speeds[1]:g} m/s {_ACROSS}"
-                return [Finding(("mobility", "radius"), text, "use a larger one, or slower members")]
-        case _:
-            return []
-    # A group that does not fit at all is told so elsewhere.
-    if room <= 0 or room >= LEAST_CROSSING_S * speed:
-        return []
-    text = f"{area}: nodes at up to {speed:g} m/s {_ACROSS}"
-    return [Finding(("area",), text, "use a larger area, or slower nodes")]
+    def _mobility_findings(self) -> list[Finding]:
+        model = self.mobility
+        try:
+            with naming_the_file(f"mobility model {model.model}", file_of(model.model, type(model))):
+                return model.findings_for(self.node_names, self.area)
+        except ExtensionError as error:
+            return [Finding(("mobility", "model"), str(error))]
 
 
 def _unheard_of(topology: Topology) -> list[Finding]:
     radio = topology.radio
-    if not isinstance(radio, Radio80211b) or not isinstance(radio.pathloss, Matrix | LossTrace):
+    if not isinstance(radio, Radio80211b):
         return []
-    at = ("radio", "pathloss")
-    return [Finding((*at, *f.at), f.message, f.hint) for f in radio.pathloss.findings(topology.node_names)]
+    model, at = radio.pathloss, ("radio", "pathloss")
+    try:
+        with naming_the_file(f"path-loss model {model.model}", file_of(model.model, type(model))):
+            findings = model.findings_for(topology.node_names)
+    except ExtensionError as error:
+        return [Finding((*at, "model"), str(error))]
+    return [Finding((*at, *f.at), f.message, f.hint) for f in findings]
 
 
 def _unknown_owners(topology: Topology) -> list[Finding]:
@@ -271,56 +183,3 @@ def _unknown_owners(topology: Topology) -> list[Finding]:
         for name in names
         if name not in known
     ]
-
-
-def _misgrouped(nodes: tuple[str, ...], mobility: Group) -> list[Finding]:
-    at = ("mobility", "groups")
-    if isinstance(mobility.groups, int):
-        fits = mobility.groups <= len(nodes)
-        return [] if fits else [Finding(at, f"{mobility.groups} groups, but only {len(nodes)} nodes")]
-    findings = []
-    known, seen = frozenset(nodes), set[str]()
-    for number, members in enumerate(mobility.groups):
-        for index, node in enumerate(members):
-            if node not in known:
-                text = f"there is no node {shown(node)}"
-                findings.append(Finding((*at, number, index), text, did_you_mean(node, nodes)))
-            elif node in seen:
-                findings.append(Finding((*at, number, index), f"{shown(node)} is in a group already"))
-            seen.add(node)
-    without = [node for node in nodes if node not in seen]
-    if without:
-        hint = "every node needs one; a group may consist of its leader alone"
-        findings.append(Finding(at, f"no group for {_some(without)}", hint))
-    return findings
-
-
-def _cramped(mobility: Group, area: Area) -> list[Finding]:
-    if 2 * mobility.radius < min(area):
-        return []
-    text = f"{mobility.radius:g} m: a group of that radius does not fit into {area}"
-    return [Finding(("mobility", "radius"), text, f"use less than {min(area) / 2:g} m, or a larger area")]
-
-
-def _unlike_the_trace(topology: Topology, mobility: RecordedTrace) -> list[Finding]:
-    try:
-        mobility.read(topology.node_names, topology.area)
-    except TraceError as error:
-        name = Path(error.file).name
-        place = name if error.line is None else f"{name}, line {error.line}"
-        return [Finding(("mobility", "file"), f"{place}: {error.message}", error.hint)]
-    return []
-
-
-def _some(nodes: Sequence[str]) -> str:
-    return ", ".join(nodes[:5]) + (f" and {len(nodes) - 5} more" if len(nodes) > 5 else "")
-
-
-def _outside(topology: Topology) -> list[Finding]:
-    area = topology.area
-    outside = [n for n, (x, y) in topology.static_positions().items() if x > area.width or y > area.height]
-    if isinstance(topology.mobility, Static) and topology.mobility.grid is not None and outside:
-        text = f"the grid does not fit into {area} (first outside: {outside[0]})"
-        return [Finding(("mobility", "grid"), text, "use a smaller spacing, other columns or a larger area")]
-    text = f"outside the area of {area}"
-    return [Finding(("mobility", "positions", node), text) for node in outside]

@@ -54,6 +54,8 @@ def _translated(error: dict[str, Any], at: Place, model: type[Section]) -> Itera
     if isinstance(context.get("error"), Unusable):
         for finding in context["error"].findings:
             yield Finding((*at, *finding.at), finding.message, finding.hint)
+    elif kind in ("value_error", "assertion_error"):  # of an extension's own validators
+        yield Finding(at, str(context["error"]) or f"{shown(value)} cannot be used here")
     elif kind == "missing":
         yield Finding(at, "missing", _example(model, error["loc"]))
     elif kind == "extra_forbidden":

@@ -17,7 +17,7 @@ import pytest
 from orchestrator.backends.core.air import EMANE_MODEL
 from orchestrator.backends.core.link import PROTOCOL
 from orchestrator.backends.core.session import pixel_paths
-from orchestrator.mobility.trace import Trace, Waypoint
+from orchestrator.model.trace import Trace, Waypoint
 from orchestrator.spec.topology import Topology
 from tests.core.installed import DAEMON, PYTHON
 from tests.driven_core import DrivenCore, described

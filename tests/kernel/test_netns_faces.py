@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from node_agent.apps.dataflow.faces.detection import shared_detector
+from node_agent.apps.dataflow.faces.events import FaceRecord
 from node_agent.apps.dataflow.faces.gallery import load_gallery
 from node_agent.apps.dataflow.faces.pixels import decode_image, encode_jpeg
 from node_agent.apps.dataflow.faces.recognition import Recogniser
 from node_agent.apps.dataflow.faces.scene import Scene, SceneSettings
-from node_agent.model.telemetry import FaceRecord
 from node_agent.telemetry.segments import read_records
 from orchestrator.runs.run_directory import RunDirectory
 from tests.kernel.test_netns_run import own_reasons, root_of

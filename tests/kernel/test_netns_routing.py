@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from node_agent.telemetry.segments import read_records, tuple_by_tuple
+from node_agent.apps.dataflow.events import tuple_by_tuple
+from node_agent.telemetry.segments import read_records
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.lifecycle import teardown

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from node_agent.telemetry.segments import inspect, read_records, tuple_by_tuple
+from node_agent.apps.dataflow.events import tuple_by_tuple
+from node_agent.telemetry.segments import inspect, read_records
 from orchestrator.backends.netns import names, network
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.runs.files import parse_lines

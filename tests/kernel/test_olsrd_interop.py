@@ -23,7 +23,7 @@ from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.netns.radio.client import RadioProcess
 from orchestrator.backends.netns.radio.config import radio_config
 from orchestrator.mobility.static import static_path
-from orchestrator.mobility.trace import Trace
+from orchestrator.model.trace import Trace
 from orchestrator.radio.choice import PathLossChoice, RadioChoice
 from orchestrator.radio.settings import Mac
 from orchestrator.services.program import Argv, Entry
@@ -311,10 +311,10 @@ def lossy_mesh() -> RadioChoice:
     of 20."""
     margin_db = {(0, 1): 6.5, (1, 2): 5.8, (2, 3): 7.0, (3, 4): 6.0, (1, 3): 5.5}
     radio = RadioChoice().radio()
-    loss: list[list[float | None]] = [[None] * len(NODES) for _ in NODES]
+    loss: dict[str, dict[str, float]] = {}
     for (i, j), margin in margin_db.items():
-        loss[i][j] = loss[j][i] = radio.tx_power_dbm - radio.noise_dbm - margin
-    return RadioChoice(path_loss=PathLossChoice("matrix", matrix=loss))
+        loss.setdefault(NODES[i], {})[NODES[j]] = radio.tx_power_dbm - radio.noise_dbm - margin
+    return RadioChoice(path_loss=PathLossChoice("matrix", {"losses": loss}, tuple(NODES)))
 
 
 @pytest.mark.parametrize("quality", ["etx_ff", "etx_float"])

@@ -22,7 +22,7 @@ from orchestrator.backends.netns.radio.config import RadioConfig, radio_config
 from orchestrator.backends.netns.radio.lateness import LatenessReport
 from orchestrator.errors import BadInput
 from orchestrator.mobility.static import static_path
-from orchestrator.mobility.trace import Trace, Waypoint
+from orchestrator.model.trace import Trace, Waypoint
 from orchestrator.radio.choice import RadioChoice
 from orchestrator.radio.settings import Mac
 from orchestrator.radio.survey import Links

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from node_agent.model.telemetry import AgentStart, AgentStop, RouteSwitch
+from node_agent.apps.dataflow.events import RouteSwitch
+from node_agent.model.telemetry import AgentStart, AgentStop
 from orchestrator.analytics import schemas
 from orchestrator.analytics.clocks import corrected
 from orchestrator.analytics.pipeline import analyze, write_report

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from node_agent.apps.dataflow.faces.events import FaceRecord, FacesSeen, FacesTrue
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
-from node_agent.model.telemetry import AgentStart, AgentStop, FaceRecord, FacesSeen, FacesTrue
+from node_agent.model.telemetry import AgentStart, AgentStop
 from orchestrator.analytics.pipeline import analyze, write_report
 from orchestrator.analytics.store import TableStore
 from orchestrator.spec.expectations import evaluate_expectations

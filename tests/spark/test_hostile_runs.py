@@ -8,13 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from node_agent.apps.dataflow.model.plan import Replica
-from node_agent.apps.dataflow.model.query import OperatorSpec
-from node_agent.model.telemetry import (
-    KILLED,
-    AgentStart,
-    AgentStop,
-    Event,
+from node_agent.apps.dataflow.events import (
     SpillSample,
     TupleDelivered,
     TupleDropped,
@@ -22,6 +16,9 @@ from node_agent.model.telemetry import (
     TupleReceived,
     TupleSent,
 )
+from node_agent.apps.dataflow.model.plan import Replica
+from node_agent.apps.dataflow.model.query import OperatorSpec
+from node_agent.model.telemetry import KILLED, AgentStart, AgentStop, Event
 from orchestrator.analytics.kept import is_result
 from orchestrator.analytics.pipeline import analyze
 from orchestrator.analytics.store import TableStore
@@ -256,6 +253,8 @@ def test_every_tuple_owes_a_delivery_to_every_sink(analysed: dict[str, dict[str,
 def test_nonsense_is_counted_and_the_rest_is_used(
     spark: SparkSession, runs: Path, analysed: dict[str, dict[str, Any]]
 ) -> None:
+    from node_agent.apps.dataflow.belief import scopes_of
+    from node_agent.apps.records import record_format
     from node_agent.telemetry.belief import writers
     from node_agent.telemetry.segments import inspect
     from orchestrator.analytics.inputs import runs_in
@@ -265,7 +264,7 @@ def test_nonsense_is_counted_and_the_rest_is_used(
     (run,) = runs_in(runs / "hostile" / "h1")
     table = {row["node"]: row for row in TableStore(runs).read(spark, "nodes", ["h1"]).collect()}
     assert set(table) == {"n1", "n2", "n9", ODD}
-    for node, writer in writers("h1", table, run.plan).items():
+    for node, writer in writers("h1", table, record_format(), {"query": scopes_of(run.plan)}).items():
         found = inspect(run.directory.segments(node), writer)
         row = table[node]
         told = (row["records"], row["missing"], row["duplicates"], row["corrupt_lines"], row["refused"])

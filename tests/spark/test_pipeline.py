@@ -11,12 +11,8 @@ import pytest
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
-from node_agent.apps.dataflow.model.units import CountWindow
-from node_agent.model.telemetry import (
-    AgentStart,
-    AgentStop,
+from node_agent.apps.dataflow.events import (
     OperatorFault,
-    RoutingOverhead,
     TupleDelivered,
     TupleDropped,
     TupleEmitted,
@@ -24,6 +20,8 @@ from node_agent.model.telemetry import (
     TupleReceived,
     TupleSent,
 )
+from node_agent.apps.dataflow.model.units import CountWindow
+from node_agent.model.telemetry import AgentStart, AgentStop, RoutingOverhead
 from orchestrator.analytics.inputs import runs_in
 from orchestrator.analytics.pipeline import analyze, write_report
 from orchestrator.analytics.schemas import TABLES

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Protocol
 
@@ -81,12 +82,15 @@ class RadioNetwork:
 
 
 class LoopbackNetwork:
-    """Real sockets on this machine; everyone reaches everyone, except who is said to be ``gone``."""
+    """Real sockets on this machine; everyone reaches everyone, except who is said to be ``gone``.
 
-    def __init__(self, nodes: Sequence[str]) -> None:
+    ``apps``: how many applications listen on each node.
+    """
+
+    def __init__(self, nodes: Sequence[str], apps: int = 1) -> None:
         self.blind = False
         self.gone: set[str] = set()
-        self._addresses = {node: Address("127.0.0.1", free_port()) for node in nodes}
+        self._addresses = {node: Address("127.0.0.1", free_port(apps)) for node in nodes}
 
     def port(self, node: str) -> Port:
         return OsPort("127.0.0.1", seed=1)
@@ -99,8 +103,12 @@ class LoopbackNetwork:
         return CostGraph({a: {b: 1.0 for b in here if a != b} for a in here}, "hops", "test", 0)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def free_port(count: int = 1) -> int:
+    """The first of ``count`` ports in a row that nobody listens on."""
+    while True:
+        with ExitStack() as probes:
+            first: int = probes.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+            with suppress(OSError, OverflowError):
+                for port in range(first + 1, first + count):
+                    probes.enter_context(socket.create_server(("127.0.0.1", port)))
+                return first

@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from node_agent.apps.dataflow.events import SpillSample
 from node_agent.model.refusals import Refusal
-from node_agent.model.telemetry import AgentStart, AgentStop, SpillSample
+from node_agent.model.telemetry import AgentStart, AgentStop
 from node_agent.telemetry.segment_log import SegmentLog
 from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.backend import Backend, NodeOutcome, Outcomes, Progress, Status

@@ -18,7 +18,8 @@ from benchmarks.attacks.mutation import changed_bytes, deep, several_changes
 from benchmarks.attacks.mutation import encoded as written
 from benchmarks.attacks.parser import Forged
 from benchmarks.attacks.sound import copy_of_sound_run
-from node_agent.telemetry.segments import read_records, tuple_by_tuple
+from node_agent.apps.dataflow.events import tuple_by_tuple
+from node_agent.telemetry.segments import read_records
 from orchestrator.apps.dataflow.decisions.history import read_history
 from orchestrator.errors import RoveError
 from orchestrator.lifecycle.rejudging import judge_anew, read_verdict

@@ -13,7 +13,7 @@ from benchmarks.attacks.mutation import TRICKY_TEXTS, changed_bytes, several_cha
 from orchestrator.errors import RoveError
 from orchestrator.mobility.formats import read_trace
 from orchestrator.planning.load import load_any
-from orchestrator.radio.loss_file import read_losses
+from orchestrator.radio.path_loss.loss_file import read_losses
 
 PROJECT = Path(__file__).parents[3]
 SOUND = ("line.yaml", "lab.yaml", "pi-lab.yaml", "paper-25.yaml", "quickstart.yaml")

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from node_agent.apps.base import AppKind, AppStatus, Surroundings
+from node_agent.apps.dataflow.belief import RECORDS
 from node_agent.apps.dataflow.best_effort.replica import ReplicaRuntime
 from node_agent.apps.dataflow.config import DataflowConfig, nodes_of, problems, watched
 from node_agent.apps.dataflow.delivery.runtime import DeliveryRuntime
 from node_agent.apps.dataflow.delivery.spill import SpillFile
+from node_agent.apps.dataflow.events import LinkLost, SpillSample
 from node_agent.apps.dataflow.model.plan import Replica
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.replicas import ReplicaBuilder, Runtime
@@ -27,7 +29,6 @@ from node_agent.apps.dataflow.wire.messages import Batch, Data, Message, batch_o
 from node_agent.apps.dataflow.wire.notices import Notices
 from node_agent.apps.tasks import Tasks
 from node_agent.linkstate.overhead import OverheadSource
-from node_agent.model.telemetry import LinkLost, SpillSample
 from node_agent.transport.authentication import Digests
 from node_agent.transport.errors import Impossible
 from node_agent.transport.item_sender import LocalSender
@@ -194,4 +195,4 @@ class Dataflow:
                 self._around.record(sample)
 
 
-QUERY = AppKind(DataflowConfig, Dataflow, nodes_of, problems, watched)
+QUERY = AppKind(DataflowConfig, Dataflow, RECORDS, nodes_of, problems, watched)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from node_agent.apps.base import AppKind, AppStatus, Surroundings
 from node_agent.apps.flows.account import SentAccount
+from node_agent.apps.flows.belief import RECORDS
 from node_agent.apps.flows.model import Flow, FlowsConfig, nodes_of, problems
 from node_agent.apps.flows.schedule import schedule
 from node_agent.apps.flows.tcp import TcpSink, TcpSinks, TcpSource
@@ -103,4 +104,4 @@ class Flows:
             self._tasks.spawn(f"flow {flow.name}", source.run())
 
 
-FLOWS = AppKind(FlowsConfig, Flows, nodes_of, problems)
+FLOWS = AppKind(FlowsConfig, Flows, RECORDS, nodes_of, problems)

@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.apps.dataflow.setting import Setting
 from orchestrator.apps.dataflow.spec.section import DataflowSection, ReplicaTarget
-from orchestrator.planning.application import Answer, Application, AppPlan, Requirement
+from orchestrator.planning.application import Answer, Application, AppPlan, Examiner, Requirement
 from orchestrator.planning.parts import Part
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.application import AppEntry
@@ -36,6 +36,13 @@ class DataflowApplication(Application):
         from orchestrator.apps.dataflow.plan import DataflowPlan
 
         return DataflowPlan.recorded(Setting.of(entry), record)
+
+    def examiner(self, record: Mapping[str, Any]) -> Examiner | None:
+        from orchestrator.apps.dataflow.examiner import DataflowExaminer
+        from orchestrator.apps.dataflow.recorded import deployment_in
+
+        plan = deployment_in(record)
+        return None if plan is None else DataflowExaminer(plan)
 
     def own_findings(self, entry: AppEntry) -> list[Finding]:
         from orchestrator.apps.dataflow.checks import placement_findings
@@ -69,9 +76,9 @@ class DataflowApplication(Application):
         return requirements()
 
     def bundled(self, entry: AppEntry, document: dict[str, Any]) -> dict[str, bytes]:
-        from orchestrator.apps.dataflow.assets import bundled
+        from orchestrator.apps.dataflow.assets import bundled_galleries
 
-        return bundled(entry.name, Setting.section_of(entry), document)
+        return bundled_galleries(document)
 
     def explain(self, directory: RunDirectory, app: str, at_s: float, part: str | None) -> Answer:
         from orchestrator.apps.dataflow.decisions.answers import explained

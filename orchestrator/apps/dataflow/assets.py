@@ -1,24 +1,14 @@
-"""The files that a dataflow's section names, for the run's own directory: galleries and Python files."""
+"""The galleries that a dataflow's section names, for the run's own directory."""
 
 from pathlib import Path
 from typing import Any
 
 from orchestrator.apps.dataflow.faces import galleries
-from orchestrator.apps.dataflow.setting import KIND
-from orchestrator.apps.dataflow.spec.python_query import PythonQuery
-from orchestrator.apps.dataflow.spec.section import DataflowSection
-
-QUERIES = "query"
 
 
-def bundled(app: str, section: DataflowSection, document: dict[str, Any]) -> dict[str, bytes]:
+def bundled_galleries(document: dict[str, Any]) -> dict[str, bytes]:
     """By path in the directory; ``document``, the resolved section, is changed to name them there."""
     files: dict[str, bytes] = {}
-    if isinstance(section.query, PythonQuery):
-        source = section.query.python
-        folder = QUERIES if app == KIND else f"{QUERIES}/{app}"
-        files |= {f"{folder}/{name}": content for name, content in source.contents().items()}
-        document["query"]["python"] = f"{folder}/{source.path.name}:{source.function}"
     for params in _naming_galleries(document["query"]):
         content, name = _gallery(Path(params["gallery"]))
         files[name] = content

@@ -37,9 +37,9 @@ def _placed(setting: Setting) -> tuple[list[Finding], Arrangement | None]:
 
 
 def _camera_findings(setting: Setting) -> list[Finding]:
-    if setting.scenario.backend != "sim" or all(o.kind != "camera" for o in setting.query.operators):
+    if not setting.scenario.traits.virtual_time or all(o.kind != "camera" for o in setting.query.operators):
         return []
-    text = "a camera takes its pictures in real time, and sim runs in virtual time"
+    text = f"a camera takes its pictures in real time, and {setting.scenario.backend} runs in virtual time"
     return [Finding(("backend",), text, "use backend: netns, or a video or pictures as source")]
 
 
@@ -98,7 +98,7 @@ def _auto_findings(setting: Setting) -> list[Finding]:
     replicas = setting.section.replicas
     asked = {(name,): k for name, k in replicas.items()} if isinstance(replicas, dict) else {(): replicas}
     places = [at for at, count in asked.items() if count == AUTO]
-    real = setting.scenario.backend == "ssh"
+    real = setting.scenario.traits.own_machines
     if not places or not (real or radio_range(setting.topology) is None):
         return []
     whose = "nobody knows that of real ones" if real else "this radio has none"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.apps.flows.section import FlowsSection, FlowTarget
-from orchestrator.planning.application import Application, AppPlan
+from orchestrator.planning.application import Application, AppPlan, Examiner
 from orchestrator.spec.application import AppEntry
 
 TRACES = "flows"
@@ -33,6 +33,13 @@ class FlowsApplication(Application):
         flows = flows_in(record)
         return None if flows is None else FlowsPlan(entry.name, flows, traces_of(entry), entry.at())
 
+    def examiner(self, record: Mapping[str, Any]) -> Examiner | None:
+        from orchestrator.apps.flows.examiner import FlowsExaminer
+        from orchestrator.apps.flows.plan import flows_in
+
+        flows = flows_in(record)
+        return None if flows is None else FlowsExaminer(flows)
+
     def bundled(self, entry: AppEntry, document: dict[str, Any]) -> dict[str, bytes]:
         from orchestrator.apps.flows.planning import section_of
 
@@ -43,7 +50,7 @@ class FlowsApplication(Application):
             # Files of one name may lie in different folders.
             folder = f"{TRACES}/{flow.trace.digest[:12]}"
             files |= {f"{folder}/{name}": content for name, content in flow.trace.contents().items()}
-            document["flows"][place]["trace"] = f"{folder}/{flow.trace.path.name}"
+            document["flows"][place]["trace"] = flow.trace.written(f"{folder}/{flow.trace.path.name}")
         return files
 
 

@@ -5,7 +5,7 @@ All values go to CORE as text. Whatever has a default there that could matter is
 
 from msgspec import Struct
 
-from orchestrator.spec.pathloss import FreeSpace
+from orchestrator.radio.path_loss.free_space import FreeSpace
 from orchestrator.spec.radio import DiscRadio, Radio80211b
 from orchestrator.spec.topology import Topology
 

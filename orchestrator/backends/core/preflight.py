@@ -10,8 +10,9 @@ from msgspec import Struct
 
 from orchestrator.backends.core.air import Air
 from orchestrator.backends.core.session import Session, pixels
+from orchestrator.model.path_loss import PathLoss
 from orchestrator.radio.from_spec import air_settings
-from orchestrator.radio.pathloss import PathLoss, loss_at
+from orchestrator.radio.path_loss.base import loss_at
 from orchestrator.spec.radio import Radio80211b
 from orchestrator.spec.topology import Topology
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from orchestrator.backends.core.air import Air, air_of
-from orchestrator.mobility.trace import Trace
-from orchestrator.spec.pathloss import TwoRay
+from orchestrator.model.trace import Trace
+from orchestrator.radio.path_loss.two_ray import TwoRay
 from orchestrator.spec.radio import Radio80211b
 from orchestrator.spec.topology import Topology
 

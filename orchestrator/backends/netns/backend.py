@@ -98,7 +98,7 @@ class NetnsBackend:
         nodes = [node for node in waiting if not self._failure(node)]
         reports = await asyncio.gather(*(self._agents[node].status() for node in nodes))
         asked = dict(zip(nodes, reports, strict=True))
-        return unready(asked, self._emulation.links, self._experiment.routing.quorum)
+        return unready(asked, self._emulation.links, self._experiment.routing.ready_share)
 
     async def advance(self, seconds: float, progress: Progress) -> Outcomes:
         end = time.monotonic() + seconds

@@ -25,7 +25,7 @@ from orchestrator.mobility.generate import generate_trace
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.truth import Links, counted_in_hops, true_costs
 from orchestrator.runs.journal import Journal
-from orchestrator.spec.routing import TrueMetric
+from orchestrator.services.base import TrueMetric
 from orchestrator.spec.topology import Topology
 
 DOWN_S = 15.0

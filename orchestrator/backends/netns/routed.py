@@ -7,8 +7,8 @@ from orchestrator.backends.netns.emulation import Emulation, OnCosts
 from orchestrator.backends.netns.forkclient import ForkServer
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.runs.journal import Journal
-from orchestrator.services.registry import service_of
-from orchestrator.spec.routing import AnyRouting, GroundTruth
+from orchestrator.services.registry import routing_service
+from orchestrator.spec.routing import RoutingSection
 from orchestrator.spec.topology import Topology
 
 
@@ -20,11 +20,12 @@ class RoutedNetwork:
         seconds: float,
         mark: Mark,
         journal: Journal,
-        routing: AnyRouting,
+        routing: RoutingSection,
         on_costs: OnCosts = lambda graph: None,
     ) -> None:
         """Raises RoveError if this machine lacks what the protocol needs. Nodes move for ``seconds``."""
-        self.service = service_of(routing)
+        found = routing_service(routing)
+        self.service = found if found.has_daemon else None
         if self.service is not None:
             self.service.require()
         self.emulation = Emulation(
@@ -33,7 +34,7 @@ class RoutedNetwork:
             seconds,
             mark,
             journal,
-            routing.metric if isinstance(routing, GroundTruth) else None,
+            found.true_routes(),
             on_costs,
             ipv6=self.service is not None and self.service.ipv6,
         )

@@ -12,14 +12,14 @@ _ON_ONE_HOST = 8
 def hosts_of(experiment: Experiment) -> dict[str, Host]:
     """The machine that each node's files are on."""
     core = experiment.topology.core
-    if experiment.backend == "core" and core is not None:
+    if experiment.traits.shared_host and core is not None:
         return dict.fromkeys(experiment.topology.node_names, core.machine())
     return {name: node.host for name, node in experiment.topology.real_nodes().items()}
 
 
 def at_once(experiment: Experiment) -> int:
     """How many nodes may be logged in to at the same time: an SSH server turns away what is too much."""
-    return _ON_ONE_HOST if experiment.backend == "core" else AT_ONCE
+    return _ON_ONE_HOST if experiment.traits.shared_host else AT_ONCE
 
 
 def known_hosts_of(experiment: Experiment) -> KnownHosts:

@@ -150,7 +150,7 @@ class RemoteBackend:
         # Nobody knows who hears whom: all are to know a way to all that are there.
         there = dict.fromkeys((*self._present(), *nodes))
         links = {node: {peer: 1.0 for peer in there if peer != node} for node in there}
-        return unready(dict(zip(nodes, reports, strict=True)), links, self._experiment.routing.quorum)
+        return unready(dict(zip(nodes, reports, strict=True)), links, self._experiment.routing.ready_share)
 
     async def _status(self, node: str) -> Report | None:
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Set
 from typing import Protocol
 
-from orchestrator.mobility.trace import Position
+from orchestrator.model.trace import Position
 from orchestrator.radio.dcf_medium import DcfMedium
 from orchestrator.radio.disc import DiscRadio
 from orchestrator.radio.from_spec import air_settings

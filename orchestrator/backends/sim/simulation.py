@@ -22,14 +22,15 @@ from orchestrator.backends.agent_settings import agent_config
 from orchestrator.backends.fault_injector import inflict
 from orchestrator.backends.readiness import shortfalls
 from orchestrator.backends.sim.air import make_air
-from orchestrator.backends.sim.routing import Joined, make_routing
 from orchestrator.mobility.generate import generate_trace
-from orchestrator.mobility.trace import Position
+from orchestrator.model.trace import Position
 from orchestrator.planning.planned import PlannedRun
 from orchestrator.radio.truth import Links, TruthRecorder
 from orchestrator.runs.backend import NodeOutcome, Status
 from orchestrator.runs.events import EventLog
 from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.services.registry import routing_service
+from orchestrator.services.virtual import Joined, VirtualNetwork
 
 TICK_NS = 100_000_000
 SAMPLE_TICKS = 10
@@ -55,7 +56,9 @@ class Simulation:
         self._trace = generate_trace(topology, experiment.seed, experiment.warmup + experiment.duration)
         self._air = make_air(topology, self._loop, self._trace.at(0.0), experiment.seed)
         self._hosts = topology.addresses()
-        self._routing = make_routing(experiment.routing, self._hosts, experiment.seed, self._loop.now_ns)
+        node_at = {host: node for node, host in self._hosts.items()}
+        network = VirtualNetwork(node_at, experiment.seed, self._loop.now_ns)
+        self._routing = routing_service(experiment.routing).in_virtual_time(network)
         self._recorder = TruthRecorder(directory / "radio")
         self._secret = random.Random(f"key/{experiment.seed}").randbytes(KEY_SIZE)
         self._ticks = 0
@@ -97,7 +100,7 @@ class Simulation:
         """Those of them that routing has not told enough, and why."""
         agents = {node: self._agents[node] for node in waiting}
         reaches = self._loop.run_until_complete(_asked(agents))
-        short = shortfalls(reaches, self._links, self._experiment.routing.quorum)
+        short = shortfalls(reaches, self._links, self._experiment.routing.ready_share)
         return {node: short.get(node, NOT_TOLD) for node in agents if node not in reaches or node in short}
 
     def open_sources(self) -> None:

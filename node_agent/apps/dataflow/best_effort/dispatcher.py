@@ -14,10 +14,11 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from node_agent.apps.dataflow.delivery.account import Account
+from node_agent.apps.dataflow.events import QueueSample
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.switching.route import Hop
 from node_agent.apps.dataflow.wire.codec import OnLost, TupleSender
-from node_agent.model.telemetry import Event, QueueSample
+from node_agent.model.telemetry import Event
 from node_agent.ports import PortError
 from node_agent.transport.errors import TooLarge
 from node_agent.transport.messages import Pair

@@ -14,6 +14,7 @@ from node_agent.apps.dataflow.best_effort.dispatcher import Dispatcher, Limits
 from node_agent.apps.dataflow.delivery.account import Account
 from node_agent.apps.dataflow.delivery.handover import Handover, Heard, OpenConnection, Part
 from node_agent.apps.dataflow.delivery.intake import Captured, Intake
+from node_agent.apps.dataflow.events import QueueSample
 from node_agent.apps.dataflow.model.plan import Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec
 from node_agent.apps.dataflow.model.tuples import StreamTuple
@@ -24,7 +25,7 @@ from node_agent.apps.dataflow.switching.route import Route
 from node_agent.apps.dataflow.windows.assembly import Assembler
 from node_agent.apps.dataflow.windows.units import Unit, Units
 from node_agent.apps.dataflow.wire.messages import Batch, Message
-from node_agent.model.telemetry import Event, QueueSample
+from node_agent.model.telemetry import Event
 
 MOST_CAPTURED = 1024
 """Tuples of a source, or results for nobody, that are made before others get their turn."""

@@ -6,11 +6,8 @@ Whoever handles tuples in one go tells of them in one go. What is told together 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from node_agent.apps.dataflow.model.tuples import StreamTuple, sizes_of
-from node_agent.apps.dataflow.windows.units import Unit
-from node_agent.model.telemetry import (
+from node_agent.apps.dataflow.events import (
     MOST_TUPLES,
-    Event,
     TupleDelivered,
     TupleDropped,
     TupleEmitted,
@@ -18,6 +15,9 @@ from node_agent.model.telemetry import (
     TupleReceived,
     TupleSent,
 )
+from node_agent.apps.dataflow.model.tuples import StreamTuple, sizes_of
+from node_agent.apps.dataflow.windows.units import Unit
+from node_agent.model.telemetry import Event
 
 LONGEST_REASON = 1000
 """Letters: a user's function may fail with any text."""

@@ -34,6 +34,7 @@ from node_agent.apps.dataflow.delivery.intake import Captured, Intake
 from node_agent.apps.dataflow.delivery.limits import MOST_RANGES
 from node_agent.apps.dataflow.delivery.positions import Positions
 from node_agent.apps.dataflow.delivery.reports import Reports
+from node_agent.apps.dataflow.events import QueueSample
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.tuples import StreamTuple, weight_of
 from node_agent.apps.dataflow.operators.one_by_one import OneByOne
@@ -44,7 +45,7 @@ from node_agent.apps.dataflow.windows.units import Unit
 from node_agent.apps.dataflow.wire import messages
 from node_agent.apps.dataflow.wire.codec import OnLost, OnMessage, TupleConnection
 from node_agent.apps.dataflow.wire.messages import Batch, Message
-from node_agent.model.telemetry import Event, QueueSample
+from node_agent.model.telemetry import Event
 from node_agent.transport.messages import Pair
 
 T = TypeVar("T")

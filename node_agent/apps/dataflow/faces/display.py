@@ -13,13 +13,13 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from node_agent.apps.dataflow.faces.events import FaceRecord, FacesSeen
 from node_agent.apps.dataflow.faces.faults import Faults
 from node_agent.apps.dataflow.faces.frames import SHOWN_UNKNOWN, UNKNOWN, Face, Frame
 from node_agent.apps.dataflow.faces.params import ShowParams
 from node_agent.apps.dataflow.faces.pixels import BadImage, Image, decode_image, encode_jpeg
 from node_agent.apps.dataflow.operators.registry import Context
 from node_agent.apps.dataflow.windows.units import Unit
-from node_agent.model.telemetry import FaceRecord, FacesSeen
 
 LATEST = "latest.jpg"
 QUALITY = 85

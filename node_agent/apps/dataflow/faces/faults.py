@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from node_agent.apps.dataflow.events import OperatorFault
 from node_agent.apps.dataflow.faces.frames import BadFrame, Frame, decode_frame
 from node_agent.apps.dataflow.operators.registry import Context
 from node_agent.apps.dataflow.windows.units import Unit
-from node_agent.model.telemetry import OperatorFault
 
 _LONGEST = 200
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from node_agent.apps.dataflow.faces.adaptation import Adaptation
 from node_agent.apps.dataflow.faces.captures import Capture, CaptureLost, Shot
+from node_agent.apps.dataflow.faces.events import FaceRecord, FacesTrue, VideoSource
 from node_agent.apps.dataflow.faces.faults import Faults
 from node_agent.apps.dataflow.faces.frames import Frame, encode_frame
 from node_agent.apps.dataflow.faces.params import VideoParams
 from node_agent.apps.dataflow.faces.pixels import BadImage, Image, encode_jpeg
 from node_agent.apps.dataflow.operators.registry import Context
-from node_agent.model.telemetry import FaceRecord, FacesTrue, VideoSource
 
 T = TypeVar("T")
 

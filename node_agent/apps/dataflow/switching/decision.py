@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from node_agent.apps.dataflow.events import LinkCost, RouteDecision, RouteSwitch
 from node_agent.apps.dataflow.model.decision import Rule, Situation
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.switching.outlook import Outlook, situation
 from node_agent.apps.dataflow.switching.policy import choose
 from node_agent.apps.dataflow.switching.route import Choice, Hop, Route
-from node_agent.model.telemetry import Event, LinkCost, RouteDecision, RouteSwitch
+from node_agent.model.telemetry import Event
 
 
 class View(Struct, frozen=True):

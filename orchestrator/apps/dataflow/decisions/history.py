@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from node_agent.apps.dataflow.belief import scopes_of
+from node_agent.apps.dataflow.events import RouteDecision
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.apps.records import record_format
 from node_agent.model.checked import Checked, Refused
-from node_agent.model.telemetry import RouteDecision
 from node_agent.telemetry.belief import writers
-from node_agent.telemetry.records import LONGEST_LINE, decode, flaw
+from node_agent.telemetry.records import LONGEST_LINE
 from node_agent.telemetry.segment_files import lines_in, open_regular, segment_names
 from orchestrator.apps.dataflow.recorded import deployment_in
 from orchestrator.apps.dataflow.setting import KIND
@@ -65,15 +67,16 @@ def read_history(directory: RunDirectory, app: str = KIND) -> History:
     first, last = None, 0
     found: list[Recorded] = []
     nodes = sorted(path.name for path in directory.nodes.glob("*"))
-    for node, writer in writers(str(manifest.get("run") or directory.id), nodes, plan).items():
+    run, format = str(manifest.get("run") or directory.id), record_format()
+    for node, writer in writers(run, nodes, format, {app: scopes_of(plan)}).items():
         clock = clocks.get(node, ())
         for raw, is_decision in _lines(directory.segments(node)):
             try:
-                envelope = decode(raw)
+                envelope = format.decode(raw)
                 decision = _decision.decode(raw) if is_decision else None
             except Refused:
                 continue  # torn or damaged: the verdict counts these
-            if flaw(envelope) or writer.refusal(envelope):
+            if format.flaw(envelope) or writer.refusal(envelope):
                 continue
             ahead = ahead_ns(clock, envelope.t_ns)
             t_ns = envelope.t_ns - ahead

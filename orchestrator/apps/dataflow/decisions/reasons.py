@@ -2,8 +2,8 @@
 
 from math import isfinite
 
+from node_agent.apps.dataflow.events import RouteDecision
 from node_agent.apps.dataflow.model.decision import Candidate, Rule, Situation, Threshold
-from node_agent.model.telemetry import RouteDecision
 
 _SUMMED = " Costs are summed over all inputs, so that these choose the same replica."
 _BY_TRENDS = "by the trends of their costs, "

@@ -2,14 +2,10 @@
 
 from orchestrator.apps.dataflow.planning.replication import Prospect
 from orchestrator.apps.dataflow.setting import Setting
-from orchestrator.spec.mobility import Static
+from orchestrator.mobility.generate import generate_trace
 from orchestrator.spec.radio import DiscRadio
-from orchestrator.spec.recorded import RecordedTrace
-from orchestrator.spec.routing import Aodv, GroundTruth, LinkStateProtocol
 from orchestrator.spec.topology import Topology
 
-_HELLOS_MISSED = 3
-"""After so many a link is taken for lost, where no validity time is given."""
 _DELIVERED = 0.5
 """The range is where this share of full frames arrives."""
 
@@ -26,7 +22,8 @@ def prospect_for(setting: Setting, operator: str) -> Prospect:
         range_m=reach,
         speed=_mean_speed(setting),
         operators=_operators_on_the_way(setting, operator),
-        settle_s=setting.section.switching.period + _detection_s(setting),
+        settle_s=setting.section.switching.period
+        + setting.scenario.routing.notices_after(setting.scenario.traits.link_feedback),
     )
 
 
@@ -42,28 +39,14 @@ def radio_range(topology: Topology) -> float | None:
 
 
 def _mean_speed(setting: Setting) -> float:
-    scenario, topology, mobility = setting.scenario, setting.topology, setting.topology.mobility
-    if isinstance(mobility, Static):
-        return 0.0
-    if not isinstance(mobility, RecordedTrace):
-        return mobility.speed
+    scenario, topology = setting.scenario, setting.topology
+    stated = topology.mobility.mean_speed()
+    if stated is not None:
+        return stated
     from orchestrator.mobility.statistics import mean_speed
 
-    trace = mobility.read(topology.node_names, topology.area)
-    return mean_speed(trace, 0.0, scenario.warmup + scenario.duration)
-
-
-def _detection_s(setting: Setting) -> float:
-    """How long routing takes to notice that a link is gone."""
-    match setting.scenario.routing:
-        case LinkStateProtocol(hello_validity=validity):
-            return validity
-        case GroundTruth():
-            return 0.0
-        case Aodv() as aodv if aodv.detection_on(setting.scenario.backend) == "feedback":
-            return 0.0
-        case slow:
-            return _HELLOS_MISSED * slow.hello
+    seconds = scenario.warmup + scenario.duration
+    return mean_speed(generate_trace(topology, scenario.seed, seconds), 0.0, seconds)
 
 
 def _operators_on_the_way(setting: Setting, operator: str) -> int:

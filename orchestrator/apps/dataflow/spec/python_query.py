@@ -34,6 +34,9 @@ _EXAMPLE = "write it like my_query.py:build"
 class PythonFunction(FileReference):
     function: str
 
+    def written(self, file: str) -> str:
+        return f"{file}:{self.function}"
+
     def __str__(self) -> str:
         return f"{self.path}:{self.function}"
 

@@ -26,7 +26,7 @@ from orchestrator.backends.netns.radio.loop import TICK_NS, AirLoop
 from orchestrator.backends.netns.radio.priority import become_punctual
 from orchestrator.backends.netns.radio.shared import Shared
 from orchestrator.errors import BadInput
-from orchestrator.mobility.trace import Trace
+from orchestrator.model.trace import Trace
 from orchestrator.radio.survey import Survey, survey
 
 

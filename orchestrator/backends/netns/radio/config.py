@@ -9,7 +9,7 @@ from msgspec import Struct
 from orchestrator.backends.netns.layout import Layout
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.errors import BadInput
-from orchestrator.mobility.trace import Trace, Waypoint
+from orchestrator.model.trace import Trace, Waypoint
 from orchestrator.radio.choice import RadioChoice
 from orchestrator.radio.settings import Mac
 

@@ -24,7 +24,7 @@ from orchestrator.backends.netns.radio.protocol import Command, Message
 from orchestrator.backends.netns.radio.queue_drops import queue_drops
 from orchestrator.backends.netns.radio.shared import Shared
 from orchestrator.errors import RoveError
-from orchestrator.mobility.trace import Position, Trace
+from orchestrator.model.trace import Position, Trace
 from orchestrator.radio.settings import Radio
 from orchestrator.radio.survey import Survey, survey
 from orchestrator.radio.truth import LinkUse, TruthRecorder

@@ -14,6 +14,7 @@ from node_agent.agent.agent import Agent
 from node_agent.agent.config import AgentConfig, BadConfig
 from node_agent.apps.dataflow.best_effort.dispatcher import Limits
 from node_agent.apps.dataflow.config import Switching
+from node_agent.apps.dataflow.events import tuple_by_tuple
 from node_agent.apps.dataflow.model.decision import Rule
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
@@ -25,7 +26,7 @@ from node_agent.model.refusals import Refusal
 from node_agent.ports import Address, PortError, Stream
 from node_agent.ports.virtual.loop import VirtualLoop
 from node_agent.telemetry.segment_log import LogError, SegmentLog
-from node_agent.telemetry.segments import inspect, read_records, tuple_by_tuple
+from node_agent.telemetry.segments import inspect, read_records
 from node_agent.transport.keys import keys_of
 from tests.unit.networks import DATA_PORT, LoopbackNetwork, Network, RadioNetwork
 from tests.unit.query_agents import query_agent

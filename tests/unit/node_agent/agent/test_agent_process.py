@@ -16,11 +16,12 @@ import pytest
 
 from node_agent.agent.control import AskStatus, Costs, OpenSources, Start, State, Stop
 from node_agent.agent.process import ProcessConfig
+from node_agent.apps.dataflow.events import tuple_by_tuple
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.model.cost_graph import CostGraph
 from node_agent.ports import Address
-from node_agent.telemetry.segments import inspect, read_records, tuple_by_tuple
+from node_agent.telemetry.segments import inspect, read_records
 from orchestrator.backends.agent_channel import AgentChannel, AgentLost, news
 from tests.unit.query_agents import query_agent
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from node_agent.model.telemetry import KINDS, AgentStop, Envelope, QueueSample
+from node_agent.apps.dataflow.events import QueueSample
+from node_agent.apps.records import record_format
+from node_agent.model.telemetry import AgentStop, Envelope
 from node_agent.telemetry.segment_files import segment_names
 from node_agent.telemetry.segment_log import LogError, SegmentLog
 from node_agent.telemetry.segments import inspect, read_records
@@ -39,7 +41,7 @@ def test_a_line_is_the_envelope_then_the_event(tmp_path: Path) -> None:
 
 
 def test_no_event_hides_a_field_of_the_envelope() -> None:
-    for kind in KINDS:
+    for kind in record_format().events:
         assert not set(kind.__struct_fields__) & set(Envelope.__struct_fields__)
 
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node_agent.model.telemetry import AgentStop, QueueSample
+from node_agent.apps.dataflow.events import QueueSample
+from node_agent.model.telemetry import AgentStop
 from node_agent.telemetry import segments
 from node_agent.telemetry.segment_files import segment_names
 from node_agent.telemetry.segment_log import SegmentLog

@@ -13,8 +13,10 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from node_agent.apps.dataflow.faces.events import FaceRecord
 from node_agent.apps.dataflow.model.decision import Candidate
-from node_agent.model.telemetry import KINDS, Envelope, Event, FaceRecord
+from node_agent.apps.records import record_format
+from node_agent.model.telemetry import Envelope, Event
 from orchestrator.analytics.ingest import ORDER
 from orchestrator.analytics.schemas import CANDIDATE, FACE, RAW, TABLES
 
@@ -32,6 +34,7 @@ SPARK_TYPES: dict[object, DataType] = {
     tuple[Candidate, ...]: ArrayType(CANDIDATE),
     tuple[FaceRecord, ...]: ArrayType(FACE),
 }
+KINDS = record_format().events
 COLUMNS = {field.name: field.dataType for field in RAW}
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.backends.core.link import PROTOCOL
 from orchestrator.backends.core.session import pixel_paths
-from orchestrator.mobility.trace import Trace, Waypoint
+from orchestrator.model.trace import Trace, Waypoint
 from orchestrator.spec.topology import Topology
 from tests.driven_core import DrivenCore, described
 from tests.unit.specs import topology

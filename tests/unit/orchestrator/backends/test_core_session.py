@@ -12,7 +12,7 @@ from orchestrator.backends.core.link import Standing
 from orchestrator.backends.core.preflight import Observed, preflight_of, problems
 from orchestrator.backends.core.session import pixel_paths, session_of
 from orchestrator.mobility.generate import generate_trace
-from orchestrator.mobility.trace import Trace, Waypoint
+from orchestrator.model.trace import Trace, Waypoint
 from orchestrator.planning.load import load_experiment, load_topology
 from orchestrator.spec.topology import Topology
 from tests.unit.specs import topology

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from node_agent.telemetry.segments import tuple_by_tuple
+from node_agent.apps.dataflow.events import tuple_by_tuple
 from orchestrator.backends.sim.simulation import Simulation
 from orchestrator.runs.backend import Status
 from tests.unit.specs import chain, experiment, planned, topology

@@ -10,11 +10,11 @@ from benchmarks.radio.tcp_chain import tcp_chain
 from node_agent.ports.virtual.loop import VirtualLoop
 from orchestrator.backends.sim.air import Air, make_air
 from orchestrator.backends.sim.simulation import Simulation
-from orchestrator.backends.sim.truth import GroundTruth
-from orchestrator.mobility.trace import Position
+from orchestrator.model.trace import Position
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.medium import Frame
-from orchestrator.spec.routing import TrueMetric
+from orchestrator.services.base import TrueMetric
+from orchestrator.services.ground_truth import TrueLinks
 from orchestrator.spec.topology import Topology
 from tests.unit.specs import chain, experiment, planned, topology
 
@@ -37,7 +37,7 @@ def air(positions: dict[str, Position], loop: VirtualLoop) -> Air:
 def test_etx_goes_round_a_poor_link_and_hops_take_it(metric: TrueMetric, expected: str) -> None:
     positions = {"a": (0.0, 0.0), "b": (POOR_M / 2, 0.0), "c": (POOR_M, 0.0)}
     loop = VirtualLoop()
-    truth = GroundTruth(loop.now_ns, metric)
+    truth = TrueLinks(loop.now_ns, metric)
     links = air(positions, loop).move(positions, 0.0)
     assert links["a"]["b"] == 1.0 and 2.0 < links["a"]["c"] < 5.0
     truth.update(links)

@@ -22,7 +22,8 @@ from orchestrator.deployment.foreign_code import imported
 from orchestrator.deployment.needs import AGENT, MSGSPEC, Needs, everything, needs_of
 from orchestrator.deployment.tags import fitting, node_tags
 from orchestrator.deployment.wheels import lacking, locked, pip_download
-from orchestrator.spec.routing import Babel, Olsr
+from orchestrator.services.babeld import Babel
+from orchestrator.services.olsr import Olsr
 from tests.unit.deployments import PI, wheel
 from tests.unit.specs import experiment, setting
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from orchestrator.mobility.generate import generate_trace
-from orchestrator.mobility.trace import Trace, Waypoint
-from orchestrator.spec.mobility import Group
+from orchestrator.mobility.group import Group
+from orchestrator.model.trace import Trace, Waypoint
 from orchestrator.spec.topology import Topology
 from tests.unit.specs import topology
 

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from orchestrator.errors import BadInput
 from orchestrator.mobility.gauss_markov import gauss_markov_path
 from orchestrator.mobility.group import group_paths
+from orchestrator.mobility.legs import MIN_SPEED
 from orchestrator.mobility.random_walk import random_walk_path
-from orchestrator.mobility.random_waypoint import MIN_SPEED, random_waypoint_path
+from orchestrator.mobility.random_waypoint import random_waypoint_path
 from orchestrator.mobility.static import grid_paths, scattered_path, static_path
 from orchestrator.mobility.statistics import mean_speed
 from orchestrator.mobility.steady_state import mean_leg, stationary_mean_speed, steady_state_path
-from orchestrator.mobility.trace import Area, Path, Span, Trace, Waypoint
+from orchestrator.model.trace import Area, Path, Span, Trace, Waypoint
 
 Model = Callable[[random.Random, Area, Span, float], Path]
 

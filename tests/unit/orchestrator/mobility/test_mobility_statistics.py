@@ -16,7 +16,7 @@ from orchestrator.mobility.statistics import (
     mobility_statistics,
     sample_positions,
 )
-from orchestrator.mobility.trace import Trace, Waypoint
+from orchestrator.model.trace import Trace, Waypoint
 
 
 def test_a_chain_that_stands_still() -> None:

@@ -20,8 +20,8 @@ from orchestrator.mobility.bonnmotion import (
 )
 from orchestrator.mobility.ns2 import SNAP_S, format_ns2, parse_ns2, read_ns2, write_ns2
 from orchestrator.mobility.random_waypoint import random_waypoint_path
-from orchestrator.mobility.trace import Path, Trace, Waypoint
 from orchestrator.mobility.trace_file import TraceError
+from orchestrator.model.trace import Path, Trace, Waypoint
 
 AREA = (500.0, 400.0)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from node_agent.telemetry.segments import Completeness, inspect, read_records, tuple_by_tuple
+from node_agent.apps.dataflow.events import tuple_by_tuple
+from node_agent.telemetry.segments import Completeness, inspect, read_records
 from orchestrator.backends.sim.simulation import Simulation
 from orchestrator.planning.faults import Step
 from orchestrator.planning.semantics import plan_run

@@ -15,11 +15,11 @@ from orchestrator.mobility.trace_file import TraceError
 from orchestrator.planning.bundle import bundle
 from orchestrator.planning.load import load_experiment
 from orchestrator.planning.radio_outlook import look_ahead, reach
-from orchestrator.radio import loss_file
 from orchestrator.radio.choice import RadioChoice
 from orchestrator.radio.from_spec import air_settings
-from orchestrator.radio.loss_file import LossChange, read_losses
-from orchestrator.radio.pathloss import LinkTrace
+from orchestrator.radio.path_loss import loss_file
+from orchestrator.radio.path_loss.loss_file import LossChange, read_losses
+from orchestrator.radio.path_loss.trace import LinkTrace
 from orchestrator.spec.dump import to_yaml
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.topology import Topology

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from orchestrator.radio.channel import Channel, Position, build_channel
 from orchestrator.radio.contention import NEVER
 from orchestrator.radio.dcf import Dcf
-from orchestrator.radio.pathloss import LinkMatrix
+from orchestrator.radio.path_loss.matrix import LinkMatrix
 from orchestrator.radio.presets import ns3_range, seed_80211b
 from orchestrator.radio.settings import Mac, Radio
 from orchestrator.radio.station import EVERYONE, Outgoing

@@ -7,14 +7,19 @@ import numpy as np
 import pytest
 
 from orchestrator.errors import BadInput
-from orchestrator.radio import pathloss
+from orchestrator.model.path_loss import PathLoss
 from orchestrator.radio.choice import PathLossChoice, RadioChoice
 from orchestrator.radio.from_spec import air_settings
+from orchestrator.radio.path_loss.free_space import FreeSpaceLoss
+from orchestrator.radio.path_loss.log_distance import LogDistanceLoss
+from orchestrator.radio.path_loss.range import RangeLoss
+from orchestrator.radio.path_loss.two_ray import TwoRayLoss
+from orchestrator.radio.path_loss.two_ray_ground import TwoRayGroundLoss
 from orchestrator.radio.presets import PRESETS as MODEL_PRESETS
 from orchestrator.radio.presets import radio_preset
 from orchestrator.radio.settings import Mac, Radio
 from orchestrator.spec.dump import to_yaml
-from orchestrator.spec.radio import PRESETS, Radio80211b
+from orchestrator.spec.radio import RADIO_PRESETS, Radio80211b
 from orchestrator.spec.topology import Topology
 from orchestrator.spec.yaml_source import parse_document
 from tests.unit.specs import experiment, topology
@@ -30,10 +35,10 @@ def model(**section: Any) -> tuple[Radio, Mac]:
 
 
 def test_files_and_model_know_the_same_presets() -> None:
-    assert sorted(PRESETS) == sorted(MODEL_PRESETS)
+    assert sorted(RADIO_PRESETS) == sorted(MODEL_PRESETS)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", tuple(RADIO_PRESETS))
 def test_a_preset_without_changes_is_that_preset(name: str) -> None:
     assert model(preset=name) == (radio_preset(name), Mac())
 
@@ -71,14 +76,14 @@ def test_what_is_given_is_different_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("section", "expected"),
     [
-        ({"model": "two_ray", "antenna_height": "3 m"}, pathloss.TwoRay(3.0)),
-        ({"model": "two_ray_ground", "frequency": "2.4 GHz"}, pathloss.TwoRayGround(2.4e9, 1.5)),
-        ({"model": "free_space", "frequency": "2.4 GHz"}, pathloss.FreeSpace(2.4e9)),
-        ({"model": "log_distance", "exponent": 2.7}, pathloss.LogDistance(2.7, 40.0, 1.0)),
-        ({"model": "range", "range": "250 m"}, pathloss.RangeDisc(250.0)),
+        ({"model": "two_ray", "antenna_height": "3 m"}, TwoRayLoss(3.0)),
+        ({"model": "two_ray_ground", "frequency": "2.4 GHz"}, TwoRayGroundLoss(2.4e9, 1.5)),
+        ({"model": "free_space", "frequency": "2.4 GHz"}, FreeSpaceLoss(2.4e9)),
+        ({"model": "log_distance", "exponent": 2.7}, LogDistanceLoss(2.7, 40.0, 1.0)),
+        ({"model": "range", "range": "250 m"}, RangeLoss(250.0)),
     ],
 )
-def test_path_losses(section: dict[str, Any], expected: pathloss.PathLoss) -> None:
+def test_path_losses(section: dict[str, Any], expected: PathLoss) -> None:
     assert model(pathloss=section)[0].path_loss == expected
 
 
@@ -124,7 +129,7 @@ def test_a_radio_can_be_told_to_another_process() -> None:
 
 
 def test_an_unknown_path_loss_or_reception_is_bad_input() -> None:
-    with pytest.raises(BadInput, match='no path loss "cubic"'):
+    with pytest.raises(BadInput, match='path loss: "cubic" is not known here; expected two_ray, '):
         PathLossChoice("cubic").path_loss()
     with pytest.raises(BadInput, match='no reception model "perfect"'):
         RadioChoice(reception="perfect").radio()

@@ -8,20 +8,18 @@ import pytest
 
 from benchmarks.radio.facts import emane_delivery
 from orchestrator.errors import BadInput
+from orchestrator.model.path_loss import PathLoss
 from orchestrator.radio.airtime import LARGEST_FRAME, Airtime, check_size
 from orchestrator.radio.channel import build_channel
 from orchestrator.radio.interference import ln_success
-from orchestrator.radio.pathloss import (
-    FreeSpace,
-    LinkMatrix,
-    LinkTrace,
-    LogDistance,
-    PathLoss,
-    RangeDisc,
-    TwoRay,
-    TwoRayGround,
-    loss_at,
-)
+from orchestrator.radio.path_loss.base import loss_at
+from orchestrator.radio.path_loss.free_space import FreeSpaceLoss
+from orchestrator.radio.path_loss.log_distance import LogDistanceLoss
+from orchestrator.radio.path_loss.matrix import LinkMatrix
+from orchestrator.radio.path_loss.range import RangeLoss
+from orchestrator.radio.path_loss.trace import LinkTrace
+from orchestrator.radio.path_loss.two_ray import TwoRayLoss
+from orchestrator.radio.path_loss.two_ray_ground import TwoRayGroundLoss
 from orchestrator.radio.presets import ns3_two_ray, radio_preset, seed_80211b
 from orchestrator.radio.reception import dsss_reception, emane_reception
 from orchestrator.radio.settings import Mac, Radio
@@ -31,16 +29,16 @@ from orchestrator.radio.units_db import dbm_to_mw, mw_to_dbm, noise_floor_dbm
 @pytest.mark.parametrize(
     ("model", "distance_m", "loss_db"),
     [
-        (TwoRay(2.0), 100.0, 67.9588),  # both measured on EMANE
-        (TwoRay(2.0), 400.0, 92.0412),
-        (TwoRay(0.5), 100.0, 80.0),
-        (TwoRay(2.0), 0.0, 0.0),
-        (FreeSpace(2.347e9), 1000.0, 20 * math.log10(41.91690043903364 * 2347)),
-        (TwoRayGround(914e6, 1.5), 250.0, 24.5 + 64.37),
-        (TwoRayGround(914e6, 1.5), 50.0, 20 * math.log10(4 * math.pi * 50 * 914e6 / 299792458)),
-        (LogDistance(3.0, 40.0, 1.0), 100.0, 100.0),
-        (RangeDisc(250.0), 250.0, 0.0),
-        (RangeDisc(250.0), 250.1, math.inf),
+        (TwoRayLoss(2.0), 100.0, 67.9588),  # both measured on EMANE
+        (TwoRayLoss(2.0), 400.0, 92.0412),
+        (TwoRayLoss(0.5), 100.0, 80.0),
+        (TwoRayLoss(2.0), 0.0, 0.0),
+        (FreeSpaceLoss(2.347e9), 1000.0, 20 * math.log10(41.91690043903364 * 2347)),
+        (TwoRayGroundLoss(914e6, 1.5), 250.0, 24.5 + 64.37),
+        (TwoRayGroundLoss(914e6, 1.5), 50.0, 20 * math.log10(4 * math.pi * 50 * 914e6 / 299792458)),
+        (LogDistanceLoss(3.0, 40.0, 1.0), 100.0, 100.0),
+        (RangeLoss(250.0), 250.0, 0.0),
+        (RangeLoss(250.0), 250.1, math.inf),
     ],
 )
 def test_path_loss(model: PathLoss, distance_m: float, loss_db: float) -> None:
@@ -120,7 +118,7 @@ def test_who_hears_and_who_decodes() -> None:
 
 
 def test_what_can_be_decoded_is_busy_even_if_carrier_sense_is_deaf() -> None:
-    radio = Radio(TwoRay(), emane_reception(), tx_power_dbm=-10, carrier_sense_dbm=-50)
+    radio = Radio(TwoRayLoss(), emane_reception(), tx_power_dbm=-10, carrier_sense_dbm=-50)
     assert build_channel(radio, Mac(), [(0, 0), (400, 0)]).hearers == [0b11, 0b11]
 
 
@@ -139,11 +137,11 @@ def test_measured_links_take_the_place_of_positions() -> None:
         (lambda: Mac(unicast_rate=54.0), "54 Mb/s is not a rate of 802.11b"),
         (lambda: Mac(attempts=0), "attempts must be between"),
         (lambda: Mac(cw_min=63, cw_max=31), "cw_max must be between 63"),
-        (lambda: Radio(TwoRay(), emane_reception(), tx_power_dbm=300.0), "tx_power_dbm must be between"),
-        (lambda: Radio(TwoRay(), emane_reception(), tx_power_dbm=math.nan), "not nan"),
-        (lambda: Radio(TwoRay(), emane_reception(), -10.0, bandwidth_hz=0.0), "bandwidth_hz"),
-        (lambda: TwoRay(antenna_height_m=0.0), "antenna_height_m must be a finite number above 0"),
-        (lambda: RangeDisc(math.inf), "range_m must be a finite number"),
+        (lambda: Radio(TwoRayLoss(), emane_reception(), tx_power_dbm=300.0), "tx_power_dbm must be between"),
+        (lambda: Radio(TwoRayLoss(), emane_reception(), tx_power_dbm=math.nan), "not nan"),
+        (lambda: Radio(TwoRayLoss(), emane_reception(), -10.0, bandwidth_hz=0.0), "bandwidth_hz"),
+        (lambda: TwoRayLoss(antenna_height_m=0.0), "antenna_height_m must be a finite number above 0"),
+        (lambda: RangeLoss(math.inf), "range_m must be a finite number"),
         (lambda: LinkMatrix([[0, 1, 2], [1, 0, 2]]), "must be square, not 2×3"),
         (lambda: LinkMatrix([[0, math.nan], [1, 0]]), "every link loss"),
         (lambda: LinkTrace([(1.0, LinkMatrix([[0]])), (0.5, LinkMatrix([[0]]))]), "time runs backwards"),

@@ -9,17 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
-from node_agent.apps.dataflow.model.query import OperatorSpec, Query
-from node_agent.apps.dataflow.model.units import CountWindow
-from node_agent.model.telemetry import (
-    AgentStart,
-    AgentStop,
-    Event,
-    FacesTrue,
+from node_agent.apps.dataflow.events import (
     LinkCost,
     QueueSample,
-    RefusalCount,
     RouteSwitch,
     TupleDelivered,
     TupleDropped,
@@ -27,6 +19,11 @@ from node_agent.model.telemetry import (
     TupleReceived,
     TupleSent,
 )
+from node_agent.apps.dataflow.faces.events import FacesTrue
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.query import OperatorSpec, Query
+from node_agent.apps.dataflow.model.units import CountWindow
+from node_agent.model.telemetry import AgentStart, AgentStop, Event, RefusalCount
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.runs.verdict import Judgement, Verdict
 from tests.unit.orchestrator.lifecycle.test_run import documents, perform
@@ -144,7 +141,7 @@ def test_a_maker_whose_log_is_cut_short_explains_them(tmp_path: Path) -> None:
 
 
 def test_windows_make_streams_of_their_own() -> None:
-    from node_agent.telemetry.belief import scope_of
+    from node_agent.apps.dataflow.belief import scope_of
 
     operators = (
         OperatorSpec("left", "x"),

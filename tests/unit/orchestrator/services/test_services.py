@@ -15,12 +15,12 @@ from node_agent.manet.membership import ManetConfig
 from node_agent.olsr.process import ProcessConfig as OlsrProcess
 from orchestrator.errors import EXIT_FAILED, RoveError
 from orchestrator.planning.sweep import cells
-from orchestrator.services.aodv import aodv_config
+from orchestrator.services.aodv import Aodv, aodv_config
 from orchestrator.services.base import Place, RoutingService
-from orchestrator.services.olsr import olsr_config
+from orchestrator.services.olsr import Olsr, olsr_config
 from orchestrator.services.program import Argv
-from orchestrator.services.registry import SERVICES, service_of
-from orchestrator.spec.routing import Aodv, Olsr, read_protocol
+from orchestrator.services.registry import service_kind, service_of
+from orchestrator.spec.routing import read_protocol
 from tests.unit.rove_process import experiment_file, rove
 from tests.unit.specs import experiment
 
@@ -49,7 +49,7 @@ def service(protocol: str, **keys: object) -> RoutingService:
 def test_every_protocol_has_a_daemon_and_agents_know_how_to_ask_it(protocol: str, place: Place) -> None:
     daemon = service(protocol)
     assert daemon.protocol == protocol
-    assert type(daemon) in SERVICES
+    assert type(daemon) is service_kind(protocol)
     assert problems(daemon.link_state()) == []
     program = daemon.program(place)
     if isinstance(program, Argv):
@@ -132,7 +132,7 @@ def test_the_default_is_our_own_olsr_and_a_word_stands_for_a_protocol() -> None:
     default = experiment().routing
     assert isinstance(default, Olsr)
     assert (default.hello, default.hello_validity, default.tc, default.tc_validity) == (1.0, 4.0, 1.0, 15.0)
-    assert (default.metric, default.link_quality, default.quorum) == ("etx", "etx_ff", 0.9)
+    assert (default.metric, default.link_quality, default.ready_share) == ("etx", "etx_ff", 0.9)
     assert experiment(routing="olsr").routing == default == experiment(routing={"quorum": 0.9}).routing
     assert isinstance(experiment(routing="aodv").routing, Aodv)
     assert next(iter(experiment().resolved()["routing"])) == "protocol"
@@ -140,8 +140,8 @@ def test_the_default_is_our_own_olsr_and_a_word_stands_for_a_protocol() -> None:
 
 def test_aodv_notices_broken_links_by_the_best_that_its_backend_has() -> None:
     unsaid, hello = Aodv(protocol="aodv"), Aodv(protocol="aodv", detection="hello")
-    assert [aodv_config(unsaid, backend).detection for backend in ("sim", "netns")] == ["feedback", "hello"]
-    assert [aodv_config(hello, backend).detection for backend in ("sim", "netns")] == ["hello", "hello"]
+    assert [aodv_config(unsaid, feedback).detection for feedback in (True, False)] == ["feedback", "hello"]
+    assert [aodv_config(hello, feedback).detection for feedback in (True, False)] == ["hello", "hello"]
     both = cells(experiment(routing="aodv", sweep={"backend": ["sim", "netns"]}))
     assert len(both) == 2
 

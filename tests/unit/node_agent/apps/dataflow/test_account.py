@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from node_agent.apps.dataflow.delivery.account import Account, neighbours
+from node_agent.apps.dataflow.events import tuple_by_tuple
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.model.telemetry import Event
-from node_agent.telemetry.segments import tuple_by_tuple
 
 
 def item(tau: int, size: int = 5, origin: str = "camera/0", last: bool = False) -> StreamTuple:

@@ -12,6 +12,7 @@ import pytest
 from node_agent.agent.agent import Agent
 from node_agent.agent.config import check, watched_hosts
 from node_agent.apps.dataflow.config import Switching
+from node_agent.apps.dataflow.events import RouteDecision, tuple_by_tuple
 from node_agent.apps.dataflow.model.decision import Rule, Threshold
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query, Reliability
@@ -22,9 +23,8 @@ from node_agent.apps.dataflow.switching.policy import choose
 from node_agent.linkstate.registry import Downstream, LinkStateConfig, open_link_state
 from node_agent.linkstate.shortest_path import distances
 from node_agent.model.cost_graph import CostGraph
-from node_agent.model.telemetry import RouteDecision
 from node_agent.telemetry.segment_log import SegmentLog
-from node_agent.telemetry.segments import read_records, tuple_by_tuple
+from node_agent.telemetry.segments import read_records
 from node_agent.transport.keys import keys_of
 from orchestrator.apps.dataflow.decisions.reasons import situation_of
 from tests.unit.networks import LoopbackNetwork, RadioNetwork

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from node_agent.apps.dataflow.best_effort.dispatcher import Dispatcher, Limits
+from node_agent.apps.dataflow.events import TupleDropped, TupleSent
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.switching.route import Hop
 from node_agent.apps.dataflow.wire.codec import OnLost
-from node_agent.model.telemetry import Event, TupleDropped, TupleSent
+from node_agent.model.telemetry import Event
 from node_agent.ports import ConnectionLost
 from node_agent.ports.virtual.loop import VirtualLoop
 from node_agent.transport.messages import Pair

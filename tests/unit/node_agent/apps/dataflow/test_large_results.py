@@ -12,6 +12,7 @@ from node_agent.apps.dataflow.best_effort.dispatcher import Dispatcher, Limits
 from node_agent.apps.dataflow.delivery.channel import Channel
 from node_agent.apps.dataflow.delivery.effects import Acknowledge
 from node_agent.apps.dataflow.delivery.reports import Reports
+from node_agent.apps.dataflow.events import TupleDropped
 from node_agent.apps.dataflow.model.query import ErrorPolicy, OperatorSpec, Query, Reliability
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.model.units import CountWindow, Each, UnitRule
@@ -21,7 +22,7 @@ from node_agent.apps.dataflow.windows.units import Unit
 from node_agent.apps.dataflow.wire.claims import MOST_RANGES, check_answer
 from node_agent.apps.dataflow.wire.codec import TupleConnection
 from node_agent.apps.dataflow.wire.packing import MAX_PAYLOAD, MAX_PAYLOADS, unfit
-from node_agent.model.telemetry import Event, TupleDropped
+from node_agent.model.telemetry import Event
 from node_agent.transport.errors import TooLarge
 from node_agent.transport.framing import encode
 from tests.unit.node_agent.agent.test_agent import RadioTestbed, plan, run

@@ -9,12 +9,13 @@ import pytest
 
 from node_agent.apps.dataflow.delivery.account import Account
 from node_agent.apps.dataflow.delivery.intake import Captured, Intake
+from node_agent.apps.dataflow.events import TupleDropped, TupleProcessed
 from node_agent.apps.dataflow.model.query import ErrorPolicy, OperatorSpec
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.operators.one_by_one import OneByOne, Payloads
 from node_agent.apps.dataflow.operators.registry import Context
 from node_agent.apps.dataflow.windows.units import Unit
-from node_agent.model.telemetry import Event, TupleDropped, TupleProcessed
+from node_agent.model.telemetry import Event
 from node_agent.ports.os_port import OsPort
 from node_agent.ports.virtual.loop import VirtualLoop
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from node_agent.apps.dataflow.events import LinkCost, RouteDecision, RouteSwitch
 from node_agent.apps.dataflow.model.decision import MOST_CANDIDATES, Candidate, Rule, Threshold
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
@@ -19,7 +20,6 @@ from node_agent.apps.dataflow.switching.policy import POLICIES
 from node_agent.apps.dataflow.switching.route import Hop, Route
 from node_agent.linkstate.shortest_path import distances, tree
 from node_agent.model.cost_graph import CostGraph
-from node_agent.model.telemetry import LinkCost, RouteDecision, RouteSwitch
 
 Costs = dict[str, dict[str, float]]
 

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from node_agent.apps.dataflow.events import RouteDecision
 from node_agent.apps.dataflow.model.decision import Rule, Threshold
 from node_agent.apps.dataflow.switching.decision import View, decide
 from node_agent.apps.dataflow.switching.outlook import link_state_outlook
 from node_agent.apps.dataflow.switching.policy import POLICIES
 from node_agent.apps.dataflow.switching.route import Route
 from node_agent.model.cost_graph import CostGraph
-from node_agent.model.telemetry import AgentStart, AgentStop, RouteDecision
+from node_agent.model.telemetry import AgentStart, AgentStop
 from orchestrator.apps.dataflow.decisions.explain import Dead, explain, faults_at
 from orchestrator.apps.dataflow.decisions.history import History, Recorded, read_history
 from orchestrator.apps.dataflow.decisions.replay import replay

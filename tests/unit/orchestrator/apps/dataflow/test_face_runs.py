@@ -17,7 +17,7 @@ from node_agent.apps.dataflow.model.query import Query
 from node_agent.apps.dataflow.operators.registry import OPERATORS, OperatorUnusable
 from orchestrator.apps.dataflow.faces.galleries import pinned
 from orchestrator.apps.dataflow.faces.installed import KINDS, require_faces, uses_models
-from orchestrator.backends.choice import choose, with_backend
+from orchestrator.backends.choice import Choice, choose, with_backend
 from orchestrator.backends.netns.checks import Check
 from orchestrator.errors import BadInput
 from orchestrator.planning.bundle import bundle
@@ -222,11 +222,17 @@ def test_what_is_missing_is_said_before_anything_is_created(monkeypatch: pytest.
         require_faces([section(experiment(query="face_recognition")).dataflow()], "this query")
 
 
-def test_auto_takes_namespaces_where_it_can() -> None:
+def test_auto_takes_namespaces_where_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
     fine = [Check("veth pair", True), Check("TAP device", False, "modprobe tun", required=False)]
-    assert choose(2, fine).backend == "netns"
-    assert choose(1, fine).backend == "sim"
-    lacking = choose(2, [*fine, Check("bridge", False, "modprobe bridge")])
+
+    def chosen(cores: int, found: list[Check]) -> Choice:
+        monkeypatch.setattr("os.sched_getaffinity", lambda process: range(cores))
+        monkeypatch.setattr("orchestrator.backends.netns.checks.checks", lambda: found)
+        return choose()
+
+    assert chosen(2, fine).backend == "netns"
+    assert chosen(1, fine).backend == "sim"
+    lacking = chosen(2, [*fine, Check("bridge", False, "modprobe bridge")])
     assert lacking.backend == "sim"
     assert "bridge: modprobe bridge" in str(lacking)
 

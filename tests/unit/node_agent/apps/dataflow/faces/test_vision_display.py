@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from node_agent.apps.dataflow.events import OperatorFault
 from node_agent.apps.dataflow.faces.display import (
     KNOWN_COLOUR,
     STRANGER_COLOUR,
@@ -12,10 +13,10 @@ from node_agent.apps.dataflow.faces.display import (
     annotated,
     drawable,
 )
+from node_agent.apps.dataflow.faces.events import FaceRecord, FacesSeen
 from node_agent.apps.dataflow.faces.frames import UNKNOWN, Box, Face, Frame, encode_frame
 from node_agent.apps.dataflow.faces.pixels import Image, decode_image, encode_jpeg
 from node_agent.apps.dataflow.operators.registry import OperatorUnusable
-from node_agent.model.telemetry import FaceRecord, FacesSeen, OperatorFault
 from tests.unit.video_worlds import Bench
 
 BLANK = encode_jpeg(np.full((240, 320, 3), 128, np.uint8), 95)

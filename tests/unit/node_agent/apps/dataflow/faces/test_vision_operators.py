@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from node_agent.apps.dataflow.events import OperatorFault
 from node_agent.apps.dataflow.faces.frames import UNKNOWN, Box, Face, Frame, decode_frame, encode_frame
 from node_agent.apps.dataflow.faces.gallery import save_gallery
 from node_agent.apps.dataflow.faces.heat import HeatMap, decode_heat, encode_heat
@@ -13,7 +14,6 @@ from node_agent.apps.dataflow.faces.pixels import decode_image, encode_jpeg
 from node_agent.apps.dataflow.faces.scene import Scene, SceneSettings
 from node_agent.apps.dataflow.faces.scene_gallery import scene_gallery
 from node_agent.apps.dataflow.operators.registry import OperatorUnusable
-from node_agent.model.telemetry import OperatorFault
 from tests.unit.video_worlds import Bench
 
 # Fewer persons than by default: the gallery is made here.

@@ -12,6 +12,7 @@ from node_agent.agent.agent import Agent
 from node_agent.agent.config import BadConfig
 from node_agent.apps.dataflow import testing
 from node_agent.apps.dataflow.best_effort.dispatcher import Limits
+from node_agent.apps.dataflow.faces.events import FacesSeen
 from node_agent.apps.dataflow.faces.frames import UNKNOWN, Frame, encode_frame
 from node_agent.apps.dataflow.faces.heat import decode_heat
 from node_agent.apps.dataflow.faces.pixels import decode_image, encode_jpeg
@@ -19,7 +20,6 @@ from node_agent.apps.dataflow.faces.scene import Scene, SceneSettings
 from node_agent.apps.dataflow.model.query import Query
 from node_agent.apps.dataflow.model.query_problems import query_problems
 from node_agent.apps.dataflow.operators.registry import OPERATORS, QUERIES
-from node_agent.model.telemetry import FacesSeen
 from node_agent.telemetry.segment_log import SegmentLog
 from tests.unit.networks import LoopbackNetwork, RadioNetwork
 from tests.unit.node_agent.agent.test_agent import (

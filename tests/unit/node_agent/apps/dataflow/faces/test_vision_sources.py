@@ -7,14 +7,15 @@ import cv2
 import numpy as np
 import pytest
 
+from node_agent.apps.dataflow.events import OperatorFault
 from node_agent.apps.dataflow.faces.adaptation import LATE_FRAMES, STEPS, TIMELY_FRAMES, Adaptation
+from node_agent.apps.dataflow.faces.events import FacesTrue, VideoSource
 from node_agent.apps.dataflow.faces.frames import Frame, decode_frame
 from node_agent.apps.dataflow.faces.people import find_people
 from node_agent.apps.dataflow.faces.pixels import Image, decode_image, encode_jpeg, encode_png
 from node_agent.apps.dataflow.faces.scene import Scene, SceneSettings
 from node_agent.apps.dataflow.faces.sources import sized
 from node_agent.apps.dataflow.operators.registry import OperatorUnusable
-from node_agent.model.telemetry import FacesTrue, OperatorFault, VideoSource
 from tests.unit.video_worlds import Bench
 
 

@@ -4,12 +4,15 @@ A line holds both ways unless the way back is listed, too; a link that is not li
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from orchestrator.mobility.trace_file import Place, read_text
-from orchestrator.spec.problems import did_you_mean
+from orchestrator.mobility.trace_file import Place, TraceError, read_text
+from orchestrator.spec.file_reference import FileReference, reader
+from orchestrator.spec.problems import Finding, did_you_mean
 
+CSV = "A CSV file, relative to this one, that begins with the line"
 FIXED = ("src", "dst", "loss_db")
 TIMED = ("t", *FIXED)
 MOST_CELLS = 20_000_000
@@ -23,6 +26,29 @@ class LossChange(NamedTuple):
     source: int
     destination: int
     loss_db: float | None
+
+
+read_reference = reader(FileReference, "losses.csv")
+
+
+def path_of(file: FileReference | None) -> str | None:
+    return None if file is None else str(file.path)
+
+
+def file_findings(file: FileReference, nodes: tuple[str, ...], *, timed: bool) -> list[Finding]:
+    try:
+        read_loss_file(file, nodes, timed=timed)
+    except TraceError as error:
+        name = Path(error.file).name
+        place = name if error.line is None else f"{name}, line {error.line}"
+        return [Finding(("file",), f"{place}: {error.message}", error.hint)]
+    return []
+
+
+# The cells of a sweep are validated one by one, and mostly read the same file for the same nodes.
+@lru_cache(maxsize=4)
+def read_loss_file(file: FileReference, nodes: tuple[str, ...], *, timed: bool) -> tuple[LossChange, ...]:
+    return read_losses(file.path, nodes, timed=timed)
 
 
 def read_losses(file: Path, nodes: Sequence[str], *, timed: bool) -> tuple[LossChange, ...]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -14,12 +15,13 @@ from pydantic import (
 
 from orchestrator.mobility.bonnmotion import params_file
 from orchestrator.mobility.formats import TraceFormat, format_of, read_trace
-from orchestrator.mobility.trace import Area, Trace
-from orchestrator.mobility.trace_file import MOST_BYTES
+from orchestrator.mobility.trace_file import TraceError
+from orchestrator.model.trace import Area, Trace
+from orchestrator.spec import area as spec
 from orchestrator.spec.file_reference import FileReference, reader
 from orchestrator.spec.mobility import MobilityModel
-from orchestrator.spec.problems import shown, unusable
-from orchestrator.spec.source_file import read_bytes
+from orchestrator.spec.problems import Finding, shown, unusable
+from orchestrator.spec.source_file import MOST_BYTES, read_bytes
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,29 @@ class RecordedTrace(MobilityModel):
             raise unusable(text, "add format: bonnmotion or format: ns2", at=("file",))
         return {**value, "format": written_as}
 
-    def read(self, nodes: tuple[str, ...], area: Area) -> Trace:
+    def trace(self, nodes: tuple[str, ...], area: spec.Area, seed: int, until: float) -> Trace:
         """Raises ``TraceError`` if these nodes cannot move so in this area."""
-        assert self.format is not None, "told by the name if by nobody else"
+        return self._read(nodes, area)
+
+    def findings_for(self, nodes: tuple[str, ...], area: spec.Area) -> list[Finding]:
+        try:
+            self._read(nodes, area)
+        except TraceError as error:
+            name = Path(error.file).name
+            place = name if error.line is None else f"{name}, line {error.line}"
+            return [Finding(("mobility", "file"), f"{place}: {error.message}", error.hint)]
+        return []
+
+    def _read(self, nodes: tuple[str, ...], area: Area) -> Trace:
+        assert self.format is not None, "the validator takes it from the file's name"
         return _read(self.file, self.format, nodes, area)
 
     def summary(self) -> str:
         return f"trace {self.file.path.name} ({self.format})"
+
+    def summary_for(self, nodes: tuple[str, ...], area: spec.Area) -> str:
+        paths = self._read(nodes, area).paths.values()
+        return f"{self.summary()}, standing still after {max(path[-1].t for path in paths):g} s"
 
 
 # The cells of a sweep are validated one by one, and mostly read the same file for the same nodes.

@@ -1,0 +1,61 @@
+"""What the records of one reporter may hold: its kinds of records, their bounds, and rules about its parts.
+
+The agent is one reporter; each kind of application is another, and describes its records by a value of
+``RecordKinds`` (see ``node_agent.apps.base.AppKind``):
+
+    PINGS = RecordKinds(
+        events=(PingSent, PingLost),
+        bounds={"number": (0, 2**53)},
+        subject="target",
+        words={"target": "name a target that was not asked for"},
+    )
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from node_agent.model.telemetry import Event
+
+TIME_NS = (0, 2**62)
+COUNTER = (0, 2**53)
+SIZE = (0, 2**50)
+
+
+class Rule(NamedTuple):
+    """In records of ``kinds``, ``field`` must be, or must not be, among the names that the scope of the
+    record's part has under ``among``; null may be. ``reason``: one word for a record that breaks it.
+    """
+
+    reason: str
+    kinds: tuple[str, ...]
+    field: str
+    among: str
+    must: Literal["be", "not be"] = "be"
+
+
+class RecordKinds(NamedTuple):
+    """``bounds``: by field, of whole numbers or of each in a list. ``counted``: by field with a list, the
+    field that says how long it is if it is not empty; null means 1.
+
+    ``subject``: the field that names the part of the application that reports, such as a replica. A node may
+    report about its own parts only, and only what ``rules`` allow. ``words``: what records did that were
+    refused, by reason.
+    """
+
+    events: tuple[type[Event], ...]
+    bounds: Mapping[str, tuple[int, int]] = {}
+    counted: Mapping[str, str] = {}
+    subject: str = ""
+    rules: tuple[Rule, ...] = ()
+    words: Mapping[str, str] = {}
+
+
+NO_RECORDS = RecordKinds(())
+
+
+def tag_of(kind: type[Event]) -> str:
+    return str(kind.__struct_config__.tag)
+
+
+def tags_of(*kinds: type[Any]) -> tuple[str, ...]:
+    return tuple(map(tag_of, kinds))

@@ -1,0 +1,38 @@
+"""The parts of a path: places drawn from an area, legs to them, and pauses between two legs."""
+
+import random
+from math import hypot
+
+from orchestrator.model.trace import Area, Position, Span, Waypoint
+
+MIN_SPEED = 0.001
+"""Below this a leg may never end. The paper's 1 ± 1 m/s reaches zero; this floor is that of the ns-3 runs."""
+
+
+def roam(
+    rng: random.Random, path: list[Waypoint], area: Area, speed: Span, pause: Span, until: float
+) -> None:
+    """Extend ``path`` by whole legs and pauses until it covers ``until``."""
+    low = max(speed[0], MIN_SPEED)
+    high = max(speed[1], low)
+    while path[-1].t < until:
+        target = uniform_position(rng, area)
+        travel(path, target, rng.uniform(low, high))
+        rest(path, rng.uniform(max(pause[0], 0.0), max(pause[1], 0.0)))
+
+
+def travel(path: list[Waypoint], target: Position, speed: float) -> None:
+    t, x, y = path[-1]
+    # A leg of no length still takes time, so that waypoints stay strictly ordered.
+    path.append(Waypoint(t + max(hypot(target[0] - x, target[1] - y) / speed, 1e-9), *target))
+
+
+def rest(path: list[Waypoint], seconds: float) -> None:
+    if seconds > 0:
+        t, x, y = path[-1]
+        path.append(Waypoint(t + seconds, x, y))
+
+
+def uniform_position(rng: random.Random, area: Area) -> Position:
+    x = rng.uniform(0, area[0])
+    return x, rng.uniform(0, area[1])

@@ -1,0 +1,72 @@
+"""What the sections of several protocols share: times of messages, ways to rate links, seals."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from orchestrator.spec.problems import Finding
+from orchestrator.spec.routing import Interval, Proactive, RoutingSection
+
+HELLOS_MISSED = 3
+"""After so many a link is taken for lost, where no validity time is given."""
+
+Quality = Literal["etx_ff", "etx_float", "hops"]
+
+
+class Ours(RoutingSection):
+    """A daemon of our own, which can seal what it sends."""
+
+    authentication: bool = Field(
+        default=False,
+        strict=True,
+        description="Nodes seal their routing messages with a key of the run, and refuse others",
+    )
+
+    @property
+    def authenticates(self) -> bool:
+        return self.authentication
+
+
+class LinkStateProtocol(Proactive):
+    """HELLOs among neighbours, topology messages to everybody; both hold for a validity time."""
+
+    hello: Interval = 1.0
+    hello_validity: Interval = 4.0
+    tc: Interval = 1.0
+    tc_validity: Interval = 15.0
+
+    def notices_after(self, link_feedback: bool) -> float:
+        return self.hello_validity
+
+    def findings(self) -> list[Finding]:
+        return _short_lived("hello", self.hello, self.hello_validity) + _short_lived(
+            "tc", self.tc, self.tc_validity
+        )
+
+
+def _short_lived(key: str, interval: float, validity: float) -> list[Finding]:
+    if validity > interval:
+        return []
+    text = f"{validity:g} s is over before the next message comes: one is sent every {interval:g} s ({key})"
+    return [Finding((f"{key}_validity",), text, f"for example {4 * interval:g} s")]
+
+
+class OlsrLike(LinkStateProtocol):
+    """OLSR in olsrd's dialect."""
+
+    metric: Literal["etx", "hops", "log_delivery"] = "etx"
+    quality: Quality | None = Field(
+        default=None,
+        description="How the daemons rate links; if not given, hops where the metric is hops, else etx_ff",
+    )
+
+    @property
+    def link_quality(self) -> Quality:
+        return self.quality or ("hops" if self.metric == "hops" else "etx_ff")
+
+    def findings(self) -> list[Finding]:
+        findings = super().findings()
+        if self.link_quality == "hops" and self.metric != "hops":
+            text = f"daemons that count hops do not measure links, which {self.metric} needs"
+            findings.append(Finding(("quality",), text, "use metric: hops, or quality: etx_ff"))
+        return findings
