@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from orchestrator.analytics.gather import Rows
 from orchestrator.analytics.inputs import RunInput
 from orchestrator.analytics.tables import in_window, windows
+from orchestrator.apps.dataflow.recorded import galleries_in
 
 LEAST_OVERLAP = 0.5
 MOST_PERSONS = 50
@@ -37,9 +38,7 @@ def known_persons(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
     return [
         {"run": run.run, "true_person": person}
         for run in runs
-        for person in sorted(
-            {p for persons in (run.manifest.get("galleries") or {}).values() for p in persons}
-        )
+        for person in sorted({p for persons in galleries_in(run.manifest).values() for p in persons})
     ]
 
 
@@ -165,7 +164,7 @@ def figures(run: RunInput, rows: Rows) -> dict[str, Any]:
     strangers = sum(outcomes.get(name, 0) for name in (REJECTED, FALSE_ACCEPT))
     # Frames that were joined carry the versions of all their inputs.
     used = sorted({version for row in rows for version in row["gallery"].split("+") if version})
-    planned = run.manifest.get("galleries") or {}
+    planned = galleries_in(run.manifest)
     return {
         "detection_rate": _share(shown - outcomes.get(UNDETECTED, 0), shown),
         "rank1": _share(outcomes.get(RIGHT, 0), known),

@@ -55,7 +55,7 @@ def test_every_frame_is_seen_as_on_one_machine(tmp_path: Path, run: RunDirectory
     assert ended.returncode in (0, 3), ended.stderr
     assert "Backend netns: " in ended.stderr
     assert own_reasons(run) == []
-    (version,) = json.loads(run.manifest.read_text())["galleries"]
+    (version,) = json.loads(run.manifest.read_text())["apps"]["query"]["galleries"]
     (shipped,) = (run.path / "galleries").iterdir()
     gallery = load_gallery(shipped)
     assert gallery.version == version

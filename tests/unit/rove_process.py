@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ def environment(root: Path) -> dict[str, str]:
     return {**os.environ, "ROVE_RUNS_DIR": str(root), "COLUMNS": "200"}
 
 
-def experiment_file(directory: Path, **changes: Any) -> Path:
+def experiment_file(directory: Path, without: Collection[str] = (), **changes: Any) -> Path:
     """The experiment ``line`` with other values; with a large duration it can be caught in any phase.
 
     Without a routing protocol, if none is named: what these tests look at would only come later.
@@ -53,9 +53,8 @@ def experiment_file(directory: Path, **changes: Any) -> Path:
     from orchestrator.spec.dump import to_yaml
 
     file = directory / "experiment.yaml"
-    file.write_text(
-        to_yaml({**load_experiment(LINE).resolved(), "expect": [], "routing": "ground_truth", **changes})
-    )
+    known = {key: value for key, value in load_experiment(LINE).resolved().items() if key not in without}
+    file.write_text(to_yaml({**known, "expect": [], "routing": "ground_truth", **changes}))
     return file
 
 

@@ -84,7 +84,12 @@ def test_a_sound_run_leaves_everything_the_contract_names(tmp_path: Path) -> Non
     assert manifest["started"] < manifest["finished"]
     assert manifest["command"] == COMMAND
     assert {"rove", "python", "pyspark", "platform"} == set(manifest["versions"])
-    assert [replica["node"] for replica in manifest["plan"]["replicas"]] == ["a", "b", "d", "e"]
+    assert [replica["node"] for replica in manifest["apps"]["query"]["plan"]["replicas"]] == [
+        "a",
+        "b",
+        "d",
+        "e",
+    ]
     assert len(manifest["files"]) == 5
     for name, checksum in manifest["files"].items():
         assert hashlib.sha256((run.directory.path / name).read_bytes()).hexdigest() == checksum

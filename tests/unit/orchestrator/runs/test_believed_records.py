@@ -222,9 +222,9 @@ def test_a_renamed_run_is_judged_by_the_name_in_its_records(tmp_path: Path) -> N
 def test_a_sink_cannot_fill_the_memory_nor_hide_what_nobody_emitted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from orchestrator.lifecycle import examination
+    from orchestrator.apps.dataflow import examiner
 
-    monkeypatch.setattr(examination, "MOST_SPANS", 8)
+    monkeypatch.setattr(examiner, "MOST_SPANS", 8)
 
     def forge() -> None:
         insert(tmp_path, "a", TupleEmitted(CAMERA, CAMERA, 1, 900, 100))
