@@ -58,10 +58,18 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "core": core.lacking,
     "spark": _lacks_java,
     "browser": _lacks_chromium,
+    "extension": lambda: None,
 }
 
 # What tests share and therefore run in one worker for: the Spark session, the host's namespaces, servers.
-SHARES = {"spark": "spark", "browser": "spark", "kernel": "namespaces", "ssh": "ssh", "core": "core"}
+SHARES = {
+    "spark": "spark",
+    "browser": "spark",
+    "extension": "spark",
+    "kernel": "namespaces",
+    "ssh": "ssh",
+    "core": "core",
+}
 
 
 @pytest.fixture(autouse=True)

@@ -46,6 +46,8 @@ class RunWriter:
             OperatorSpec("sink", "collect", ("detect",)),
         )
         self.sinks: tuple[Replica, ...] = (Replica("sink", 0, "n9"),)
+        self.app: str | None = None
+        """Who records from now on; None: nobody says, as before there could be several applications."""
         self._lines: dict[tuple[str, int], list[bytes]] = {}
         self._events: list[dict[str, Any]] = []
         self._facts: dict[str, Any] = {}
@@ -54,6 +56,8 @@ class RunWriter:
     def record(self, node: str, t_s: float, event: Event, boot: int = 1) -> None:
         lines = self._lines.setdefault((node, boot), [])
         envelope = {"run": self.run, "node": node, "boot": boot, "seq": len(lines), "t_ns": ns(t_s)}
+        if self.app is not None:
+            envelope["app"] = self.app
         lines.append(msgspec.json.encode({**envelope, **msgspec.to_builtins(event)}))
 
     def fault(self, t_s: float, deed: str, node: str) -> None:

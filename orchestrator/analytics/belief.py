@@ -1,58 +1,80 @@
 """The rules of ``node_agent.telemetry`` for lines and their writers, as columns: one definition for both.
 
 A line is *corrupt* if it breaks ``bounds``, ``needed`` or ``kinds_with`` of the record format, and *refused*
-if it cannot be its node's word by the rules of its application. Neither enters a table other than the counts
-of ``nodes``.
+if it cannot be its node's word by the rules of its application: what ``telemetry.belief.Writer`` says of a
+line, this says of all. Neither enters a table other than the counts of ``nodes``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
 
-from msgspec.structs import asdict
+import msgspec
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType
 
-from node_agent.apps.dataflow.belief import RECORDS, scope_of
-from node_agent.apps.records import record_format
-from node_agent.telemetry.belief import OTHER_NODE, OTHER_RUN
-from node_agent.telemetry.records import ENVELOPE
+from node_agent.telemetry.belief import OLD_APP
+from node_agent.telemetry.records import AGENT, ENVELOPE, RecordFormat
 from orchestrator.analytics import schemas
-from orchestrator.analytics.inputs import RunInput
+from orchestrator.results.inputs import RunInput
 
 # What the place of a file says, beside what its lines say.
 FILE, IN_RUN, IN_NODE, IN_BOOT, CLAIMED_RUN = "_file", "in_run", "in_node", "in_boot", "claimed_run"
+APP_KIND = "app_kind"
 
-_FORMAT = record_format()
-_ARRAYS = {field.name for field in schemas.RAW if isinstance(field.dataType, ArrayType)}
 _TIMES = ("t_ns", "born_ns", "taken_ns", "latency_ns")
+
+
+def app_rows(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
+    """Rows of ``schemas.APPS``."""
+    return [
+        {IN_RUN: run.run, "app": app.name, APP_KIND: app.kind} for run in runs for app in run.apps.values()
+    ]
 
 
 def scope_rows(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
     """Rows of ``schemas.SCOPES``."""
     return [
-        {IN_RUN: run.run, IN_NODE: replica.node, "scope": asdict(scope_of(replica, run.plan))}
+        {IN_RUN: run.run, IN_NODE: node, "app": app.name, "subject": part, "scope": _names(scope)}
         for run in runs
-        for replica in run.plan.replicas
+        for app in run.apps.values()
+        for node, parts in app.reader.scopes(app.plan).scopes.items()
+        for part, scope in parts.items()
     ]
 
 
-def judged(lines: DataFrame, files: DataFrame, scopes: DataFrame) -> DataFrame:
+def _names(scope: msgspec.Struct) -> dict[str, list[str]]:
+    """The lists of names that rules look into."""
+    found: Mapping[str, Any] = msgspec.structs.asdict(scope)
+    return {name: list(names) for name, names in found.items() if not isinstance(names, str)}
+
+
+def judged(
+    lines: DataFrame, files: DataFrame, apps: DataFrame, scopes: DataFrame, format: RecordFormat
+) -> DataFrame:
     """``lines`` with ``run``, ``node`` and ``boot`` by where they lie, ``corrupt`` and ``is_refused``.
 
-    Times of lines that are not believed are null, so that nothing is computed from them.
+    Times of lines that are not believed are null, so that nothing is computed from them. ``app`` is set in
+    lines from before there could be several applications.
     """
-    placed = lines.join(F.broadcast(files), FILE).withColumn("corrupt", _corrupt())
-    theirs = F.broadcast(scopes.withColumn("replica", F.col("scope.replica")))
-    known = placed.join(theirs, [IN_RUN, IN_NODE, "replica"], "left")
-    told = known.withColumn("is_refused", F.when(~F.col("corrupt"), _refusal()).isNotNull())
+    is_agents = F.col("kind").isin(*_kinds_of(format, AGENT))
+    said = F.coalesce("app", F.lit(""))
+    placed = (
+        lines.join(F.broadcast(files), FILE)
+        .withColumn("corrupt", _corrupt(format))
+        .withColumn("app", F.when(is_agents | (said != ""), said).otherwise(OLD_APP))
+        .join(F.broadcast(apps), [IN_RUN, "app"], "left")
+        .withColumn("subject", F.when(~is_agents, _subject(format)))
+    )
+    known = placed.join(F.broadcast(scopes), [IN_RUN, IN_NODE, "app", "subject"], "left")
+    told = known.withColumn("is_refused", ~F.col("corrupt") & _refused(format, is_agents))
     believed = ~F.col("corrupt") & ~F.col("is_refused")
     return (
         told.withColumns({name: F.when(believed, F.col(name)) for name in _TIMES})
         .withColumns({"run": F.col(IN_RUN), "node": F.col(IN_NODE), "boot": F.col(IN_BOOT)})
-        .drop(schemas.CORRUPT, FILE, IN_RUN, IN_NODE, IN_BOOT, CLAIMED_RUN, "scope")
+        .drop(schemas.CORRUPT, FILE, IN_RUN, IN_NODE, IN_BOOT, CLAIMED_RUN, APP_KIND, "scope", "subject")
     )
 
 
@@ -60,53 +82,70 @@ def _any(conditions: Sequence[Column]) -> Column:
     return reduce(or_, (F.coalesce(each, F.lit(False)) for each in conditions))
 
 
-def _corrupt() -> Column:
+def _kinds_of(format: RecordFormat, app: str) -> list[str]:
+    """The kinds of records that applications of a kind write, or the agent."""
+    return [kind for kind, owner in format.owners.items() if owner == app]
+
+
+def _corrupt(format: RecordFormat) -> Column:
     absent = [F.col(name).isNull() for name in ENVELOPE]
-    outside = [_outside(name) for name in _FORMAT.bounds]
+    arrays = {each.name for each in schemas.raw(format.events) if isinstance(each.dataType, ArrayType)}
+    outside = [_outside(name, *bounds, name in arrays) for name, bounds in format.bounds.items()]
     incomplete = [
         (F.col("kind") == kind) & _any([F.col(name).isNull() for name in names])
-        for kind, names in _FORMAT.needed.items()
+        for kind, names in format.needed.items()
         if names
     ]
     extent = [
         (F.size(name) > 0) & (F.size(name) != F.coalesce(count, F.lit(1)))
-        for name, count in _FORMAT.counted.items()
+        for name, count in format.counted.items()
     ]
     elsewhere = F.col("boot") != F.col(IN_BOOT)
     unread = F.col(schemas.CORRUPT).isNotNull()
-    return _any([unread, *absent, elsewhere, *outside, *incomplete, *_foreign(), *extent])
+    return _any([unread, *absent, elsewhere, *outside, *incomplete, *_foreign(format), *extent])
 
 
-def _foreign() -> Iterator[Column]:
+def _foreign(format: RecordFormat) -> Iterator[Column]:
     """Whether there is a field that the record's kind does not have, if that kind is known."""
     alike: dict[tuple[str, ...], list[str]] = {}
-    for name, kinds in _FORMAT.kinds_with.items():
+    for name, kinds in format.kinds_with.items():
         alike.setdefault(kinds, []).append(name)
     kind = F.col("kind")
     for kinds, names in alike.items():
-        others = [other for other in _FORMAT.needed if other not in kinds]
+        others = [other for other in format.needed if other not in kinds]
         yield kind.isin(others) & _any([F.col(name).isNotNull() for name in names])
 
 
-def _outside(name: str) -> Column:
-    low, high = _FORMAT.bounds[name]
-
+def _outside(name: str, low: int, high: int, is_array: bool) -> Column:
     def beyond(value: Column) -> Column:
         return value.isNull() | (value < low) | (value > high)
 
     value = F.col(name)
-    return F.exists(value, beyond) if name in _ARRAYS else value.isNotNull() & beyond(value)
+    return F.exists(value, beyond) if is_array else value.isNotNull() & beyond(value)
 
 
-def _refusal() -> Column:
-    """The reason; null if it is believed."""
-    reason = (
-        F.when(F.col("run") != F.col(CLAIMED_RUN), OTHER_RUN)
-        .when(F.col("node") != F.col(IN_NODE), OTHER_NODE)
-        .when(F.col("replica").isNotNull() & F.col("scope").isNull(), RECORDS.subject)
-    )
-    for rule in RECORDS.rules:
-        among = F.array_contains(F.col(f"scope.{rule.among}"), F.col(rule.field))
+def _subject(format: RecordFormat) -> Column:
+    """The part of its application that a record is of; null if it names none."""
+    subject = F.lit(None).cast("string")
+    for kind, records in format.by_app.items():
+        if records.subject:
+            subject = F.when(F.col(APP_KIND) == kind, F.col(records.subject)).otherwise(subject)
+    return subject
+
+
+def _refused(format: RecordFormat, is_agents: Column) -> Column:
+    other_app = [is_agents & (F.col("app") != "") & F.col(APP_KIND).isNull()]
+    other_app += [~is_agents & F.col(APP_KIND).isNull()]
+    other_app += [
+        F.col("kind").isin(*kinds) & (F.col(APP_KIND) != app)
+        for app in format.by_app
+        if app != AGENT and (kinds := _kinds_of(format, app))
+    ]
+    other_part = F.col("subject").isNotNull() & F.col("scope").isNull()
+    broken = []
+    for rule in dict.fromkeys(rule for rules in format.rules.values() for rule in rules):
+        among = F.array_contains(F.col("scope")[rule.among], F.col(rule.field))
         breaks = ~among if rule.must == "be" else among
-        reason = reason.when(F.col("kind").isin(*rule.kinds) & F.coalesce(breaks, F.lit(False)), rule.reason)
-    return reason
+        broken.append(F.col("kind").isin(*rule.kinds) & breaks)
+    other_place = [F.col("run") != F.col(CLAIMED_RUN), F.col("node") != F.col(IN_NODE)]
+    return _any([*other_place, *other_app, other_part, *broken])

@@ -1,6 +1,6 @@
 """What nodes recorded by clocks of their own, in the orchestrator's time, before anything is made of it.
 
-A record's own time is of its node's clock, the birth of a tuple of that of the source's node.
+A record's own time is of its node's clock; an application says whose clock births of tuples are of.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,23 +9,32 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from orchestrator.analytics.inputs import LATEST_NS, RunInput
-from orchestrator.apps.dataflow.births import births_in
 from orchestrator.clocks.correction import Pieces
+from orchestrator.results.inputs import LATEST_NS, RunInput
 
 
 def clock_rows(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
     """Rows of ``schemas.CLOCKS``: ``of`` is a node."""
-    return [row for run in runs for row in _rows(run.run, run.clocks)]
+    return [row for run in runs for row in _rows(run.run, None, run.clocks)]
 
 
 def birth_rows(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
-    """Rows of ``schemas.CLOCKS``: ``of`` is the origin of tuples."""
-    return [row for run in runs if run.clocks for row in _rows(run.run, births_in(run.clocks, run.plan))]
+    """Rows of ``schemas.CLOCKS``: ``of`` is the origin of an application's tuples."""
+    return [
+        row
+        for run in runs
+        if run.clocks
+        for app in run.apps.values()
+        for row in _rows(run.run, app.name, app.reader.births(run.clocks, app.plan))
+    ]
 
 
-def _rows(run: str, clocks: Mapping[str, Pieces]) -> Iterable[dict[str, Any]]:
-    return ({"run": run, "of": of, **piece._asdict()} for of, pieces in clocks.items() for piece in pieces)
+def _rows(run: str, app: str | None, clocks: Mapping[str, Pieces]) -> Iterable[dict[str, Any]]:
+    return (
+        {"run": run, "app": app, "of": of, **piece._asdict()}
+        for of, pieces in clocks.items()
+        for piece in pieces
+    )
 
 
 def corrected(lines: DataFrame, clocks: DataFrame, births: DataFrame) -> DataFrame:
@@ -54,7 +63,8 @@ def _ahead(lines: DataFrame, clocks: DataFrame, whose: str, t_ns: str, name: str
     """With a column of how far the clock was ahead. Every moment is in just one piece of a clock."""
     piece = {column: f"piece_{column}" for column in clocks.columns}
     time = F.col(t_ns)
-    same_clock = (F.col("run") == F.col(piece["run"])) & (F.col(whose) == F.col(piece["of"]))
+    of_app = F.col(piece["app"]).isNull() | (F.col("app") == F.col(piece["app"]))
+    same_clock = (F.col("run") == F.col(piece["run"])) & (F.col(whose) == F.col(piece["of"])) & of_app
     then = (time >= F.col(piece["from_ns"])) & (time < F.col(piece["until_ns"]))
     gained = F.rint(F.col(piece["slope"]) * (time - F.col(piece["at_ns"]))).cast("long")
     return (

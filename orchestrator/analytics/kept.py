@@ -4,61 +4,50 @@ from typing import Any
 
 from msgspec import Struct, ValidationError, convert
 
-Cell = bool | int | float | str | None
-Rows = list[list[Cell]]
+from orchestrator.analytics.layout import contributed
+from orchestrator.results.inputs import AppInput, RunInput
 
 
-class _Metrics(Struct):
-    """Those that every run has."""
-
-    emitted: int
-    delivered: int
-    duplicates: int
-    in_flight_at_end: int
-    lost: int
-    loss_ratio: float | None
-    fates: dict[str, int]
-    throughput_fps: float | None
-    throughput_kbps: float | None
-    goodput_fps: float | None
-    latency_mean_s: float | None
-    latency_p50_s: float | None
-    latency_p95_s: float | None
-    latency_p99_s: float | None
-    latency_max_s: float | None
-    switches: int
-    no_route_s: float
-    source_sink_connected_ratio: float | None
-    routing_overhead_bps: float | None
-    routing_overhead: dict[str, dict[str, float | None]] | None
+class _Part(Struct):
+    metrics: dict[str, Any]
+    series: dict[str, Any]
 
 
-class _Series(Struct):
-    window_s: tuple[float | None, float | None]
-    ended_s: float | None
-    deliveries: list[tuple[float, float, float]]
-    routes: list[tuple[float, str, str, str | None]]
-    connectivity: list[tuple[float, float, bool]]
-    positions: dict[str, list[tuple[float, float]]]
-    links: list[Any]
-    neighbours: Rows
-    boots: dict[str, Rows]
-    faults: list[Any]
+class _AppPart(_Part):
+    kind: str
 
 
-class _Result(Struct):
+class _Result(_Part):
     stamp: str
-    metrics: _Metrics
-    operator_faults: dict[str, int]
-    telemetry: dict[str, int]
-    nodes: dict[str, dict[str, int]]
-    latency_quantiles_s: list[float]
-    series: _Series
+    apps: dict[str, _AppPart]
 
 
-def is_result(document: Any) -> bool:
+def is_result(document: Any, run: RunInput) -> bool:
+    """Whether it has the values that are computed for ``run``, each of its declared type."""
     try:
-        convert(document, _Result)
+        result = convert(document, _Result)
+        if result.apps.keys() != run.apps.keys():
+            return False
+        _check(result, None)
+        for name, app in run.apps.items():
+            _check(result.apps[name], app)
     except ValidationError:
         return False
     return True
+
+
+def _check(part: _Part, app: AppInput | None) -> None:
+    """Raises ValidationError."""
+    for each in contributed(app):
+        for figures in each.figures:
+            for metric in figures.metrics:
+                if not metric.optional or metric.name in part.metrics:
+                    _is(part.metrics, metric.name, metric.shape)
+            for name, shape in figures.series.items():
+                _is(part.series, name, shape)
+
+
+def _is(values: dict[str, Any], name: str, shape: Any) -> None:
+    if name not in values:
+        raise ValidationError(f"it has no {name}")
+    convert(values[name], shape)

@@ -16,9 +16,11 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 
-from orchestrator.analytics.inputs import RunInput
-from orchestrator.analytics.schemas import TABLES, VERSION
+from orchestrator.analytics.layout import VERSION
+from orchestrator.analytics.schemas import struct
 from orchestrator.errors import RoveError
+from orchestrator.results import registry
+from orchestrator.results.inputs import RunInput
 from orchestrator.runs.files import read_json, write_json
 
 LOCK_TIMEOUT_S = 300.0
@@ -86,7 +88,7 @@ class TableStore:
         run = ingested.run
         marker = self._marker(run)
         marker.unlink(missing_ok=True)
-        for table in TABLES:
+        for table in registry.tables():
             final = self.partition(table, run)
             if final.exists():
                 final.rename(staging / f"replaced-{table}-{run}")
@@ -117,10 +119,11 @@ class TableStore:
 
     def read(self, spark: SparkSession, table: str, runs: Sequence[str]) -> DataFrame:
         """The rows of ``runs``; a run that has none in this table has no directory there."""
+        schema = struct(registry.tables()[table].columns)
         partitions = [str(path) for run in runs if (path := self.partition(table, run)).exists()]
         if not partitions:
-            return spark.createDataFrame([], TABLES[table])
-        reader = spark.read.schema(TABLES[table]).option("basePath", str(self.root / table))
+            return spark.createDataFrame([], schema)
+        reader = spark.read.schema(schema).option("basePath", str(self.root / table))
         return reader.parquet(*map(literal_path, partitions))
 
     def _marker(self, run: str) -> Path:
@@ -132,7 +135,7 @@ class TableStore:
 
     def _files(self, run: str) -> dict[str, int]:
         """Names and sizes: a table that was deleted or cut short by a crash of the machine is noticed."""
-        parts = (path for table in TABLES for path in self.partition(table, run).glob("*.parquet"))
+        parts = (path for table in registry.tables() for path in self.partition(table, run).glob("*.parquet"))
         return {str(path.relative_to(self.root)): path.stat().st_size for path in sorted(parts)}
 
 

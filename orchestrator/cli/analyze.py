@@ -7,7 +7,6 @@ import typer
 from orchestrator.cli.output import JsonFlag, console, errors, print_json
 from orchestrator.cli.progress import step
 from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
-from orchestrator.cli.results import cells_of, show_results
 from orchestrator.errors import EXIT_INTERRUPTED
 from orchestrator.runs.run_directory import resolve
 
@@ -32,6 +31,7 @@ def analyze(runs: RunReferences, runs_dir: RunsDir = DEFAULT_ROOT, as_json: Json
       rove analyze runs/quickstart/20260301-120000-1a2b
     """
     from orchestrator.analytics import pipeline
+    from orchestrator.cli.results import cells_of, show_results
 
     directories = [resolve(reference, runs_dir) for reference in runs]
     try:

@@ -9,7 +9,7 @@ import typer
 from orchestrator.cli.output import JsonFlag, console, errors, print_json
 from orchestrator.cli.progress import step
 from orchestrator.cli.references import DEFAULT_ROOT, RunReference, RunsDir
-from orchestrator.cli.results import verdict_text
+from orchestrator.cli.verdicts import verdict_text
 from orchestrator.errors import EXIT_FAILED, BadInput, RoveError
 from orchestrator.lifecycle import teardown
 from orchestrator.lifecycle.teardown import TAKE_OVER_S, State, state_of
@@ -213,8 +213,8 @@ class _Collection:
 
 
 def _evaluated(owner: _Collection, runs: "Sequence[FinishedRun]", verdict: "Verdict") -> "Verdict":
-    from orchestrator.analytics.evaluation import evaluate
     from orchestrator.analytics.java import find_java
+    from orchestrator.cli.evaluation import evaluate
     from orchestrator.lifecycle.invocation import Finished
     from orchestrator.planning.load import load_experiment
 

@@ -41,8 +41,11 @@ def report(
     directories = [resolve(reference, runs_dir).path for reference in runs]
     try:
         with step(errors, "report") as progress:
-            pipeline.analyze(directories, progress)
-            pages = [pipeline.write_report(directory, output=output) for directory in directories]
+            analysis = pipeline.analysed(directories, progress)
+            analysis.write_summaries()
+            progress("writing reports", 0.95)
+            pages = [analysis.write_report(directory, output) for directory in directories]
+            progress("done", 1.0)
     except KeyboardInterrupt:
         errors.print("Report interrupted; the data is kept.")
         raise typer.Exit(EXIT_INTERRUPTED) from None

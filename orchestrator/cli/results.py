@@ -1,16 +1,21 @@
-"""The table that people came for: a row for each combination of factors, mean ± deviation over seeds."""
+"""The table that people came for: a row for each combination of factors, mean ± deviation over seeds.
 
-from collections.abc import Mapping, Sequence
+Its columns are those that metrics declare for the console. Of several applications, each has a table.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rich.markup import escape
 from rich.table import Table
 
-from orchestrator.analytics.cells import REPLICAS, cells
-from orchestrator.analytics.markup import passed_over
 from orchestrator.cli.output import console
+from orchestrator.results import registry
+from orchestrator.results.cells import cells
+from orchestrator.results.contribution import Breakdown, Column
+from orchestrator.results.inputs import OLD_KIND, OLD_NAME
+from orchestrator.results.views import short
 
-VERDICT_STYLES = {"valid": "green", "invalid": "yellow", "failed": "red"}
 _NO_VALUE = "–"
 
 Cell = Mapping[str, Any]
@@ -23,112 +28,131 @@ class _Column(NamedTuple):
     digits: int
 
 
-_OF_FACES = (_Column("found\n%", "detection_rate", 100, 1), _Column("rank-1\n%", "rank1", 100, 1))
-
-
 def cells_of(summary: Mapping[str, Any]) -> list[Cell]:
     """Of a sweep's summary.json or a run's; a single run is a cell of its own, whatever its verdict."""
     return list(summary["cells"]) if "cells" in summary else list(cells([dict(summary)], [True]))
 
 
-def results_table(rows: Sequence[Cell]) -> Table:
-    """``rows`` are cells as in a sweep's summary.json. It fits 80 columns with one factor."""
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-    factors = list({name: None for row in rows for name in row["factors"]})
-    for name in factors:
-        table.add_column(_short(name), justify="right", no_wrap=True)
-    columns = _columns(rows)
+def applications(rows: Sequence[Cell]) -> dict[str, str]:
+    """The kinds of the applications of some cells, by name."""
+    return {name: app["kind"] for row in rows for name, app in row["apps"].items()}
+
+
+def results_table(rows: Sequence[Cell], app: str | None = None) -> Table:
+    """``rows`` are cells as in a sweep's summary.json. It fits 80 columns with one factor.
+
+    ``app``: the application to show; None: the only one.
+    """
+    name, kind = next((n, k) for n, k in applications(rows).items() if app in (None, n))
+    figures = [row["apps"].get(name, {"metrics": {}}) for row in rows]
+    table = _table()
+    factors = _factors(rows)
+    columns = list(_columns(kind, figures))
     base = _baseline(rows)
-    gains = [f"through-\nput × {base}"] if base else []
-    for heading in ("runs", *(column.heading for column in columns), *gains):
+    gains = [metric for metric in registry.metrics(kind).values() if metric.gain[0] and base]
+    for heading in map(short, factors):
         table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        gain = row.get("versus", {}).get("ratios", {}).get("throughput_fps")
+    headings = (column.heading for column in columns)
+    for heading in ("runs", *headings, *(f"{metric.gain[0]} × {base}" for metric in gains)):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row, found in zip(rows, figures, strict=True):
+        ratios = found.get("ratios", {})
         table.add_row(
-            *(escape(str(row["factors"].get(name, _NO_VALUE))) for name in factors),
+            *(escape(str(row["factors"].get(factor, _NO_VALUE))) for factor in factors),
             _runs(row),
-            *(_spread(row["metrics"].get(c.metric), c.factor, c.digits) for c in columns),
-            *([_spread(gain, 1, 2)] if base else []),
+            *(_spread(found["metrics"].get(c.metric), c.factor, c.digits) for c in columns),
+            *(_spread(ratios.get(metric.name), 1, 2) for metric in gains),
         )
     return table
 
 
 def show_results(rows: Sequence[Cell]) -> None:
     """On the console."""
-    console.print(results_table(rows))
-    if (sinks := sinks_table(rows)) is not None:
-        console.print(sinks)
+    apps = applications(rows)
+    for name, kind in apps.items():
+        if len(apps) > 1:
+            console.print(f"{name} ({kind})", style="bold", markup=False)
+        console.print(results_table(rows, name))
+        for breakdown in registry.breakdowns(kind):
+            if (parts := _parts_table(rows, name, breakdown)) is not None:
+                console.print(parts)
 
 
-def sinks_table(rows: Sequence[Cell]) -> Table | None:
-    """A row for each sink, where a query has several: a sink that got nothing must not go unseen."""
-    if not any(row.get("sinks") for row in rows):
+def _table() -> Table:
+    return Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+
+
+def _factors(rows: Sequence[Cell]) -> list[str]:
+    return list({name: None for row in rows for name in row["factors"]})
+
+
+def _parts_table(rows: Sequence[Cell], app: str, breakdown: Breakdown) -> Table | None:
+    """A row for each part, such as a sink: one that got nothing must not go unseen."""
+    if not any(row["apps"].get(app, {}).get(breakdown.metric) for row in rows):
         return None
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-    factors = list({name: None for row in rows for name in row["factors"]})
-    for heading in (*map(_short, factors), "sink"):
+    table = _table()
+    factors = _factors(rows)
+    columns = [(column.metric, column.console) for column in breakdown.columns if column.console]
+    for heading in (*map(short, factors), breakdown.one):
         table.add_column(heading, no_wrap=True)
-    for heading in ("owed", "delivered", "loss %", "goodput /s", "p95 s"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    for _, column in columns:
+        table.add_column(column.heading, justify="right", no_wrap=True)
     for row in rows:
-        for sink, figures in row.get("sinks", {}).items():
+        for part, figures in row["apps"].get(app, {}).get(breakdown.metric, {}).items():
             table.add_row(
                 *(escape(str(row["factors"].get(name, _NO_VALUE))) for name in factors),
-                escape(sink),
-                _spread(figures["owed"], 1, 0),
-                _spread(figures["delivered"], 1, 0),
-                _spread(figures["loss_ratio"], 100, 1),
-                _spread(figures["goodput_fps"], 1, 2),
-                _spread(figures["latency_p95_s"], 1, 3),
+                escape(part),
+                *(_spread(figures[metric], c.factor, c.digits or 0) for metric, c in columns),
             )
     return table
 
 
 def notes(summary: Mapping[str, Any]) -> list[str]:
     """What the table does not show and must not go unseen."""
-    told = passed_over(summary.get("operator_faults") or {})
-    return [f"Operators passed over what they could not use: {told}."] if told else []
-
-
-def _short(factor: str) -> str:
-    """``replicas`` is k everywhere else, too; ``topology.mobility.speed`` is known by its last part."""
-    return "k" if factor == REPLICAS else factor.rpartition(".")[2]
-
-
-def _columns(rows: Sequence[Cell]) -> list[_Column]:
+    entries = summary.get("apps") or {OLD_NAME: {"kind": OLD_KIND, **summary}}
     return [
-        _three_digits("through-\nput /s", "throughput_fps", 1, rows),
-        _three_digits("goodput\n/s", "goodput_fps", 1, rows),
-        _latency("p50", "latency_p50_s", rows),
-        _latency("p95", "latency_p95_s", rows),
-        _Column("loss\n%", "loss_ratio", 100, 1),
-        _Column("route\nswitches", "switches", 1, 0),
-        *(column for column in _OF_FACES if any(column.metric in row["metrics"] for row in rows)),
+        note if len(entries) == 1 else f"{name}: {note}"
+        for name, entry in entries.items()
+        for each in registry.about(entry["kind"])
+        for note in each.notes(entry, ())
     ]
 
 
-def _latency(name: str, metric: str, rows: Sequence[Cell]) -> _Column:
-    """In milliseconds if all are below a second: one unit a column, or nobody compares right."""
-    short = _largest(metric, rows) < 1.0
-    return _three_digits(f"latency\n{name} {'ms' if short else 's'}", metric, 1e3 if short else 1, rows)
+def _columns(kind: str, figures: Sequence[Mapping[str, Any]]) -> Iterator[_Column]:
+    """Those that metrics declare, as far as some of the cells have them."""
+    declared = [(each.console, each.name) for each in registry.metrics(kind).values() if each.console]
+    for column, metric in sorted(declared, key=lambda each: each[0].place):
+        if any(metric in found["metrics"] for found in figures):
+            yield _column(column, metric, figures)
 
 
-def _three_digits(heading: str, metric: str, factor: float, rows: Sequence[Cell]) -> _Column:
-    """As many decimals as give the largest three digits: more would be noise, and take the room of others."""
-    largest = _largest(metric, rows) * factor
+def _column(column: Column, metric: str, figures: Sequence[Mapping[str, Any]]) -> _Column:
+    """One unit a column, or nobody compares right: milliseconds if all are below a second.
+
+    As many decimals as give the largest three digits: more would be noise, and take the room of others.
+    """
+    largest = max((found["metrics"].get(metric, {}).get("mean") or 0.0 for found in figures), default=0.0)
+    brief = column.short is not None and largest < 1.0
+    heading = column.short if brief and column.short else column.heading
+    factor = 1e3 if brief else column.factor
+    if column.digits is not None:
+        return _Column(heading, metric, factor, column.digits)
+    largest *= factor
     return _Column(heading, metric, factor, 2 if largest < 10 else 1 if largest < 100 else 0)
 
 
-def _largest(metric: str, rows: Sequence[Cell]) -> float:
-    return max((row["metrics"][metric]["mean"] or 0.0 for row in rows), default=0.0)
-
-
 def _baseline(rows: Sequence[Cell]) -> str | None:
-    """What the ratios of throughput are against: ``k=1``."""
-    fewest = {row["versus"]["factors"][REPLICAS] for row in rows if "versus" in row}
-    if not fewest:
+    """What ratios are against: ``k=1``."""
+    least = {
+        f"{short(path)}={value}"
+        for row in rows
+        if "versus" in row
+        for path, value in row["versus"]["factors"].items()
+        if registry.factor_of(path)
+    }
+    if not least:
         return None
-    return f"k={fewest.pop()}" if len(fewest) == 1 else "least k"
+    return least.pop() if len(least) == 1 else f"least {next(iter(least)).partition('=')[0]}"
 
 
 def _runs(row: Cell) -> str:
@@ -141,11 +165,3 @@ def _spread(spread: Mapping[str, Any] | None, factor: float, digits: int) -> str
         return _NO_VALUE
     text = f"{spread['mean'] * factor:.{digits}f}"
     return text if spread["sd"] is None else f"{text}±{spread['sd'] * factor:.{digits}f}"
-
-
-def verdict_text(verdict: object) -> str:
-    """``verdict``: what somebody's verdict.json says."""
-    if verdict is None:
-        return _NO_VALUE
-    style = VERDICT_STYLES.get(verdict) if isinstance(verdict, str) else None
-    return f"[{style}]{verdict}[/]" if style else escape(str(verdict))

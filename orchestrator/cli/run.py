@@ -13,14 +13,14 @@ from rich.markup import escape
 from orchestrator.cli.output import JsonFlag, console, errors, print_json, rove_command
 from orchestrator.cli.progress import RunProgress, step
 from orchestrator.cli.references import DEFAULT_ROOT, ExperimentFile, RunsDir
-from orchestrator.cli.results import cells_of, notes, show_results, verdict_text
+from orchestrator.cli.verdicts import verdict_text
 from orchestrator.errors import EXIT_INTERRUPTED, BadInput, RoveError
 from orchestrator.runs.phases import Urgency
 from orchestrator.runs.refused import refused_text
 
 if TYPE_CHECKING:
-    from orchestrator.analytics.evaluation import Evaluated
     from orchestrator.backends.choice import Choice
+    from orchestrator.cli.evaluation import Evaluated
     from orchestrator.lifecycle.invocation import Finished, Invocation
     from orchestrator.planning.sweep import Cell
     from orchestrator.spec.experiment import Experiment
@@ -180,7 +180,7 @@ def _label(cell: "Cell") -> str:
 
 
 def _evaluate(invocation: "Invocation", finished: "Finished", experiment: "Experiment") -> "Evaluated":
-    from orchestrator.analytics.evaluation import evaluate
+    from orchestrator.cli.evaluation import evaluate
 
     with step(errors, "analysis") as progress:
         return evaluate(invocation, finished, experiment.expect, progress)
@@ -215,6 +215,8 @@ def _document(
 def _show(document: dict[str, Any], summary: dict[str, Any] | None) -> None:
     """``summary`` is that of the whole, if it was analysed. Of the runs of a sweep only the bad are named."""
     if summary is not None:
+        from orchestrator.cli.results import cells_of, notes, show_results
+
         show_results(cells_of(summary))
         for note in notes(summary):
             console.print(note, markup=False, soft_wrap=True)

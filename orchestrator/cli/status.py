@@ -12,7 +12,7 @@ from orchestrator.backends.leftovers import noted
 from orchestrator.backends.remote.ledger import waiting
 from orchestrator.cli.output import JsonFlag, console, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
-from orchestrator.cli.results import verdict_text
+from orchestrator.cli.verdicts import verdict_text
 from orchestrator.errors import RoveError
 from orchestrator.lifecycle.teardown import State, last_phase, state_of
 from orchestrator.runs.files import read_json, read_object

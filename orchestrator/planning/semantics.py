@@ -11,6 +11,7 @@ from orchestrator.planning.distances import islands, network_at
 from orchestrator.planning.extension_checks import extension_findings
 from orchestrator.planning.faults import planned_faults
 from orchestrator.planning.planned import PlannedRun
+from orchestrator.results.expectations import misfits
 from orchestrator.services.registry import routing_service
 from orchestrator.spec.application import AppEntry
 from orchestrator.spec.backends import AUTO, BACKENDS, choosable
@@ -38,12 +39,19 @@ def plan_run(experiment: Experiment) -> Checked:
             plans[name] = application(entry.kind).plan(entry)
         except Unusable as error:
             findings += error.findings
-    findings += _joint_findings(entries.values())
+    findings += _joint_findings(entries.values()) + _expectation_findings(experiment)
     if findings:  # what cannot be placed cannot be reached or fail either
         return Checked(None, findings)
     faults, findings = planned_faults(experiment, plans)
     findings = _reachability_findings(experiment, plans) + findings
     return Checked(None, findings) if findings else Checked(PlannedRun(experiment, plans, faults), [])
+
+
+def _expectation_findings(experiment: Experiment) -> list[Finding]:
+    apps = {name: entry.kind for name, entry in experiment.entries().items()}
+    return [
+        Finding(("expect", each.place), each.text, each.hint) for each in misfits(experiment.expect, apps)
+    ]
 
 
 def own_findings(experiment: Experiment) -> list[Finding]:

@@ -13,7 +13,7 @@ from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.model.telemetry import AgentStart, AgentStop
 from orchestrator.analytics.pipeline import analyze, write_report
 from orchestrator.analytics.store import TableStore
-from orchestrator.spec.expectations import evaluate_expectations
+from orchestrator.results.expectations import evaluate_expectations
 from tests.synthetic_runs import END_S, FROM_S, RunWriter, known_run, ns
 
 pytestmark = pytest.mark.timeout(240)

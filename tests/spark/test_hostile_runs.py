@@ -22,6 +22,7 @@ from node_agent.model.telemetry import KILLED, AgentStart, AgentStop, Event
 from orchestrator.analytics.kept import is_result
 from orchestrator.analytics.pipeline import analyze
 from orchestrator.analytics.store import TableStore
+from orchestrator.results.inputs import runs_in
 from orchestrator.runs.files import read_json
 from tests.synthetic_runs import END_S, SINK, SOURCE, RunWriter, deliver, ns
 
@@ -229,7 +230,8 @@ def test_absurd_clocks_do_not_stop_the_analysis(analysed: dict[str, dict[str, An
 def test_results_are_private_and_taken_again(runs: Path, analysed: dict[str, dict[str, Any]]) -> None:
     assert (runs / ".tables").stat().st_mode & 0o777 == 0o700
     kept = [read_json(TableStore(runs).results(summary["run"])) for summary in analysed.values()]
-    assert all(map(is_result, kept))
+    found = [runs_in(next(runs.glob(f"*/{summary['run']}")))[0] for summary in analysed.values()]
+    assert all(map(is_result, kept, found))
 
 
 def test_what_died_with_a_killed_agent_is_lost(analysed: dict[str, dict[str, Any]]) -> None:
@@ -257,14 +259,14 @@ def test_nonsense_is_counted_and_the_rest_is_used(
     from node_agent.apps.records import record_format
     from node_agent.telemetry.belief import writers
     from node_agent.telemetry.segments import inspect
-    from orchestrator.analytics.inputs import runs_in
 
     metrics = analysed["hostile"]["metrics"]
     assert (metrics["delivered"], metrics["latency_max_s"]) == (11, 1.0)
     (run,) = runs_in(runs / "hostile" / "h1")
     table = {row["node"]: row for row in TableStore(runs).read(spark, "nodes", ["h1"]).collect()}
     assert set(table) == {"n1", "n2", "n9", ODD}
-    for node, writer in writers("h1", table, record_format(), {"query": scopes_of(run.plan)}).items():
+    apps = {"query": scopes_of(run.apps["query"].plan)}
+    for node, writer in writers("h1", table, record_format(), apps).items():
         found = inspect(run.directory.segments(node), writer)
         row = table[node]
         told = (row["records"], row["missing"], row["duplicates"], row["corrupt_lines"], row["refused"])

@@ -22,12 +22,10 @@ from node_agent.apps.dataflow.events import (
 )
 from node_agent.apps.dataflow.model.units import CountWindow
 from node_agent.model.telemetry import AgentStart, AgentStop, RoutingOverhead
-from orchestrator.analytics.inputs import runs_in
 from orchestrator.analytics.pipeline import analyze, write_report
-from orchestrator.analytics.schemas import TABLES
-from orchestrator.analytics.series import draw_from
 from orchestrator.analytics.store import TableStore
 from orchestrator.errors import BadInput
+from orchestrator.results import registry
 from tests.synthetic_runs import SINK, SOURCE, RunWriter, deliver, known_run, small_sweep
 
 # The first test also pays for the start of Spark and for the analysis.
@@ -255,7 +253,7 @@ def test_damaged_telemetry_is_counted_and_the_rest_is_used(
 
 
 def test_tables_of_a_known_run(spark: SparkSession, runs: Path, analysed: Analysed) -> None:
-    tables = {name: rows(spark, runs, name, "007") for name in TABLES}
+    tables = {name: rows(spark, runs, name, "007") for name in registry.tables()}
     of_tau = {row["tau"]: row for row in tables["tuples"]}
     assert len(of_tau) == len(tables["tuples"]) == 101
     assert of_tau[10]["latency_ns"] == 100_000_000
@@ -277,15 +275,21 @@ def test_tables_of_a_known_run(spark: SparkSession, runs: Path, analysed: Analys
     assert links["n2", "n9", 80_000_000_000] is None
     assert len(tables["positions"]) == 4 * 113
     assert [(row["attempted"], row["delivered"]) for row in tables["deliveries"]] == [(10, 9), (30, 12)]
-    series = draw_from(spark, TableStore(runs), runs_in(analysed["known"]))["007"]
+    result = json.loads(TableStore(runs).results("007").read_bytes())
+    series = result["series"]
     (used,) = series["links"]
     assert used == [40, 21, pytest.approx(0.7)]
     seen = {moment[0]: moment[1:] for moment in series["neighbours"]}
     assert len(seen) == 112
-    assert (seen[59.0], seen[60.0], seen[80.0]) == ([0.75, 0, 2, 2], [0.5, 0, 2, None], [0.75, 0, 2, 2])
+    assert (seen[59.0], seen[60.0], seen[80.0]) == ([0.75, 0, 2], [0.5, 0, 2], [0.75, 0, 2])
+    away = dict(result["apps"]["query"]["series"]["hops"])
+    assert (len(away), away[59.0], away[60.0], away[80.0]) == (112, 2, None, 2)
     (row,) = tables["runs"]
     assert row["factors"] == {"replicas": "2"}
-    assert (row["verdict"], row["sources"], row["sink_nodes"]) == ("valid", [SOURCE], ["n9"])
+    assert row["verdict"] == "valid"
+    (app,) = tables["apps"]
+    assert (app["app"], app["kind"]) == ("query", "query")
+    assert (app["source_nodes"], app["sink_nodes"]) == (["n1"], ["n9"])
     assert row["started"].isoformat() == "2026-03-01T12:00:00"
 
 

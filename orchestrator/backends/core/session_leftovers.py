@@ -80,10 +80,10 @@ async def _remove(mark: Mark, directory: Path) -> list[str]:
 
 async def _reached(directory: Path) -> "tuple[Core, Connection]":
     from orchestrator.backends.remote.access import known_hosts_of
-    from orchestrator.planning.load import load_experiment
+    from orchestrator.planning.load import load_checked
     from orchestrator.ssh.connection import Connection
 
-    experiment = load_experiment(RunDirectory(directory).spec)
+    experiment = load_checked(RunDirectory(directory).spec)
     core = experiment.topology.core
     assert core is not None, "the run was one on CORE"
     return core, await Connection.open(core.machine(), known_hosts_of(experiment))

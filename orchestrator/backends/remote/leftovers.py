@@ -13,7 +13,7 @@ from orchestrator.backends.remote.collection import remove_place
 from orchestrator.backends.remote.ledger import Kept, leases_over, nodes_of
 from orchestrator.backends.remote.said import ENDINGS, PLACES
 from orchestrator.errors import RoveError
-from orchestrator.planning.load import load_experiment
+from orchestrator.planning.load import load_checked
 from orchestrator.runs.journal import Journal
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.ssh.connection import Connection
@@ -95,7 +95,7 @@ def _asked(run: RunDirectory, nodes: list[Kept], act: Act) -> list[str]:
     """What ``act`` says of each; of those that cannot be reached, when they end by themselves."""
     if not nodes:
         return []
-    experiment = load_experiment(run.spec)
+    experiment = load_checked(run.spec)
     hosts, known = hosts_of(experiment), known_hosts_of(experiment)
 
     async def one(node: Kept) -> str:

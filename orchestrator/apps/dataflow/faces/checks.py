@@ -9,7 +9,8 @@ from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from orchestrator.apps.dataflow.faces.installed import lacking_detector
 from orchestrator.apps.dataflow.setting import Setting
 from orchestrator.apps.dataflow.spec.query import Dataflow
-from orchestrator.spec.expectations import OF_FACES, parse_expectation
+from orchestrator.results.expectations import parse_expectation
+from orchestrator.results.registry import ANALYTICS
 from orchestrator.spec.problems import Finding, Place
 
 
@@ -46,7 +47,7 @@ def figure_findings(expect: Sequence[str], queries: Sequence[Query]) -> list[Fin
             ("expect", place), f"no run of this query has {metric}: it has no sink that shows faces", hint
         )
         for place, metric in enumerate(wanted)
-        if metric in OF_FACES
+        if metric in {each.name for each in ANALYTICS["faces"].metrics}
     ]
 
 

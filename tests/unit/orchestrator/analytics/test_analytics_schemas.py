@@ -1,4 +1,4 @@
-"""The columns that the analysis reads are those that agents write."""
+"""The columns that the analysis reads are those that agents write; tables are declared as they must be."""
 
 import msgspec
 import pytest
@@ -17,10 +17,12 @@ from node_agent.apps.dataflow.faces.events import FaceRecord
 from node_agent.apps.dataflow.model.decision import Candidate
 from node_agent.apps.records import record_format
 from node_agent.model.telemetry import Envelope, Event
-from orchestrator.analytics.ingest import ORDER
-from orchestrator.analytics.schemas import CANDIDATE, FACE, RAW, TABLES
+from orchestrator.analytics.schemas import raw, spark_type, struct
+from orchestrator.results import registry
+from orchestrator.results.contribution import Contribution
 
-SPARK_TYPES: dict[object, DataType] = {
+KINDS = record_format().events
+PLAIN: dict[object, DataType] = {
     str: StringType(),
     int: LongType(),
     float: DoubleType(),
@@ -31,24 +33,23 @@ SPARK_TYPES: dict[object, DataType] = {
     int | None: LongType(),
     bool: BooleanType(),
     dict[str, float]: MapType(StringType(), DoubleType()),
-    tuple[Candidate, ...]: ArrayType(CANDIDATE),
-    tuple[FaceRecord, ...]: ArrayType(FACE),
+    tuple[Candidate, ...]: ArrayType(spark_type(Candidate)),
+    tuple[FaceRecord, ...]: ArrayType(spark_type(FaceRecord)),
 }
-KINDS = record_format().events
-COLUMNS = {field.name: field.dataType for field in RAW}
+COLUMNS = {field.name: field.dataType for field in raw(KINDS)}
 
 
 @pytest.mark.parametrize("kind", [Envelope, *KINDS], ids=lambda kind: kind.__name__)
 def test_every_field_of_a_record_has_its_column(kind: type[Event]) -> None:
     for field in msgspec.structs.fields(kind):
-        assert COLUMNS[field.name] == SPARK_TYPES[field.type]
+        assert COLUMNS[field.name] == PLAIN[field.type]
 
 
-@pytest.mark.parametrize(("part", "columns"), [(Candidate, CANDIDATE), (FaceRecord, FACE)])
-def test_a_part_of_a_record_has_the_columns_that_agents_write(
-    part: type[msgspec.Struct], columns: StructType
-) -> None:
-    written = {field.name: SPARK_TYPES[field.type] for field in msgspec.structs.fields(part)}
+@pytest.mark.parametrize("part", [Candidate, FaceRecord])
+def test_a_part_of_a_record_has_the_columns_that_agents_write(part: type[msgspec.Struct]) -> None:
+    columns = spark_type(part)
+    assert isinstance(columns, StructType)
+    written = {field.name: PLAIN[field.type] for field in msgspec.structs.fields(part)}
     assert written == {field.name: field.dataType for field in columns}
 
 
@@ -58,8 +59,19 @@ def test_there_is_no_column_that_nobody_writes() -> None:
     assert written == set(COLUMNS)
 
 
-def test_every_table_is_partitioned_by_run_and_has_an_order_of_its_own() -> None:
-    assert ORDER.keys() == TABLES.keys()
-    for name, schema in TABLES.items():
-        assert "run" in schema.fieldNames()
-        assert set(ORDER[name]) <= set(schema.fieldNames())
+def test_a_field_has_one_type_in_all_kinds() -> None:
+    class Other(Event, tag="other", frozen=True):
+        tau: str
+
+    with pytest.raises(TypeError, match="'tau'"):
+        raw([*KINDS, Other])
+
+
+@pytest.mark.parametrize("name", list(registry.ANALYTICS))
+def test_every_table_is_partitioned_by_run_and_has_an_order_of_its_own(name: str) -> None:
+    contribution: Contribution = registry.ANALYTICS[name]
+    for table in contribution.tables:
+        columns = struct(table.columns).fieldNames()
+        assert "run" in columns
+        assert ("app" in columns) >= bool(contribution.kind)
+        assert set(table.order) <= set(columns)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from orchestrator.analytics.connectivity import Interval, LinkChange, connected_intervals, read_changes
+from orchestrator.analytics.core.connectivity import Interval, LinkChange, connected_intervals, read_changes
 
 
 def intervals(*changes: LinkChange) -> list[Interval]:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.analytics.inputs import read_run
-from orchestrator.analytics.radio_view import facts
-from orchestrator.analytics.views import Cell
+from orchestrator.analytics.core.radio_section import facts
+from orchestrator.analytics.report import views_of
 from orchestrator.errors import BadInput
+from orchestrator.results.inputs import read_run
 from orchestrator.runs.run_directory import RunDirectory
 from tests.synthetic_runs import RunWriter, known_run
 
@@ -25,9 +25,9 @@ replicas: 1
 duration: 5s
 """
 RESULT = {
-    "metrics": {"source_sink_connected_ratio": None},
-    "latency_quantiles_s": [],
+    "metrics": {},
     "series": {"positions": {}, "neighbours": [], "window_s": [0, 1]},
+    "apps": {"query": {"kind": "query", "metrics": {"source_sink_connected_ratio": None}, "series": {}}},
 }
 
 
@@ -39,7 +39,8 @@ def test_a_report_does_not_run_the_query_of_the_run(tmp_path: Path) -> None:
     mark = tmp_path / "executed"
     (directory / "query" / "theirs.py").write_text(f"open({str(mark)!r}, 'w').close()\n")
     run = read_run(RunDirectory(directory))
-    found = facts([Cell("", {}, ((run, RESULT),))])
+    summary = {"run": "f1", "factors": {}, "seed": 1, "verdict": "valid", "metrics": {}}
+    found = facts(views_of(RunDirectory(directory), summary, [(run, RESULT)])["query"])
     assert "range" in found, "what spec.yaml says of the radio is still known"
     assert not mark.exists()
 

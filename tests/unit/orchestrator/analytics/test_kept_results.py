@@ -1,64 +1,87 @@
 """Results that lie in a directory of tables are used only if they look like results."""
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.analytics.kept import is_result
+from orchestrator.results.inputs import RunInput, read_run
+from orchestrator.runs.run_directory import RunDirectory
+from tests.synthetic_runs import known_run
 
 COUNTS = ("emitted", "delivered", "duplicates", "in_flight_at_end", "lost", "switches")
-SHARES = ("loss_ratio", "source_sink_connected_ratio", "routing_overhead_bps", "routing_overhead")
+SHARES = ("loss_ratio", "source_sink_connected_ratio")
 RATES = ("throughput_fps", "throughput_kbps", "goodput_fps")
 LATENCIES = [f"latency_{name}_s" for name in ("mean", "p50", "p95", "p99", "max")]
 KEPT: dict[str, Any] = {
     "stamp": "7 x",
-    "metrics": {
-        **dict.fromkeys(COUNTS, 1),
-        **dict.fromkeys((*SHARES, *RATES, *LATENCIES)),
-        "fates": {"delivered": 1},
-        "no_route_s": 0.0,
-    },
-    "operator_faults": {},
-    "telemetry": {"records": 3},
-    "nodes": {"a": {"records": 3}},
-    "latency_quantiles_s": [0.5],
+    "metrics": {"routing_overhead": None, "routing_overhead_bps": None},
     "series": {
+        "telemetry": {"records": 3},
+        "nodes": {"a": {"records": 3}},
         "window_s": [0.0, None],
         "ended_s": 9.0,
-        "deliveries": [[1, 2, 3]],
-        "routes": [[0.5, "a/0", "b", None]],
-        "connectivity": [[0.0, 9.0, True]],
         "positions": {"a": [[0.0, 1.0]]},
         "links": [],
-        "neighbours": [[0.0, 1.5, 1, 2, 3]],
+        "neighbours": [[0.0, 1.5, 1, 2]],
         "boots": {"a": [[0.0, 9.0]]},
         "faults": [],
     },
+    "apps": {
+        "query": {
+            "kind": "query",
+            "metrics": {
+                **dict.fromkeys(COUNTS, 1),
+                **dict.fromkeys((*SHARES, *RATES, *LATENCIES)),
+                "fates": {"delivered": 1},
+                "no_route_s": 0.0,
+            },
+            "series": {
+                "operator_faults": {},
+                "never_emitted": 0,
+                "latency_quantiles_s": [0.5],
+                "deliveries": [[1, 2, 3]],
+                "routes": [[0.5, "a/0", "b", None]],
+                "connectivity": [[0.0, 9.0, True]],
+                "hops": [[0.0, 3], [1.0, None]],
+            },
+        }
+    },
 }
+QUERY = ("apps", "query")
 
 
-def test_what_was_computed_is_used_again() -> None:
-    assert is_result(KEPT)
+@pytest.fixture
+def run(tmp_path: Path) -> RunInput:
+    return read_run(RunDirectory(known_run(tmp_path).write()))
+
+
+def test_what_was_computed_is_used_again(run: RunInput) -> None:
+    assert is_result(KEPT, run)
 
 
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (("metrics", "loss_ratio"), "<b>none</b>"),
-        (("metrics", "fates"), [1]),
+        ((*QUERY, "metrics", "loss_ratio"), "<b>none</b>"),
+        ((*QUERY, "metrics", "fates"), [1]),
         (("series", "positions"), {"a": "here"}),
-        (("series", "routes"), [[0.5]]),
-        (("nodes",), None),
-        (("latency_quantiles_s",), [{}]),
+        ((*QUERY, "series", "routes"), [[0.5]]),
+        (("series", "nodes"), None),
+        ((*QUERY, "series", "latency_quantiles_s"), [{}]),
+        (("apps",), {}),
     ],
 )
-def test_what_is_odd_is_computed_anew(path: tuple[str, ...], value: Any) -> None:
+def test_what_is_odd_is_computed_anew(run: RunInput, path: tuple[str, ...], value: Any) -> None:
     odd = copy.deepcopy(KEPT)
     *outer, last = path
     place = odd
     for name in outer:
         place = place[name]
     place[last] = value
-    assert not is_result(odd)
-    assert not is_result(None)
+    assert not is_result(odd, run)
+    del place[last]
+    assert not is_result(odd, run)
+    assert not is_result(None, run)

@@ -9,18 +9,21 @@ from typing import Any
 
 import pytest
 
-from orchestrator.analytics.cells import AVERAGED, cells
-from orchestrator.analytics.faults_view import died_s
-from orchestrator.analytics.inputs import RunInput, read_run
+from orchestrator.analytics.core.run_figures import extent, levels
 from orchestrator.analytics.report import render
-from orchestrator.analytics.run_figures import extent, levels
-from orchestrator.analytics.views import label_of
+from orchestrator.analytics.summaries import run_summary
+from orchestrator.results import registry
+from orchestrator.results.cells import cells
+from orchestrator.results.faults import died_s
+from orchestrator.results.inputs import RunInput, read_run
+from orchestrator.results.views import label_of
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.dump import to_yaml
 from tests.synthetic_runs import RunWriter
 from tests.unit.specs import experiment, topology
 
 Rendered = tuple[RunInput, dict[str, Any]]
+AVERAGED = [metric.name for metric in registry.ANALYTICS["query"].metrics if metric.averaged]
 
 
 def result(k: int, speed: int, seed: int) -> dict[str, Any]:
@@ -28,31 +31,42 @@ def result(k: int, speed: int, seed: int) -> dict[str, Any]:
     fates = {"delivered": 80 + k, "dropped:source_buffer_full": 10, "in_flight_at_end": 2}
     metrics = dict.fromkeys(AVERAGED, 1.0) | {"throughput_fps": fps, "latency_p95_s": 3.0 / k, "fates": fates}
     overhead = {"LQ_TC": {"sent_bps": 100.0 + seed, "forwarded_bps": 20.0}}
-    return {
-        "metrics": metrics | {"source_sink_connected_ratio": 0.5, "routing_overhead": overhead},
-        "telemetry": {"records": 10, "missing": 0, "corrupt_lines": 0, "refused": 0},
-        "latency_quantiles_s": [speed * step / 200 / k for step in range(201)],
+    query = {
+        "kind": "query",
+        "metrics": metrics | {"source_sink_connected_ratio": 0.5},
         "series": {
-            "window_s": [10.0, 110.0],
-            "ended_s": 112.0,
+            "latency_quantiles_s": [speed * step / 200 / k for step in range(201)],
             "deliveries": [[second, 1 + (second + seed) % k, 100] for second in range(10, 110)],
             "routes": [
                 [1.0, "source/0", "detect", "detect/0"],
                 [40.0, "source/0", "detect", f"detect/{k - 1}"],
             ],
             "connectivity": [[0.0, 60.0, True], [60.0, 112.0, False]],
+            "hops": [[0.0, 2], [50.0, 2], [60.0, None], [111.0, 1]],
+            "operator_faults": {},
+            "never_emitted": 0,
+        },
+    }
+    return {
+        "metrics": {"routing_overhead": overhead, "routing_overhead_bps": 120.0 + seed},
+        "series": {
+            "telemetry": {"records": 10, "missing": 0, "corrupt_lines": 0, "refused": 0},
+            "nodes": {},
+            "window_s": [10.0, 110.0],
+            "ended_s": 112.0,
             "positions": {f"n{index}": [[0.0, index], [50.0, 10.0 * index]] for index in range(1, 10)},
             "links": [[100, 90, 0.95], [40, 10, 0.5]],
             "boots": {},
             "faults": [],
-            "neighbours": [
-                [0.0, 1.5, 0, 3, 2],
-                [50.0, 2.5, 1, 4, 2],
-                [60.0, 0.5, 0, 1, None],
-                [111.0, 0.5, 0, 1, 1],
-            ],
+            "neighbours": [[0.0, 1.5, 0, 3], [50.0, 2.5, 1, 4], [60.0, 0.5, 0, 1], [111.0, 0.5, 0, 1]],
         },
+        "apps": {"query": query},
     }
+
+
+def query_of(rendered: Rendered) -> dict[str, Any]:
+    found: dict[str, Any] = rendered[1]["apps"]["query"]
+    return found
 
 
 def forty_five_runs(root: Path, speed_name: str) -> list[Rendered]:
@@ -67,12 +81,7 @@ def forty_five_runs(root: Path, speed_name: str) -> list[Rendered]:
 
 
 def page_of(runs: list[Rendered], **summary: Any) -> str:
-    summaries = [
-        {"run": run.run, "factors": run.factors, "seed": run.manifest["seed"]}
-        | {"verdict": run.verdict["verdict"]}
-        | {"metrics": found["metrics"]}
-        for run, found in runs
-    ]
+    summaries = [run_summary(run, found) for run, found in runs]
     usable = [run.is_usable for run, _ in runs]
     document = {"run": "r", "verdict": "valid", "reasons": [], "cells": cells(summaries, usable)}
     return render(RunDirectory(runs[0][0].directory.path.with_name("r")), document | summary, runs)
@@ -154,8 +163,9 @@ def test_faults_are_listed_in_both_clocks_marked_and_end_what_an_agent_had_chose
     found["series"] |= {
         "faults": [["crash", "n2", 50.0, 70.0], ["silence", "n9", 90.0, None]],
         "boots": {"n1": [[0.0, 112.0]], "n2": [[0.0, 49.0], [69.5, 112.0]]},
-        "routes": [[0.0, "detect/0", "sink", "sink/0"], [75.0, "detect/0", "sink", "sink/0"]],
     }
+    routes = [[0.0, "detect/0", "sink", "sink/0"], [75.0, "detect/0", "sink", "sink/0"]]
+    found["apps"]["query"]["series"]["routes"] = routes
     page = page_of([run])
     listed = page[page.index('<h2 id="faults">') : page.index("<h2>Figures")]
     killed = "<td>1: agent killed on n2 (detect/0)</td>"
@@ -207,7 +217,7 @@ def test_words_are_not_joined_by_a_line(tmp_path: Path) -> None:
 
 def test_a_wide_range_of_latency_has_plain_numbers_at_its_ticks(tmp_path: Path) -> None:
     runs = one_run(tmp_path)
-    runs[0][1]["latency_quantiles_s"] = [0.004 * 1.03**step for step in range(201)]
+    query_of(runs[0])["series"]["latency_quantiles_s"] = [0.004 * 1.03**step for step in range(201)]
     page = page_of(runs)
     assert "mathdefault" not in page
     assert re.findall(r"<text[^>]*>(0\.01|0\.1|1)</text>", figure(page, "latency")) == ["0.01", "0.1", "1"]
@@ -215,9 +225,9 @@ def test_a_wide_range_of_latency_has_plain_numbers_at_its_ticks(tmp_path: Path) 
 
 def test_much_loss_is_seen_before_throughput(tmp_path: Path) -> None:
     runs = one_run(tmp_path)
-    runs[0][1]["metrics"] |= {"goodput_fps": 0.8, "loss_ratio": 0.92, "throughput_fps": 9.0}
+    query_of(runs[0])["metrics"] |= {"goodput_fps": 0.8, "loss_ratio": 0.92, "throughput_fps": 9.0}
     assert '<td>0.80</td><td><strong class="bad">92.0</strong></td><td>9.00</td>' in page_of(runs)
-    runs[0][1]["metrics"]["loss_ratio"] = 0.2
+    query_of(runs[0])["metrics"]["loss_ratio"] = 0.2
     assert "<td>0.80</td><td>20.0</td><td>9.00</td>" in page_of(runs)
 
 
@@ -277,10 +287,11 @@ def test_without_ground_truth_or_a_specification_the_section_says_what_it_can(tm
     runs = one_run(tmp_path)
     series = runs[0][1]["series"]
     del series["neighbours"]  # as kept by an earlier version
-    series |= {"links": [], "connectivity": []}
+    series["links"] = []
+    query_of(runs[0])["series"]["connectivity"] = []
     assert "nobody was in range of anybody" in radio_section(page_of(runs))
     series["positions"] = {}
-    runs[0][1]["metrics"]["source_sink_connected_ratio"] = None
+    query_of(runs[0])["metrics"]["source_sink_connected_ratio"] = None
     assert "Radio and connectivity" not in page_of(runs)
 
 

@@ -11,13 +11,14 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from orchestrator.analytics.cells import AVERAGED, cells
 from orchestrator.cli import doctor
 from orchestrator.cli.app import app
 from orchestrator.cli.progress import RunProgress, fraction_done
 from orchestrator.cli.references import complete_experiment_file
 from orchestrator.cli.results import cells_of, notes, results_table
 from orchestrator.errors import RoveError
+from orchestrator.results import registry
+from orchestrator.results.cells import cells
 from orchestrator.runs import run_directory
 from orchestrator.runs.files import write_json
 from orchestrator.runs.journal import Journal
@@ -265,7 +266,8 @@ def rendered(table: object, width: int) -> list[str]:
 
 
 def summary_of(k: int, seed: int, metrics: dict[str, float | None], verdict: str = "valid") -> dict[str, Any]:
-    known = dict.fromkeys(AVERAGED, 1.0) | {"loss_ratio": 0.5123, "switches": 4} | metrics
+    averaged = [metric.name for metric in registry.ANALYTICS["query"].metrics if metric.averaged]
+    known = dict.fromkeys(averaged, 1.0) | {"loss_ratio": 0.5123, "switches": 4} | metrics
     factors = {"replicas": k, "seed": seed}
     return {"run": f"s.{k}{seed}", "factors": factors, "seed": seed, "verdict": verdict, "metrics": known}
 

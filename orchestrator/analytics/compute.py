@@ -1,0 +1,125 @@
+"""Tables → the metrics and series of each run and of each of its applications, in one Spark job.
+
+Equal telemetry gives equal values, bit for bit.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from orchestrator.analytics.frames import frame_of
+from orchestrator.analytics.gather import gather
+from orchestrator.analytics.layout import contributed
+from orchestrator.analytics.schemas import struct
+from orchestrator.analytics.store import TableStore
+from orchestrator.errors import RoveError
+from orchestrator.results.columns import Columns
+from orchestrator.results.contribution import Figures, Rows
+from orchestrator.results.inputs import AppInput, RunInput
+from orchestrator.results.spark import Subject
+
+CLOCKS = "clocks"
+
+Document = dict[str, Any]
+
+
+class TablesMade:
+    """What the functions that compute values are handed: see ``results.spark.Reading``."""
+
+    def __init__(self, spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) -> None:
+        self._spark = spark
+        self._store = store
+        self._runs = tuple(runs)
+
+    @property
+    def runs(self) -> Sequence[RunInput]:
+        return self._runs
+
+    def frame(self, rows: Sequence[Mapping[str, Any]], columns: Columns) -> DataFrame:
+        return frame_of(self._spark, rows, struct(columns))
+
+    def table(self, name: str) -> DataFrame:
+        return self._store.read(self._spark, name, [run.run for run in self._runs])
+
+    @cached_property
+    def times(self) -> DataFrame:
+        zero = F.col("first_ns").alias("zero_ns")
+        return self.table("runs").select("run", "measure_from_ns", "measure_until_ns", zero, "ended_ns")
+
+    @property
+    def windows(self) -> DataFrame:
+        return F.broadcast(self.times)
+
+
+def compute(spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) -> dict[str, Document]:
+    """By run: its ``metrics`` and ``series``, and those of each of its ``apps``."""
+    reading = TablesMade(spark, store, runs)
+    wanted = list(dict.fromkeys(figures for run in runs for _, found in _parts(run) for figures in found))
+    frames = {
+        f"{number} {name}": frame
+        for number, figures in enumerate(wanted)
+        for name, frame in figures.frames(reading).items()
+    }
+    rows = gather({CLOCKS: reading.times, **frames})
+    clocks = {row["run"]: row for row in rows.pop(CLOCKS)}
+    of_part = _by_part(rows)
+    results = {}
+    for run in runs:
+        times = clocks[run.run]
+        parts: dict[str, Document] = {}
+        for app, found in _parts(run):
+            subject = Subject(run, app, times["zero_ns"] or 0, times["ended_ns"])
+            own = of_part.get((run.run, app.name if app else ""), {})
+            parts[app.name if app else ""] = _part(
+                subject, found, {f: own.get(wanted.index(f), {}) for f in found}
+            )
+        results[run.run] = {
+            **parts.pop(""),
+            "apps": {name: {"kind": run.apps[name].kind, **part} for name, part in parts.items()},
+        }
+    return results
+
+
+def _parts(run: RunInput) -> Iterator[tuple[AppInput | None, list[Figures]]]:
+    for app in (None, *run.apps.values()):
+        yield app, [figures for each in contributed(app) for figures in each.figures]
+
+
+def _by_part(rows: Mapping[str, Rows]) -> dict[tuple[str, str], dict[int, dict[str, Rows]]]:
+    """By run and application, then by the number of the figures and the name of the frame."""
+    found: dict[tuple[str, str], dict[int, dict[str, Rows]]] = {}
+    for key, members in rows.items():
+        number, _, name = key.partition(" ")
+        for row in members:
+            part = found.setdefault((row["run"], row.get("app", "")), {})
+            part.setdefault(int(number), {}).setdefault(name, []).append(row)
+    return found
+
+
+def _part(
+    subject: Subject, contributed: Sequence[Figures], rows: Mapping[Figures, Mapping[str, Rows]]
+) -> Document:
+    metrics: Document = {}
+    series: Document = {}
+    for figures in contributed:
+        values = figures.values(subject, _Found(rows[figures]))
+        declared = {metric.name: metric.optional for metric in figures.metrics}
+        wrong = [name for name in values if name not in declared and name not in figures.series]
+        lacking = [name for name, optional in declared.items() if not optional and name not in values]
+        lacking += [name for name in figures.series if name not in values]
+        if wrong or lacking:
+            what = f"{wrong[0]} is computed but not declared" if wrong else f"{lacking[0]} is not computed"
+            raise RoveError(f"figures with {', '.join(declared)}: {what}")
+        for name, value in values.items():
+            (metrics if name in declared else series)[name] = value
+    return {"metrics": metrics, "series": series}
+
+
+class _Found(dict[str, Rows]):
+    """Rows by frame; a frame without rows of this part has none."""
+
+    def __missing__(self, name: str) -> Rows:
+        return []

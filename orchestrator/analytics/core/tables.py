@@ -1,0 +1,112 @@
+"""The tables of a run that are about no application: declarations. ``making`` makes them."""
+
+from orchestrator.results.columns import COUNT, FLAG, MOMENT, REAL, TEXT, TEXT_MAP, TEXTS
+from orchestrator.results.contribution import Later, Table
+
+_MAKING = "orchestrator.analytics.core.making"
+
+RUNS = Table(
+    "runs",
+    "a run: factors (their values are JSON), seed, verdict, measured window",
+    {
+        "run": TEXT,
+        "experiment": TEXT,
+        "invocation": TEXT,
+        "factors": TEXT_MAP,
+        "seed": COUNT,
+        "clock": TEXT,
+        "verdict": TEXT,
+        "reasons": TEXTS,
+        "started": MOMENT,
+        "finished": MOMENT,
+        "measure_from_ns": COUNT,
+        "measure_until_ns": COUNT,
+        "first_ns": COUNT,
+        "ended_ns": COUNT,
+        "records": COUNT,
+        "duplicates": COUNT,
+        "corrupt_lines": COUNT,
+        "refused": COUNT,
+        "versions": TEXT_MAP,
+    },
+    (),
+    Later(f"{_MAKING}:runs"),
+    shared=True,
+)
+
+APPS = Table(
+    "apps",
+    "an application of a run, and the nodes of its sources and sinks",
+    {"run": TEXT, "app": TEXT, "kind": TEXT, "source_nodes": TEXTS, "sink_nodes": TEXTS},
+    ("app",),
+    Later(f"{_MAKING}:apps"),
+)
+
+NODES = Table(
+    "nodes",
+    "a boot of an agent: records, missing, corrupt, refused, complete (it begins with a start, ends with a "
+    "stop, misses nothing) or not",
+    {
+        "run": TEXT,
+        "node": TEXT,
+        "boot": COUNT,
+        "records": COUNT,
+        "first_seq": COUNT,
+        "last_seq": COUNT,
+        "missing": COUNT,
+        "duplicates": COUNT,
+        "corrupt_lines": COUNT,
+        "refused": COUNT,
+        "first_ns": COUNT,
+        "last_ns": COUNT,
+        "started": FLAG,
+        "stopped": FLAG,
+        "stop_reason": TEXT,
+        "complete": FLAG,
+    },
+    ("node", "boot"),
+    Later(f"{_MAKING}:nodes"),
+    shared=True,
+)
+
+LINKS_TRUTH = Table(
+    "links_truth",
+    "a directed link that was up with this cost for an interval (`down_ns` is null: to the end)",
+    {"run": TEXT, "src": TEXT, "dst": TEXT, "up_ns": COUNT, "down_ns": COUNT, "cost": REAL},
+    ("up_ns", "src", "dst"),
+    Later(f"{_MAKING}:links_truth"),
+)
+
+POSITIONS = Table(
+    "positions",
+    "where a node was",
+    {"run": TEXT, "node": TEXT, "t_ns": COUNT, "x": REAL, "y": REAL},
+    ("t_ns", "node"),
+    Later(f"{_MAKING}:positions"),
+)
+
+DELIVERIES = Table(
+    "deliveries",
+    "frames sent over a link in a second, those that arrived, and the share that its SNR lets expect of "
+    "full-size frames (802.11b only)",
+    {
+        "run": TEXT,
+        "t_ns": COUNT,
+        "src": TEXT,
+        "dst": TEXT,
+        "attempted": COUNT,
+        "delivered": COUNT,
+        "expected": REAL,
+        "snr_db": REAL,
+    },
+    ("t_ns", "src", "dst"),
+    Later(f"{_MAKING}:deliveries"),
+)
+
+CONNECTIVITY = Table(
+    "connectivity",
+    "whether every source of an application had a path to a sink, in intervals",
+    {"run": TEXT, "app": TEXT, "from_ns": COUNT, "until_ns": COUNT, "connected": FLAG},
+    ("app", "from_ns"),
+    Later(f"{_MAKING}:connectivity"),
+)

@@ -1,0 +1,144 @@
+"""The metrics and series of a run that are about no application, and those about the paths that one needs.
+
+Times are in seconds since the first record of the run. ``value_frames`` has what is computed in Spark.
+"""
+
+from collections.abc import Mapping
+from operator import itemgetter
+from typing import Any
+
+from orchestrator.analytics.core.connectivity import read_changes
+from orchestrator.analytics.core.neighbourhood import hops, moments
+from orchestrator.results.contribution import Column, Figures, Later, Metric, Rows
+from orchestrator.results.spark import Subject, rounded
+from orchestrator.runs.outages import read_outages
+
+_FRAMES = "orchestrator.analytics.core.value_frames"
+
+MOST_MOMENTS = 200
+"""For which neighbours are counted."""
+
+LOG_FIGURES = ("boots", "incomplete_boots", "records", "missing", "duplicates", "corrupt_lines", "refused")
+READ_FIGURES = ("records", "corrupt_lines", "refused")
+
+
+def _times(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
+    manifest = subject.run.manifest
+    window = [subject.seconds(manifest.get(name)) for name in ("measure_from_ns", "measure_until_ns")]
+    faults = [
+        [what, node, subject.seconds(from_ns), subject.seconds(until_ns)]
+        for what, node, from_ns, until_ns in read_outages(subject.run.directory.events)
+    ]
+    return {"window_s": window, "ended_s": subject.seconds(subject.ended_ns), "faults": faults}
+
+
+TIMES = Figures(
+    lambda reading: {},
+    _times,
+    series={
+        "window_s": tuple[float | None, float | None],
+        "ended_s": float | None,
+        "faults": list[tuple[str, str, float, float | None]],
+    },
+)
+
+
+def _logs(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
+    """``telemetry``: how complete it is; ``nodes``: what was read of each; ``boots``: agents' lives."""
+    (whole,) = rows["logs"] or [dict.fromkeys(LOG_FIGURES, 0)]
+    boots: dict[str, list[list[float]]] = {}
+    for row in sorted(rows["boots"], key=itemgetter("node", "boot")):
+        first, last = subject.seconds(row["first_ns"]), subject.seconds(row["last_ns"])
+        if first is not None and last is not None:
+            boots.setdefault(row["node"], []).append([first, last])
+    return {
+        "telemetry": {name: whole[name] for name in LOG_FIGURES},
+        "nodes": {
+            row["node"]: {name: row[name] for name in READ_FIGURES}
+            for row in sorted(rows["read"], key=lambda row: str(row["node"]))
+        },
+        "boots": boots,
+    }
+
+
+LOGS = Figures(
+    Later(f"{_FRAMES}:logs"),
+    _logs,
+    series={
+        "telemetry": dict[str, int],
+        "nodes": dict[str, dict[str, int]],
+        "boots": dict[str, list[tuple[float, float]]],
+    },
+)
+
+
+def _network(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
+    """``neighbours``: time, mean, least and most neighbours of a node; empty without any link."""
+    positions: dict[str, list[list[float]]] = {}
+    for row in sorted(rows["positions"], key=itemgetter("node", "t_ns")):
+        positions.setdefault(row["node"], []).append([row["x"], row["y"]])
+    links = sorted(rows["links"], key=itemgetter("rank"))
+    changes = list(read_changes(subject.run.directory.radio / "links.jsonl"))
+    found = moments(changes, positions, _moments(subject)) if changes else []
+    return {
+        "positions": positions,
+        "links": [[row["attempted"], row["delivered"], row["expected"]] for row in links],
+        "neighbours": [[subject.seconds(m.t_ns), round(m.mean, 3), m.least, m.most] for m in found],
+    }
+
+
+def _moments(subject: Subject) -> range:
+    """Times at which the network is looked at, from the beginning of the run to its end."""
+    begin, end = subject.zero_ns, subject.ended_ns
+    if end is None:
+        return range(0)
+    return range(begin, end, 10**9 * max(1, -(-(end - begin) // (MOST_MOMENTS * 10**9))))
+
+
+NETWORK = Figures(
+    Later(f"{_FRAMES}:network"),
+    _network,
+    series={
+        "positions": dict[str, list[tuple[float, float]]],
+        "links": list[tuple[int, int, float | None]],
+        "neighbours": list[tuple[float, float, int, int]],
+    },
+)
+
+CONNECTED = Metric(
+    "source_sink_connected_ratio",
+    "share of the window in which ground truth had a path from every source to a sink; none where nobody "
+    "knows who hears whom (`ssh`, `core`)",
+    better="more",
+    averaged=True,
+    report=Column(800, "connected\n%", 100, 1),
+    meaning=(
+        "connected",
+        "share of time in which a path between source and sink existed at all (ground truth)",
+    ),
+)
+
+
+def _ways(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
+    """``hops``: of the source that is farthest from its nearest sink, over time; null without a path."""
+    assert subject.app is not None
+    known, window_ns = rows["connected"], subject.window_ns
+    intervals = sorted(rows["intervals"], key=itemgetter("from_ns"))
+    changes = list(read_changes(subject.run.directory.radio / "links.jsonl"))
+    counted = hops(changes, *subject.app.ends, _moments(subject)) if changes else []
+    return {
+        CONNECTED.name: rounded(known[0]["connected_ns"] / window_ns) if known and window_ns else None,
+        "connectivity": [[row["from"], row["until"], row["connected"]] for row in intervals],
+        "hops": [[subject.seconds(t_ns), count] for t_ns, count in counted],
+    }
+
+
+WAYS = Figures(
+    Later(f"{_FRAMES}:ways"),
+    _ways,
+    (CONNECTED,),
+    series={
+        "connectivity": list[tuple[float, float, bool]],
+        "hops": list[tuple[float, int | None]],
+    },
+)

@@ -1,0 +1,15 @@
+"""Small Spark frames from plain rows."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+
+def frame_of(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: StructType) -> DataFrame:
+    """By way of Arrow: from plain rows, Spark would start Python processes only to copy them."""
+    table = pa.Table.from_pylist(list(rows), to_arrow_schema(schema, timezone="UTC"))
+    return spark.createDataFrame(table, schema)

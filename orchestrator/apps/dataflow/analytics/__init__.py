@@ -1,0 +1,29 @@
+"""What dataflows contribute to the analysis: tables of tuples and routes, their metrics, figures and columns.
+
+``CONTRIBUTION`` is registered in ``orchestrator.results.registry``. A new table or metric goes into a file of
+its own and into the tuples below. Modules with Spark or matplotlib are imported when they are needed.
+"""
+
+from orchestrator.apps.dataflow.analytics.metrics import ROUTES, SINKS, TUPLES, notes
+from orchestrator.apps.dataflow.analytics.reader import READER
+from orchestrator.apps.dataflow.analytics.tables import TABLES
+from orchestrator.results.contribution import Contribution, Drawing, Factor, Later
+
+_HERE = "orchestrator.apps.dataflow.analytics"
+
+CONTRIBUTION = Contribution(
+    kind="query",
+    reader=READER,
+    tables=TABLES,
+    figures=(TUPLES, ROUTES),
+    drawings=(
+        Drawing(100, Later(f"{_HERE}.drawings:throughput_over_time")),
+        Drawing(200, Later(f"{_HERE}.drawings:latency_distribution")),
+        Drawing(300, Later(f"{_HERE}.drawings:by_factor")),
+        Drawing(400, Later(f"{_HERE}.drawings:fates")),
+        Drawing(500, Later(f"{_HERE}.route_drawing:routes")),
+    ),
+    factors=(Factor("replicas", "k", "replicas per operator (k)"),),
+    breakdowns=(SINKS,),
+    notes=notes,
+)

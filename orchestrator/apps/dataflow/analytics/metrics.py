@@ -1,0 +1,203 @@
+"""The metrics of a dataflow: declarations. ``tuple_figures`` and ``route_figures`` compute them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchestrator.results.contribution import Breakdown, BreakdownColumn, Column, Figures, Later, Metric
+
+_HERE = "orchestrator.apps.dataflow.analytics"
+_MUCH_LOSS = 0.2
+"""From here on the share of tuples that were lost is what a reader must see first."""
+
+_THROUGHPUT = (
+    "tuples and payload (10³ bit) per second at the sink, from the first to the last arrival in the window "
+    "(the paper's definition); 0 with fewer than two arrivals"
+)
+_GOODPUT = "arrivals in the window over its whole length, outages included"
+_LATENCY = "arrival minus capture at the source; exact percentiles, interpolated between values"
+_LOST = (
+    "neither delivered, filtered or absorbed, nor still in flight at the end; lost / (owed − filtered or "
+    "absorbed − in flight)"
+)
+_EMITTED = (
+    "tuples born in the window; those of them that reached the sink, each counted once (at each sink), "
+    "whenever they arrived"
+)
+
+
+def _latency(
+    name: str, console: Column | None = None, report: Column | None = None, **options: Any
+) -> Metric:
+    return Metric(
+        f"latency_{name}_s", _LATENCY, "s", "less", averaged=True, console=console, report=report, **options
+    )
+
+
+_FLOW = (
+    Metric(
+        "throughput_fps",
+        _THROUGHPUT,
+        "tuples/s",
+        "more",
+        averaged=True,
+        compared=True,
+        console=Column(100, "through-\nput /s"),
+        report=Column(300, "throughput\ntuples/s", digits=2),
+        of_each_run=True,
+        gain=("through-\nput", "throughput"),
+        meaning=(
+            "throughput",
+            "arrivals per second between the first and the last one after warm-up: outages before and after "
+            "them do not lower it",
+        ),
+    ),
+    Metric(
+        "throughput_kbps",
+        _THROUGHPUT,
+        "kbit/s",
+        "more",
+        averaged=True,
+        compared=True,
+        report=Column(400, "throughput\nkbit/s", digits=0),
+    ),
+    Metric(
+        "goodput_fps",
+        _GOODPUT,
+        "tuples/s",
+        "more",
+        averaged=True,
+        compared=True,
+        console=Column(200, "goodput\n/s"),
+        report=Column(100, "goodput\ntuples/s", digits=2),
+        of_each_run=True,
+        meaning=(
+            "goodput",
+            "arrivals at the sink per second over the whole measured window, outages included",
+        ),
+    ),
+    _latency("mean"),
+    _latency(
+        "p50",
+        Column(300, "latency\np50 s", short="latency\np50 ms"),
+        Column(500, "latency p50\ns", digits=3),
+        compared=True,
+        meaning=("latency", "arrival at the sink minus capture at the source"),
+    ),
+    _latency(
+        "p95",
+        Column(400, "latency\np95 s", short="latency\np95 ms"),
+        Column(600, "latency p95\ns", digits=3),
+        compared=True,
+        of_each_run=True,
+        gain=(None, "p95"),
+    ),
+    _latency("p99"),
+    _latency("max"),
+    Metric("lost", _LOST, "tuples", "less", shape=int),
+    Metric(
+        "loss_ratio",
+        _LOST,
+        "",
+        "less",
+        averaged=True,
+        console=Column(500, "loss\n%", 100, 1),
+        report=Column(200, "loss\n%", 100, 1, bad_above=_MUCH_LOSS),
+        of_each_run=True,
+        meaning=(
+            "loss",
+            "share of tuples that never arrived; those still under way at the end do not count",
+        ),
+    ),
+    Metric("emitted", _EMITTED, "tuples", shape=int, averaged=True),
+    Metric("delivered", _EMITTED, "tuples", "more", shape=int, averaged=True, activity=True),
+    Metric("duplicates", "further arrivals of the same tuple", "tuples", "less", shape=int),
+    Metric(
+        "in_flight_at_end", "tuples that were still under way at the end", "tuples", shape=int, expect=False
+    ),
+    Metric(
+        "fates", "how many tuples had which fate: see `tuples`", "tuples", shape=dict[str, int], expect=False
+    ),
+    Metric(
+        "sinks",
+        "only of queries with several sinks: `owed` and the figures above for each of them",
+        shape=dict[str, dict[str, Any]],
+        optional=True,
+        expect=False,
+    ),
+)
+
+TUPLES = Figures(
+    Later(f"{_HERE}.tuple_figures:frames"),
+    Later(f"{_HERE}.tuple_figures:values"),
+    _FLOW,
+    series={
+        "latency_quantiles_s": list[float],
+        "deliveries": list[tuple[float, float, float]],
+        "never_emitted": int,
+    },
+    flaws=("never_emitted",),
+)
+
+ROUTES = Figures(
+    Later(f"{_HERE}.route_figures:frames"),
+    Later(f"{_HERE}.route_figures:values"),
+    (
+        Metric(
+            "switches",
+            "how often in the window a replica took another downstream replica than it had used before; only "
+            "of replicas that emitted or received a tuple in the window (the table `switches` has the "
+            "decisions of all)",
+            shape=int,
+            averaged=True,
+            console=Column(600, "route\nswitches", digits=0),
+            report=Column(700, "switches", digits=0),
+            meaning=(
+                "switches",
+                "how often a replica that carried tuples went over to another replica downstream",
+            ),
+        ),
+        Metric(
+            "no_route_s",
+            "how long sources had no route in the window, summed over sources and their outputs",
+            "s",
+            "less",
+            shape=float,
+            averaged=True,
+        ),
+    ),
+    series={
+        "routes": list[tuple[float, str, str, str | None]],
+        "operator_faults": dict[str, int],
+    },
+    summary=("operator_faults",),
+)
+
+SINKS = Breakdown(
+    "sinks",
+    "Sinks",
+    "sink",
+    (
+        BreakdownColumn("owed", Column(1, "owed\ntuples", digits=0), Column(1, "owed", digits=0)),
+        BreakdownColumn(
+            "delivered", Column(2, "delivered\ntuples", digits=0), Column(2, "delivered", digits=0)
+        ),
+        BreakdownColumn("loss_ratio", Column(3, "loss\n%", 100, 1), Column(3, "loss %", 100, 1)),
+        BreakdownColumn(
+            "goodput_fps", Column(4, "goodput\ntuples/s", digits=2), Column(4, "goodput /s", digits=2)
+        ),
+        BreakdownColumn("latency_p50_s", Column(5, "latency p50\ns", digits=3), None),
+        BreakdownColumn("latency_p95_s", Column(6, "latency p95\ns", digits=3), Column(6, "p95 s", digits=3)),
+    ),
+    "A tuple owes a delivery to every sink that its stream leads to; the loss above is of all of them.",
+)
+
+
+def notes(entry: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Whether nothing arrived, and what operators passed over: it must not go unseen."""
+    notes = []
+    if metrics and not any(each["delivered"] for each in metrics):
+        notes.append("Nothing was delivered in the measured window, so there is no latency to show.")
+    faults = (entry.get("operator_faults") or {}).items()
+    if told := ", ".join(f"{kind.replace('_', ' ')} {times:,} ×" for kind, times in faults):
+        notes.append(f"Operators passed over what they could not use: {told}.")
+    return notes

@@ -1,0 +1,27 @@
+"""How the analysis reads the plan of a dataflow: who may say what, where it begins and ends, whose clock."""
+
+from collections.abc import Mapping, Sequence
+
+from node_agent.apps.dataflow.belief import scopes_of
+from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from orchestrator.apps.dataflow.births import births_in
+from orchestrator.apps.dataflow.recorded import deployment_in
+from orchestrator.results.contribution import Ends, PlanReader
+
+
+def _ends(plan: DeploymentPlan) -> Ends:
+    sources, sinks = (
+        sorted({replica.node for name in names for replica in plan.of(name)})
+        for names in (plan.query.sources(), plan.query.sinks())
+    )
+    return Ends(tuple(sources), tuple(sinks))
+
+
+def _places(plan: DeploymentPlan) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = {}
+    for replica in plan.replicas:
+        found.setdefault(replica.node, []).append(replica.id)
+    return found
+
+
+READER = PlanReader(deployment_in, _ends, _places, scopes_of, births_in)

@@ -1,0 +1,31 @@
+"""How the tables of replicas are made: their choices, the costs they saw, what operators passed over."""
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from orchestrator.results.spark import Ingest, in_window, windows_of
+
+
+def switches(ingest: Ingest) -> DataFrame:
+    """``changed`` looks past outages: a → none → a is no change of replica, a → none → b is one."""
+    earlier = (
+        Window.partitionBy("run", "app", "replica", "downstream")
+        .orderBy("t_ns", "boot", "seq")
+        .rowsBetween(Window.unboundedPreceding, -1)
+    )
+    used_before = F.coalesce("old", F.last("new", ignorenulls=True).over(earlier))
+    changed = F.coalesce(F.col("new") != used_before, F.lit(False))
+    return (
+        ingest.records.where(F.col("kind") == "route_switch")
+        .withColumn("changed", changed)
+        .join(windows_of(ingest.table("runs")), "run")
+        .withColumn("in_window", in_window("t_ns"))
+    )
+
+
+def costs(ingest: Ingest) -> DataFrame:
+    return ingest.records.where(F.col("kind") == "link_cost")
+
+
+def operator_faults(ingest: Ingest) -> DataFrame:
+    return ingest.records.where(F.col("kind") == "operator_fault")

@@ -1,0 +1,211 @@
+"""How the tables of tuples are made: what became of each tuple, and between which replicas it went."""
+
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from node_agent.apps.dataflow.belief import ABSORBED, FILTERED
+from node_agent.apps.dataflow.events import TUPLE_KINDS
+from node_agent.model.telemetry import KILLED
+from node_agent.telemetry.kinds import tag_of
+from orchestrator.results.columns import TEXT
+from orchestrator.results.inputs import AppInput, RunInput
+from orchestrator.results.spark import Ingest, in_window, windows_of
+
+SINKS = {"run": TEXT, "app": TEXT, "toward": TEXT, "sink": TEXT}
+"""``sink`` is one that the replica or operator ``toward`` leads to."""
+MAKERS = {"run": TEXT, "app": TEXT, "origin": TEXT, "node": TEXT}
+"""``node`` is one of those that emit the stream ``origin``."""
+
+# A tuple that was on a link this shortly before the end may still have arrived: streams under back-pressure
+# hold tuples for seconds. It then counts as in flight, neither delivered nor lost.
+GRACE_NS = 10 * 10**9
+
+DELIVERED = "delivered"
+DROPPED = "dropped:"
+IN_FLIGHT = "in_flight_at_end"
+LOST = "lost_in_transit"
+# An operator had nothing to say about it; a window or a join made something new of it: both are as intended.
+SET_ASIDE = (FILTERED, ABSORBED)
+LINK_FAILED = "link_failed"
+# Delivered, it is said, but whoever makes the stream has a whole log and never emitted it.
+NEVER_EMITTED = "never_emitted"
+
+
+def _is(kind: str) -> Column:
+    return F.col("kind") == kind
+
+
+def tuple_by_tuple(records: DataFrame) -> DataFrame:
+    """A record of several tuples as one for each, with its share of what is told of all together."""
+    count = F.greatest(F.col("tuples"), F.lit(1))  # which looks past null
+    place = F.col("place")
+    alike = (F.col("size") / count).cast("long")
+    return (
+        records.withColumn("place", F.explode(F.sequence(F.lit(0), (count - 1).cast("int"))))
+        .withColumns(
+            {
+                "tau": F.col("tau") + place,
+                "size": F.coalesce(F.get("sizes", place), alike),
+                "took_ns": (F.col("took_ns") / count).cast("long"),
+                "born_ns": F.col("born_ns") + F.coalesce(F.get("births", place), F.lit(0)),
+            }
+        )
+        .drop("tuples", "sizes", "births", "place")
+    )
+
+
+def _dataflows(ingest: Ingest) -> list[tuple[RunInput, AppInput]]:
+    return [(run, app) for run in ingest.runs for app in run.apps.values() if app.kind == "query"]
+
+
+def _sinks(ingest: Ingest) -> DataFrame:
+    """An operator, or a replica of one, leads to the sinks behind it."""
+    rows: list[dict[str, Any]] = []
+    for run, app in _dataflows(ingest):
+        query = app.plan.query
+        for operator in query.names():
+            behind = query.reachable_from([operator])
+            names = [operator, *(replica.id for replica in app.plan.of(operator))]
+            rows += [
+                {"run": run.run, "app": app.name, "toward": name, "sink": sink}
+                for name in names
+                for sink in query.sinks()
+                if sink in behind
+            ]
+    return ingest.frame(rows, SINKS)
+
+
+def _vouched(ingest: Ingest) -> DataFrame:
+    """The streams whose every maker has a log without any flaw: what is not in it was not emitted."""
+    rows = [
+        {"run": run.run, "app": app.name, "origin": origin, "node": replica.node}
+        for run, app in _dataflows(ingest)
+        for replica in app.plan.replicas
+        for origin in app.plan.query.makes(replica.operator)
+    ]
+    makers, nodes = ingest.frame(rows, MAKERS), ingest.table("nodes")
+    flaws = F.col("duplicates") + F.col("corrupt_lines") + F.col("refused")
+    sound = nodes.groupBy("run", "node").agg(F.min(F.col("complete") & (flaws == 0)).alias("sound"))
+    return (
+        F.broadcast(makers)
+        .join(sound, ["run", "node"], "left")
+        .groupBy("run", "app", "origin")
+        .agg(F.min(F.coalesce("sound", F.lit(False))).alias("vouched"))
+    )
+
+
+def hops(ingest: Ingest) -> DataFrame:
+    records = tuple_by_tuple(ingest.records)
+    sent = _is("tuple_sent")
+    ends = records.where(sent | _is("tuple_received")).select(
+        "run",
+        "app",
+        "origin",
+        "tau",
+        F.when(sent, F.col("replica")).otherwise(F.col("sender")).alias("sender"),
+        F.when(sent, F.col("to")).otherwise(F.col("replica")).alias("receiver"),
+        F.when(sent, F.col("t_ns")).alias("sent_ns"),
+        F.when(~sent, F.col("t_ns")).alias("received_ns"),
+        "size",
+    )
+    return ends.groupBy("run", "app", "origin", "tau", "sender", "receiver").agg(
+        F.min("sent_ns").alias("sent_ns"),
+        F.min("received_ns").alias("received_ns"),
+        F.count("sent_ns").alias("sends"),
+        F.count("received_ns").alias("receptions"),
+        F.max("size").alias("size"),
+    )
+
+
+def tuples(ingest: Ingest) -> DataFrame:
+    """What became of each tuple on its way to each sink that its stream leads to.
+
+    What an operator or a link did to it concerns the sinks behind them (``sinks``). In order of precedence:
+
+    ``delivered``; ``dropped:<reason>`` (the last reason); ``filtered`` or ``absorbed``, which are no losses;
+    then by where it was last: on a link that never brought it, it is ``in_flight_at_end`` if it was sent
+    within ``GRACE_NS`` of the end, else ``lost_in_transit``; held by a replica, it is ``in_flight_at_end``
+    unless that agent died with it. What is said to be delivered but was ``never_emitted``, though its maker
+    has a whole log, counts nowhere.
+    """
+    key = ["run", "app", "origin", "tau", "sink"]
+    sinks = F.broadcast(_sinks(ingest))
+    records, nodes = tuple_by_tuple(ingest.records), ingest.table("nodes")
+    at_sink = F.when(_is("tuple_delivered"), F.struct("t_ns", "size", "replica"))
+    is_loss = ~F.col("reason").isin(*SET_ASIDE)
+    # What a link had under way when it failed may have arrived all the same: any other word outweighs this.
+    weight = F.when(F.col("reason") == LINK_FAILED, 0).when(is_loss, 2).otherwise(1)
+    drop = F.struct(weight.alias("weight"), is_loss.alias("is_loss"), "t_ns", "seq", "reason", "replica")
+    toward = (
+        F.when(_is("tuple_sent"), F.col("to"))
+        .when(_is("tuple_dropped"), F.coalesce("downstream", "replica"))
+        .otherwise(F.col("replica"))
+    )
+    lives = (
+        records.where(F.col("kind").isin(*map(tag_of, TUPLE_KINDS)))
+        .withColumn("toward", toward)
+        .join(sinks, ["run", "app", "toward"])
+        .groupBy(*key)
+        .agg(
+            F.min(F.when(_is("tuple_emitted"), F.col("t_ns"))).alias("emitted_ns"),
+            F.max(F.when(_is("tuple_emitted"), F.col("size"))).alias("size"),
+            F.min(F.when(_is("tuple_delivered"), F.col("born_ns"))).alias("born_ns"),
+            F.min(at_sink).alias("arrival"),
+            F.count(at_sink).alias("arrivals"),
+            F.max(F.when(_is("tuple_dropped"), drop)).alias("drop"),
+            F.max(F.struct("t_ns", "seq", "node", "boot")).alias("last"),
+        )
+        .withColumns({"node": F.col("last.node"), "boot": F.col("last.boot"), "last_ns": F.col("last.t_ns")})
+    )
+    passed = (
+        ingest.table("hops").withColumn("toward", F.col("receiver")).join(sinks, ["run", "app", "toward"])
+    )
+    on_links = passed.groupBy(*key).agg(
+        F.max(F.when(F.col("received_ns").isNull(), F.col("sent_ns"))).alias("unreceived_ns"),
+        F.max("received_ns").alias("received_ns"),
+    )
+    in_order = F.col("stopped") & (F.coalesce("stop_reason", F.lit("")) != KILLED)
+    ended_in_order = nodes.select("run", "node", "boot", in_order.alias("holder_stopped"))
+    on_a_link = F.col("unreceived_ns") >= F.coalesce(F.col("received_ns"), F.col("unreceived_ns"))
+    # What failed in an operator is told in full by the reason: there may be as many as tuples.
+    what = F.substring_index("drop.reason", ":", 1)
+    unfounded = F.col("emitted_ns").isNull() & F.coalesce("vouched", F.lit(False))
+    fate = (
+        F.when(F.col("unfounded"), NEVER_EMITTED)
+        .when(F.col("arrival").isNotNull(), DELIVERED)
+        .when(F.col("drop").isNotNull() & ~F.col("drop.is_loss"), F.col("drop.reason"))
+        .when(F.col("drop").isNotNull(), F.concat(F.lit(DROPPED), what))
+        .when(on_a_link & (F.col("unreceived_ns") >= F.col("ended_ns") - GRACE_NS), IN_FLIGHT)
+        .when(on_a_link, LOST)
+        .when(F.col("holder_stopped"), IN_FLIGHT)
+        .otherwise(LOST)
+    )
+    return (
+        lives.join(on_links, key, "left")
+        .join(F.broadcast(_vouched(ingest)), ["run", "app", "origin"], "left")
+        .withColumn("unfounded", F.col("arrival").isNotNull() & unfounded)
+        .withColumn("arrival", F.when(~F.col("unfounded"), F.col("arrival")))
+        .join(ended_in_order, ["run", "node", "boot"], "left")
+        .join(windows_of(ingest.table("runs")), "run")
+        .withColumns(
+            {
+                "born_ns": F.coalesce("born_ns", "emitted_ns"),
+                "delivered_ns": F.col("arrival.t_ns"),
+                "delivered_size": F.col("arrival.size"),
+                "delivered_at": F.col("arrival.replica"),
+                "delivered": F.col("arrival").isNotNull(),
+                "duplicates": F.when(F.col("arrival").isNotNull(), F.col("arrivals") - 1).otherwise(0),
+                "drop_reason": F.col("drop.reason"),
+                "dropped_at": F.col("drop.replica"),
+                "fate": fate,
+            }
+        )
+        .withColumns(
+            {
+                "latency_ns": F.col("delivered_ns") - F.col("born_ns"),
+                "in_window": in_window("born_ns") & ~F.col("unfounded"),
+            }
+        )
+    )

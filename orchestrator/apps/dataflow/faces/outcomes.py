@@ -1,0 +1,25 @@
+"""What can become of a face, and what is known of the galleries that named it."""
+
+import msgspec
+
+from orchestrator.results.inputs import AppInput
+
+UNDETECTED = "undetected"
+FALSE_DETECTION = "false_detection"
+UNVERIFIED = "unverified"
+UNASKED = "unasked"
+RIGHT, MISSED, CONFUSED = "right", "missed", "confused"
+REJECTED, FALSE_ACCEPT = "rejected", "false_accept"
+
+
+def has_faces(app: AppInput) -> bool:
+    """Whether the query reports faces at all."""
+    return any(operator.kind == "show_faces" for operator in app.plan.query.operators)
+
+
+def galleries_of(app: AppInput) -> dict[str, list[str]]:
+    """The persons of each gallery of the plan, by its version; none if the manifest has no such thing."""
+    try:
+        return msgspec.convert(app.document.get("galleries") or {}, dict[str, list[str]])
+    except msgspec.ValidationError:
+        return {}

@@ -1,0 +1,234 @@
+"""What an application, the core or an extension adds to the analysis: tables, metrics, figures, sections.
+
+Each thing is declared once, and everything else is derived from it: the names that ``expect:`` knows, the
+columns of ``rove analyze`` and of the report, the means of a sweep, the tables in ``docs/telemetry.md``.
+
+    CONTRIBUTION = Contribution(
+        kind="query",
+        tables=(Table("queues", "a sample of a queue", COLUMNS, ("t_ns", "replica"), make_queues),),
+        figures=(Figures(queue_frames, queue_values, (Metric("queue_max", "the longest queue"),)),),
+        sections=(Section(450, queue_section),),
+    )
+
+A package offers it by an entry point of the group ``rove.analytics``. Functions that need Spark or
+matplotlib import them when they are called, or are given by ``Later``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from orchestrator.results.columns import Columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from node_agent.telemetry.belief import AppScopes
+    from orchestrator.clocks.correction import Pieces
+    from orchestrator.results.inputs import AppInput
+    from orchestrator.results.spark import Ingest, Reading, Subject
+    from orchestrator.results.svg import Figure
+    from orchestrator.results.views import Cell, View
+
+Rows = list[dict[str, Any]]
+"""What Spark computed, as plain values."""
+
+ANY = "*"
+"""In place of a kind: about applications of every kind."""
+
+
+class Later:
+    """A function ``package.module:name`` whose module is imported when it is called."""
+
+    def __init__(self, reference: str) -> None:
+        self.reference = reference
+
+    def function(self) -> Callable[..., Any]:
+        module, _, name = self.reference.partition(":")
+        found: Callable[..., Any] = getattr(import_module(module), name)
+        return found
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function()(*arguments)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table: one row is ``text``. ``make`` gives a frame with at least ``columns``.
+
+    Every table has the column ``run``; an application's has ``app``, too. Rows are written in the order of
+    the columns in ``order``, so that equal input gives equal files. ``shared``: other tables are made of it.
+    """
+
+    name: str
+    text: str
+    columns: Columns
+    order: tuple[str, ...]
+    make: Callable[["Ingest"], "DataFrame"]
+    shared: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """How a metric looks in a table for people, where columns stand in the order of ``place``.
+
+    ``digits``: None gives the largest value of the column three digits. ``short``: the heading to use in
+    milliseconds if all values are below a second. Values above ``bad_above`` are shown in bold.
+    """
+
+    place: int
+    heading: str
+    """May have two lines."""
+    factor: float = 1.0
+    digits: int | None = None
+    short: str | None = None
+    bad_above: float | None = None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure of merit in ``summary.json``. ``text`` is its definition, in Markdown.
+
+    ``shape`` is its type. A single number can be used in ``expect:``; of anything else, set ``expect`` to
+    False. ``averaged``: sweeps have its mean over seeds; ``compared``: and its ratio to that at the least
+    value of a ``Factor``.
+    ``activity``: a value above 0 shows that the application did something. ``meaning``: a word and a short
+    explanation for the report. ``gain``: the headings of the ratio, on the console and in the report.
+    """
+
+    name: str
+    text: str
+    unit: str = ""
+    better: Literal["more", "less", ""] = ""
+    shape: Any = float | int | None
+    optional: bool = False
+    expect: bool = True
+    averaged: bool = False
+    compared: bool = False
+    activity: bool = False
+    console: Column | None = None
+    report: Column | None = None
+    of_each_run: bool = False
+    """Whether the report's table of single runs has it."""
+    gain: tuple[str | None, str | None] = (None, None)
+    meaning: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """Metrics and series, computed in two steps.
+
+    ``frames`` gives small frames by name, each with the column ``run`` (and ``app``); all frames of all
+    contributions are collected in one Spark job. ``values`` makes plain values of the rows of one run or
+    application: by name, those of ``metrics`` and ``series``. Only an ``optional`` metric may be left out.
+
+    ``series``: names and types of what sections and drawings are made from. Those in ``summary`` stand in
+    ``summary.json``, too; those in ``flaws`` are counts that are added to its ``telemetry``.
+    """
+
+    frames: Callable[["Reading"], Mapping[str, "DataFrame"]]
+    values: Callable[["Subject", Mapping[str, Rows]], Mapping[str, Any]]
+    metrics: tuple[Metric, ...] = ()
+    series: Mapping[str, Any] = field(default_factory=dict)
+    summary: tuple[str, ...] = ()
+    flaws: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report: HTML, or nothing. What comes from outside must be escaped.
+
+    Sections stand in the order of ``place``: see ``analytics.report``.
+    """
+
+    place: int
+    render: Callable[["View"], str]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of the report's section ``section``; nothing if there is nothing to draw."""
+
+    place: int
+    draw: Callable[[Sequence["Cell"]], "Figure | None"]
+    section: Literal["figures", "radio"] = "figures"
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A key of the experiment file, ``replicas``, whose least value in a sweep others are compared with."""
+
+    name: str
+    short: str
+    text: str
+
+
+class BreakdownColumn(NamedTuple):
+    metric: str
+    report: Column | None
+    console: Column | None
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """A metric whose value has figures of parts: ``sinks``, by name of a sink. ``one`` names a part."""
+
+    metric: str
+    title: str
+    one: str
+    columns: tuple[BreakdownColumn, ...]
+    note: str
+
+
+class Ends(NamedTuple):
+    """The nodes where an application's data begins and where it is wanted."""
+
+    sources: tuple[str, ...]
+    sinks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PlanReader:
+    """How the analysis understands the plan of a kind of application.
+
+    ``plan`` reads it from its entry in the manifest, None if it cannot. ``places``: by node, the names of
+    what runs there. ``scopes``: what each part of it can tell of, by which records are believed.
+    ``births``: by origin, the clock that the births of its tuples were read from.
+    """
+
+    plan: Callable[[Mapping[str, Any]], Any]
+    ends: Callable[[Any], Ends]
+    places: Callable[[Any], Mapping[str, Sequence[str]]]
+    scopes: Callable[[Any], "AppScopes"]
+    births: Callable[[Mapping[str, "Pieces"], Any], Mapping[str, "Pieces"]] = lambda clocks, plan: {}
+
+
+def _no_notes(entry: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+    return ()
+
+
+@dataclass(frozen=True, eq=False)
+class Contribution:
+    """``kind``: of the applications that it is about; ``ANY``: about each; empty: about every run as a whole.
+
+    ``reader``: only of the contribution that is registered under the name of the kind. ``applies``: whether
+    it is about this application of the kind. Raise ``version`` when values are computed in another way.
+    """
+
+    kind: str = ""
+    version: int = 1
+    reader: PlanReader | None = None
+    applies: Callable[["AppInput"], bool] = lambda app: True
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figures, ...] = ()
+    drawings: tuple[Drawing, ...] = ()
+    sections: tuple[Section, ...] = ()
+    factors: tuple[Factor, ...] = ()
+    breakdowns: tuple[Breakdown, ...] = ()
+    notes: Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], Sequence[str]] = _no_notes
+    """Sentences below the results, from the application's entry in a summary and its metrics in all runs."""
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        return tuple(metric for figures in self.figures for metric in figures.metrics)

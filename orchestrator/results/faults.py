@@ -1,0 +1,98 @@
+"""The faults of a run: marked in figures over time, said in words, and where an agent ended by one."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any, NamedTuple
+
+from orchestrator.results.colours import INK
+from orchestrator.results.inputs import RunInput
+from orchestrator.results.markup import NOTHING
+from orchestrator.results.views import Cell, Result, most_telling
+from orchestrator.runs.outages import CRASH, in_words
+
+ALIKE_S = 0.5
+"""Faults of two runs that differ by no more are the same ones: clocks of real time begin when they can."""
+BESIDE = 0.025
+"""Of a figure's width: numbers closer than that would cover each other."""
+HINT = "; shaded: faults"
+
+
+class Fault(NamedTuple):
+    """In seconds since the start of the run; ``until_s`` is None if it lasted to the end."""
+
+    what: str
+    node: str
+    from_s: float
+    until_s: float | None
+
+
+def faults_of(result: Result) -> list[Fault]:
+    return [Fault(*fault) for fault in result["series"]["faults"]]
+
+
+def described(run: RunInput, found: Sequence[Fault]) -> list[str]:
+    """Each in words, with what runs on the node."""
+    return [in_words(what, node, run.places.get(node, [])) for what, node, *_ in found]
+
+
+def since(fault: Fault, zero_s: float | None) -> tuple[str, str]:
+    """When it began and ended, in seconds after ``zero_s``."""
+    if zero_s is None:
+        return NOTHING, NOTHING
+    until = "the end" if fault.until_s is None else f"{fault.until_s - zero_s:.1f}"
+    return f"{fault.from_s - zero_s:.1f}", until
+
+
+def shared_by(shown: Sequence[Cell], results: Sequence[Result]) -> list[Fault]:
+    """The listed faults if all of ``results`` had them at the same time; what differs cannot be marked."""
+    _, (_, told) = most_telling(shown)
+    return faults_of(told) if all(_alike(told, result) for result in results) else []
+
+
+def _alike(one: Result, other: Result) -> bool:
+    ours, theirs = faults_of(one), faults_of(other)
+    return len(ours) == len(theirs) and all(
+        a.what == b.what and _close(a.from_s, b.from_s) and _close(a.until_s, b.until_s)
+        for a, b in zip(ours, theirs, strict=True)
+    )
+
+
+def _close(a: float | None, b: float | None) -> bool:
+    return a is b if a is None or b is None else abs(a - b) <= ALIKE_S
+
+
+def mark(axis: Any, found: Sequence[Fault], end_s: float) -> None:
+    """Shade each over the whole height, with its number in the list above where it begins."""
+    labels: list[tuple[float, list[str]]] = []
+    for number, fault in enumerate(found, start=1):
+        until = end_s if fault.until_s is None else fault.until_s
+        axis.axvspan(fault.from_s, until, color=INK, alpha=0.1, linewidth=0, zorder=0)
+        for moment in (fault.from_s, fault.until_s):
+            if moment is not None:
+                axis.axvline(moment, color=INK, linewidth=0.8, linestyle=":", zorder=3)
+        if labels and fault.from_s - labels[-1][0] < BESIDE * end_s:
+            labels[-1][1].append(str(number))
+        else:
+            labels.append((fault.from_s, [str(number)]))
+    for begin, numbers in labels:
+        place = axis.get_xaxis_transform()
+        axis.text(begin, 1.0, ", ".join(numbers), transform=place, va="bottom", ha="left", fontsize=8)
+
+
+def spoken(run: RunInput, found: Sequence[Fault]) -> str:
+    """To be added to what a figure says in words."""
+    texts = []
+    for fault, text in zip(found, described(run, found), strict=True):
+        begin, until = since(fault, 0.0)
+        texts.append(f"{text} from {begin} s to {until if fault.until_s is None else f'{until} s'}")
+    return f" Faults: {'; '.join(texts)}." if texts else ""
+
+
+def died_s(result: Result, node: str, since_s: float) -> float:
+    """When the agent that lived on the node at ``since_s`` ended; never, if nothing tells."""
+    boots: Sequence[tuple[float, float]] = result["series"]["boots"].get(node, ())
+    reborn = min((first for first, _ in boots if first > since_s), default=inf)
+    killed = [f.from_s for f in faults_of(result) if (f.what, f.node) == (CRASH, node)]
+    # What a killed agent had not yet written down is lost: its last record may be older than its death.
+    ends = [t for t in killed if since_s <= t < reborn] or [t for _, t in boots if since_s <= t < reborn]
+    return min(ends, default=reborn)

@@ -1,0 +1,106 @@
+"""What the analysis hands to the functions of a contribution, to make tables and to compute values."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from orchestrator.results.columns import Columns
+from orchestrator.results.inputs import AppInput, RunInput
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+SUM = "decimal(38,0)"
+"""The type of sums of what a node says: they must not overflow whatever it says."""
+
+
+class Frames(Protocol):
+    """Both have the runs, and make small frames from plain rows."""
+
+    @property
+    def runs(self) -> Sequence[RunInput]: ...
+
+    def frame(self, rows: Sequence[Mapping[str, Any]], columns: Columns) -> "DataFrame": ...
+
+
+class Ingest(Frames, Protocol):
+    """Where a table is made from."""
+
+    @property
+    def records(self) -> "DataFrame":
+        """All telemetry that is believed, each record once, with the fields of all kinds as columns.
+
+        ``app`` is the name of the application that wrote it, empty for the agent's own records.
+        """
+        ...
+
+    def truth(self, file: str, columns: Columns) -> "DataFrame":
+        """A file of the ground truth in ``radio/``, one row a line, with the run that it is of."""
+        ...
+
+    def table(self, name: str) -> "DataFrame":
+        """Another table of these runs."""
+        ...
+
+
+class Reading(Frames, Protocol):
+    """Where metrics and series are computed from."""
+
+    def table(self, name: str) -> "DataFrame":
+        """The rows of these runs."""
+        ...
+
+    @property
+    def windows(self) -> "DataFrame":
+        """By run: ``measure_from_ns``, ``measure_until_ns``, ``zero_ns`` (its first record), ``ended_ns``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The run, and the application of it, that values are computed for. ``app``: None for the run itself."""
+
+    run: RunInput
+    app: AppInput | None
+    zero_ns: int
+    ended_ns: int | None
+
+    @property
+    def window_ns(self) -> int:
+        """The length of the measured window."""
+        manifest = self.run.manifest
+        begin, end = manifest.get("measure_from_ns"), manifest.get("measure_until_ns")
+        return max(end - begin, 0) if begin is not None and end is not None else 0
+
+    def seconds(self, t_ns: int | None) -> float | None:
+        """Since the first record of the run."""
+        return None if t_ns is None else round((t_ns - self.zero_ns) / 1e9, 3)
+
+
+def in_window(t_ns: str) -> "Column":
+    """Whether the time in the column ``t_ns`` is in the measured window."""
+    from pyspark.sql import functions as F
+
+    inside = (F.col(t_ns) >= F.col("measure_from_ns")) & (F.col(t_ns) < F.col("measure_until_ns"))
+    return F.coalesce(inside, F.lit(False))
+
+
+def windows_of(runs: "DataFrame") -> "DataFrame":
+    """The measured windows in the table ``runs``, to be joined by ``run``."""
+    from pyspark.sql import functions as F
+
+    return F.broadcast(runs.select("run", "measure_from_ns", "measure_until_ns", "ended_ns"))
+
+
+def overlap(begin: "Column", end: "Column") -> "Column":
+    """How much of the time from ``begin`` to ``end`` (null: without end) lies in the measured window."""
+    from pyspark.sql import functions as F
+
+    until = F.least(F.coalesce(end, F.col("measure_until_ns")), F.col("measure_until_ns"))
+    since = F.greatest(F.coalesce(begin, F.col("measure_from_ns")), F.col("measure_from_ns"))
+    return F.greatest(until - since, F.lit(0))
+
+
+def rounded(value: float) -> float:
+    """As figures are written down."""
+    return round(value, 9)

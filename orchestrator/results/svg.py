@@ -1,0 +1,116 @@
+"""Matplotlib figures as inline SVG that is the same for the same data and takes its colours from the page.
+
+Figures are drawn in fixed colours that stand for CSS variables, so that one drawing serves light and dark.
+"""
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import matplotlib
+from cycler import cycler
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot as plt
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from orchestrator.results.colours import BAD, FAINT, GOOD, GRID, INK, PAPER, SERIES
+
+WIDTH = 6.6
+MOST_ROWS = 16
+
+_VARIABLES = {
+    **{colour: f"var(--series-{index})" for index, colour in enumerate(SERIES)},
+    INK: "var(--ink)",
+    GRID: "var(--grid)",
+    FAINT: "var(--faint)",
+    PAPER: "var(--paper)",
+    GOOD: "var(--good)",
+    BAD: "var(--bad)",
+}
+
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.prop_cycle": cycler(color=SERIES),
+    "figure.facecolor": "none",
+    "figure.constrained_layout.use": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "legend.frameon": False,
+    "legend.labelcolor": INK,
+    "lines.linewidth": 1.8,
+    "text.color": INK,
+    "text.parse_math": False,  # a dollar sign in a label is a dollar sign
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """``alternative`` says in words what the drawing shows."""
+
+    name: str
+    title: str
+    alternative: str
+    markup: str
+
+
+@contextmanager
+def canvas(rows: int = 1, columns: int = 1, **options: Any) -> Iterator[tuple[Any, Any]]:
+    """A matplotlib figure and its axes (always a two-dimensional array), closed at the end."""
+    with matplotlib.rc_context(_STYLE):
+        figure, axes = plt.subplots(rows, columns, squeeze=False, **options)
+        try:
+            yield figure, axes
+        finally:
+            plt.close(figure)
+
+
+def logarithmic_x(axis: Any, span: float) -> None:
+    """With ticks as plain numbers: powers of ten would be written in TeX. ``span`` is largest to smallest."""
+    axis.set_xscale("log")
+    axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if span < 1000 else (1.0,)))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.xaxis.set_minor_formatter(NullFormatter())
+
+
+def finish(drawing: Any, name: str, title: str, alternative: str) -> Figure:
+    with matplotlib.rc_context({"svg.hashsalt": name}):
+        buffer = io.StringIO()
+        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        drawing.savefig(buffer, format="svg", metadata=nothing)
+    return Figure(name, title, alternative, _inline(buffer.getvalue(), name, alternative))
+
+
+def _inline(document: str, name: str, alternative: str) -> str:
+    svg = document[document.index("<svg") :].strip()
+    # Several drawings share a page: their names must not meet.
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
+    svg = re.sub(r'href="#([^"]+)"', rf'href="#{name}-\1"', svg)
+    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
+    for colour, variable in _VARIABLES.items():
+        svg = svg.replace(colour, variable)
+    head = re.match(r'<svg[^>]*?viewBox="([^"]+)"[^>]*>', svg)
+    assert head is not None
+    label = escape(alternative, quote=True)
+    return f'<svg viewBox="{head[1]}" role="img" aria-label="{label}">{svg[head.end() :]}'

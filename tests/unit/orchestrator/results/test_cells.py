@@ -1,0 +1,69 @@
+"""Means over seeds and paired gains over the fewest replicas."""
+
+from typing import Any
+
+import pytest
+
+from orchestrator.results import registry
+from orchestrator.results.cells import cells, spread
+
+AVERAGED = [metric.name for metric in registry.ANALYTICS["query"].metrics if metric.averaged]
+
+
+def run(k: int, seed: int, fps: float, p95: float | None = 1.0, **factors: Any) -> dict[str, Any]:
+    metrics = dict.fromkeys(AVERAGED, 0.0) | {"throughput_fps": fps, "latency_p95_s": p95}
+    name = f"k{k}s{seed}"
+    return {
+        "run": name,
+        "factors": {"replicas": k, "seed": seed, **factors},
+        "seed": seed,
+        "verdict": "valid",
+        "metrics": metrics,
+    }
+
+
+def test_runs_that_differ_only_in_seed_are_one_cell() -> None:
+    found = cells([run(1, 1, 2.0), run(1, 2, 4.0), run(2, 1, 3.0)], [True] * 3)
+    assert [cell["factors"] for cell in found] == [{"replicas": 1}, {"replicas": 2}]
+    assert found[0]["seeds"] == [1, 2]
+    # The sample standard deviation of 2 and 4 is √2.
+    assert found[0]["metrics"]["throughput_fps"] == {"mean": 3.0, "sd": 1.414213562, "n": 2}
+    assert found[1]["metrics"]["throughput_fps"] == {"mean": 3.0, "sd": None, "n": 1}
+
+
+def test_gain_is_the_mean_of_ratios_of_the_same_seed() -> None:
+    runs = [run(1, 1, 1.0), run(1, 2, 4.0), run(3, 1, 2.0), run(3, 2, 4.0), run(3, 3, 9.0)]
+    versus = cells(runs, [True] * 5)[1]["versus"]
+    assert versus["factors"] == {"replicas": 1}
+    # Seed 1: 2/1, seed 2: 4/4, seed 3 has no partner. Not (2+4)/(1+4).
+    assert versus["ratios"]["throughput_fps"]["mean"] == 1.5
+    assert versus["ratios"]["throughput_fps"]["n"] == 2
+
+
+def test_gain_compares_like_with_like() -> None:
+    runs = [
+        run(1, 1, 1.0, speed=1),
+        run(1, 1, 10.0, speed=5),
+        run(2, 1, 2.0, speed=1),
+        run(2, 1, 30.0, speed=5),
+    ]
+    gains = [cell["versus"]["ratios"]["throughput_fps"]["mean"] for cell in cells(runs, [True] * 4)]
+    assert gains == [1.0, 1.0, 2.0, 3.0]
+
+
+def test_unusable_runs_are_named_and_left_out() -> None:
+    found = cells([run(1, 1, 2.0), run(1, 2, 100.0)], [True, False])[0]
+    assert found["n"] == 1
+    assert found["metrics"]["throughput_fps"]["mean"] == 2.0
+    assert found["excluded"] == [{"run": "k1s2", "verdict": "valid"}]
+
+
+def test_nothing_to_compare_with_gives_no_ratio() -> None:
+    found = cells([run(1, 1, 0.0, None), run(2, 1, 1.0)], [True, True])[1]
+    assert found["versus"]["ratios"]["throughput_fps"] == {"mean": None, "sd": None, "n": 0}
+    assert "versus" not in cells([run(1, 1, 1.0)], [True])[0]
+
+
+@pytest.mark.parametrize(("values", "mean"), [([], None), ([None], None), ([None, 2.0], 2.0)])
+def test_missing_values_do_not_count(values: list[float | None], mean: float | None) -> None:
+    assert spread(values)["mean"] == mean
