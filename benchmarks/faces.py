@@ -8,7 +8,8 @@ from collections.abc import Callable
 from statistics import quantiles
 
 # An agent's own modules belong to what 25 agents take of the memory.
-import node_agent.agent.agent  # noqa: F401
+import node_agent.agent.agent
+import node_agent.apps.dataflow.application  # noqa: F401
 from benchmarks.faces_memory import pss_mb
 from benchmarks.faces_protocol import (
     DEVELOPMENT,

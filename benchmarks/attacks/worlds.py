@@ -24,7 +24,7 @@ from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.model.units import CountWindow, Each, SameTau, TimeWindow, UnitRule
 from node_agent.apps.dataflow.switching.exchange import Mode
 from node_agent.apps.dataflow.wire.codec import CODEC, TupleConnection
-from node_agent.linkstate.pushed import ToldLinkState
+from node_agent.linkstate.pushed import PushedLinkState
 from node_agent.model.cost_graph import CostGraph
 from node_agent.model.refusals import Refusals
 from node_agent.model.telemetry import Event
@@ -115,9 +115,9 @@ class World:
         """Of the connection that the victim has opened to mallory's sink."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._nonce = 0
-        told = ToldLinkState()
+        pushed = PushedLinkState()
         costs = {node: {other: 1.0 for other in NODES if other != node} for node in NODES}
-        told.tell(CostGraph(costs, "hops", "ground_truth", 1))
+        pushed.push(CostGraph(costs, "hops", "ground_truth", 1))
         dataflow = DataflowConfig(
             plan_of(variant),
             Switching(period=0.5, mode=Mode.EXCHANGE),
@@ -132,7 +132,7 @@ class World:
         )
         self._log = NoLog()
         log: Any = self._log
-        self.agent = Agent(config, self.port, told, log)
+        self.agent = Agent(config, self.port, pushed, log)
 
     async def start(self) -> None:
         await self.agent.start()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from node_agent.apps.dataflow.operators.registry import Context, register_operator, register_source
+from node_agent.apps.dataflow.operators.registry import OPERATORS, Context, OperatorKind
 from node_agent.apps.dataflow.windows.units import Unit
 
 
@@ -46,5 +46,7 @@ class Tally:
         return ()
 
 
-register_source("flood", FloodParams, Flood)
-register_operator("tally", TallyParams, Tally, role="sink")
+FLOOD = OperatorKind("flood", "source", FloodParams, Flood)
+TALLY = OperatorKind("tally", "sink", TallyParams, Tally)
+OPERATORS.register("flood", FLOOD)
+OPERATORS.register("tally", TALLY)

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any, NamedTuple
 
-from node_agent.apps.dataflow.best_effort.replica import operator_of
-from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, operator_of
 from node_agent.apps.dataflow.model.units import CountWindow, SameTau, TimeWindow
 from node_agent.apps.dataflow.switching.outlook import is_shared
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from node_agent.apps.dataflow.operators import registry
-from node_agent.apps.dataflow.operators.registry import Context, OperatorKind
+from node_agent.apps.dataflow.operators.registry import OPERATORS, Context, OperatorKind
 from node_agent.apps.dataflow.windows.units import Unit
 
 
@@ -67,9 +66,10 @@ def campaign_kinds(given: list[Given]) -> Iterator[None]:
         OperatorKind("campaign_step", "operator", StepParams, Step),
         OperatorKind("campaign_sink", "sink", SinkParams, Sink),
     )
-    registry._operators.update({kind.name: kind for kind in kinds})
+    for kind in kinds:
+        OPERATORS.register(kind.name, kind)
     try:
         yield
     finally:
         for kind in kinds:
-            del registry._operators[kind.name]
+            OPERATORS.unregister(kind.name)

@@ -16,10 +16,10 @@ from benchmarks.faults.operators import Given, campaign_kinds
 from benchmarks.faults.schedules import COUNT, FAULTS_FOR, RATE, Fault, Schedule, calm
 from node_agent.agent.agent import Agent
 from node_agent.agent.config import AgentConfig
-from node_agent.apps.dataflow.best_effort.replica import operator_of
 from node_agent.apps.dataflow.config import DataflowConfig, Switching
 from node_agent.apps.dataflow.events import tuple_by_tuple
 from node_agent.apps.dataflow.model.decision import Rule
+from node_agent.apps.dataflow.model.plan import operator_of
 from node_agent.model.telemetry import Event
 from node_agent.ports import Address
 from node_agent.ports.virtual.host import VirtualHost

@@ -6,6 +6,7 @@ unexpectedly inside stops the agent and is kept as ``failure``.
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -14,10 +15,11 @@ from node_agent.agent.config import AgentConfig, BadConfig, ChosenApp, check
 from node_agent.agent.costs import AgentCosts
 from node_agent.apps.base import Application, AppUnusable, Surroundings
 from node_agent.apps.tasks import Tasks
+from node_agent.extensions.failures import Failures
 from node_agent.linkstate.base import LinkState, LinkStateUnavailable
 from node_agent.linkstate.overhead import OverheadSource
 from node_agent.model.refusals import Refusals
-from node_agent.model.telemetry import AgentStart, AgentStop, Event, RefusalCount
+from node_agent.model.telemetry import AgentStart, AgentStop, Event, ExtensionFailed, RefusalCount
 from node_agent.ports import Address, Port
 from node_agent.telemetry.segment_log import LogError, SegmentLog
 from node_agent.transport.authentication import Credentials
@@ -43,9 +45,11 @@ class Agent:
         overhead: OverheadSource | None = None,
         directory: Path | None = None,
         refusals: Refusals | None = None,
+        failures: Failures | None = None,
     ) -> None:
         """``overhead``: where the node's routing daemon says what it has sent. ``directory``: the node's own,
-        for files of its applications. ``refusals``: what ``link_state`` refused. Raises BadConfig."""
+        for files of its applications. ``refusals``: what ``link_state`` refused; ``failures``: of an
+        extension that it is. Raises BadConfig."""
         chosen = check(config)
         self.config = config
         self.failure: AgentFailed | None = None
@@ -57,6 +61,7 @@ class Agent:
         self.refusals = refusals or Refusals()
         """What this agent refused, and from whom."""
         self.refusals.know([*config.addresses, *(address.host for address in config.addresses.values())])
+        self._failures = failures or Failures()
         self._costs = AgentCosts(config.node, link_state, config.node_costs)
         self.apps = {app.name: self._build(index, app) for index, app in enumerate(chosen)}
         self._overheads: list[tuple[OverheadSource, Callable[[Event], None]]] = []
@@ -131,6 +136,7 @@ class Agent:
             scratch=self._log.directory,
             core=self._core,
             fail=partial(self._fail_in, app.name),
+            failures=self._failures,
         )
         try:
             return app.kind.build(app.config, around)
@@ -144,7 +150,7 @@ class Agent:
         while True:
             await self._port.sleep(self.config.sample_period)
             self._sample_apps()
-            self._sample_refusals()
+            self._sample_counts()
             self._log.flush()
 
     def _sample_apps(self) -> None:
@@ -154,8 +160,10 @@ class Agent:
             except Exception as error:
                 self._fail_in(name, "sample", error)
 
-    def _sample_refusals(self, last: bool = False) -> None:
+    def _sample_counts(self, last: bool = False) -> None:
         """Record the counts that have doubled, for others can make them grow; all new ones if ``last``."""
+        for failed in self._failures.to_record(last):
+            self._log.append(ExtensionFailed(**asdict(failed)))
         for each in self.refusals:
             what, source, reason, count = each.what, each.source, each.reason, each.count
             recorded = self._recorded_refusals.get((what, source, reason), 0)
@@ -203,7 +211,7 @@ class Agent:
             self._fail("stop", error)
         self._sample_apps()
         try:
-            self._sample_refusals(last=True)
+            self._sample_counts(last=True)
             self._log.append(AgentStop(reason))
             self._log.close()
         except LogError as error:

@@ -12,7 +12,7 @@ from node_agent.agent.control import (
     State,
     Stop,
 )
-from node_agent.linkstate.pushed import ToldLinkState
+from node_agent.linkstate.pushed import PushedLinkState
 from node_agent.ports import Port, PortError
 from node_agent.telemetry.segment_log import LogError
 
@@ -20,10 +20,10 @@ from node_agent.telemetry.segment_log import LogError
 class ControlledAgent:
     """Turns requests into what they mean for one agent."""
 
-    def __init__(self, agent: Agent, port: Port, told: ToldLinkState | None) -> None:
+    def __init__(self, agent: Agent, port: Port, pushed: PushedLinkState | None) -> None:
         self._agent = agent
         self._port = port
-        self._told = told
+        self._pushed = pushed
         self._state = State.NEW
 
     def report(self, number: int = 0, error: str = "", reaches: tuple[str, ...] = ()) -> Report:
@@ -58,9 +58,9 @@ class ControlledAgent:
                     return "not running"
                 self._agent.open_sources()
             case Costs(graph):
-                if self._told is None:
+                if self._pushed is None:
                     return "this agent has its costs from elsewhere"
-                self._told.tell(graph)
+                self._pushed.push(graph)
             case Stop(reason):
                 await self._agent.stop(reason)
                 self._state = State.STOPPED

@@ -19,10 +19,14 @@ from node_agent.agent.agent import Agent
 from node_agent.agent.config import AgentConfig, BadConfig, check, watched_hosts
 from node_agent.agent.control_lines import encode, open_standard_streams, serve
 from node_agent.agent.controlled_agent import ControlledAgent
+from node_agent.extensions import ExtensionError
+from node_agent.extensions.failures import Failures
 from node_agent.linkstate.base import LinkState
+from node_agent.linkstate.config import LinkStateConfig
 from node_agent.linkstate.overhead import AskedOverhead, OverheadConfig
-from node_agent.linkstate.pushed import ToldLinkState
-from node_agent.linkstate.registry import Downstream, LinkStateConfig, open_link_state, problems
+from node_agent.linkstate.pushed import PushedLinkState
+from node_agent.linkstate.registry import open_link_state, problems
+from node_agent.linkstate.source import Downstream
 from node_agent.model.refusals import Refusals
 from node_agent.ports import PortError
 from node_agent.ports.os_port import OsPort
@@ -59,7 +63,7 @@ def run(config: str) -> int:
             raise BadConfig("; ".join(wrong))
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(_live(read))
-    except (OSError, msgspec.DecodeError, BadConfig, LogError, PortError) as error:
+    except (OSError, msgspec.DecodeError, BadConfig, ExtensionError, LogError, PortError) as error:
         print(f"{config}: {error}", file=sys.stderr)
         return EXIT_BAD_CONFIG
 
@@ -84,7 +88,7 @@ async def _live(config: ProcessConfig) -> int:
     port = OsPort(config.host, config.seed)
     apps = check(config.agent)
     names = {address.host: node for node, address in config.agent.addresses.items()}
-    refusals = Refusals()
+    refusals, failures = Refusals(), Failures()
     opened = open_link_state(
         config.link_state,
         port,
@@ -92,18 +96,21 @@ async def _live(config: ProcessConfig) -> int:
         Downstream(*watched_hosts(config.agent, apps)),
         config.agent.keys,
         refusals,
+        failures,
     )
     async with opened as link_state:
-        return await _live_with(config, port, link_state, refusals)
+        return await _live_with(config, port, link_state, refusals, failures)
 
 
-async def _live_with(config: ProcessConfig, port: OsPort, link_state: LinkState, refusals: Refusals) -> int:
+async def _live_with(
+    config: ProcessConfig, port: OsPort, link_state: LinkState, refusals: Refusals, failures: Failures
+) -> int:
     log = SegmentLog(Path(config.segments), config.agent.run, config.agent.node, port.now_ns)
     overhead = AskedOverhead(config.overhead) if config.overhead is not None else None
     directory = Path(config.directory) if config.directory is not None else None
-    agent = Agent(config.agent, port, link_state, log, overhead, directory, refusals)
-    told = link_state if isinstance(link_state, ToldLinkState) else None
-    controlled = ControlledAgent(agent, port, told)
+    agent = Agent(config.agent, port, link_state, log, overhead, directory, refusals, failures)
+    pushed = link_state if isinstance(link_state, PushedLinkState) else None
+    controlled = ControlledAgent(agent, port, pushed)
     signalled = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, signalled.set)

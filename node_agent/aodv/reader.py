@@ -12,6 +12,7 @@ import msgspec
 from node_agent.linkstate.ask import get
 from node_agent.linkstate.olsrd_jsoninfo import decode
 from node_agent.linkstate.reader import Edge, Reading, ipv4
+from node_agent.linkstate.source import LinkStateReader
 
 SOURCE = "aodv"
 METRIC = "hops"
@@ -70,3 +71,12 @@ def parse(answer: bytes) -> Reading:
 def _reading(own: str, hops: Mapping[str, int]) -> Reading:
     row = {address: Edge(float(count), hops=count) for address, count in hops.items() if address != own}
     return Reading({own: row}, METRIC, SOURCE, own_only=True)
+
+
+READER = LinkStateReader(
+    "our own AODV daemon",
+    (METRIC,),
+    lambda source: AodvInfoReader(source.host, source.port, source.downstream.all),
+    port=INFO_PORT,
+    asks=True,
+)

@@ -12,13 +12,14 @@ A kind of application is a value of ``AppKind``, registered in ``node_agent.apps
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct
 
+from node_agent.extensions.failures import Failures
 from node_agent.linkstate.base import LinkState
 from node_agent.linkstate.overhead import OverheadSource
 from node_agent.model.refusals import Refusals
@@ -57,6 +58,7 @@ class Surroundings:
     ``credentials`` holds keys that are good for this application only. ``directory`` is the node's own, for
     files that are results of the run; ``scratch`` is for files that nobody keeps. ``core`` is held while an
     application computes. ``fail`` stops the agent: it takes the place of an error, and the error.
+    ``failures`` counts what extensions of others do wrong.
     """
 
     app: str
@@ -74,6 +76,7 @@ class Surroundings:
     scratch: Path
     core: asyncio.Semaphore
     fail: Callable[[str, BaseException], None]
+    failures: Failures = field(default_factory=Failures)
 
 
 class AppStatus(NamedTuple):

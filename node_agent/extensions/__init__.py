@@ -1,6 +1,7 @@
-"""Extension points: what can be added to Rove without touching its code, and how it is found.
+"""Extension points: what can be added to Rove without touching its code, and how it is found and guarded.
 
-Each kind of thing has one ``Registry``. Import ``Registry``, ``ExtensionError``, ``API_VERSION`` from here.
+Each kind of thing has one ``Registry``. Import ``Registry``, ``ExtensionError``, ``API_VERSION`` from here;
+``guard`` runs foreign code, and ``failures`` counts what goes wrong in it.
 """
 
 from node_agent.extensions.errors import API_VERSION, ExtensionError

@@ -1,7 +1,7 @@
 """What is wrong with an extension, in one sentence that names the user's file and line."""
 
 import traceback
-from types import ModuleType
+from types import CodeType, ModuleType
 
 API_VERSION = 1
 """The version of the extension points. A module says by ``ROVE_API = 1`` which one it was written for."""
@@ -28,10 +28,25 @@ def explain(error: BaseException, file: str | None = None) -> str:
     """
     if isinstance(error, SyntaxError) and error.filename:
         return f"{_short(error.filename)}, line {error.lineno or 0}: {error.msg}"
+    place = failing_line(error, file)
+    return f"{place}: {type(error).__name__}: {error}" if place else f"{type(error).__name__}: {error}"
+
+
+def failing_line(error: BaseException, file: str | None = None) -> str:
+    """``my_policy.py, line 7``: the last line of ``file`` that was run, or the line that raised the error."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if file is None or frame.filename == file]
-    place = f"{_short(own[-1].filename)}, line {own[-1].lineno}: " if own else ""
-    return f"{place}{type(error).__name__}: {error}"
+    return f"{_short(own[-1].filename)}, line {own[-1].lineno}" if own else ""
+
+
+def definition(value: object) -> tuple[str | None, str]:
+    """The file that defines a function or class, and ``my_policy.py, line 3``; None and "" if unknown."""
+    methods = vars(value).values() if isinstance(value, type) else ()
+    for function in (getattr(value, "__func__", value), *methods):
+        code = getattr(function, "__code__", None)
+        if isinstance(code, CodeType):
+            return code.co_filename, f"{_short(code.co_filename)}, line {code.co_firstlineno}"
+    return None, ""
 
 
 def _short(file: str) -> str:

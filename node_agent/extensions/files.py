@@ -6,7 +6,11 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from node_agent.extensions.errors import ExtensionError, check_version, explain
+from node_agent.extensions.errors import ExtensionError, check_version, explain, failing_line
+from node_agent.extensions.time_limit import OutOfTime, limited
+
+IMPORT_S = 30.0
+"""Processor time that a file may take to be imported."""
 
 
 def is_reference(name: str) -> bool:
@@ -22,6 +26,11 @@ def split_reference(reference: str) -> tuple[Path, str]:
     return Path(file), attribute
 
 
+def short_name(name: str) -> str:
+    """A reference without the folder, as people and records name it; any other name as it is."""
+    return name.rpartition("/")[2] if is_reference(name) else name
+
+
 def load_module(path: Path) -> ModuleType:
     """Import the Python file ``path``, once for each content that it has had. Raises ExtensionError."""
     try:
@@ -35,14 +44,18 @@ def _load(path: Path, changed_ns: int) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise ExtensionError(f"{path.name} is not a Python file")
+    loader = spec.loader
     module = importlib.util.module_from_spec(spec)
     hidden = sys.modules.get(path.stem)
     sys.modules[path.stem] = module  # annotations are looked up there
     try:
-        spec.loader.exec_module(module)
-    except ExtensionError:
+        limited(IMPORT_S, lambda: loader.exec_module(module))
+    except (ExtensionError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except OutOfTime as error:
+        place = failing_line(error, str(path))
+        raise ExtensionError(f"{place or path.name}: importing it takes more than {IMPORT_S:g} s") from None
+    except BaseException as error:  # a script may also leave by SystemExit
         raise ExtensionError(explain(error, str(path))) from error
     finally:
         if hidden is not None:

@@ -7,16 +7,14 @@ the file that defines the extension. What is not defined at the top of a file st
 import inspect
 import json
 import os
-from collections.abc import Mapping
+import sys
 from contextlib import suppress
-from typing import Any
 
 VARIABLE = "ROVE_EXTENSIONS"
 
 
-def hand_on(group: str, name: str, value: object, defined_in: Mapping[str, Any]) -> None:
-    """``defined_in``: the globals of the module that registers it."""
-    reference = _reference(value, defined_in)
+def hand_on(group: str, name: str, value: object) -> None:
+    reference = _reference(value)
     if reference is not None:
         _write(_read() | {group: inherited(group) | {name: reference}})
 
@@ -42,11 +40,17 @@ def _write(extensions: dict[str, dict[str, str]]) -> None:
     os.environ[VARIABLE] = json.dumps({group: names for group, names in extensions.items() if names})
 
 
-def _reference(value: object, defined_in: Mapping[str, Any]) -> str | None:
-    file, name = defined_in.get("__file__"), None
+def _reference(value: object) -> str | None:
     if inspect.isclass(value) or inspect.isfunction(value):
         with suppress(TypeError, OSError):
-            file, name = inspect.getsourcefile(value), value.__qualname__
-    else:
-        name = next((key for key, there in defined_in.items() if there is value), None)
-    return f"{os.path.abspath(file)}:{name}" if file and name and name.isidentifier() else None  # noqa: PTH100
+            return _joined(inspect.getsourcefile(value), value.__qualname__)
+        return None
+    for module in list(sys.modules.values()):
+        for name, there in list(getattr(module, "__dict__", {}).items()):
+            if there is value:
+                return _joined(getattr(module, "__file__", None), name)
+    return None
+
+
+def _joined(file: str | None, name: str) -> str | None:
+    return f"{os.path.abspath(file)}:{name}" if file and name.isidentifier() else None  # noqa: PTH100

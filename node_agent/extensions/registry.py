@@ -12,7 +12,6 @@ Nothing is imported before it is asked for.
 """
 
 import importlib
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
@@ -56,7 +55,7 @@ class Registry(Generic[T]):
         if name in self._builtin or name in self._registered or name in self._offers():
             raise ExtensionError(f"there is a {self.what} {name!r} already: choose another name")
         self._registered[name] = self._check(name, value)
-        hand_on(self.group, name, value, sys._getframe(1).f_globals)
+        hand_on(self.group, name, value)
 
     def unregister(self, name: str) -> None:
         """Undo ``register``."""
@@ -75,11 +74,16 @@ class Registry(Generic[T]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
+    def __len__(self) -> int:
+        return len(self.names())
+
     def __contains__(self, name: object) -> bool:
         return name in self.names()
 
     def __getitem__(self, name: str) -> T:
         """What is called ``name``, or what the reference ``file.py:attribute`` leads to."""
+        if name in self._loaded:
+            return self._loaded[name]
         if is_reference(name):
             path, attribute = split_reference(name)
             return self._check(f"{path.name}:{attribute}", load_attribute(path, attribute))
@@ -91,9 +95,10 @@ class Registry(Generic[T]):
             )
         if name in self._registered:
             return self._registered[name]
-        if name not in self._loaded and not offers and name in inherited(self.group):
-            self._loaded[name] = self[inherited(self.group)[name]]
-        if name not in self._loaded:
+        if not offers and name in inherited(self.group):
+            found = load_attribute(*split_reference(inherited(self.group)[name]))
+            self._loaded[name] = self._check(name, found)
+        else:
             self._loaded[name] = self._check(name, self._import(name, offers))
         return self._loaded[name]
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from node_agent.linkstate.ask import ask
 from node_agent.linkstate.reader import Edge, Garbage, Reading, Rejected, ipv4, is_ipv4, number
+from node_agent.linkstate.source import asking
 
 SOURCE = "babeld"
 HOST = "::1"
@@ -75,3 +76,6 @@ def _host_of(route: dict[str, str]) -> str:
     """The IPv4 host that the route leads to; empty for networks and IPv6."""
     address, _, length = route.get("prefix", "").partition("/")
     return address if length == "32" and is_ipv4(address) else ""
+
+
+READER = asking("babeld's local socket", ("etx", "log_delivery"), BabeldReader, PORT, HOST)

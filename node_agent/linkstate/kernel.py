@@ -10,6 +10,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 from node_agent.linkstate.reader import Edge, Garbage, Reading, Refused
+from node_agent.linkstate.source import LinkStateReader
 
 SOURCE = "kernel"
 TABLE = Path("/proc/self/net/route")
@@ -59,3 +60,11 @@ def parse(text: str, own: str) -> Reading:
 def _address(text: str) -> str:
     """The kernel prints addresses as it holds them: network order, read as a number of the machine."""
     return str(IPv4Address(int(text, 16).to_bytes(4, sys.byteorder)))
+
+
+READER = LinkStateReader(
+    "the kernel's routing table, in hops",
+    ("hops",),
+    lambda source: KernelReader(source.node.host),
+    asks=True,
+)

@@ -10,6 +10,7 @@ from node_agent.linkstate.ask import get
 from node_agent.linkstate.olsrd import Link, Tables, reading
 from node_agent.linkstate.olsrd_jsoninfo import decode
 from node_agent.linkstate.reader import Garbage, Reading, number
+from node_agent.linkstate.source import OLSR_METRICS, asking
 
 SOURCE = "netjson"
 PORT = 2005
@@ -51,3 +52,8 @@ def parse(answer: bytes) -> Reading:
     links = [Link(link.source, link.target, number(link.cost, "cost")) for link in graph.links]
     aliases = {alias: node.id for node in graph.nodes for alias in node.local_addresses}
     return reading(Tables(links, aliases, hop_count=graph.metric == "hops"), SOURCE)
+
+
+READER = asking(
+    "NetJSON graphs: olsrd's netjson plug-in and our own daemon", OLSR_METRICS, NetjsonReader, PORT
+)

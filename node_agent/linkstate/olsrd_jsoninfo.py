@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from node_agent.linkstate.ask import SIZE_LIMIT, get, in_turn
 from node_agent.linkstate.olsrd import BROKEN, Link, Tables, reading
 from node_agent.linkstate.reader import Garbage, Reading, number
+from node_agent.linkstate.source import OLSR_METRICS, asking
 from node_agent.model.checked import Checked, Refused
 
 SOURCE = "olsrd_jsoninfo"
@@ -111,3 +112,6 @@ def _link(edge: TopologyEdge) -> Link:
     if isinstance(edge.tc_edge_cost, int) and 0 < cost < BROKEN and delivery:
         cost /= min(_SCALES, key=lambda scale: abs(cost * delivery - scale))
     return Link(edge.last_hop, edge.destination, cost, delivery)
+
+
+READER = asking("olsrd's jsoninfo plug-in, and our own OLSR daemon", OLSR_METRICS, JsoninfoReader, PORT)

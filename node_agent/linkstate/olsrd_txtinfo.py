@@ -10,6 +10,7 @@ from typing import NamedTuple
 from node_agent.linkstate.ask import get, in_turn
 from node_agent.linkstate.olsrd import BROKEN, Link, Tables, reading
 from node_agent.linkstate.reader import Garbage, Reading, Rejected, number
+from node_agent.linkstate.source import OLSR_METRICS, asking
 
 SOURCE = "olsrd_txtinfo"
 PORT = 2006
@@ -91,3 +92,6 @@ def _aliases(table: Table) -> list[list[tuple[str, str]]]:
     timed = table.titles[-1] == "VTime"
     rows = [[cell for cells in row for cell in cells.split(";") if cell] for row in table.rows]
     return [[(alias, row[0]) for alias in (row[1:-1] if timed else row[1:])] for row in rows]
+
+
+READER = asking("olsrd's txtinfo plug-in", OLSR_METRICS, TxtinfoReader, PORT)

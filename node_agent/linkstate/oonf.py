@@ -12,6 +12,7 @@ from msgspec import Struct
 from node_agent.linkstate.ask import ask, get, in_turn
 from node_agent.linkstate.olsrd_jsoninfo import decode
 from node_agent.linkstate.reader import Edge, Edges, Garbage, Reading, is_ipv4, number
+from node_agent.linkstate.source import asking
 
 SOURCE = "oonf"
 TELNET_PORT = 2009
@@ -106,3 +107,13 @@ def _add(edges: Edges, sender: str, receiver: str, domain: int | str, told: int 
         row = edges.setdefault(sender, {})
         if 0 < raw <= _MAX_RAW:
             row[receiver] = Edge(raw / PERFECT_RAW)
+
+
+METRICS = ("airtime", "hops")
+TELNET_READER = asking("olsrd2 (OONF) by its telnet plug-in", METRICS, OonfReader, TELNET_PORT)
+HTTP_READER = asking(
+    "olsrd2 (OONF) by its http plug-in",
+    METRICS,
+    lambda host, port: OonfReader(host, port, by_http),
+    HTTP_PORT,
+)

@@ -54,6 +54,21 @@ class RefusalCount(Event, tag="refused", frozen=True):
     count: int
 
 
+class ExtensionFailed(Event, tag="extension_failed", frozen=True):
+    """Code that others wrote failed ``count`` times since the agent started; ``error`` is the last one.
+
+    ``what`` it is: a switching policy, a link-state reader. ``place``: its file and line. ``left_out``: it
+    failed so often in a row that it is not called any more.
+    """
+
+    what: str
+    name: str
+    place: str
+    error: str
+    count: int
+    left_out: bool
+
+
 class RoutingOverhead(Event, tag="routing_overhead", frozen=True):
     """What the node's routing daemon has put on the air since it started, for one kind of message."""
 
@@ -65,4 +80,10 @@ class RoutingOverhead(Event, tag="routing_overhead", frozen=True):
     forwarded_bytes: int
 
 
-AGENT_KINDS: tuple[type[Event], ...] = (AgentStart, AgentStop, RefusalCount, RoutingOverhead)
+AGENT_KINDS: tuple[type[Event], ...] = (
+    AgentStart,
+    AgentStop,
+    RefusalCount,
+    ExtensionFailed,
+    RoutingOverhead,
+)

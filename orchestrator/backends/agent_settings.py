@@ -7,12 +7,12 @@ from pathlib import PurePath
 from node_agent.agent.config import AgentConfig
 from node_agent.agent.process import ProcessConfig
 from node_agent.apps.base import AppConfig
-from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.ports import Address
 from node_agent.transport.keys import keys_of
 from orchestrator.planning.application import AppPlan
 from orchestrator.planning.planned import PlannedRun
 from orchestrator.services.base import RoutingService
+from orchestrator.services.costs import link_state_of
 
 DATA_PORT = 7400
 
@@ -52,7 +52,7 @@ def process_config(
         agent=agent,
         host=host,
         segments=str(directory / "segments"),
-        link_state=service.link_state() if service is not None else LinkStateConfig(),
+        link_state=link_state_of(run.experiment.routing, service),
         overhead=service.overhead() if service is not None else None,
         seed=random.Random(f"agent/{run.experiment.seed}/{agent.node}").getrandbits(53),
         directory=str(directory),

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from node_agent.extensions.errors import ExtensionError
 from orchestrator.cli.analyze import analyze
 from orchestrator.cli.collect import collect
 from orchestrator.cli.doctor import doctor
@@ -24,7 +25,7 @@ from orchestrator.cli.run import run
 from orchestrator.cli.status import status
 from orchestrator.cli.up import up
 from orchestrator.cli.validate import validate
-from orchestrator.errors import RoveError, told
+from orchestrator.errors import BadInput, RoveError, told
 
 app = typer.Typer(
     name="rove",
@@ -70,6 +71,8 @@ def _without_system_errors(verb: Callable[..., None], parameters: dict[str, Any]
         verb(**parameters)
     except BrokenPipeError:
         raise  # nobody reads on: nothing to tell, and nobody to tell it to
+    except ExtensionError as error:
+        raise BadInput(str(error)) from error
     except OSError as error:
         raise RoveError(told(error, parameters.get("runs_dir", ""))) from error
 

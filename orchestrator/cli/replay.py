@@ -21,7 +21,9 @@ def replay(
     policy: Annotated[
         str,
         typer.Option(
-            "--policy", help="As in switching: policy of an experiment.", autocompletion=complete_policy
+            "--policy",
+            help="As in switching: policy of an experiment: a name, or my_policy.py:decide.",
+            autocompletion=complete_policy,
         ),
     ],
     threshold: Annotated[
@@ -43,6 +45,8 @@ def replay(
       rove replay latest --policy static
 
       rove replay quickstart --policy shortest_path --threshold 10% --json
+
+      rove replay latest --policy my_policy.py:decide
     """
     from orchestrator.planning.application import application
 

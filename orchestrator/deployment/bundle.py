@@ -17,6 +17,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 
+from node_agent.apps.registry import BUILT_IN
 from orchestrator.deployment import directories
 from orchestrator.deployment.contents import ALSO_KNOWN_AS, Installed, Sources, Wheel
 from orchestrator.deployment.errors import CannotDeploy
@@ -27,7 +28,7 @@ from orchestrator.deployment.tags import fitting, node_tags
 from orchestrator.planning.parts import Part
 
 PROJECT = "rove-testbed"
-OUR_MODULES = ("node_agent.agent.process",)
+OUR_MODULES = ("node_agent.agent.process", *(name.partition(":")[0] for name in BUILT_IN.values()))
 
 
 @dataclass(frozen=True)

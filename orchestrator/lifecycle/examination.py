@@ -8,13 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from node_agent.apps.records import record_format
-from node_agent.model.telemetry import RefusalCount
+from node_agent.model.telemetry import ExtensionFailed, RefusalCount
 from node_agent.telemetry.belief import OLD_APP, writers
 from node_agent.telemetry.kinds import tag_of
 from node_agent.telemetry.segments import Completeness, inspect
 from orchestrator.planning.application import Examiner, application
+from orchestrator.runs.failed_extensions import FailedExtension, doubts_of
 from orchestrator.runs.files import read_lines
 from orchestrator.runs.manifest import RecordedApp
 from orchestrator.runs.refused import MOST_REFUSED, ORCHESTRATOR, RECORD, RefusedBy
@@ -22,16 +24,26 @@ from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.application import APPLICATIONS
 
 _REFUSED = tag_of(RefusalCount)
+_FAILED = tag_of(ExtensionFailed)
 LONGEST = 200
 """Characters of what a node calls what it refused."""
 
 
 class Examined(Struct, frozen=True):
-    """``never_emitted``: by node, what it delivered and nobody says to have emitted, of all applications."""
+    """``never_emitted``: by node, what it delivered and nobody says to have emitted, of all applications.
+
+    ``failed``: extensions of others that failed on nodes.
+    """
 
     completeness: dict[str, Completeness]
     refused: tuple[RefusedBy, ...] = ()
     never_emitted: dict[str, int] = {}
+    failed: tuple[FailedExtension, ...] = ()
+
+    @property
+    def doubts(self) -> list[str]:
+        """What the records themselves say against the run."""
+        return doubts_of(self.failed)
 
 
 def examine(
@@ -57,7 +69,12 @@ def examine(
     never_emitted: Counter[str] = Counter()
     for examiner in examiners.values():
         never_emitted.update(examiner.never_emitted(completeness))
-    return Examined(completeness, tuple(_refused(notes, completeness)), dict(never_emitted))
+    return Examined(
+        completeness,
+        tuple(_refused(notes, completeness)),
+        dict(never_emitted),
+        tuple(failed for node, noted in notes.items() for failed in noted.failed_extensions(node)),
+    )
 
 
 def examiners_of(apps: Mapping[str, RecordedApp]) -> dict[str, Examiner]:
@@ -85,6 +102,7 @@ class _Notes:
 
     def __init__(self, node: str, examiners: Mapping[str, Examiner]) -> None:
         self.refusals: dict[tuple[int, str, str, str], int] = {}
+        self.failed: dict[tuple[int, str, str], FailedExtension] = {}
         self._node = node
         self._examiners = examiners
 
@@ -95,8 +113,25 @@ class _Notes:
             key = record.boot, what, source, reason
             if key in self.refusals or len(self.refusals) < 16 * MOST_REFUSED:
                 self.refusals[key] = max(record.count, self.refusals.get(key, 0))
+        elif record.kind == _FAILED:
+            what, name, place, error = (
+                each[:LONGEST] for each in (record.what, record.name, record.place, record.error)
+            )
+            if (record.boot, what, name) in self.failed or len(self.failed) < MOST_REFUSED:
+                failed = FailedExtension(record.node, what, name, place, error, record.count, record.left_out)
+                self.failed[record.boot, what, name] = failed
         elif (examiner := self._examiners.get(record.app or OLD_APP)) is not None:
             examiner.take(self._node, record)
+
+    def failed_extensions(self, node: str) -> list[FailedExtension]:
+        """Added up over the boots of the agent; the last error of each extension."""
+        added: dict[tuple[str, str], FailedExtension] = {}
+        for (_, what, name), each in self.failed.items():
+            before = added.get((what, name))
+            count = each.count + (before.count if before is not None else 0)
+            left_out = each.left_out or (before is not None and before.left_out)
+            added[what, name] = replace(each, node=node, count=count, left_out=left_out)
+        return list(added.values())
 
 
 def _refused(notes: Mapping[str, _Notes], completeness: Mapping[str, Completeness]) -> Iterable[RefusedBy]:

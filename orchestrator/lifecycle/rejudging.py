@@ -57,7 +57,7 @@ def judge_anew(
         run = recorded_run(experiment, apps)
         unplanned = [NO_PLAN] if run is None and _got_beyond_planning(events) else []
         loads = _load_doubts(directory, experiment, known, missing)
-        doubts = list(dict.fromkeys([*_told_doubts(known), *unplanned, *loads]))
+        doubts = list(dict.fromkeys([*_told_doubts(known), *unplanned, *loads, *examined.doubts]))
         verdict = judge_run(
             history,
             examined.completeness,

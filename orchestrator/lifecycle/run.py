@@ -235,7 +235,14 @@ class Run:
             *examined.refused,
             *by_orchestrator(self._backend.refusals() if self._backend is not None else ()),
         ]
-        verdict = judge_run(history, examined.completeness, doubts, crashes, refused, examined.never_emitted)
+        verdict = judge_run(
+            history,
+            examined.completeness,
+            (*doubts, *examined.doubts),
+            crashes,
+            refused,
+            examined.never_emitted,
+        )
         finished = datetime.now(UTC).isoformat(timespec="milliseconds")
         if self._manifest:
             facts = backend.facts() if backend is not None else {}

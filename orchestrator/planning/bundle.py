@@ -23,6 +23,10 @@ def bundle(experiment: Experiment) -> dict[str, bytes]:
         section = document[APPS][name] if entry.prefix else document
         _collect(entry.section, "", section, files, within="".join(f"{part}/" for part in entry.prefix))
         files |= application(entry.kind).bundled(entry, section)
+    for path, values in document["sweep"].items():
+        for index, value in enumerate(values):
+            if isinstance(value, str):
+                _take_code(value, f"sweep.{path}.{index}", values, index, files)
     return {**files, SPEC: to_yaml(document).encode()}
 
 
@@ -48,7 +52,7 @@ def _collect(
             _take_code(value, within + (folder or key), document, key, files)
 
 
-def _take_code(name: str, folder: str, document: dict[str, Any], key: str, files: dict[str, bytes]) -> None:
+def _take_code(name: str, folder: str, document: Any, key: str | int, files: dict[str, bytes]) -> None:
     """A user's extension, ``my_model.py:Model``."""
     if is_reference(name):
         path, attribute = split_reference(name)

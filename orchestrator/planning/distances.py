@@ -11,8 +11,8 @@ from orchestrator.model.trace import Position
 from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.topology import Topology
 
-Neighbours = Mapping[str, Iterable[str]]
 Distance = Callable[[str, str], float]
+Neighbours = Mapping[str, Iterable[str]]
 
 
 def initial_distance(topology: Topology, seed: int) -> Distance:

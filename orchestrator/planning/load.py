@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from orchestrator.planning.semantics import own_findings, scenario_findings
+from orchestrator.planning.backend_checks import backend_findings
+from orchestrator.planning.semantics import own_findings
 from orchestrator.planning.sweep import Cell, expand
 from orchestrator.spec.application import APPS
 from orchestrator.spec.base import Section
@@ -136,7 +137,7 @@ def _experiment(document: Document, path: Path, change: Change | None = None) ->
     expansion = expand(changed)
     findings = expansion.findings
     if changed.backend != experiment.backend:  # what is wrong with the file is wrong on every machine
-        findings = list(dict.fromkeys([*findings, *scenario_findings(experiment)]))
+        findings = list(dict.fromkeys([*findings, *backend_findings(experiment)]))
     if findings or document.problems:
         raise _bad(document, document.placed(findings))
     return PlannedExperiment(changed, expansion.cells)

@@ -7,16 +7,15 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from orchestrator.planning.application import AppPlan, application
+from orchestrator.planning.backend_checks import backend_findings
 from orchestrator.planning.distances import islands, network_at
 from orchestrator.planning.extension_checks import extension_findings
 from orchestrator.planning.faults import planned_faults
 from orchestrator.planning.planned import PlannedRun
 from orchestrator.results.expectations import misfits
-from orchestrator.services.registry import routing_service
 from orchestrator.spec.application import AppEntry
-from orchestrator.spec.backends import AUTO, BACKENDS, choosable
 from orchestrator.spec.experiment import Experiment
-from orchestrator.spec.problems import Finding, Unusable, listed
+from orchestrator.spec.problems import Finding, Unusable
 from orchestrator.spec.radio import DiscRadio
 
 
@@ -32,7 +31,7 @@ def plan_run(experiment: Experiment) -> Checked:
     if broken := extension_findings(experiment):
         return Checked(None, broken)  # nothing that needs them can be checked
     entries = experiment.entries()
-    findings = scenario_findings(experiment)
+    findings = backend_findings(experiment)
     plans: dict[str, AppPlan] = {}
     for name, entry in entries.items():
         try:
@@ -70,50 +69,6 @@ def _joint_findings(entries: Iterable[AppEntry]) -> list[Finding]:
     for entry in entries:
         of_kind.setdefault(entry.kind, []).append(entry)
     return [finding for kind, those in of_kind.items() for finding in application(kind).findings(those)]
-
-
-def scenario_findings(experiment: Experiment) -> list[Finding]:
-    """What is wrong with the network and the backend, whatever the applications are."""
-    return _protocol_findings(experiment) + _backend_findings(experiment) + _silence_findings(experiment)
-
-
-def _candidates(experiment: Experiment) -> list[str]:
-    """The backends that the experiment may run on."""
-    return choosable() if experiment.backend == AUTO else [experiment.backend]
-
-
-def _protocol_findings(experiment: Experiment) -> list[Finding]:
-    service = routing_service(experiment.routing)
-    traits = {name: BACKENDS[name].traits for name in _candidates(experiment)}
-    for name in traits:
-        if found := service.findings(traits[name]):
-            return [Finding(("routing", *f.at), f.message, f.hint) for f in found]
-    missing = [name for name in traits if not service.runs_on(traits[name])]
-    if not missing:
-        return []
-    text = f"{service.protocol} does not run on the backend {missing[0]}"
-    fit = [name for name in BACKENDS if service.runs_on(BACKENDS[name].traits)]
-    hint = f"use backend: {listed(fit)}, or protocol: olsr, which runs everywhere"
-    return [Finding(("routing", "protocol"), text, hint)]
-
-
-def _backend_findings(experiment: Experiment) -> list[Finding]:
-    """What the backends say themselves."""
-    found = [finding for name in _candidates(experiment) for finding in BACKENDS[name].findings(experiment)]
-    return list(dict.fromkeys(found))
-
-
-def _silence_findings(experiment: Experiment) -> list[Finding]:
-    unable = [name for name in _candidates(experiment) if not BACKENDS[name].traits.can_silence]
-    return [
-        Finding(
-            ("faults", index, "silence"),
-            f"nobody can silence a radio with backend {unable[0]}",
-            "use a crash, or backend: netns",
-        )
-        for index, fault in enumerate(experiment.faults)
-        if unable and fault.kind == "silence"
-    ]
 
 
 def _reachability_findings(experiment: Experiment, plans: Mapping[str, AppPlan]) -> list[Finding]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from node_agent.extensions.files import short_name
 from orchestrator.planning.planned import PlannedRun
 from orchestrator.planning.semantics import plan_run, unused_findings
 from orchestrator.spec.application import APPLICATIONS, APPS
@@ -192,14 +193,19 @@ def _factors(written: dict[str, Varied], cell: Experiment) -> dict[str, Scalar]:
         found: Any = resolved
         for key in path.split("."):
             found = found[key]
-        factors[path] = found if isinstance(found, Scalar) else _label(value)
+        factors[path] = _named(found) if isinstance(found, Scalar) else _label(value)
     return factors
+
+
+def _named(value: Scalar) -> Scalar:
+    """A user's extension without its folder: ``my_policy.py:decide``."""
+    return short_name(value) if isinstance(value, str) else value
 
 
 def _label(value: Varied) -> Scalar:
     """``{protocol: olsr, metric: hops}`` is ``olsr metric=hops`` among the factors."""
     if not isinstance(value, dict):
-        return value
+        return _named(value)
     settings = [f"{key}={in_words(value[key])}" for key in value if key != "protocol"]
     return " ".join([in_words(value.get("protocol", DEFAULT_PROTOCOL)), *settings])
 

@@ -1,1 +1,5 @@
-"""Programs that a run starts on its nodes besides the agents: routing daemons, each one small class."""
+"""Routing protocols: one file each, with its section of the experiment file, its daemon, its virtual self.
+
+Import ``registry.routing_service`` for the service of a section, ``base`` to define another one. Protocols
+are found through ``orchestrator.spec.routing.ROUTING_SERVICES``.
+"""

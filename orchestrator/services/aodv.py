@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from pydantic import Field
@@ -13,21 +13,22 @@ from node_agent.aodv import service as on_virtual_hosts
 from node_agent.aodv.config import AodvConfig
 from node_agent.aodv.process import ProcessConfig
 from node_agent.aodv.reader import INFO_PORT, AodvReader
+from node_agent.linkstate.config import LinkStateConfig
 from node_agent.linkstate.measured import MeasuredLinkState
 from node_agent.linkstate.overhead import OverheadConfig
-from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.ports.virtual.host import NextHop, VirtualHost
 from node_agent.ports.virtual.port import VirtualPort
 from orchestrator.radio.truth import Links
 from orchestrator.services.base import Place, RoutingService
 from orchestrator.services.program import Module
-from orchestrator.services.sections import HELLOS_MISSED, Ours
+from orchestrator.services.sections import HELLOS_MISSED, MetricOf, Ours
 from orchestrator.services.virtual import Counted, Group, Joined, VirtualNetwork
 from orchestrator.spec.backends import BACKENDS, Traits
 from orchestrator.spec.problems import Finding, listed
 from orchestrator.spec.routing import Interval
 
 _CONFIG = "aodv.json"
+_READER = "aodv"
 
 
 Detection = Literal["hello", "feedback"]
@@ -37,7 +38,7 @@ class Aodv(Ours):
     """Our own AODV (RFC 3561): ways are sought when they are needed, so there is no quorum to wait for."""
 
     protocol: Literal["aodv"]
-    metric: Literal["hops"] = "hops"
+    metric: Annotated[str, MetricOf(_READER)] = "hops"
     hello: Interval = 1.0
     active_route: Interval = Field(default=3.0, description="How long an unused route is good for")
     detection: Detection | None = Field(
@@ -73,7 +74,7 @@ class AodvService(RoutingService):
         self._routing = routing
 
     def link_state(self) -> LinkStateConfig:
-        return LinkStateConfig("aodv", metric=self._routing.metric)
+        return LinkStateConfig(_READER, metric=self._routing.metric)
 
     def overhead(self) -> OverheadConfig:
         return OverheadConfig(self.protocol, "127.0.0.1", INFO_PORT)

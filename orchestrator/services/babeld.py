@@ -1,23 +1,24 @@
 """babeld (RFC 8966): a distance vector over IPv6 link-local packets that carries IPv4 host routes."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from node_agent.linkstate.registry import LinkStateConfig
+from node_agent.linkstate.config import LinkStateConfig
 from orchestrator.services.base import Executable, Place, RoutingService
 from orchestrator.services.program import Argv
-from orchestrator.services.sections import HELLOS_MISSED
+from orchestrator.services.sections import HELLOS_MISSED, MetricOf
 from orchestrator.spec.routing import Interval, Proactive
 
 LOCAL_PORT = 33123
 _CONFIG = "babeld.conf"
+_READER = "babeld"
 
 
 class Babel(Proactive):
     """babeld, where it is installed; a distance vector: each node knows its own costs only."""
 
     protocol: Literal["babel"]
-    metric: Literal["etx", "log_delivery"] = "etx"
+    metric: Annotated[str, MetricOf(_READER)] = "etx"
     hello: Interval = 1.0
     update: Interval = 4.0
 
@@ -35,7 +36,7 @@ class BabeldService(RoutingService):
         self._routing = routing
 
     def link_state(self) -> LinkStateConfig:
-        return LinkStateConfig("babeld", metric=self._routing.metric)
+        return LinkStateConfig(_READER, metric=self._routing.metric)
 
     def files(self, place: Place) -> Mapping[str, str]:
         routing = self._routing

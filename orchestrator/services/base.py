@@ -10,8 +10,8 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import PurePath
 from typing import Any, ClassVar, Literal
 
+from node_agent.linkstate.config import LinkStateConfig
 from node_agent.linkstate.overhead import OverheadConfig
-from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.manet.membership import ManetConfig
 from orchestrator.errors import BadInput, RoveError
 from orchestrator.services.program import Argv, Module, executable

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from node_agent import olsr
 from node_agent.host.virtual_routes import VirtualRoutes
+from node_agent.linkstate.config import LinkStateConfig
 from node_agent.linkstate.measured import MeasuredLinkState
 from node_agent.linkstate.overhead import OverheadConfig
-from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.olsr import process
 from node_agent.olsr import service as on_virtual_hosts
 from node_agent.olsr.broadcast import PortBroadcast
@@ -25,7 +25,7 @@ from node_agent.ports.virtual.port import VirtualPort
 from orchestrator.radio.truth import Links
 from orchestrator.services.base import Place, RoutingService
 from orchestrator.services.program import Module
-from orchestrator.services.sections import OlsrLike, Ours
+from orchestrator.services.sections import OLSRD_READER, OlsrLike, Ours
 from orchestrator.services.virtual import INTERFACE, Counted, Group, Joined, VirtualNetwork
 
 JSONINFO_PORT = 9090
@@ -77,7 +77,7 @@ class OlsrService(RoutingService):
         self._routing = routing
 
     def link_state(self) -> LinkStateConfig:
-        return LinkStateConfig("olsrd_jsoninfo", metric=self._routing.metric)
+        return LinkStateConfig(OLSRD_READER, metric=self._routing.metric)
 
     def overhead(self) -> OverheadConfig:
         return OverheadConfig(self.protocol, "127.0.0.1", JSONINFO_PORT)

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from node_agent.linkstate.registry import LinkStateConfig
+from node_agent.linkstate.config import LinkStateConfig
 from orchestrator.services.base import Executable, Place, RoutingService
 from orchestrator.services.program import Argv
-from orchestrator.services.sections import OlsrLike
+from orchestrator.services.sections import OLSRD_READER, OlsrLike
 
 JSONINFO_PORT = 9090
 _CONFIG = "olsrd.conf"
@@ -29,7 +29,7 @@ class OlsrdService(RoutingService):
         self._routing = routing
 
     def link_state(self) -> LinkStateConfig:
-        return LinkStateConfig("olsrd_jsoninfo", metric=self._routing.metric)
+        return LinkStateConfig(OLSRD_READER, metric=self._routing.metric)
 
     def files(self, place: Place) -> Mapping[str, str]:
         return {_CONFIG: self._config(place)}

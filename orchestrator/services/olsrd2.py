@@ -1,21 +1,22 @@
 """OONF's olsrd2 (OLSRv2, RFC 7181), asked over its telnet port."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from node_agent.linkstate.registry import LinkStateConfig
+from node_agent.linkstate.config import LinkStateConfig
 from orchestrator.services.base import Executable, Place, RoutingService
 from orchestrator.services.program import Argv
-from orchestrator.services.sections import LinkStateProtocol
+from orchestrator.services.sections import LinkStateProtocol, MetricOf
 
 _CONFIG = "olsrd2.conf"
+_READER = "oonf"
 
 
 class Olsrd2(LinkStateProtocol):
     """OONF's olsrd2 (OLSRv2), where it is installed; its own costs are airtimes."""
 
     protocol: Literal["olsrd2"]
-    metric: Literal["airtime", "hops"] = "airtime"
+    metric: Annotated[str, MetricOf(_READER)] = "airtime"
 
 
 class Olsrd2Service(RoutingService):
@@ -29,7 +30,7 @@ class Olsrd2Service(RoutingService):
         self._routing = routing
 
     def link_state(self) -> LinkStateConfig:
-        return LinkStateConfig("oonf", metric=self._routing.metric)
+        return LinkStateConfig(_READER, metric=self._routing.metric)
 
     def files(self, place: Place) -> Mapping[str, str]:
         routing = self._routing

@@ -1,7 +1,9 @@
 """From an experiment's ``routing`` section to the service that it stands for."""
 
+from node_agent.extensions import ExtensionError
 from orchestrator.errors import BadInput
 from orchestrator.services.base import RoutingService
+from orchestrator.spec.registered import file_of, naming_the_file
 from orchestrator.spec.routing import ROUTING_SERVICES, RoutingSection
 
 
@@ -14,7 +16,13 @@ def service_kind(protocol: str) -> type[RoutingService]:
 
 
 def routing_service(routing: RoutingSection) -> RoutingService:
-    return service_kind(routing.protocol)(routing)
+    """Raises BadInput where a user's service fails."""
+    kind = service_kind(routing.protocol)
+    try:
+        with naming_the_file(f"routing protocol {routing.protocol}", file_of(routing.protocol, kind)):
+            return kind(routing)
+    except ExtensionError as error:
+        raise BadInput(str(error)) from error
 
 
 def service_of(routing: RoutingSection) -> RoutingService | None:

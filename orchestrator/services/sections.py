@@ -1,16 +1,38 @@
 """What the sections of several protocols share: times of messages, ways to rate links, seals."""
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
-from orchestrator.spec.problems import Finding
+from node_agent.linkstate.registry import LINK_STATE_READERS
+from orchestrator.spec.problems import Finding, did_you_mean, listed, shown, unusable
 from orchestrator.spec.routing import Interval, Proactive, RoutingSection
 
 HELLOS_MISSED = 3
 """After so many a link is taken for lost, where no validity time is given."""
 
+OLSRD_READER = "olsrd_jsoninfo"
 Quality = Literal["etx_ff", "etx_float", "hops"]
+
+
+class MetricOf:
+    """Annotation for the metric of a protocol: one that the agents' link-state ``reader`` can tell."""
+
+    def __init__(self, reader: str) -> None:
+        self._known = LINK_STATE_READERS[reader].metrics
+
+    def read(self, value: Any) -> str:
+        if value in self._known:
+            return str(value)
+        text = f"{shown(value)} is not known here; expected {listed(self._known)}"
+        raise unusable(text, did_you_mean(value, self._known))
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Any:
+        return {"enum": list(self._known), "type": "string"}
 
 
 class Ours(RoutingSection):
@@ -54,7 +76,7 @@ def _short_lived(key: str, interval: float, validity: float) -> list[Finding]:
 class OlsrLike(LinkStateProtocol):
     """OLSR in olsrd's dialect."""
 
-    metric: Literal["etx", "hops", "log_delivery"] = "etx"
+    metric: Annotated[str, MetricOf(OLSRD_READER)] = "etx"
     quality: Quality | None = Field(
         default=None,
         description="How the daemons rate links; if not given, hops where the metric is hops, else etx_ff",

@@ -9,9 +9,10 @@ from typing import Annotated, Any, ClassVar, Protocol, Self
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from node_agent.extensions import ExtensionError, Registry
+from node_agent.linkstate.registry import LINK_STATE_READERS
 from orchestrator.spec.base import Section
 from orchestrator.spec.problems import Finding, Unusable, in_words, listed, unusable
-from orchestrator.spec.registered import Registered
+from orchestrator.spec.registered import Registered, RegisteredName
 from orchestrator.spec.translate import findings_of
 from orchestrator.spec.units import DURATION
 
@@ -24,11 +25,23 @@ Quorum = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)]
 _SEALED = "authentication"
 
 
+OWN_READER = "own"
+ReaderField = Annotated[
+    str,
+    RegisteredName(LINK_STATE_READERS, words=(OWN_READER,)),
+    Field(
+        description="Where agents read costs: own (as the protocol tells them), another reader, or "
+        "my_reader.py:Reader"
+    ),
+]
+
+
 class RoutingSection(Section):
     """The parameters of a protocol; ``metric`` is what the agents' costs count."""
 
     protocol: str
     metric: str
+    reader: ReaderField = OWN_READER
 
     @property
     def ready_share(self) -> float:

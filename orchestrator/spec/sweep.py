@@ -1,9 +1,12 @@
 """The section ``sweep``: values to vary, by their paths in the file."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
 
+from node_agent.extensions.files import is_reference
+from orchestrator.spec.file_reference import FOLDER
 from orchestrator.spec.problems import Finding, Unusable, shown, unusable
 
 Scalar = int | float | str | bool
@@ -13,7 +16,7 @@ SECTIONS_TO_VARY = ("routing",)
 """What a sweep may vary by mappings."""
 
 
-def _read_sweep(value: Any) -> dict[str, tuple[Varied, ...]]:
+def _read_sweep(value: Any, info: ValidationInfo) -> dict[str, tuple[Varied, ...]]:
     if not isinstance(value, dict):
         raise unusable(f"{shown(value)} is not a mapping of what to vary", "sweep: {replicas: [1, 2, 3]}")
     findings = []
@@ -35,7 +38,15 @@ def _read_sweep(value: Any) -> dict[str, tuple[Varied, ...]]:
                 seen.append((type(entry), entry))
     if findings:
         raise Unusable(*findings)
-    return {key: tuple(values) for key, values in value.items()}
+    folder = (info.context or {}).get(FOLDER, Path()).absolute()
+    return {key: tuple(_absolute(entry, folder) for entry in values) for key, values in value.items()}
+
+
+def _absolute(entry: Varied, folder: Path) -> Varied:
+    """A user's extension, ``my_policy.py:decide``, is named relative to the experiment's file."""
+    if not isinstance(entry, str) or not is_reference(entry):
+        return entry
+    return str((folder / entry).resolve())
 
 
 Sweep = Annotated[

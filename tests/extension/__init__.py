@@ -1,0 +1,1 @@
+"""Extensions defined outside the product, registered from outside, and used by a real `rove run`."""

@@ -34,7 +34,7 @@ from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.model.units import CountWindow, SameTau, TimeWindow
 from node_agent.apps.dataflow.switching.route import Hop
 from node_agent.apps.dataflow.windows.assembly import Assembler
-from node_agent.apps.dataflow.windows.units import Gaps, Unit
+from node_agent.apps.dataflow.windows.units import Unit
 from node_agent.apps.dataflow.windows.window_rules import CountAssembler, TauAssembler, TimeAssembler
 from node_agent.apps.dataflow.windows.windows import WindowAssembler
 
@@ -157,15 +157,14 @@ class Network:
         return DeliveryCore(place, self.level, self.limits, self._assembler(name, step), spill)
 
     def _assembler(self, name: str, step: Step) -> Assembler | None:
-        gaps = Gaps(8, 64) if self.level is Reliability.BEST_EFFORT else None
         streams = tuple((up, origin) for up in step.after for origin in self.origins[up])
         match step.kind:
             case CountWindow() as window:
-                return CountAssembler(name, streams, window, gaps)
+                return CountAssembler(name, streams, window)
             case TimeWindow() as span:
-                return TimeAssembler(name, streams, span, gaps)
+                return TimeAssembler(name, streams, span)
             case SameTau():
-                return TauAssembler(name, streams, gaps)
+                return TauAssembler(name, streams)
         return None
 
     def _sources(self, count: int) -> None:

@@ -29,8 +29,8 @@ from node_agent.apps.dataflow.model.decision import Rule
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.switching.exchange import Mode
+from node_agent.linkstate.config import LinkStateConfig
 from node_agent.linkstate.probe.core import ProbeConfig
-from node_agent.linkstate.registry import LinkStateConfig
 from node_agent.ports import Address
 from orchestrator.backends.agent_channel import AgentChannel, AgentLost
 from orchestrator.runs.manifest import RecordedApp

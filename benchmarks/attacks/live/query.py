@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from node_agent.apps.dataflow.operators.registry import Context, register_operator, register_source
+from node_agent.apps.dataflow.operators.registry import OPERATORS, Context, OperatorKind
 from node_agent.apps.dataflow.windows.units import Unit
 
 SECRET = b"known to the source and to who checks"
@@ -54,5 +54,7 @@ class Ledger:
         return ()
 
 
-register_source("beat", BeatParams, Beat)
-register_operator("ledger", LedgerParams, Ledger, role="sink")
+BEAT = OperatorKind("beat", "source", BeatParams, Beat)
+LEDGER = OperatorKind("ledger", "sink", LedgerParams, Ledger)
+OPERATORS.register("beat", BEAT)
+OPERATORS.register("ledger", LEDGER)

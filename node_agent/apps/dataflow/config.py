@@ -14,7 +14,8 @@ from node_agent.apps.dataflow.operators.registry import OPERATORS
 from node_agent.apps.dataflow.query.errors import QueryError
 from node_agent.apps.dataflow.query.load import load_for
 from node_agent.apps.dataflow.switching.exchange import Mode
-from node_agent.apps.dataflow.switching.policy import POLICIES
+from node_agent.apps.dataflow.switching.policy import policy_of
+from node_agent.extensions import ExtensionError
 
 
 class Switching(Struct, frozen=True):
@@ -50,8 +51,10 @@ def problems(config: DataflowConfig, node: str) -> list[str]:
     except QueryError as error:
         found.append(str(error))
     found += _operator_problems(config.plan, node)
-    if config.switching.rule.policy not in POLICIES:
-        found.append(f"there is no switching policy {config.switching.rule.policy!r}")
+    try:
+        policy_of(config.switching.rule.policy)
+    except ExtensionError as error:
+        found.append(str(error))
     if not config.switching.period > 0:
         found.append("periods must be positive")
     return found

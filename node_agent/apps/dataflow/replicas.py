@@ -12,8 +12,7 @@ from node_agent.apps.dataflow.config import DataflowConfig
 from node_agent.apps.dataflow.delivery.core import DeliveryCore
 from node_agent.apps.dataflow.delivery.limits import Overflow, Reliability
 from node_agent.apps.dataflow.delivery.place import place_of
-from node_agent.apps.dataflow.delivery.runtime import DeliveryRuntime, Job
-from node_agent.apps.dataflow.delivery.runtime import Surroundings as Neighbours
+from node_agent.apps.dataflow.delivery.runtime import DeliveryRuntime, Job, Neighbours
 from node_agent.apps.dataflow.delivery.spill import SpillFile
 from node_agent.apps.dataflow.model.plan import Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec
@@ -52,8 +51,7 @@ class ReplicaBuilder:
         kind = OPERATORS[spec.kind]
         params = msgspec.convert(spec.params, kind.params)
         context = Context(replica.id, around.port, around.core, spec, around.record, around.directory)
-        level = Reliability(query.reliability)
-        if level is Reliability.BEST_EFFORT:
+        if query.reliability == "best_effort":
             return self._build_best_effort(replica, spec, kind, params, context)
         assembler = None if isinstance(spec.takes, Each) else assembler_for(spec, query.origins())
         limits = self._config.delivery
@@ -63,7 +61,8 @@ class ReplicaBuilder:
             for name in query.downstream(replica.operator)
             if (room := query.operator(name).buffers.get(replica.operator)) is not None
         }
-        core = DeliveryCore(place_of(replica, self._config.plan), level, limits, assembler, spill, buffers)
+        place, level = place_of(replica, self._config.plan), Reliability(query.reliability)
+        core = DeliveryCore(place, level, limits, assembler, spill, buffers)
         job = Job(replica, self._config.plan, kind, params)
         return DeliveryRuntime(job, core, context, self._wires, around.record, limits.sources_wait)
 

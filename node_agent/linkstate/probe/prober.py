@@ -8,6 +8,7 @@ from typing import Self
 from node_agent.linkstate.probe.core import Outgoing, ProbeConfig, ProbeCore
 from node_agent.linkstate.probe.messages import Estimate
 from node_agent.linkstate.reader import Reading
+from node_agent.linkstate.source import LinkStateReader, Source
 from node_agent.model.refusals import Refusals
 from node_agent.ports import Address, DatagramSocket, Port
 
@@ -74,3 +75,12 @@ class Prober:
 
     def _transmit(self, outgoing: Outgoing) -> None:
         self._socket.send(outgoing.data, Address(outgoing.to, self._config.port))
+
+
+def _open(source: Source) -> Prober:
+    keys = source.keys or {}
+    by_address = {address: keys[node] for address, node in source.names.items() if node in keys}
+    return Prober(source.node, source.downstream.direct, by_address, source.probe, source.refusals)
+
+
+READER = LinkStateReader("probes of our own to downstream nodes", ("etx", "latency", "log_delivery"), _open)

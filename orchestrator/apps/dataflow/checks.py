@@ -1,9 +1,11 @@
 """Whether a dataflow's query, replicas and placement go together, and with the scenario."""
 
+from node_agent.extensions import ExtensionError
+from node_agent.extensions.files import short_name
 from orchestrator.apps.dataflow.faces.checks import face_findings
 from orchestrator.apps.dataflow.planning.buffers import shortages
 from orchestrator.apps.dataflow.planning.cpu import cpu_needs
-from orchestrator.apps.dataflow.planning.placement import Arrangement, arrange, asked_for
+from orchestrator.apps.dataflow.planning.placement import Arrangement, arrange, asked_for, policy_name
 from orchestrator.apps.dataflow.planning.prospect import radio_range
 from orchestrator.apps.dataflow.setting import Setting
 from orchestrator.apps.dataflow.spec.delivery import Delivery
@@ -32,7 +34,11 @@ def _placed(setting: Setting) -> tuple[list[Finding], Arrangement | None]:
         return (findings, None) if findings else ([], arrange(setting))
     if findings:
         return findings, None
-    arrangement = arrange(setting)
+    try:
+        arrangement = arrange(setting)
+    except ExtensionError as error:
+        text = f"the policy {short_name(policy_name(setting))} cannot be used: {error}"
+        return [Finding(setting.at("placement", "policy"), text)], None
     return _room_findings(setting, arrangement), arrangement
 
 

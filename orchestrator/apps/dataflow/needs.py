@@ -1,7 +1,6 @@
 """What the operators of a dataflow need on their nodes, besides what every agent needs."""
 
 from collections.abc import Iterator
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
@@ -9,7 +8,7 @@ from packaging.utils import canonicalize_name
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.operators.registry import OPERATORS
-from node_agent.apps.dataflow.query.load import ENTRY_POINTS, load_for
+from node_agent.apps.dataflow.query.load import load_for
 from orchestrator.apps.dataflow.faces.needs import FACES, parts_of
 from orchestrator.deployment.foreign_code import dependencies, imported, providing
 from orchestrator.deployment.needs import AGENT, PYROUTE2
@@ -30,12 +29,8 @@ def _of_foreign_code(query: Query, operators: list[OperatorSpec]) -> Iterator[Pa
     if query.module is not None:  # every agent imports it
         for name in imported(Path(query.module)):
             yield from providing(name, (*AGENT, PYROUTE2, *FACES))
-    if any(_is_foreign(operator.kind) for operator in operators):
-        for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
-            if entry.dist is not None:
-                yield Part(canonicalize_name(entry.dist.name), entry.module)
-                yield from dependencies(canonicalize_name(entry.dist.name))
-
-
-def _is_foreign(kind: str) -> bool:
-    return not getattr(OPERATORS[kind].factory, "__module__", "").startswith("node_agent.")
+    for kind in sorted({operator.kind for operator in operators}):
+        entry = OPERATORS.installed(kind)
+        if entry is not None and entry.dist is not None:
+            yield Part(canonicalize_name(entry.dist.name), entry.module)
+            yield from dependencies(canonicalize_name(entry.dist.name))

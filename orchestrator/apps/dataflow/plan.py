@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import msgspec
+from msgspec import structs
 
 from node_agent.apps.dataflow.config import DataflowConfig, Switching
+from node_agent.apps.dataflow.model.decision import Rule
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.apps.dataflow.switching.exchange import Mode
 from orchestrator.apps.dataflow.planning.placement import Derived
@@ -31,6 +33,8 @@ class DataflowPlan(AppPlan):
     deployment: DeploymentPlan
     derived: tuple[Derived, ...] = ()
     persons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    policy: str | None = None
+    """The switching policy as its node names it, if not as the section does."""
     kind: ClassVar[str] = KIND
     title: ClassVar[str] = "Replicas"
 
@@ -43,13 +47,17 @@ class DataflowPlan(AppPlan):
         return tuple(dict.fromkeys(replica.node for replica in self.deployment.replicas))
 
     def agent_config(self, node: str) -> DataflowConfig:
-        section, seed = self.setting.section, self.setting.scenario.seed
+        section = self.setting.section
         switching = section.switching
         return DataflowConfig(
             plan=self.deployment,
-            switching=Switching(section.rule(seed), switching.period, Mode(switching.mode)),
+            switching=Switching(self._rule(), switching.period, Mode(switching.mode)),
             delivery=section.delivery.limits(),
         )
+
+    def _rule(self) -> Rule:
+        rule = self.setting.section.rule(self.setting.scenario.seed)
+        return rule if self.policy is None else structs.replace(rule, policy=self.policy)
 
     def record(self) -> dict[str, Any]:
         galleries = {"galleries": msgspec.to_builtins(dict(self.persons))} if self.persons else {}
@@ -72,11 +80,12 @@ class DataflowPlan(AppPlan):
 
     def shipped(self, node: str, place: str) -> tuple[Self, dict[str, Path]]:
         """Raises QueryError."""
-        from orchestrator.apps.dataflow.shipment import FOLDER, shipped
+        from orchestrator.apps.dataflow.shipment import FOLDER, shipped, shipped_policy
 
         folder = FOLDER if self.name == KIND else f"{FOLDER}/{self.name}"
         shipment = shipped(self.deployment, node, place, folder)
-        return replace(self, deployment=shipment.plan), shipment.files
+        policy, code = shipped_policy(self.setting.section.switching.policy, place, self.name)
+        return replace(self, deployment=shipment.plan, policy=policy), {**shipment.files, **code}
 
     def preload(self, folder: Path) -> list[str]:
         from orchestrator.apps.dataflow.faces.installed import preloaded

@@ -10,10 +10,12 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.apps.dataflow.model.query import OperatorSpec
 from node_agent.apps.dataflow.operators.registry import OPERATORS
 from node_agent.apps.dataflow.query.load import load_for
+from node_agent.extensions.files import is_reference, split_reference
 from orchestrator.apps.dataflow.faces.enrolment import PICTURES
 from orchestrator.apps.dataflow.spec.named_path import what_it_names
 
 FOLDER = "files"
+CODE = "extensions/switching"
 
 
 class Shipment(NamedTuple):
@@ -66,3 +68,12 @@ def _expanded(path: Path, name: str) -> Iterator[tuple[str, Path]]:
     for inside in sorted(path.iterdir()):
         if inside.suffix.lower() in PICTURES and inside.is_file():
             yield f"{name}/{inside.name}", inside
+
+
+def shipped_policy(policy: str, place: str, app: str) -> tuple[str, dict[str, Path]]:
+    """A switching policy out of a user's file as the node will name it, and this file by its name there."""
+    if not is_reference(policy):
+        return policy, {}
+    path, attribute = split_reference(policy)
+    name = f"{CODE}/{app}/{path.name}"
+    return f"{place}/{name}:{attribute}", {name: path}

@@ -30,6 +30,7 @@ from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.backend import NodeOutcome, Outcomes, Progress, Status, with_failures
 from orchestrator.runs.journal import Journal
 from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.spec.routing import OWN_READER
 
 SETTLING_S = 60.0
 """Nodes keep moving for so long beyond the measurement: convergence takes its time, too."""
@@ -187,6 +188,8 @@ class NetnsBackend:
         return process_config(self._run, agent, hosts[node], self._network.service, place)
 
     def _tell_costs(self, graph: CostGraph) -> None:
+        if self._experiment.routing.reader != OWN_READER:
+            return  # agents read their costs themselves
         self._costs = news(Costs(graph))
         for agent in self._agents.values():
             agent.tell_latest(self._costs)

@@ -7,7 +7,10 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path, PurePosixPath
 
 import msgspec
+from msgspec.structs import replace
 
+from node_agent.agent.process import ProcessConfig
+from node_agent.extensions.files import is_reference, split_reference
 from node_agent.host.setup.journal import path_for
 from node_agent.host.setup.order import to_json
 from node_agent.supervisor import PROTOCOL
@@ -22,6 +25,7 @@ from orchestrator.spec.topology import NODE_NETWORK
 
 AGENT_FILE = "agent.json"
 SETUP_FILE = "setup.json"
+CODE = "extensions"
 BY_HAND = "keeping.sh"
 """For who logs in on the node: the keeper's commands, with the code of this run."""
 _FULL_PATH = f"PATH=/usr/local/bin:/usr/bin:/bin:{SYSTEM_PATH}"
@@ -47,11 +51,13 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
         shipped.update(own)
     agent = agent_config(run.planned, run.run_id, site.node, run.addresses, run.secret, apps)
     config = process_config(run.planned, agent, run.addresses[site.node], run.service, place / RECORD)
+    config, code = _with_reader_shipped(config, str(place))
     by_hand = f'exec {shlex.join(site.command("node_agent.supervisor"))} "$@"\n'
     files: dict[str, bytes | Path] = {
         AGENT_FILE: msgspec.json.encode(config),
         BY_HAND: by_hand.encode(),
         **shipped,
+        **code,
     }
     setup = undo = None
     if site.setup is not None:
@@ -81,6 +87,16 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
         probes_host=not site.enter,
     )
     return order, files
+
+
+def _with_reader_shipped(config: ProcessConfig, place: str) -> tuple[ProcessConfig, dict[str, Path]]:
+    """A link-state reader out of a user's file as the node will name it, and this file by its name there."""
+    if not is_reference(config.link_state.kind):
+        return config, {}
+    path, attribute = split_reference(config.link_state.kind)
+    name = f"{CODE}/routing/{path.name}"
+    link_state = replace(config.link_state, kind=f"{place}/{name}:{attribute}")
+    return replace(config, link_state=link_state), {name: path}
 
 
 def _routing_place(run: WholeRun, site: Site, place: PurePosixPath) -> Place:

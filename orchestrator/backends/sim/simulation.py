@@ -7,10 +7,15 @@ experiment varies, the query sees the same movements.
 import asyncio
 import random
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from node_agent.agent.agent import Agent
 from node_agent.agent.config import AgentConfig, check, watched_hosts
+from node_agent.extensions.failures import Failures
+from node_agent.linkstate.base import LinkState
+from node_agent.linkstate.registry import open_link_state
+from node_agent.linkstate.source import Downstream
 from node_agent.model.telemetry import KILLED
 from node_agent.ports.virtual.host import VirtualHost
 from node_agent.ports.virtual.loop import VirtualLoop
@@ -29,8 +34,10 @@ from orchestrator.radio.truth import Links, TruthRecorder
 from orchestrator.runs.backend import NodeOutcome, Status
 from orchestrator.runs.events import EventLog
 from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.services.costs import other_link_state
 from orchestrator.services.registry import routing_service
 from orchestrator.services.virtual import Joined, VirtualNetwork
+from orchestrator.spec.routing import OWN_READER
 
 TICK_NS = 100_000_000
 SAMPLE_TICKS = 10
@@ -66,6 +73,8 @@ class Simulation:
         self._links: Links = {}
         self._agents: dict[str, Agent] = {}
         self._stacks: dict[str, tuple[VirtualHost, Joined]] = {}
+        self._failures = {node: Failures() for node in self._hosts}
+        self._readers: list[AbstractAsyncContextManager[LinkState]] = []
         self._crashed: dict[str, None] = {}
         self._silent: frozenset[str] = frozenset()
         self._faults: asyncio.Task[None] | None = None
@@ -154,9 +163,28 @@ class Simulation:
         stack = VirtualHost(node, host, self._loop, self._air.medium, next_hop, STREAMS)
         port = VirtualPort(stack, self._experiment.seed)
         config = self._config(node)
-        joined = self._routing.join(stack, port, watched_hosts(config, check(config)).all)
+        watched = watched_hosts(config, check(config))
+        joined = self._routing.join(stack, port, watched.all)
+        if self._experiment.routing.reader != OWN_READER:
+            joined = joined._replace(link_state=self._open_reader(node, port, config, Downstream(*watched)))
         self._stacks[node] = stack, joined
         self._build_agent(node, port)
+
+    def _open_reader(
+        self, node: str, port: VirtualPort, config: AgentConfig, downstream: Downstream
+    ) -> LinkState:
+        """In place of what the node's routing daemon says itself."""
+        node_at = {host: name for name, host in self._hosts.items()}
+        opened = open_link_state(
+            other_link_state(self._experiment.routing),
+            port,
+            node_at,
+            downstream,
+            config.keys,
+            failures=self._failures[node],
+        )
+        self._readers.append(opened)
+        return self._loop.run_until_complete(opened.__aenter__())
 
     def _build_agent(self, node: str, port: VirtualPort | None = None) -> None:
         stack, joined = self._stacks[node]
@@ -165,7 +193,10 @@ class Simulation:
         if port is None:  # a later boot draws anew: nonces must not repeat
             seed = random.Random(f"agent/{self._experiment.seed}/{log.boot}").getrandbits(53)
             port = VirtualPort(stack, seed)
-        self._agents[node] = Agent(self._config(node), port, joined.link_state, log, joined.overhead, place)
+        failures = self._failures.pop(node, None)  # a later boot counts anew
+        self._agents[node] = Agent(
+            self._config(node), port, joined.link_state, log, joined.overhead, place, failures=failures
+        )
 
     def _config(self, node: str) -> AgentConfig:
         return agent_config(self._run, self._run_id, node, self._hosts, self._secret, self._run.apps)
@@ -185,6 +216,8 @@ class Simulation:
         if self._faults is not None:
             self._faults.cancel()
         await asyncio.gather(*(agent.stop("end of run") for agent in self._agents.values()))
+        for reader in self._readers:
+            await reader.__aexit__(None, None, None)
         for _, joined in self._stacks.values():
             if joined.daemon is not None:
                 await joined.daemon.stop()

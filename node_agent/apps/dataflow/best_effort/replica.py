@@ -15,7 +15,7 @@ from node_agent.apps.dataflow.delivery.account import Account
 from node_agent.apps.dataflow.delivery.handover import Handover, Heard, OpenConnection, Part
 from node_agent.apps.dataflow.delivery.intake import Captured, Intake
 from node_agent.apps.dataflow.events import QueueSample
-from node_agent.apps.dataflow.model.plan import Replica
+from node_agent.apps.dataflow.model.plan import Replica, operator_of
 from node_agent.apps.dataflow.model.query import OperatorSpec
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.operators.one_by_one import OneByOne, Payloads
@@ -324,8 +324,3 @@ class ReplicaRuntime:
     def _hand_on(self, results: Sequence[StreamTuple]) -> None:
         for dispatcher in self._dispatchers:
             dispatcher.extend(results)
-
-
-def operator_of(replica: str) -> str:
-    """The operator that a replica's id names."""
-    return replica.rpartition("/")[0]

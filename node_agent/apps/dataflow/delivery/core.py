@@ -59,11 +59,10 @@ class DeliveryCore:
         self._most_held = OVERRUN * EMPTY_PER_ITEM * max(each.items for each in (limits, *buffers.values()))
         self.most_bytes = OVERRUN * limits.bytes
         """More than a replica upstream that keeps to these limits can have sent of one stream."""
-        self._keeps = level is not Reliability.BEST_EFFORT
         self._forgetful = level is Reliability.AT_LEAST_ONCE and place.role == "sink"
         self._assembler = assembler
         self._retentions = {
-            name: Retention(name, whole, level, buffers.get(name, limits), spill)
+            name: Retention(name, whole, buffers.get(name, limits), spill)
             for name, whole in place.downstreams.items()
         }
         self._inboxes: dict[tuple[str, str], Inbox] = {}
@@ -92,15 +91,13 @@ class DeliveryCore:
         for inbox, stretch in came:
             inbox.reach, inbox.came_at = max(inbox.reach, stretch[-1].tau), now
         self._learn(upstream, floors, now)
-        if self._keeps:
-            self._patience.begin(now)
+        self._patience.begin(now)
         for inbox, stretch in came:
             first, last = stretch[0].prev + 1, stretch[-1].tau
-            inbox.came(sender, first, last, self._keeps)
+            inbox.came(sender, first, last)
             if self._assembler is not None:
                 self._assemble(self._assembler, inbox, stretch, now)
-                if self._keeps or not self._blocked:
-                    self._report_taken(inbox, first, last)
+                self._report_taken(inbox, first, last)
                 self._release(self._assembler, now)
             else:
                 self._take(inbox, stretch, first, last, now)
@@ -136,7 +133,7 @@ class DeliveryCore:
 
     def connection_failed(self, downstream: str, replica: str, now: float) -> list[Effect]:
         """The connection broke, or the replica at its end has restarted: what was sent to it may be lost."""
-        self._effects += self._retentions[downstream].failed(replica, now)
+        self._retentions[downstream].failed(replica, now)
         return self._outcome(now)
 
     def asked(self, replica: str, downstream: str, now: float) -> list[Effect]:
@@ -239,7 +236,7 @@ class DeliveryCore:
     def next_tick(self, now: float) -> float:
         """When ``tick`` should be called; ``inf``: nothing here depends on time."""
         at = min((r.resumes_at(now) for r in self._retentions.values()), default=inf)
-        if self._keeps and self.retained:
+        if self.retained:
             at = min(at, now + self._unacknowledged / 2)
         return min(at, self._patience.ends_at)
 
@@ -304,7 +301,7 @@ class DeliveryCore:
     def _take(self, inbox: Inbox, stretch: list[StreamTuple], first: int, last: int, now: float) -> None:
         if self._forgetful:
             inbox.done.discard(first, last)
-        fresh = inbox.news(stretch) if self._keeps else stretch
+        fresh = inbox.news(stretch)
         if len(fresh) < len(stretch):
             for begin, end in inbox.working.missing(first, last):
                 self._report_taken(inbox, begin, end)
@@ -367,11 +364,11 @@ class DeliveryCore:
         item = unit.result(payloads)
         for retention in self._retentions.values():
             self._effects += retention.put([item])
-        if self._assembler is not None and (not self._keeps or self._known_done(unit)):
+        if self._assembler is not None and self._known_done(unit):
             self._unit_done(self._assembler, unit.tau)
 
     def _known_done(self, unit: Unit) -> bool:
-        return self._keeps and all(
+        return all(
             unit.tau in done if (done := retention.done.get(unit.origin)) is not None else False
             for retention in self._retentions.values()
         )
@@ -389,21 +386,17 @@ class DeliveryCore:
             first = position.tau if before is None else before + 1
             self._input_done(inbox, first, position.tau, now)
         floor = assembler.floor()
-        if self._keeps and floor > self._output_floor:
+        if floor > self._output_floor:
             self._output_floor = floor
             for retention in self._retentions.values():
                 retention.settle(self.place.operator, 1, floor)
             for tau in [tau for tau in self._units if tau <= floor]:
                 del self._units[tau]
-        unused = assembler.unused()
-        if not self._keeps:
-            self._effects += [Drop(None, item, "incomplete_window") for item in unused if item.payloads]
+        assembler.unused()  # taken out, so that they do not pile up
 
     # Facts.
 
     def _learn(self, upstream: str, floors: Mapping[str, int], now: float) -> None:
-        if not self._keeps:
-            return
         for origin, told in floors.items():
             inbox = self._inbox(upstream, origin)
             floor = min(told, inbox.reach)  # an idle replica cannot say that what is yet to come is done
@@ -438,8 +431,6 @@ class DeliveryCore:
         return parts
 
     def _input_done(self, inbox: Inbox, first: int, last: int, now: float) -> None:
-        if not self._keeps:
-            return
         if not inbox.done.covers(first, last):
             self._patience.renew(now)
             inbox.finish(first, last)
@@ -492,9 +483,6 @@ class DeliveryCore:
         if blocked is not self._blocked:
             self._blocked = blocked
             self._effects.append(PushBack() if blocked else Resume())
-            if not (blocked or self._keeps or self._assembler is None):
-                for inbox in self._inboxes.values():
-                    self._report_taken(inbox, 1, sys.maxsize)
         effects, self._effects = self._effects, []
         if self._acks:
             effects += [Acknowledge(replica, done, taken) for replica, (done, taken) in self._acks.items()]

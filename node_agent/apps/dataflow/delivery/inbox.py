@@ -32,9 +32,9 @@ class Inbox:
         self.came_at = -inf
         self.backlog: dict[int, StreamTuple] = {}
 
-    def came(self, sender: str, first: int, last: int, until_done: bool) -> None:
-        """``first`` … ``last`` came from ``sender``, who waits to hear that it was taken, or done."""
-        for account in (self.untaken, self.owed) if until_done else (self.untaken,):
+    def came(self, sender: str, first: int, last: int) -> None:
+        """``first`` … ``last`` came from ``sender``, who waits to hear that it was taken, and then done."""
+        for account in (self.untaken, self.owed):
             positions = account.get(sender)
             if positions is None:
                 positions = account[sender] = Positions()

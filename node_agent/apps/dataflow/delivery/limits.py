@@ -13,7 +13,8 @@ MOST_RANGES = 262_144
 
 
 class Reliability(StrEnum):
-    BEST_EFFORT = "best_effort"
+    """What delivery promises. Queries of best effort run without it (``dataflow.best_effort``)."""
+
     AT_LEAST_ONCE = "at_least_once"
     EXACTLY_ONCE = "exactly_once"
 

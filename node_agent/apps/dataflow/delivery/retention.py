@@ -16,7 +16,6 @@ from node_agent.apps.dataflow.delivery.limits import (
     MOST_RANGES,
     DeliveryLimits,
     Overflow,
-    Reliability,
 )
 from node_agent.apps.dataflow.delivery.positions import Positions, Range
 from node_agent.apps.dataflow.delivery.shelf import Parcel, Shelf, State
@@ -40,7 +39,6 @@ class Retention:
         self,
         downstream: str,
         whole: bool,
-        level: Reliability,
         limits: DeliveryLimits,
         spill: Spill | None = None,
     ) -> None:
@@ -50,7 +48,6 @@ class Retention:
         self.ends: dict[str, StreamTuple] = {}
         self.reach: dict[str, int] = {}
         self._whole = whole
-        self._keeps = level is not Reliability.BEST_EFFORT
         self._limits = limits
         self._spill = spill
         self._shelves: dict[str, Shelf] = {}
@@ -181,39 +178,22 @@ class Retention:
         self._cut_at(shelf, first, last)
         for parcel in shelf.look(first, last):
             if parcel.state is FLYING and parcel.to == replica:
-                if self._keeps:
-                    parcel.state = TAKEN
-                    parcel.holders += (replica,)
-                    self._flying[replica] -= len(parcel.items)
-                else:
-                    shelf.take(parcel.first, parcel.last)
-                    self._forget(parcel)
+                parcel.state = TAKEN
+                parcel.holders += (replica,)
+                self._flying[replica] -= len(parcel.items)
 
-    def failed(self, replica: str, now: float) -> list[Effect]:
+    def failed(self, replica: str, now: float) -> None:
         """The connection to ``replica`` broke, and it may have lost all it had."""
         self._paused[replica] = now + self._limits.retry
         for parcel in self.parcels():
             if replica in parcel.holders:
                 parcel.holders = tuple(holder for holder in parcel.holders if holder != replica)
-        lost = [parcel for parcel in self.parcels() if parcel.sent and parcel.to == replica]
-        if self._keeps:
-            self._rewind(lost)
-            return []
-        drops: list[Effect] = [
-            Drop(self.downstream, item, "link_failed")
-            for parcel in lost
-            for item in self._shelf_of(parcel).whole(parcel)
-            if item.payloads
-        ]
-        for parcel in lost:
-            self._shelf_of(parcel).take(parcel.first, parcel.last)
-            self._forget(parcel)
-        return drops
+        self._rewind([parcel for parcel in self.parcels() if parcel.sent and parcel.to == replica])
 
     def steer(self, hop: Hop | None) -> None:
-        """Send where ``hop`` says. What open windows need must follow, unless nothing is sent twice."""
+        """Send where ``hop`` says. What open windows need must follow."""
         self.hop = hop
-        if hop is not None and self._whole and self._keeps:
+        if hop is not None and self._whole:
             chosen = hop.replicas()
             self._rewind([parcel for parcel in self.parcels() if parcel.sent and parcel.to not in chosen])
 
@@ -222,7 +202,7 @@ class Retention:
 
         What is with the replica in use is not sent again: as long as its connection lives, it has it.
         """
-        if self.hop is None or not self._keeps:
+        if self.hop is None:
             return
         chosen, before = self.hop.replicas(), now - self._limits.unacknowledged
         self._rewind([p for p in self.parcels() if p.sent and p.at <= before and p.to not in chosen])

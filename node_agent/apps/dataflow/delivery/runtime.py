@@ -11,7 +11,6 @@ from itertools import repeat
 from math import inf
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
-from node_agent.apps.dataflow.best_effort.replica import operator_of
 from node_agent.apps.dataflow.delivery.account import Account
 from node_agent.apps.dataflow.delivery.channel import Channel
 from node_agent.apps.dataflow.delivery.core import DeliveryCore
@@ -35,7 +34,7 @@ from node_agent.apps.dataflow.delivery.limits import MOST_RANGES
 from node_agent.apps.dataflow.delivery.positions import Positions
 from node_agent.apps.dataflow.delivery.reports import Reports
 from node_agent.apps.dataflow.events import QueueSample
-from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica, operator_of
 from node_agent.apps.dataflow.model.tuples import StreamTuple, weight_of
 from node_agent.apps.dataflow.operators.one_by_one import OneByOne
 from node_agent.apps.dataflow.operators.processing import GivenUp, process
@@ -56,7 +55,7 @@ GRAIN = 1e-6
 """Clocks count in steps: a timer that rings early by less than one would be set again for ever."""
 
 
-class Surroundings(Protocol):
+class Neighbours(Protocol):
     """How a replica reaches the others: those of its node, and those on other nodes."""
 
     def mail(self, to: str, sender: str, content: Batch | Message) -> bool:
@@ -85,7 +84,7 @@ class DeliveryRuntime:
         job: Job,
         core: DeliveryCore,
         context: Context,
-        surroundings: Surroundings,
+        neighbours: Neighbours,
         record: Callable[[Event], None],
         sources_wait: bool,
     ) -> None:
@@ -99,7 +98,7 @@ class DeliveryRuntime:
         context.outlet = self
         self._core = core
         self._context = context
-        self._around = surroundings
+        self._neighbours = neighbours
         self._account = Account(job.replica.id, record)
         self._sources_wait = sources_wait
         self._origins = query.origins()
@@ -128,7 +127,7 @@ class DeliveryRuntime:
         self._absorbed: dict[str, Positions] = {}
         # What a sibling does not get this way, it is sent by the replicas upstream.
         heard = Heard(self._sent, lambda items, reason: None, lambda parts: None)
-        self._handover = Handover(self._id, surroundings.mail, surroundings.open_connection, heard)
+        self._handover = Handover(self._id, neighbours.mail, neighbours.open_connection, heard)
         self._elsewhere: str | None = None
         self._handed: dict[tuple[str, str], Positions] = {}
 
@@ -372,17 +371,17 @@ class DeliveryRuntime:
             self._sooner.set()
 
     def _send(self, to: str, items: Sequence[StreamTuple], floors: Mapping[str, int]) -> None:
-        if self._around.mail(to, self._id, Batch(self._id, items, floors)):
+        if self._neighbours.mail(to, self._id, Batch(self._id, items, floors)):
             self._sent(to, items)
         else:
             self._channels[to].put(items, floors)
 
     def _tell_upstream(self, to: str, message: Message) -> None:
-        if not self._around.mail(to, self._id, message):
-            self._around.tell(Pair(to, self._id), message)
+        if not self._neighbours.mail(to, self._id, message):
+            self._neighbours.tell(Pair(to, self._id), message)
 
     def _tell_downstream(self, to: str, message: Message) -> None:
-        if not self._around.mail(to, self._id, message):
+        if not self._neighbours.mail(to, self._id, message):
             self._channels[to].tell(message)
 
     def _hand_over(self) -> None:
@@ -407,7 +406,9 @@ class DeliveryRuntime:
             self._do(self._core.connection_failed(self._downstreams[to], to, self._now()))
 
         return Channel(
-            lambda on_message, on_lost: self._around.open_connection(Pair(self._id, to), on_message, on_lost),
+            lambda on_message, on_lost: self._neighbours.open_connection(
+                Pair(self._id, to), on_message, on_lost
+            ),
             lambda pair, message: self.hear(to, message),
             lambda items: self._sent(to, items),
             failed,

@@ -25,10 +25,9 @@ from node_agent.apps.dataflow.faces.params import (
 from node_agent.apps.dataflow.operators.registry import (
     Context,
     Operator,
+    OperatorKind,
     OperatorUnusable,
     Source,
-    register_operator,
-    register_source,
 )
 
 
@@ -136,13 +135,13 @@ def _show_heat_map(params: ShowHeatParams, context: Context) -> Operator:
         return HeatDisplay(params, context)
 
 
-register_source("camera", CameraParams, _camera)
-register_source("video_file", FileParams, _video_file)
-register_source("pictures", PicturesParams, _pictures)
-register_source("synthetic_scene", SceneParams, _synthetic_scene)
-register_operator("detect_faces", DetectParams, _detect_faces)
-register_operator("recognise_faces", RecogniseParams, _recognise_faces)
-register_operator("correlate_frames", CorrelateParams, _correlate_frames)
-register_operator("heat_map", HeatMapParams, HeatMapper)
-register_operator("show_faces", ShowParams, _show_faces, role="sink")
-register_operator("show_heat_map", ShowHeatParams, _show_heat_map, role="sink")
+CAMERA = OperatorKind("camera", "source", CameraParams, _camera)
+VIDEO_FILE = OperatorKind("video_file", "source", FileParams, _video_file)
+PICTURES = OperatorKind("pictures", "source", PicturesParams, _pictures)
+SYNTHETIC_SCENE = OperatorKind("synthetic_scene", "source", SceneParams, _synthetic_scene)
+DETECT_FACES = OperatorKind("detect_faces", "operator", DetectParams, _detect_faces)
+RECOGNISE_FACES = OperatorKind("recognise_faces", "operator", RecogniseParams, _recognise_faces)
+CORRELATE_FRAMES = OperatorKind("correlate_frames", "operator", CorrelateParams, _correlate_frames)
+HEAT_MAP = OperatorKind("heat_map", "operator", HeatMapParams, HeatMapper)
+SHOW_FACES = OperatorKind("show_faces", "sink", ShowParams, _show_faces)
+SHOW_HEAT_MAP = OperatorKind("show_heat_map", "sink", ShowHeatParams, _show_heat_map)

@@ -7,7 +7,6 @@ from msgspec import Meta
 from node_agent.apps.dataflow.faces.params import DetectorName, Forward, GalleryFile, Method, Pace, SourcePath
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.model.units import SameTau, TimeWindow
-from node_agent.apps.dataflow.operators.registry import register_query
 
 SourceKind = Literal["synthetic_scene", "camera", "video_file", "pictures"]
 
@@ -170,8 +169,3 @@ def _recognise(
 ) -> OperatorSpec:
     params = {"gallery": gallery, "persons": persons, "enrolled": enrolled, "method": method}
     return OperatorSpec(name, "recognise_faces", (after,), {**params, "cpu": cpu * (1 - DETECTION)})
-
-
-register_query("face_recognition", face_recognition)
-register_query("video_correlation", video_correlation)
-register_query("heat_map", heat_map)

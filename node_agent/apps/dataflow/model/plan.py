@@ -15,6 +15,11 @@ class Replica(Struct, frozen=True):
         return f"{self.operator}/{self.index}"
 
 
+def operator_of(replica: str) -> str:
+    """The operator that a replica's id names."""
+    return replica.rpartition("/")[0]
+
+
 class DeploymentPlan(Struct, frozen=True):
     query: Query
     replicas: tuple[Replica, ...]

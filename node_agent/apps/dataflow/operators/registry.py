@@ -1,6 +1,6 @@
 """The kinds of operators and the ready-made queries that an experiment can name.
 
-A kind is a name, a struct of parameters and a class; registering one's own takes one call:
+A kind is a name, a struct of parameters and a class:
 
     class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         factor: int = 2
@@ -12,19 +12,22 @@ A kind is a name, a struct of parameters and a class; registering one's own take
         async def process(self, unit: Unit) -> Sequence[bytes]:
             return [payload * self._factor for payload in unit.payloads()]
 
-    register_operator("repeat", Params, Repeat)
+    REPEAT = OperatorKind("repeat", "operator", Params, Repeat)
+
+A package offers it by an entry point of the group ``rove.operators``, ``repeat = "my_package:REPEAT"``, and
+``OPERATORS.register`` adds it for one process and those that it starts.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.windows.units import Unit
+from node_agent.extensions import ExtensionError, Registry
 from node_agent.model.telemetry import Event
 from node_agent.ports import Port
 
@@ -126,43 +129,81 @@ class OperatorKind(msgspec.Struct, frozen=True):
     where: str = ""
 
 
-_operators: dict[str, OperatorKind] = {}
-_queries: dict[str, Callable[..., Query]] = {}
-
-OPERATORS: Mapping[str, OperatorKind] = MappingProxyType(_operators)
-QUERIES: Mapping[str, Callable[..., Query]] = MappingProxyType(_queries)
-
-P = TypeVar("P", bound=msgspec.Struct)
-V = TypeVar("V")
-
-
-def register_source(name: str, params: type[P], factory: Callable[[P, Context], Source]) -> None:
-    _add(_operators, name, OperatorKind(name, "source", params, factory))
+def checked_kind(name: str, value: object) -> OperatorKind:
+    """An OperatorKind, or a function that is decorated with ``@operator``, ``@source`` or ``@sink``."""
+    if isinstance(value, OperatorKind):
+        return msgspec.structs.replace(value, name=name)
+    known = FUNCTIONS.get(str(getattr(value, "kind", "")))
+    if known is None:
+        raise ExtensionError(
+            f"the operator {name} is {type(value).__name__}, neither an OperatorKind nor a decorated function"
+        )
+    return msgspec.structs.replace(known, name=name)
 
 
-def register_operator(
-    name: str,
-    params: type[P],
-    factory: Callable[[P, Context], Operator],
-    role: Literal["operator", "sink"] = "operator",
-) -> None:
-    _add(_operators, name, OperatorKind(name, role, params, factory))
+FUNCTIONS: dict[str, OperatorKind] = {}
+"""Users' functions by module and name, ``my_query.halve``: those of files and packages that were imported."""
+
+
+class OperatorRegistry(Registry[OperatorKind]):
+    """Lists what experiments can name; also finds users' functions, which only their own queries name."""
+
+    def __getitem__(self, name: str) -> OperatorKind:
+        return FUNCTIONS[name] if name in FUNCTIONS else super().__getitem__(name)
+
+    def get(self, name: str) -> OperatorKind | None:
+        return self[name] if name in FUNCTIONS or name in self else None
+
+
+_SYNTHETIC = "node_agent.apps.dataflow.operators.synthetic"
+_COMBINING = "node_agent.apps.dataflow.windows.combining"
+_FACES = "node_agent.apps.dataflow.faces"
+OPERATORS = OperatorRegistry(
+    "kind of operator",
+    "rove.operators",
+    checked_kind,
+    {
+        "union": f"{_COMBINING}:UNION",
+        "match": f"{_COMBINING}:MATCH",
+        "synthetic_source": f"{_SYNTHETIC}:SOURCE",
+        "work": f"{_SYNTHETIC}:WORK",
+        "sink": f"{_SYNTHETIC}:SINK",
+        "camera": f"{_FACES}.operators:CAMERA",
+        "video_file": f"{_FACES}.operators:VIDEO_FILE",
+        "pictures": f"{_FACES}.operators:PICTURES",
+        "synthetic_scene": f"{_FACES}.operators:SYNTHETIC_SCENE",
+        "detect_faces": f"{_FACES}.operators:DETECT_FACES",
+        "recognise_faces": f"{_FACES}.operators:RECOGNISE_FACES",
+        "correlate_frames": f"{_FACES}.operators:CORRELATE_FRAMES",
+        "heat_map": f"{_FACES}.operators:HEAT_MAP",
+        "show_faces": f"{_FACES}.operators:SHOW_FACES",
+        "show_heat_map": f"{_FACES}.operators:SHOW_HEAT_MAP",
+    },
+)
+
+Build = Callable[..., Query]
+"""Raises ValueError for arguments that make no query."""
+
+
+def checked_query(name: str, value: object) -> Build:
+    if not callable(value):
+        raise ExtensionError(f"the query {name} is {type(value).__name__}, not a function that makes one")
+    return value
+
+
+QUERIES: Registry[Build] = Registry(
+    "query",
+    "rove.queries",
+    checked_query,
+    {
+        "synthetic_chain": f"{_SYNTHETIC}:synthetic_chain",
+        "face_recognition": f"{_FACES}.queries:face_recognition",
+        "video_correlation": f"{_FACES}.queries:video_correlation",
+        "heat_map": f"{_FACES}.queries:heat_map",
+    },
+)
 
 
 def register_function(kind: OperatorKind) -> None:
-    """A user's function, read from a file that may be read again; ``kind.where`` tells it from our own."""
-    known = _operators.get(kind.name)
-    if known is not None and not known.where:
-        raise ValueError(f"{kind.name!r} is registered already")
-    _operators[kind.name] = kind
-
-
-def register_query(name: str, build: Callable[..., Query]) -> None:
-    """``build`` raises ValueError for arguments that make no query."""
-    _add(_queries, name, build)
-
-
-def _add(registry: dict[str, V], name: str, value: V) -> None:
-    if name in registry:
-        raise ValueError(f"{name!r} is registered already")
-    registry[name] = value
+    """A user's function, read from a file that may be read again."""
+    FUNCTIONS[kind.name] = kind

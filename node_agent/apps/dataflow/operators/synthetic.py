@@ -13,9 +13,7 @@ from msgspec import Meta, Struct
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.operators.registry import (
     Context,
-    register_operator,
-    register_query,
-    register_source,
+    OperatorKind,
 )
 from node_agent.apps.dataflow.windows.units import Unit
 from node_agent.apps.dataflow.wire.packing import MAX_PAYLOAD
@@ -106,7 +104,6 @@ def synthetic_chain(
     return Query("synthetic_chain", (camera, *work, screen))
 
 
-register_source("synthetic_source", SourceParams, SyntheticSource)
-register_operator("work", WorkParams, Work)
-register_operator("sink", SinkParams, Sink, role="sink")
-register_query("synthetic_chain", synthetic_chain)
+SOURCE = OperatorKind("synthetic_source", "source", SourceParams, SyntheticSource)
+WORK = OperatorKind("work", "operator", WorkParams, Work)
+SINK = OperatorKind("sink", "sink", SinkParams, Sink)

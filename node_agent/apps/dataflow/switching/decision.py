@@ -8,9 +8,9 @@ from msgspec import Struct
 from node_agent.apps.dataflow.events import LinkCost, RouteDecision, RouteSwitch
 from node_agent.apps.dataflow.model.decision import Rule, Situation
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
+from node_agent.apps.dataflow.switching.chooser import Chooser, Chosen
 from node_agent.apps.dataflow.switching.outlook import Outlook, situation
-from node_agent.apps.dataflow.switching.policy import choose
-from node_agent.apps.dataflow.switching.route import Choice, Hop, Route
+from node_agent.apps.dataflow.switching.route import Hop, Route
 from node_agent.model.telemetry import Event
 
 
@@ -41,7 +41,9 @@ class Decision(NamedTuple):
     events: tuple[Event, ...]
 
 
-def decide(view: View, before: Route) -> Decision:
+def decide(view: View, before: Route, chooser: Chooser | None = None) -> Decision:
+    """``chooser``: of the view's rule, if not given."""
+    chooser = chooser or Chooser(view.rule.policy)
     hops: dict[str, Hop | None] = {}
     memory: dict[str, Struct] = {}
     decided: list[Event] = []
@@ -49,11 +51,12 @@ def decide(view: View, before: Route) -> Decision:
     for downstream in view.plan.query.downstream(view.own.operator):
         current = before.to(downstream)
         found = view.situation(downstream, current)
-        choice = choose(found, before.memory.get(downstream))
+        chosen = chooser.choose(found, before.memory.get(downstream))
+        choice = chosen.choice
         hops[downstream] = choice.hop
         if choice.memory is not None:
             memory[downstream] = choice.memory
-        decided.append(_decision(view, downstream, found, choice))
+        decided.append(_decision(view, downstream, found, chosen))
         if current != (new := choice.hop.to if choice.hop else None):
             switched.append(_switch(view, downstream, found, current, new))
     return Decision(Route(hops, memory), (*_link_costs(view), *decided, *switched))
@@ -68,17 +71,17 @@ def _link_costs(view: View) -> list[LinkCost]:
     ]
 
 
-def _decision(view: View, downstream: str, found: Situation, choice: Choice) -> RouteDecision:
-    hop, rule = choice.hop, found.rule
+def _decision(view: View, downstream: str, found: Situation, chosen: Chosen) -> RouteDecision:
+    hop, rule = chosen.choice.hop, found.rule
     return RouteDecision(
         replica=view.own.id,
         downstream=downstream,
-        policy=rule.policy,
+        policy=chosen.policy,
         old=found.current,
         new=hop.to if hop else None,
         candidates=found.candidates,
         shares=dict(hop.shares) if hop else {},
-        needed=choice.needed,
+        needed=chosen.choice.needed,
         threshold=rule.threshold.gain,
         relative=rule.threshold.relative,
         exponent=rule.exponent,

@@ -26,11 +26,10 @@ from node_agent.apps.dataflow.model.query import Query
 from node_agent.apps.dataflow.model.routing_messages import CostReport, CostUpdate, Message, Notice
 from node_agent.apps.dataflow.switching.aggregation import aggregate_of, in_common_use
 from node_agent.apps.dataflow.switching.outlook import Outlook, cost_to_sinks, is_shared, situation
+from node_agent.apps.dataflow.switching.policy import policy_of
 
 PERIOD_NS = 1_000_000_000
 EXPIRY_NS = 4_000_000_000
-BY_QUEUE = frozenset({"power_of_two", "backpressure"})
-"""Policies that go by how many tuples wait at replicas."""
 
 
 class Mode(StrEnum):
@@ -42,9 +41,9 @@ class Mode(StrEnum):
 
 def is_needed(query: Query, policy: str, mode: Mode) -> bool:
     """Whether replicas have anything to tell each other that somebody decides on."""
-    if mode is Mode.EXCHANGE or policy in BY_QUEUE:
+    if mode is Mode.EXCHANGE or policy_of(policy).queues:
         return True
-    return policy != "static" and any(is_shared(query, name, policy) for name in query.names())
+    return policy_of(policy).adapts and any(is_shared(query, name, policy) for name in query.names())
 
 
 class _Heard(NamedTuple):
@@ -91,7 +90,7 @@ class Exchange:
         self._direct = [r.id for name in self._downstreams for r in plan.of(name)]
         self._upstream = [r.id for name in query.upstream(own.operator) for r in plan.of(name)]
         self._is_shared = is_shared(query, own.operator, policy)
-        self._tells_upstream = mode is Mode.EXCHANGE or policy in BY_QUEUE or self._is_shared
+        self._tells_upstream = mode is Mode.EXCHANGE or policy_of(policy).queues or self._is_shared
         self._shared = [name for name in self._downstreams if is_shared(query, name, policy)]
         self._links: dict[str, float] = {}
         self._metric = self._source = ""

@@ -15,11 +15,10 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import Query
 from node_agent.apps.dataflow.model.units import Each
 from node_agent.apps.dataflow.switching.aggregation import aggregate
+from node_agent.apps.dataflow.switching.policy import policy_of
 from node_agent.linkstate.shortest_path import Links, Tree, reversed_links, towards, tree
 from node_agent.model.cost_graph import CostGraph
 
-ONE_AT_A_TIME = frozenset({"shortest_path", "static"})
-"""Policies that never divide a stream among replicas."""
 MOST_COMPARED = 8
 """Of more candidates than this, only the paths to the cheapest are compared for interference."""
 
@@ -54,7 +53,7 @@ def is_shared(query: Query, operator: str, policy: str) -> bool:
     The replicas of a single input choose for themselves, as in the paper, while only one of them is in use
     at a time; not so under policies that use several at once.
     """
-    several = len(query.upstream(operator)) > 1 or policy not in ONE_AT_A_TIME
+    several = len(query.upstream(operator)) > 1 or policy_of(policy).several
     return several and is_whole(query, operator)
 
 

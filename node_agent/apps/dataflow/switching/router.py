@@ -13,11 +13,11 @@ from node_agent.apps.base import Surroundings
 from node_agent.apps.dataflow.config import DataflowConfig
 from node_agent.apps.dataflow.model.plan import Replica
 from node_agent.apps.dataflow.model.routing_messages import Notice
+from node_agent.apps.dataflow.switching.chooser import Chooser
 from node_agent.apps.dataflow.switching.decision import View, decide
 from node_agent.apps.dataflow.switching.exchange import Mode
 from node_agent.apps.dataflow.switching.exchanges import Exchanges
 from node_agent.apps.dataflow.switching.outlook import Outlook, link_state_outlook
-from node_agent.apps.dataflow.switching.policy import choose
 from node_agent.apps.dataflow.switching.route import Route
 from node_agent.linkstate.base import LINK_STATE_TIMEOUT, LinkStateUnavailable
 from node_agent.linkstate.shortest_path import distances
@@ -75,6 +75,7 @@ class Router:
         self._replicas = replicas
         self._exchanges = exchanges
         self._queue = queue
+        self._chooser = Chooser(config.switching.rule.policy, around.failures)
         self._graph: CostGraph | None = None
         self._reconsider = asyncio.Event()
 
@@ -154,7 +155,7 @@ class Router:
             view = View(
                 plan, own, outlook, rule, steered.waiting(), self._port.now_ns(), tuple(steered.silent())
             )
-            route, events = decide(view, steered.route)
+            route, events = decide(view, steered.route, self._chooser)
             for event in events:
                 self._record(event)
             steered.steer(route)
@@ -198,7 +199,7 @@ class Router:
                 continue
             own = steered.replica
             view = View(plan, own, exchanges.of(own.id).outlook(now_ns), rule, steered.waiting())
-            if any(choose(view.situation(name, None)).hop for name in missing):
+            if any(self._chooser.choose(view.situation(name, None)).choice.hop for name in missing):
                 self._adapt_to(self._graph)
                 return
 

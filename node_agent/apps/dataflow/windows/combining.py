@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from node_agent.apps.dataflow.operators.registry import Context, register_operator
+from node_agent.apps.dataflow.operators.registry import Context, OperatorKind
 from node_agent.apps.dataflow.windows.units import Unit
 
 
@@ -52,5 +52,5 @@ class Match:
         return one[: self._length] == other[: self._length]
 
 
-register_operator("union", UnionParams, Union)
-register_operator("match", MatchParams, Match)
+UNION = OperatorKind("union", "operator", UnionParams, Union)
+MATCH = OperatorKind("match", "operator", MatchParams, Match)

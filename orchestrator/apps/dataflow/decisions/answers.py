@@ -1,5 +1,7 @@
 """Explanations and replays as answers: a document for programs, text and tables for people."""
 
+from pathlib import Path
+
 import msgspec
 from rich.console import RenderableType
 from rich.markup import escape
@@ -7,10 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from node_agent.apps.dataflow.model.decision import Threshold
+from node_agent.apps.dataflow.switching.chooser import try_policy
 from node_agent.apps.dataflow.switching.policy import POLICIES
+from node_agent.apps.dataflow.switching.words import shown
+from node_agent.extensions import ExtensionError
+from node_agent.extensions.files import is_reference
 from orchestrator.apps.dataflow.decisions.explain import Dead, Explanation, explain, faults_at
 from orchestrator.apps.dataflow.decisions.history import read_history
-from orchestrator.apps.dataflow.decisions.reasons import shown, summary
+from orchestrator.apps.dataflow.decisions.reasons import summary
 from orchestrator.apps.dataflow.decisions.replay import Replay, replay
 from orchestrator.apps.dataflow.spec.switching import read_threshold, threshold_of
 from orchestrator.errors import BadInput
@@ -40,18 +46,19 @@ def explained(directory: RunDirectory, app: str, at_s: float, replica: str | Non
 
 
 def replayed(directory: RunDirectory, app: str, policy: str, threshold: str | None) -> Answer:
-    if policy not in POLICIES:
-        hint = did_you_mean(policy, POLICIES) or f"there are {', '.join(POLICIES)}"
-        raise BadInput(f"there is no policy {policy!r}: {hint}")
+    policy = _policy(policy)
     gain = None if threshold is None else _threshold(threshold)
     made = replay(read_history(directory, app), policy, gain)
     run_rule = f"{', '.join(made.run_policies)} with threshold {', '.join(made.run_thresholds)}"
-    rule = f"{policy} with threshold {made.threshold or ', '.join(made.run_thresholds)}"
+    rule = f"{made.policy} with threshold {made.threshold or ', '.join(made.run_thresholds)}"
     lines: list[RenderableType] = [
         Text(f"run {made.run}: {rule}, replayed beside {run_rule}, as run"),
         _table(made),
-        Text(CAVEAT),
     ]
+    for failed in made.failed:
+        text = f"{failed.name} failed {failed.count} times, last at {failed.place}: {failed.error}"
+        lines.append(Text(f"{text}; shortest_path chose in its place"))
+    lines.append(Text(CAVEAT))
     return Answer({**msgspec.to_builtins(made), "app": app, "caveat": CAVEAT}, lines)
 
 
@@ -102,6 +109,20 @@ def _explanation(each: Explanation, at_s: float, nodes: dict[str, str]) -> list[
     lines.append(Text(f"    before, at {switched.before_s:.1f} s: {summary(switched.before, each.shared)}"))
     lines.append(Text(f"    then: {summary(switched.after, each.shared)}"))
     return lines
+
+
+def _policy(name: str) -> str:
+    """A registered policy, or a user's file as an absolute path, after it was tried. Raises BadInput."""
+    if is_reference(name):
+        name = str(Path(name).resolve())
+    elif name not in POLICIES:
+        hint = did_you_mean(name, POLICIES) or f"there are {', '.join(POLICIES)}, and my_policy.py:decide"
+        raise BadInput(f"there is no policy {name!r}: {hint}")
+    try:
+        try_policy(name, POLICIES[name])
+    except ExtensionError as error:
+        raise BadInput(f"--policy: {error}") from None
+    return name
 
 
 def _threshold(text: str) -> Threshold:

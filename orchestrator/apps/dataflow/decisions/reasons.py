@@ -1,12 +1,12 @@
 """Why a decision came out as it did, in a sentence or two."""
 
-from math import isfinite
-
 from node_agent.apps.dataflow.events import RouteDecision
 from node_agent.apps.dataflow.model.decision import Candidate, Rule, Situation, Threshold
-
-_SUMMED = " Costs are summed over all inputs, so that these choose the same replica."
-_BY_TRENDS = "by the trends of their costs, "
+from node_agent.apps.dataflow.switching.policy import DEFAULT, POLICIES, WHAT, SwitchingPolicy
+from node_agent.apps.dataflow.switching.route import Choice, Hop
+from node_agent.apps.dataflow.switching.words import divided, shown, usable
+from node_agent.extensions import ExtensionError
+from node_agent.extensions.guard import Failed, Foreign, guarded
 
 
 def situation_of(decision: RouteDecision, t_ns: int) -> Situation:
@@ -23,10 +23,6 @@ def situation_of(decision: RouteDecision, t_ns: int) -> Situation:
     )
 
 
-def shown(cost: float | None) -> str:
-    return "–" if cost is None or not isfinite(cost) else f"{cost:.2f}"
-
-
 def summary(candidates: tuple[Candidate, ...], shared: bool) -> str:
     """``detect/0 4.00, detect/1 –``: what each cost."""
     return ", ".join(f"{c.to} {shown(c.aggregate if shared else c.path)}" for c in candidates)
@@ -40,95 +36,58 @@ def reason(decision: RouteDecision) -> str:
 
 
 def _reason(decision: RouteDecision) -> str:
-    if decision.policy == "static":
-        return "The policy is static: the first replica, whatever it costs."
-    costs = situation_of(decision, 0).costs()
-    if decision.new is None:
-        return _why_none(decision, costs)
-    if decision.whole or decision.policy in ("shortest_path", "adaptive"):
-        summed = _SUMMED if decision.shared else ""
-        return f"{_by_cost(decision, costs, decision.new)}{summed}{_parallel(decision)}"
-    return _by_rule(decision, len(costs))
+    situation, choice = situation_of(decision, 0), choice_of(decision)
+    policy = _known(decision.policy)
+    if policy is not None and not policy.adapts:
+        return _told(decision.policy, policy, situation, choice)
+    if choice.hop is None:
+        return _why_none(decision, situation, policy)
+    if situation.whole:
+        return _told(DEFAULT, POLICIES[DEFAULT], situation, choice)
+    if policy is None:
+        return _by_default(decision.policy, situation, choice)
+    return _told(decision.policy, policy, situation, choice)
 
 
-def _why_none(decision: RouteDecision, costs: dict[str, float]) -> str:
-    if not costs:
+def choice_of(decision: RouteDecision) -> Choice:
+    """What was chosen, as far as it is recorded."""
+    hop = Hop(decision.new, None, tuple(decision.shares.items())) if decision.new is not None else None
+    return Choice(hop, decision.needed)
+
+
+def _known(name: str) -> SwitchingPolicy | None:
+    """None for a policy out of a user's file: reading records runs no code that they name."""
+    if name not in POLICIES:
+        return None
+    try:
+        return POLICIES[name]
+    except ExtensionError:  # its package cannot be loaded here
+        return None
+
+
+def _told(name: str, policy: SwitchingPolicy, situation: Situation, choice: Choice) -> str:
+    tell = policy.reason
+    if tell is None:
+        return _by_default(name, situation, choice)
+    if POLICIES.is_builtin(name):
+        return tell(situation, choice)
+    try:
+        return str(guarded(Foreign.of(WHAT, name, tell), lambda: tell(situation, choice)))
+    except Failed:
+        return _by_default(name, situation, choice)
+
+
+def _by_default(name: str, situation: Situation, choice: Choice) -> str:
+    chosen = choice.hop.to if choice.hop is not None else "none"
+    return divided(f"The policy {name} chose {chosen} from {usable(situation)}", choice)
+
+
+def _why_none(decision: RouteDecision, situation: Situation, policy: SwitchingPolicy | None) -> str:
+    if not situation.costs():
         return f"No replica of {decision.downstream} had a way to the sinks: the stream waits for one."
     if decision.shared:
         return "The replica that the inputs agree on could not be reached from here: the stream waits."
-    return f"Every usable replica had more tuples waiting than the {decision.queued} here: the stream waits."
-
-
-def _by_cost(decision: RouteDecision, costs: dict[str, float], new: str) -> str:
-    old, cost = decision.old, costs[new]
-    others = sorted((to for to in costs if to != new), key=lambda to: costs[to])
-    if old is None or old not in costs:
-        lost = f"{old} {_gone(decision, old)}; " if old is not None else ""
-        return f"{lost}{new} was {_best(cost, others, costs)}."
-    if new != old:
-        return _switched(decision, costs, old, new)
-    if not others or costs[others[0]] >= cost:
-        return f"{new} was still {_best(cost, others, costs)}."
-    trends = _BY_TRENDS if decision.policy == "adaptive" else ""
-    best = others[0]
-    compared = f"{shown(costs[best])} against {shown(cost)}"
-    needed = f"a switch had to gain more than {_needed(decision)}"
-    return f"{trends}{best} was not cheaper by enough ({compared}): {needed}."
-
-
-def _gone(decision: RouteDecision, old: str) -> str:
-    if any(candidate.to == old and candidate.silent for candidate in decision.candidates):
-        return "did not answer any more"
-    return "could no longer be reached"
-
-
-def _best(cost: float, others: list[str], costs: dict[str, float]) -> str:
-    if not others:
-        return f"the only one with a way to the sinks ({shown(cost)})"
-    following = costs[others[0]]
-    rest = f"next was {others[0]} ({shown(following)})" if following > cost else f"{others[0]} cost as much"
-    return f"the cheapest way to the sinks ({shown(cost)}); {rest}"
-
-
-def _switched(decision: RouteDecision, costs: dict[str, float], old: str, new: str) -> str:
-    needed = f"it had to be by more than {_needed(decision)}"
-    if decision.policy == "adaptive" and not decision.whole:
-        compared = f"now {shown(costs[new])} against {shown(costs[old])}"
-        return f"{_BY_TRENDS}{new} promised to be cheaper than {old} ({compared}); {needed}."
-    gain = f"{shown(costs[old] - costs[new])} ({shown(costs[new])} against {shown(costs[old])})"
-    return f"{new} was cheaper than {old} by {gain}; {needed}."
-
-
-def _needed(decision: RouteDecision) -> str:
-    own_margin = decision.policy == "adaptive" and not decision.whole
-    if not decision.relative or own_margin:
-        return shown(decision.needed)
-    share = Threshold(decision.threshold, decision.relative)
-    return f"{shown(decision.needed)} ({share} of what was paid)"
-
-
-def _parallel(decision: RouteDecision) -> str:
-    if not decision.shares:
-        return ""
-    return f" Network paths that do not interfere are used at once: {_shares(decision)}."
-
-
-def _by_rule(decision: RouteDecision, usable: int) -> str:
-    among = "the only replica" if usable == 1 else f"the {usable} replicas"
-    among += " with a way to the sinks"
-    power = f"{decision.exponent:g}"
-    text = {
-        "round_robin": f"Round robin over {among}",
-        "random": f"Drawn for each tuple, with equal chances, from {among}",
-        "weighted": f"Drawn for each tuple, by 1/cost^{power}, from {among}",
-        "power_of_two": f"For each tuple two are drawn from {among}, and the shorter queue is taken",
-        "backpressure": (
-            f"{decision.new} had the greatest (tuples here + 1 − tuples there)/link^{power}, "
-            f"with {decision.queued} here"
-        ),
-    }[decision.policy]
-    return f"{text}: {_shares(decision)}." if decision.shares else f"{text}."
-
-
-def _shares(decision: RouteDecision) -> str:
-    return ", ".join(f"{to} {share:.0%}" for to, share in decision.shares.items())
+    if policy is not None and policy.queues:
+        more = f"more tuples waiting than the {decision.queued} here"
+        return f"Every usable replica had {more}: the stream waits."
+    return f"The policy {decision.policy} chose none of the usable replicas: the stream waits."

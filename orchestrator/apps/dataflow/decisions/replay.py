@@ -14,7 +14,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from node_agent.apps.dataflow.model.decision import Situation, Threshold
-from node_agent.apps.dataflow.switching.policy import choose
+from node_agent.apps.dataflow.switching.chooser import Chooser
+from node_agent.apps.dataflow.switching.policy import POLICIES
+from node_agent.extensions.failures import Failure, Failures
+from node_agent.extensions.files import short_name
 from orchestrator.apps.dataflow.decisions.history import History, Recorded, Series
 from orchestrator.apps.dataflow.decisions.reasons import situation_of
 
@@ -47,7 +50,10 @@ class Compared(Struct, frozen=True):
 
 
 class Replay(Struct, frozen=True):
-    """``policies`` and ``thresholds`` as run; ``threshold`` of the replay is as run if None."""
+    """``policies`` and ``thresholds`` as run; ``threshold`` of the replay is as run if None.
+
+    ``failed``: where the policy itself did, and shortest_path chose in its place.
+    """
 
     run: str
     policy: str
@@ -55,6 +61,7 @@ class Replay(Struct, frozen=True):
     run_policies: tuple[str, ...]
     run_thresholds: tuple[str, ...]
     compared: tuple[Compared, ...]
+    failed: tuple[Failure, ...] = ()
 
 
 class _Slice(NamedTuple):
@@ -68,21 +75,28 @@ class _Slice(NamedTuple):
 
 
 def replay(history: History, policy: str, threshold: Threshold | None = None) -> Replay:
+    """``policy``: a registered one, or an absolute path (``/home/me/my_policy.py:decide``)."""
+    failures = Failures()
+    chooser = Chooser(policy, failures, POLICIES[policy])  # a file as it is now
+    compared = tuple(_compared(history, series, policy, threshold, chooser) for series in history.series)
     recorded = [each.decision for series in history.series for each in series]
     return Replay(
         run=history.run,
-        policy=policy,
+        policy=short_name(policy),
         threshold=None if threshold is None else str(threshold),
         run_policies=tuple(dict.fromkeys(d.policy for d in recorded)),
         run_thresholds=tuple(dict.fromkeys(str(Threshold(d.threshold, d.relative)) for d in recorded)),
-        compared=tuple(_compared(history, series, policy, threshold) for series in history.series),
+        compared=compared,
+        failed=tuple(failures),
     )
 
 
-def _compared(history: History, series: Series, policy: str, threshold: Threshold | None) -> Compared:
+def _compared(
+    history: History, series: Series, policy: str, threshold: Threshold | None, chooser: Chooser
+) -> Compared:
     ends = [*(following.t_ns for following in series[1:]), max(history.end_ns, series[-1].t_ns)]
     as_run = list(_as_run(series, ends))
-    again = list(_again(series, ends, policy, threshold))
+    again = list(_again(series, ends, policy, threshold, chooser))
     total = sum(each.seconds for each in as_run)
     agreed = sum(a.seconds * _overlap(a.shares, b.shares) for a, b in zip(as_run, again, strict=True))
     decision = series[0].decision
@@ -104,7 +118,9 @@ def _as_run(series: Series, ends: Sequence[int]) -> Iterator[_Slice]:
         yield _Slice(_length(recorded, end_ns), found, shares, decision.new, _restarts(series, index))
 
 
-def _again(series: Series, ends: Sequence[int], policy: str, threshold: Threshold | None) -> Iterator[_Slice]:
+def _again(
+    series: Series, ends: Sequence[int], policy: str, threshold: Threshold | None, chooser: Chooser
+) -> Iterator[_Slice]:
     current: str | None = None
     memory: Struct | None = None
     for index, (recorded, end_ns) in enumerate(zip(series, ends, strict=True)):
@@ -115,7 +131,7 @@ def _again(series: Series, ends: Sequence[int], policy: str, threshold: Threshol
         # What several inputs had in common was not this replica's alone to choose: it stays as it was.
         in_use = as_it_was.current if as_it_was.shared else current
         found = replace(as_it_was, rule=rule, current=in_use)
-        hop, _, memory = choose(found, memory)
+        hop, _, memory = chooser.choose(found, memory).choice
         current = hop.to if hop else None
         shares = dict(hop.shares) or {hop.to: 1.0} if hop else {}
         yield _Slice(_length(recorded, end_ns), found, shares, current, restarted)

@@ -6,27 +6,13 @@ from typing import Literal
 
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import Query
+from orchestrator.apps.dataflow.planning.arrangement import Slot, shuffled
 from orchestrator.apps.dataflow.planning.cpu import cpu_needs
-from orchestrator.apps.dataflow.planning.policies import (
-    Policy,
-    Slot,
-    arranged,
-    at_random,
-    colocate,
-    heeding,
-    shuffled,
-    spread,
-)
+from orchestrator.apps.dataflow.planning.placement_policy import Site, placed_by
 from orchestrator.apps.dataflow.planning.prospect import prospect_for
 from orchestrator.apps.dataflow.planning.replication import Advice, Prospect, advise
 from orchestrator.apps.dataflow.setting import Setting
-from orchestrator.apps.dataflow.spec.placement import (
-    AUTO,
-    ColocatePlacement,
-    ExplicitPlacement,
-    RandomPlacement,
-    SpreadPlacement,
-)
+from orchestrator.apps.dataflow.spec.placement import AUTO, DEFAULT, PLACEMENT_POLICIES
 from orchestrator.planning.distances import initial_distance
 
 
@@ -57,28 +43,33 @@ def deployment_plan(setting: Setting) -> DeploymentPlan:
 
 
 def hosts(setting: Setting, counts: Mapping[str, int]) -> dict[Slot, str]:
-    """Operators in the query's order; replicas for which there is no node are missing."""
-    placement = setting.section.placement
-    if isinstance(placement, ExplicitPlacement):
-        return {
-            (name, i): node
-            for name, k in counts.items()
-            for i, node in enumerate(placement.nodes.get(name, ())[:k])
-        }
-    policy = heeding(setting.topology.roles(), setting.query.names(), _policy(setting, placement))
-    return arranged(setting.query, counts, policy)
+    """Operators in the query's order; replicas for which there is no node are missing.
+
+    Raises ExtensionError if a placement policy that others wrote fails.
+    """
+    name = policy_name(setting)
+    policy = PLACEMENT_POLICIES[name]
+    site = _site(setting)
+    if PLACEMENT_POLICIES.is_builtin(name):
+        return policy.hosts(site, counts)
+    return placed_by(name, policy, site, counts)
 
 
-def _policy(setting: Setting, placement: RandomPlacement | SpreadPlacement | ColocatePlacement) -> Policy:
-    query, topology = setting.query, setting.topology
-    order = shuffled(topology.node_names, setting.placement_seed())
-    match placement:
-        case RandomPlacement():
-            return at_random(order)
-        case SpreadPlacement():
-            return spread(query, order, initial_distance(topology, setting.scenario.seed))
-        case ColocatePlacement():
-            return colocate(query, order, cpu_needs(query), topology.cores())
+def policy_name(setting: Setting) -> str:
+    return str(getattr(setting.section.placement, "policy", DEFAULT))
+
+
+def _site(setting: Setting) -> Site:
+    query, topology, seed = setting.query, setting.topology, setting.scenario.seed
+    return Site(
+        query=query,
+        order=shuffled(topology.node_names, setting.placement_seed()),
+        needs=cpu_needs(query),
+        cores=topology.cores(),
+        roles=topology.roles(),
+        settings=setting.section.placement,
+        measure=lambda: initial_distance(topology, seed),
+    )
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,22 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
-from orchestrator.spec.base import Section, Seed
+from node_agent.extensions import Registry
+from orchestrator.apps.dataflow.planning.placement_policy import (
+    WHAT,
+    Drawn,
+    PlacementPolicy,
+    checked_placement,
+)
+from orchestrator.spec.base import Section
 from orchestrator.spec.problems import Finding, Unusable, shown
+from orchestrator.spec.registered import Registered
 
 AUTO: Literal["auto"] = "auto"
 MAX_REPLICAS = 1000
-_DEFAULT = "random"
+DEFAULT = "random"
 
 ReplicaCount = int | Literal["auto"]
 
@@ -51,12 +59,6 @@ Replicas = Annotated[
 ]
 
 
-class Drawn(Section):
-    """Placement by an order of the nodes; without a seed of its own it follows the experiment's."""
-
-    seed: Seed | None = None
-
-
 class RandomPlacement(Drawn):
     """Replicas on nodes drawn at random, one on each."""
 
@@ -82,13 +84,28 @@ class ExplicitPlacement(Section):
     nodes: dict[str, tuple[str, ...]] = Field(examples=["{camera: [n01], detect: [n03, n07], screen: [n05]}"])
 
 
-def _read_placement(value: Any) -> Any:
-    unsaid = isinstance(value, dict) and "policy" not in value and "nodes" not in value
-    return {"policy": _DEFAULT, **value} if unsaid else value
+_HERE = "orchestrator.apps.dataflow.planning.placements"
+PLACEMENT_POLICIES: Registry[PlacementPolicy] = Registry(
+    WHAT,
+    "rove.placement_policies",
+    checked_placement,
+    {
+        "random": f"{_HERE}.at_random:POLICY",
+        "spread": f"{_HERE}.spread:POLICY",
+        "colocate": f"{_HERE}.colocate:POLICY",
+        "explicit": f"{_HERE}.explicit:POLICY",
+    },
+)
+
+
+class _Registered(Registered):
+    def read(self, value: Any, info: ValidationInfo) -> Section:
+        # Who lists nodes and names no policy may mean explicit, or be mistaken.
+        if isinstance(value, dict) and "policy" not in value and "nodes" not in value:
+            value = {"policy": DEFAULT, **value}
+        return super().read(value, info)
 
 
 Placement = Annotated[
-    RandomPlacement | SpreadPlacement | ColocatePlacement | ExplicitPlacement,
-    Field(discriminator="policy"),
-    BeforeValidator(_read_placement),
+    Section, _Registered(PLACEMENT_POLICIES, "policy", section=lambda policy: policy.section)
 ]

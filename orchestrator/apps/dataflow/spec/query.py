@@ -5,8 +5,9 @@ with its parameters, their bounds and their units.
 """
 
 import inspect
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from pydantic import (
@@ -16,6 +17,7 @@ from pydantic import (
     Field,
     GetJsonSchemaHandler,
     Tag,
+    ValidationInfo,
     create_model,
     model_validator,
 )
@@ -23,24 +25,18 @@ from pydantic_core import CoreSchema
 
 from node_agent.apps.dataflow.model.query import Query, Reliability
 from node_agent.apps.dataflow.model.query_problems import query_problems
-from node_agent.apps.dataflow.operators.registry import OPERATORS, QUERIES
-from node_agent.apps.dataflow.query.errors import QueryError
-from node_agent.apps.dataflow.query.load import load_installed
+from node_agent.apps.dataflow.operators.registry import OPERATORS, QUERIES, Build, OperatorKind
+from node_agent.extensions.files import is_reference
 from orchestrator.apps.dataflow.spec.dataflow import Operator
 from orchestrator.apps.dataflow.spec.named_path import path_reader, what_it_names
 from orchestrator.apps.dataflow.spec.python_query import PYTHON_PATTERN, PythonQuery
-from orchestrator.errors import BadInput
 from orchestrator.spec.base import Name, Section, ValidatedAs
 from orchestrator.spec.problems import Finding, Unusable, listed, shown, unusable
+from orchestrator.spec.registered import Registered, look_up
 from orchestrator.spec.units import DURATION, RATE, SIZE, Quantity
 
 _UNIT_OF: Mapping[str, Quantity] = {"rate": RATE, "payload": SIZE, "output": SIZE, "cpu": DURATION}
 _MAX_WHOLE = 1_000_000_000
-
-
-def _one_of(models: Iterable[type[Section]], key: str) -> Any:
-    choices = tuple(models)
-    return Annotated[Union[choices], Field(discriminator=key)] if len(choices) > 1 else choices[0]  # noqa: UP007
 
 
 def _limits(annotation: Any) -> dict[str, float]:
@@ -86,29 +82,33 @@ def _choice(word: str) -> tuple[Any, Any]:
     return only, Field(examples=[word])
 
 
-def _operator_model(kind: str) -> type[Operator]:
-    params = msgspec.structs.fields(OPERATORS[kind].params)
+@cache
+def _operator_model(kind: OperatorKind) -> type[Operator]:
+    params = msgspec.structs.fields(kind.params)
     fields: dict[str, Any] = {p.name: _parameter(p.name, p.type, p.default) for p in params}
-    return create_model(f"operator_{kind}", __base__=Operator, kind=_choice(kind), **fields)
+    return create_model(f"operator_{kind.name}", __base__=Operator, kind=_choice(kind.name), **fields)
 
 
-def _kinds() -> list[str]:
-    """Ours and those of installed packages; functions of a user's file can be named in that file only."""
-    try:
-        installed = load_installed()
-    except QueryError as error:
-        raise BadInput(str(error)) from error
-    return [name for name, kind in OPERATORS.items() if not kind.where or name in installed]
+class _AnyQuery(Registered):
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Any:
+        return {"oneOf": super().__get_pydantic_json_schema__(schema, handler)["oneOf"][:-1]}
 
 
-_OPERATOR_MODELS = {kind: _operator_model(kind) for kind in _kinds()}
+class _AnyOperator(_AnyQuery):
+    """A mapping whose ``kind`` is one of ours or of an installed package."""
+
+    def read(self, value: Any, info: ValidationInfo) -> Section:
+        if isinstance(value, dict) and is_reference(str(value.get("kind"))):
+            hint = "build the whole query in that file: query: my_query.py:build"
+            raise unusable(f"{shown(value['kind'])}: operators of a file are named by its own queries", hint)
+        return super().read(value, info)
 
 
 class Dataflow(Section):
     """A query written out: operators by name."""
 
     reliability: Reliability = "best_effort"
-    operators: dict[Name, Annotated[Operator, ValidatedAs(_one_of(_OPERATOR_MODELS.values(), "kind"))]]
+    operators: dict[Name, Annotated[Operator, _AnyOperator(OPERATORS, "kind", section=_operator_model)]]
 
     def build(self) -> Query:
         operators = tuple(operator.spec(name) for name, operator in self.operators.items())
@@ -150,14 +150,16 @@ class RegisteredQuery(Section):
             raise unusable(str(error)) from None
         for operator in query.operators:
             document = {"kind": operator.kind, "after": operator.after, **operator.params}
-            _OPERATOR_MODELS[operator.kind].model_validate(document)
+            _operator_model(OPERATORS[operator.kind]).model_validate(document)
         return self
 
 
-def _query_model(name: str) -> type[RegisteredQuery]:
+@cache
+def _query_model(build: Build) -> type[RegisteredQuery]:
+    name = next(name for name in QUERIES if QUERIES[name] is build)
     fields: dict[str, Any] = {
         p.name: _parameter(p.name, p.annotation, p.default)
-        for p in inspect.signature(QUERIES[name]).parameters.values()
+        for p in inspect.signature(build).parameters.values()
     }
     return create_model(f"query_{name}", __base__=RegisteredQuery, name=_choice(name), **fields)
 
@@ -170,9 +172,11 @@ def _shape(value: Any) -> str:
     return "dataflow" if written_out or isinstance(value, Dataflow) else "named"
 
 
-def _read_query(value: Any) -> Any:
+def _read_query(value: Any, info: ValidationInfo) -> Any:
     if isinstance(value, str):
-        return {"python": value} if ".py" in value else {"name": value}
+        if ".py" in value:
+            return {"python": value}
+        return {"name": look_up(QUERIES, value, info)[0]}
     if isinstance(value, RegisteredQuery | Dataflow | PythonQuery):
         return value
     if not isinstance(value, dict) or not any(key in value for key in ("name", "operators", "python")):
@@ -194,7 +198,7 @@ class _QueryForms(ValidatedAs):
         return {"anyOf": [{"enum": list(QUERIES)}, python, *forms.get("oneOf", [forms])]}
 
 
-_NAMED: Any = Annotated[_one_of(map(_query_model, QUERIES), "name"), Tag("named")]
+_NAMED: Any = Annotated[RegisteredQuery, _AnyQuery(QUERIES, "name", section=_query_model), Tag("named")]
 _FORMS: Any = Annotated[
     _NAMED | Annotated[Dataflow, Tag("dataflow")] | Annotated[PythonQuery, Tag("user_file")],
     Discriminator(_shape),

@@ -3,11 +3,16 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from node_agent.apps.dataflow.model.decision import Threshold
+from node_agent.apps.dataflow.switching.chooser import try_policy
+from node_agent.apps.dataflow.switching.policy import DEFAULT, POLICIES
+from node_agent.extensions import ExtensionError
+from node_agent.extensions.files import short_name
 from orchestrator.spec.base import Section
 from orchestrator.spec.problems import shown, unusable
+from orchestrator.spec.registered import RegisteredName
 from orchestrator.spec.units import PositiveDuration
 
 MAX_THRESHOLD = 1e6
@@ -50,19 +55,28 @@ ThresholdField = Annotated[
 ]
 
 
+def _tried(name: str) -> str:
+    """A policy that others wrote must choose in a few sample situations before anything is created."""
+    if not POLICIES.is_builtin(name):
+        try:
+            try_policy(name, POLICIES[name])
+        except ExtensionError as error:
+            raise unusable(f"the policy {short_name(name)} cannot be used: {error}") from None
+    return name
+
+
+PolicyField = Annotated[
+    str,
+    RegisteredName(POLICIES),
+    AfterValidator(_tried),
+    Field(description="Which replica downstream is taken: one of these, or my_policy.py:decide"),
+]
+
+
 class Switching(Section):
     """When a replica sends to another downstream replica than before."""
 
-    policy: Literal[
-        "shortest_path",
-        "static",
-        "round_robin",
-        "random",
-        "weighted",
-        "power_of_two",
-        "backpressure",
-        "adaptive",
-    ] = "shortest_path"
+    policy: PolicyField = DEFAULT
     mode: Literal["link_state", "exchange"] = Field(
         default="link_state",
         description="Whether the network layer tells what whole ways cost, or replicas tell each other",
@@ -77,4 +91,5 @@ class Switching(Section):
         """In one line, for people."""
         told = {"link_state": "the network layer", "exchange": "each other (exchange)"}[self.mode]
         threshold = threshold_of(self.threshold)
-        return f"{self.policy} every {self.period:g} s, threshold {threshold}; costs are known from {told}"
+        adapted = f"{short_name(self.policy)} every {self.period:g} s, threshold {threshold}"
+        return f"{adapted}; costs are known from {told}"

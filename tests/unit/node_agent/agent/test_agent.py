@@ -451,9 +451,9 @@ class Faulty:
 def test_a_failure_inside_stops_the_agent_and_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Not by register_operator: other tests look at all there is in the registry.
+    # Not by register: other tests look at all there is in the registry.
     kind = registry.OperatorKind("faulty", "operator", SinkParams, Faulty)
-    monkeypatch.setitem(registry._operators, "faulty", kind)
+    monkeypatch.setitem(registry.OPERATORS._registered, "faulty", kind)
     query = Query(
         "faulty",
         (

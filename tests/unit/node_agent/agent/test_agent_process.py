@@ -185,7 +185,8 @@ def test_a_configuration_that_cannot_be_read_is_refused(
 
 def test_the_agent_needs_nothing_of_the_orchestrator(tmp_path: Path) -> None:
     program = (
-        "import sys, node_agent.agent.process;print([m for m in sys.modules if m.startswith('orchestrator')])"
+        "import sys, node_agent.agent.process, node_agent.apps.dataflow.application;"
+        "print([m for m in sys.modules if m.startswith('orchestrator')])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ})
     assert done.stdout == "[]\n"

@@ -6,11 +6,13 @@ from math import log
 import pytest
 
 from node_agent.linkstate.base import LinkStateUnavailable
+from node_agent.linkstate.config import LinkStateConfig
 from node_agent.linkstate.measured import MeasuredLinkState, graph_of
 from node_agent.linkstate.node_costs import with_node_costs
-from node_agent.linkstate.pushed import ToldLinkState
+from node_agent.linkstate.pushed import PushedLinkState
 from node_agent.linkstate.reader import Edge, NotOffered, Reading, TimedOut
-from node_agent.linkstate.registry import METRICS, Downstream, LinkStateConfig, open_link_state, problems
+from node_agent.linkstate.registry import LINK_STATE_READERS, open_link_state, problems
+from node_agent.linkstate.source import Downstream
 from node_agent.model.cost_graph import CostGraph
 from node_agent.ports.os_port import OsPort
 
@@ -106,14 +108,14 @@ def test_the_last_good_graph_is_kept_with_its_age() -> None:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("kind", METRICS)
+@pytest.mark.parametrize("kind", LINK_STATE_READERS)
 def test_every_kind_can_be_opened(kind: str) -> None:
     async def scenario() -> None:
         config = LinkStateConfig(kind, port=9)  # nobody listens there
         assert problems(config) == []
         async with open_link_state(config, OsPort("127.0.0.1"), {}, Downstream(["127.0.0.2"]), {}) as state:
-            if isinstance(state, ToldLinkState):
-                state.tell(CostGraph({}, "hops", "test", 1))
+            if isinstance(state, PushedLinkState):
+                state.push(CostGraph({}, "hops", "test", 1))
             try:
                 assert (await state.cost_graph()).costs is not None
             except LinkStateUnavailable as error:

@@ -3,15 +3,22 @@
 import asyncio
 import socket
 import time
-from collections.abc import Callable
 
 import pytest
 
 from node_agent.linkstate.reader import Garbage, LinkStateError, Reader, Refused, Rejected, TimedOut
-from node_agent.linkstate.registry import DAEMONS
+from node_agent.linkstate.registry import LINK_STATE_READERS
+from node_agent.linkstate.source import Source
+from node_agent.ports.os_port import OsPort
 from tests.unit.captured import Answer, saying, server
 
 BUSY_MACHINE_S = 3.0
+DAEMONS = [kind for kind in LINK_STATE_READERS if LINK_STATE_READERS[kind].asks and kind != "kernel"]
+
+
+def reader(kind: str, host: str, port: int) -> Reader:
+    made: Reader = LINK_STATE_READERS[kind].open(Source(host, port, OsPort(host), {}))
+    return made
 
 
 async def silence(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -56,12 +63,12 @@ MISBEHAVIOURS: dict[str, tuple[Answer, type[LinkStateError]]] = {
 }
 
 
-def failure(make: Callable[[str, int], Reader], answer: Answer) -> tuple[LinkStateError, float]:
+def failure(kind: str, answer: Answer) -> tuple[LinkStateError, float]:
     async def scenario() -> tuple[LinkStateError, float]:
         async with server(answer) as port:
             start = time.monotonic()
             with pytest.raises(LinkStateError) as caught:
-                await make("127.0.0.1", port).read()
+                await reader(kind, "127.0.0.1", port).read()
             assert len(asyncio.all_tasks()) <= 1 + 3  # the server's; no question is left behind
             return caught.value, time.monotonic() - start
 
@@ -72,7 +79,7 @@ def failure(make: Callable[[str, int], Reader], answer: Answer) -> tuple[LinkSta
 @pytest.mark.parametrize("name", MISBEHAVIOURS)
 def test_misbehaviour_is_a_typed_error(kind: str, name: str) -> None:
     answer, expected = MISBEHAVIOURS[name]
-    error, took = failure(DAEMONS[kind].reader, answer)
+    error, took = failure(kind, answer)
     assert isinstance(error, expected)
     assert str(error) and "\n" not in str(error) and len(str(error)) < 300
     assert took < 1 + BUSY_MACHINE_S
@@ -80,22 +87,20 @@ def test_misbehaviour_is_a_typed_error(kind: str, name: str) -> None:
 
 @pytest.mark.parametrize("kind", DAEMONS)
 def test_an_endless_answer_is_not_kept(kind: str) -> None:
-    error, took = failure(DAEMONS[kind].reader, endless)
+    error, took = failure(kind, endless)
     assert isinstance(error, (Garbage, TimedOut))
     assert took < 1 + BUSY_MACHINE_S
 
 
 @pytest.mark.parametrize("kind", DAEMONS)
 def test_a_connection_that_breaks(kind: str) -> None:
-    error, _ = failure(DAEMONS[kind].reader, reset)
+    error, _ = failure(kind, reset)
     assert isinstance(error, (Refused, Garbage))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in DAEMONS if kind not in ("oonf", "babeld")])
 def test_not_found(kind: str) -> None:
-    error, _ = failure(
-        DAEMONS[kind].reader, saying(b"HTTP/1.1 404 Not Found\r\n\r\nerror: 404 Not Found\n\n")
-    )
+    error, _ = failure(kind, saying(b"HTTP/1.1 404 Not Found\r\n\r\nerror: 404 Not Found\n\n"))
     assert isinstance(error, Rejected)
     assert "404" in str(error)
 
@@ -105,6 +110,6 @@ def test_not_found(kind: str) -> None:
 def test_nobody_listens(kind: str, port: int | None) -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
-        reader = DAEMONS[kind].reader("127.0.0.1", bound.getsockname()[1] if port is None else port)
+        made = reader(kind, "127.0.0.1", bound.getsockname()[1] if port is None else port)
         with pytest.raises(Refused):
-            asyncio.run(reader.read())
+            asyncio.run(made.read())

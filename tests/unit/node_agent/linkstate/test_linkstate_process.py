@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from node_agent.agent.control import AskStatus, Start, Stop
+from node_agent.linkstate.config import LinkStateConfig
 from node_agent.linkstate.probe.core import ProbeConfig
-from node_agent.linkstate.registry import LinkStateConfig
 from tests.unit.captured import captured, pages, server
 from tests.unit.networks import free_port
 from tests.unit.node_agent.agent.test_agent_process import PATIENCE_S, config_file, over_a_socket, until
@@ -39,7 +39,7 @@ def test_the_agent_is_ready_when_its_source_has_answered(tmp_path: Path, kind: s
 @pytest.mark.parametrize(
     ("link_state", "complaint"),
     [
-        (LinkStateConfig("crystal_ball"), "there is no link state 'crystal_ball'"),
+        (LinkStateConfig("crystal_ball"), "there is no link-state reader 'crystal_ball'"),
         (LinkStateConfig("kernel", metric="etx"), "tells hops, not etx"),
     ],
 )

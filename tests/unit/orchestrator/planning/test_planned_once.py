@@ -37,7 +37,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     count(load, "expand")
     count(sweep, "plan_run")
     count(semantics, "planned_faults")
-    count(semantics, "scenario_findings")
+    count(semantics, "backend_findings")
     original = dataflow.DataflowApplication.plan
 
     def planning(self: Any, entry: Any) -> Any:
@@ -66,7 +66,7 @@ async def run(file: Path, root: Path) -> int:
 def test_one_cell(tmp_path: Path, calls: Counter[str]) -> None:
     faults = [{"at": "1s", "for": "2s", "crash": {"operator": "op1"}}]
     assert asyncio.run(run(written(tmp_path, faults=faults), tmp_path / "runs")) == 1
-    once = ("arrange", "expand", "plan_run", "planned_faults", "scenario_findings", "plan")
+    once = ("arrange", "expand", "plan_run", "planned_faults", "backend_findings", "plan")
     assert {name: calls[name] for name in once} == dict.fromkeys(once, 1)
 
 

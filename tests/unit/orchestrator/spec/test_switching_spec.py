@@ -14,7 +14,10 @@ from tests.unit.specs import experiment, section
 
 
 def test_experiments_offer_exactly_the_policies_that_agents_have() -> None:
-    assert get_args(Switching.model_fields["policy"].annotation) == tuple(POLICIES)
+    for policy in POLICIES:
+        assert section(experiment(switching={"policy": policy})).switching.policy == policy
+    offered = Switching.model_json_schema()["properties"]["policy"]["anyOf"][0]["enum"]
+    assert offered == list(POLICIES)
 
 
 def test_modes_are_those_of_the_agents() -> None:

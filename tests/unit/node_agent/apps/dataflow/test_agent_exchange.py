@@ -20,8 +20,10 @@ from node_agent.apps.dataflow.model.routing_messages import CostUpdate, Notice
 from node_agent.apps.dataflow.model.units import SameTau
 from node_agent.apps.dataflow.switching.exchange import Mode
 from node_agent.apps.dataflow.switching.policy import choose
-from node_agent.linkstate.registry import Downstream, LinkStateConfig, open_link_state
+from node_agent.linkstate.config import LinkStateConfig
+from node_agent.linkstate.registry import open_link_state
 from node_agent.linkstate.shortest_path import distances
+from node_agent.linkstate.source import Downstream
 from node_agent.model.cost_graph import CostGraph
 from node_agent.telemetry.segment_log import SegmentLog
 from node_agent.telemetry.segments import read_records

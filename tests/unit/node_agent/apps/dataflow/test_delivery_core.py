@@ -126,16 +126,6 @@ def test_a_failed_link_rewinds_all_that_went_over_it_to_the_replica_now_chosen()
     ]
 
 
-def test_best_effort_says_what_a_failed_link_may_have_lost() -> None:
-    core = source(level=Reliability.BEST_EFFORT)
-    core.steer("a", Hop("a/0", 1.0), 0.0)
-    emit(core, 4)
-    core.acknowledged("a/0", "a", {}, {"s/0": [(1, 2)]}, 0.0)
-    lost = of(Drop, core.connection_failed("a", "a/0", 0.0))
-    assert [(drop.item.tau, drop.reason) for drop in lost] == [(3, "link_failed"), (4, "link_failed")]
-    assert core.retained == 0 and core.next_tick(0.0) == inf
-
-
 def test_what_the_route_left_behind_follows_after_a_while() -> None:
     core = source(DeliveryLimits(unacknowledged=2.0))
     core.steer("a", Hop("a/0", 1.0), 0.0)

@@ -16,7 +16,7 @@ from node_agent.apps.dataflow.events import TupleDropped
 from node_agent.apps.dataflow.model.query import ErrorPolicy, OperatorSpec, Query, Reliability
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.model.units import CountWindow, Each, UnitRule
-from node_agent.apps.dataflow.operators.registry import Context, register_operator, register_source
+from node_agent.apps.dataflow.operators.registry import OPERATORS, Context, OperatorKind
 from node_agent.apps.dataflow.switching.route import Hop
 from node_agent.apps.dataflow.windows.units import Unit
 from node_agent.apps.dataflow.wire.claims import MOST_RANGES, check_answer
@@ -68,8 +68,10 @@ class Burst:
         return RESULTS[self._result] if unit.tau % EVERY == 0 else unit.payloads()
 
 
-register_source("large_numbers", Params, Numbers)
-register_operator("large_burst", Params, Burst)
+LARGE_NUMBERS = OperatorKind("large_numbers", "source", Params, Numbers)
+LARGE_BURST = OperatorKind("large_burst", "operator", Params, Burst)
+OPERATORS.register("large_numbers", LARGE_NUMBERS)
+OPERATORS.register("large_burst", LARGE_BURST)
 
 
 def query(level: Reliability, source: str, result: str, takes: UnitRule) -> Query:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from node_agent.apps.dataflow.operators.registry import OPERATORS, QUERIES, Context, register_operator
+from node_agent.apps.dataflow.operators.registry import OPERATORS, QUERIES, Context, OperatorKind
 from node_agent.apps.dataflow.operators.synthetic import Sink, SinkParams, pattern
 from node_agent.apps.dataflow.windows.units import Unit
+from node_agent.extensions import ExtensionError
 
 
 def test_the_chain_is_the_face_recognition_query_in_shape() -> None:
@@ -64,6 +65,6 @@ def test_a_name_can_be_registered_once() -> None:
         async def process(self, unit: Unit) -> Sequence[bytes]:
             return ()
 
-    with pytest.raises(ValueError, match="registered already"):
-        register_operator("sink", SinkParams, Other)
+    with pytest.raises(ExtensionError, match="there is a kind of operator 'sink' already"):
+        OPERATORS.register("sink", OperatorKind("sink", "sink", SinkParams, Other))
     assert OPERATORS["sink"].factory is Sink

@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from node_agent.apps.dataflow.model.decision import Candidate, Rule, Situation, Threshold
-from node_agent.apps.dataflow.switching import adaptive as tuning
-from node_agent.apps.dataflow.switching.adaptive import Memory, adaptive
-from node_agent.apps.dataflow.switching.backpressure import backpressure
+from node_agent.apps.dataflow.switching.policies import adaptive as tuning
+from node_agent.apps.dataflow.switching.policies.adaptive import Memory, adaptive
+from node_agent.apps.dataflow.switching.policies.backpressure import backpressure
+from node_agent.apps.dataflow.switching.policies.power_of_two import power_of_two
+from node_agent.apps.dataflow.switching.policies.round_robin import round_robin
+from node_agent.apps.dataflow.switching.policies.uniform import uniform
+from node_agent.apps.dataflow.switching.policies.weighted import weighted
 from node_agent.apps.dataflow.switching.policy import POLICIES, choose
 from node_agent.apps.dataflow.switching.route import Choice, Hop
-from node_agent.apps.dataflow.switching.spreading import power_of_two, round_robin, uniform, weighted
 
 S = 1_000_000_000
 

@@ -15,7 +15,7 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.model.units import SameTau
 from node_agent.apps.dataflow.switching.decision import View, decide
-from node_agent.apps.dataflow.switching.outlook import ONE_AT_A_TIME, link_state_outlook
+from node_agent.apps.dataflow.switching.outlook import link_state_outlook
 from node_agent.apps.dataflow.switching.policy import POLICIES
 from node_agent.apps.dataflow.switching.route import Hop, Route
 from node_agent.linkstate.shortest_path import distances, tree
@@ -342,7 +342,7 @@ def test_all_inputs_choose_the_same_replica_under_equal_information(
     case: Case, common: int | None, policy: str, data: st.DataObject
 ) -> None:
     """Whatever each of them has used so far; a single input's replicas as well, if they all may send."""
-    if len(case.plan.query.sources()) == 1 and policy in ONE_AT_A_TIME:
+    if len(case.plan.query.sources()) == 1 and not POLICIES[policy].several:
         policy = "round_robin"
     chosen, reachable = set(), set()
     for own in (r for name in case.plan.query.sources() for r in case.plan.of(name)):

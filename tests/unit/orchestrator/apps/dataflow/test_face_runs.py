@@ -198,14 +198,14 @@ def test_models_are_loaded_for_those_who_use_them(tmp_path: Path) -> None:
     file.write_bytes(msgspec.json.encode(plan.query))
     preload(str(file))
     assert uses_models(plan.query) and not uses_models(section(experiment()).dataflow())
-    factories = {name for name, kind in OPERATORS.items() if kind.factory.__module__ == operators.__name__}
+    factories = {name for name in OPERATORS if OPERATORS[name].factory.__module__ == operators.__name__}
     assert factories == KINDS
 
 
 def test_agents_of_other_queries_never_load_opencv() -> None:
     check = (
         "import sys, node_agent.agent.process, orchestrator.planning.load;"
-        "import orchestrator.backends.netns.backend;"
+        "import orchestrator.backends.netns.backend, node_agent.apps.dataflow.application;"
         "sys.exit('cv2' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", check]).returncode == 0

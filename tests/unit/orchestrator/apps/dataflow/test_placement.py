@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from orchestrator.apps.dataflow.planning.arrangement import arranged
 from orchestrator.apps.dataflow.planning.cpu import cpu_needs
 from orchestrator.apps.dataflow.planning.placement import arrange
-from orchestrator.apps.dataflow.planning.policies import arranged, spread
+from orchestrator.apps.dataflow.planning.placements.spread import spread
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.planning.distances import in_hops
 from orchestrator.planning.semantics import plan_run

@@ -182,7 +182,7 @@ def installed(folder: Path, module: str) -> dict[str, str]:
     facts = folder / "my_ops-1.0.dist-info"
     facts.mkdir()
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: my_ops\nVersion: 1.0\n")
-    (facts / "entry_points.txt").write_text("[rove.operators]\nmine = my_ops\n")
+    (facts / "entry_points.txt").write_text("[rove.operators]\nshout = my_ops:shout\n")
     return {**os.environ, "PYTHONPATH": str(folder)}
 
 
@@ -195,7 +195,7 @@ def validated(file: Path, environment: dict[str, str]) -> subprocess.CompletedPr
 def test_operators_of_an_installed_package_can_be_named_in_files(tmp_path: Path) -> None:
     operators: dict[str, dict[str, Any]] = {
         "camera": {"kind": "synthetic_source"},
-        "shout": {"kind": "my_ops.shout", "after": "camera", "times": 2, "word": "ho", "volume": 1.5},
+        "shout": {"kind": "shout", "after": "camera", "times": 2, "word": "ho", "volume": 1.5},
         "screen": {"kind": "sink", "after": "shout"},
     }
     file = written(tmp_path, {**EXPERIMENT, "query": {"operators": operators}})
@@ -210,7 +210,10 @@ def test_operators_of_an_installed_package_can_be_named_in_files(tmp_path: Path)
     (tmp_path / "my_ops.py").write_text("import nothing_of_that_name")
     broken = validated(file, there)
     assert broken.returncode == 2
-    assert "the operators mine (my_ops) of an installed package cannot be loaded" in broken.stderr
+    assert (
+        "the kind of operator 'shout' of my_ops (my_ops:shout) cannot be loaded: my_ops.py, line 1"
+        in broken.stderr
+    )
 
 
 def test_the_shipped_example() -> None:

@@ -65,6 +65,7 @@ def test_any_bytes_are_a_frame_or_refused(payload: bytes) -> None:
     "module",
     [
         "node_agent.agent.process",
+        "node_agent.apps.dataflow.application",
         "node_agent.apps.dataflow.faces.queries",
         "node_agent.apps.dataflow.testing",
     ],

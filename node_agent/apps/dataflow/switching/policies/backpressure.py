@@ -3,8 +3,10 @@
 from msgspec import Struct
 
 from node_agent.apps.dataflow.model.decision import Situation
+from node_agent.apps.dataflow.switching.policy import SwitchingPolicy
 from node_agent.apps.dataflow.switching.route import Choice, Hop
-from node_agent.apps.dataflow.switching.spreading import inverse
+from node_agent.apps.dataflow.switching.weights import inverse
+from node_agent.apps.dataflow.switching.words import divided
 
 
 def backpressure(situation: Situation, memory: Struct | None = None) -> Choice:
@@ -21,3 +23,20 @@ def backpressure(situation: Situation, memory: Struct | None = None) -> Choice:
     weights = {to: differences[to] * rate for to, rate in inverse(links, situation.rule.exponent)}
     best = max(weights, key=lambda to: weights[to], default=None)
     return Choice(None if best is None else Hop(best, costs[best]))
+
+
+def _reason(situation: Situation, choice: Choice) -> str:
+    chosen = choice.hop.to if choice.hop else None
+    text = (
+        f"{chosen} had the greatest (tuples here + 1 − tuples there)/link^{situation.rule.exponent:g}, "
+        f"with {situation.queued} here"
+    )
+    return divided(text, choice)
+
+
+POLICY = SwitchingPolicy(
+    backpressure,
+    "where the queue is shorter than here, the more so the better the link (Frontier)",
+    queues=True,
+    reason=_reason,
+)

@@ -5,7 +5,9 @@ from math import inf
 from msgspec import Struct
 
 from node_agent.apps.dataflow.model.decision import Situation
+from node_agent.apps.dataflow.switching.policy import SwitchingPolicy
 from node_agent.apps.dataflow.switching.route import Choice, Hop
+from node_agent.apps.dataflow.switching.words import by_cost
 
 
 def shortest_path(situation: Situation, memory: Struct | None = None) -> Choice:
@@ -28,3 +30,11 @@ def _hop(situation: Situation, to: str) -> Hop | None:
     candidate = situation.candidate(to)
     own_path = candidate.path if candidate is not None else None
     return None if own_path is None or own_path == inf else Hop(to, own_path)
+
+
+POLICY = SwitchingPolicy(
+    shortest_path,
+    "the cheapest way to the sinks (the paper's Algorithm 1), left for a gain of more than `threshold`",
+    several=False,
+    reason=by_cost,
+)

@@ -24,8 +24,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from node_agent.apps.dataflow.model.decision import Situation
+from node_agent.apps.dataflow.switching.policy import SwitchingPolicy
 from node_agent.apps.dataflow.switching.route import Choice, spread
-from node_agent.apps.dataflow.switching.spreading import inverse
+from node_agent.apps.dataflow.switching.weights import inverse
+from node_agent.apps.dataflow.switching.words import by_cost
 
 HORIZON_NS = 4_000_000_000
 TREND_NS = 4_000_000_000
@@ -137,3 +139,10 @@ def _grown(margin: float) -> float:
 
 def _shrunk(margin: float) -> float:
     return max(LEAST_MARGIN, margin * DECAY)
+
+
+POLICY = SwitchingPolicy(
+    adaptive,
+    "the way whose trend promises to be cheapest, several at once where the radio allows it",
+    reason=lambda situation, choice: by_cost(situation, choice, by_trends=True),
+)

@@ -1,0 +1,65 @@
+"""How placement policies fill a plan: one replica after the other, each given where those before it are.
+
+All of them fill the same sequence of places: sources and sinks, then replica 0 of every operator, then
+replica 1, and so on. A choice depends on what came before it in this sequence alone, so plans are nested
+across k: a larger k adds replicas and moves none. Sources and sinks are where random placement puts them
+under every policy, on nodes of their own: where a camera or a viewer is, is not for a planner to say, but for
+whoever gives nodes roles.
+"""
+
+import hashlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from node_agent.apps.dataflow.model.query import Query
+
+Slot = tuple[str, int]
+"""An operator and the index of one of its replicas."""
+Placed = Mapping[Slot, str]
+Choose = Callable[[Slot, Placed], str | None]
+"""The node of the next replica; None: no node is left that could host it."""
+
+
+def shuffled(nodes: Sequence[str], seed: int | str) -> list[str]:
+    """By digest of seed and name, so that it depends on nothing else, not even on the order of the nodes."""
+    return sorted(nodes, key=lambda node: hashlib.sha256(f"placement/{seed}/{node}".encode()).digest())
+
+
+def arranged(query: Query, counts: Mapping[str, int], choose: Choose) -> dict[Slot, str]:
+    """A node for each replica, in the query's order; those for which no node is left are missing.
+
+    The sequence is filled as if every operator had as many replicas as the one with most, so that growing one
+    leaves the others in place. Replicas for which no place is left then fill what the others do not use.
+    """
+    ends = [name for name in query.names() if name not in query.inner()]
+    rounds = max(counts.values())
+    sequence = [(name, 0) for name in ends] + [(name, i) for i in range(rounds) for name in query.inner()]
+    wanted = [(name, index) for name, index in sequence if index < counts[name]]
+    shared = _filled(sequence, {}, choose)
+    kept = {slot: shared[slot] for slot in wanted if slot in shared}
+    placed = _filled([slot for slot in wanted if slot not in kept], kept, choose)
+    in_order = [(name, index) for name, k in counts.items() for index in range(k)]
+    return {slot: placed[slot] for slot in in_order if slot in placed}
+
+
+def _filled(slots: Sequence[Slot], before: Placed, choose: Choose) -> dict[Slot, str]:
+    placed = dict(before)
+    for slot in slots:
+        if (node := choose(slot, placed)) is not None:
+            placed[slot] = node
+    return placed
+
+
+def heeding(roles: Mapping[str, Collection[str]], operators: Collection[str], choose: Choose) -> Choose:
+    """``choose``, but an operator whose name is a role of some nodes goes to these, and the others do not."""
+    meant = {node: [role for role in own if role in operators] for node, own in roles.items()}
+    wanted = {role for own in meant.values() for role in own}
+
+    def allowed(operator: str, node: str) -> bool:
+        return operator in meant[node] if operator in wanted else not meant[node]
+
+    def heedful(slot: Slot, placed: Placed) -> str | None:
+        # To whoever chooses, a node that is not allowed looks like one that has somebody on it.
+        barred = [node for node in meant if not allowed(slot[0], node)]
+        return choose(slot, {**{("", i): node for i, node in enumerate(barred)}, **placed})
+
+    return heedful if wanted else choose

@@ -1,0 +1,56 @@
+"""Placement ``colocate``: replicas of consecutive operators share nodes, as far as their CPUs allow."""
+
+from collections.abc import Mapping, Sequence
+
+from node_agent.apps.dataflow.model.query import Query
+from orchestrator.apps.dataflow.planning.arrangement import Choose, Placed, Slot
+from orchestrator.apps.dataflow.planning.placement_policy import PlacementPolicy, one_by_one
+from orchestrator.apps.dataflow.spec.placement import ColocatePlacement
+
+_ROUNDING = 1e-9
+
+
+def colocate(
+    query: Query, order: Sequence[str], needs: Mapping[str, float], cores: Mapping[str, int]
+) -> Choose:
+    """Replicas of consecutive operators on one node, as long as what they need together fits into its CPU.
+
+    A replica joins its predecessor of the same index, else it takes a node of its own that can carry it, or
+    any if there is none; when no node is left it joins whoever has room. Replicas of one operator never
+    share a node.
+    """
+    inner = frozenset(query.inner())
+
+    def choose(slot: Slot, placed: Placed) -> str | None:
+        operator, index = slot
+        hosted: dict[str, list[str]] = {}
+        for (name, _), node in placed.items():
+            hosted.setdefault(node, []).append(name)
+        fresh = [node for node in order if node not in hosted]
+        if operator not in inner:
+            return fresh[0] if fresh else None
+
+        def can_join(node: str) -> bool:
+            others = hosted[node]
+            if operator in others or not inner.issuperset(others):
+                return False
+            return sum(needs[name] for name in (*others, operator)) <= cores[node] + _ROUNDING
+
+        before = [placed[name, index] for name in query.upstream(operator) if (name, index) in placed]
+        able = (node for node in fresh if needs[operator] <= cores[node] + _ROUNDING)
+        choices = (
+            *(node for node in before if can_join(node)),
+            *able,
+            *fresh[:1],
+            *(node for node in order if node in hosted and can_join(node)),
+        )
+        return choices[0] if choices else None
+
+    return choose
+
+
+POLICY = PlacementPolicy(
+    one_by_one(lambda site: colocate(site.query, site.order, site.needs, site.cores)),
+    "replicas of consecutive operators on the same nodes, as far as their CPUs allow",
+    ColocatePlacement,
+)

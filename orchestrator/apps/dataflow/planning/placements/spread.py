@@ -1,0 +1,53 @@
+"""Placement ``spread``: replicas of an operator far from each other, but not out of the way."""
+
+from collections.abc import Sequence
+from math import inf
+from statistics import fmean
+
+from node_agent.apps.dataflow.model.query import Query
+from orchestrator.apps.dataflow.planning.arrangement import Choose, Placed, Slot
+from orchestrator.apps.dataflow.planning.placement_policy import PlacementPolicy, one_by_one
+from orchestrator.apps.dataflow.spec.placement import SpreadPlacement
+from orchestrator.planning.distances import Distance
+
+DETOUR = 2 / 3
+"""More than a half: a step away from everybody lengthens the way twice, and must not pay."""
+
+
+def spread(query: Query, order: Sequence[str], distance: Distance) -> Choose:
+    """Replicas of an operator far from each other, but not out of the way; one operator per node.
+
+    The first is where random placement puts it. Each further one maximises its distance to the nearest
+    replica before it, less ``DETOUR`` of the way through it, from the sources above and on to the sinks.
+    """
+    sources = {
+        name: [s for s in query.sources() if name in query.reachable_from([s])] for name in query.names()
+    }
+    sinks = {name: [s for s in query.sinks() if s in query.reachable_from([name])] for name in query.names()}
+
+    def choose(slot: Slot, placed: Placed) -> str | None:
+        operator, index = slot
+        taken = frozenset(placed.values())
+        free = [node for node in order if node not in taken]
+        siblings = [placed[operator, i] for i in range(index) if (operator, i) in placed]
+        if not siblings or not free:
+            return free[0] if free else None
+        above = [placed[source, 0] for source in sources[operator]]
+        below = [placed[sink, 0] for sink in sinks[operator]]
+
+        def merit(node: str) -> float:
+            way = fmean(distance(end, node) for end in above) + fmean(distance(node, end) for end in below)
+            if way == inf:
+                return -inf  # nothing would ever pass through it
+            return min(distance(node, sibling) for sibling in siblings) - DETOUR * way
+
+        return max(free, key=merit)  # the first of equals: the order breaks ties
+
+    return choose
+
+
+POLICY = PlacementPolicy(
+    one_by_one(lambda site: spread(site.query, site.order, site.distance)),
+    "replicas of an operator far from each other, but not out of the way",
+    SpreadPlacement,
+)

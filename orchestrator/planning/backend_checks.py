@@ -1,0 +1,61 @@
+"""Whether the backend of an experiment can do what the experiment asks for."""
+
+from node_agent.extensions import ExtensionError
+from orchestrator.services.costs import reader_findings
+from orchestrator.services.registry import routing_service
+from orchestrator.spec.backends import AUTO, BACKENDS, choosable
+from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.problems import Finding, listed
+from orchestrator.spec.registered import file_of, naming_the_file
+
+
+def backend_findings(experiment: Experiment) -> list[Finding]:
+    """With ``auto``, of every backend that may be chosen."""
+    return _protocol_findings(experiment) + _own_findings(experiment) + _silence_findings(experiment)
+
+
+def _candidates(experiment: Experiment) -> list[str]:
+    """The backends that the experiment may run on."""
+    return choosable() if experiment.backend == AUTO else [experiment.backend]
+
+
+def _protocol_findings(experiment: Experiment) -> list[Finding]:
+    service = routing_service(experiment.routing)
+    traits = {name: BACKENDS[name].traits for name in _candidates(experiment)}
+    for name in traits:
+        found = service.findings(traits[name])
+        if found := found or reader_findings(experiment.routing, traits[name].virtual_time):
+            return [Finding(("routing", *f.at), f.message, f.hint) for f in found]
+    missing = [name for name in traits if not service.runs_on(traits[name])]
+    if not missing:
+        return []
+    text = f"{service.protocol} does not run on the backend {missing[0]}"
+    fit = [name for name in BACKENDS if service.runs_on(BACKENDS[name].traits)]
+    hint = f"use backend: {listed(fit)}, or protocol: olsr, which runs everywhere"
+    return [Finding(("routing", "protocol"), text, hint)]
+
+
+def _own_findings(experiment: Experiment) -> list[Finding]:
+    """What the backends say themselves."""
+    found: dict[Finding, None] = {}
+    for name in _candidates(experiment):
+        check = BACKENDS[name].findings
+        try:
+            with naming_the_file(f"backend {name}", file_of(name, check)):
+                found |= dict.fromkeys(check(experiment))
+        except ExtensionError as error:
+            found[Finding(("backend",), str(error))] = None
+    return list(found)
+
+
+def _silence_findings(experiment: Experiment) -> list[Finding]:
+    unable = [name for name in _candidates(experiment) if not BACKENDS[name].traits.can_silence]
+    return [
+        Finding(
+            ("faults", index, "silence"),
+            f"nobody can silence a radio with backend {unable[0]}",
+            "use a crash, or backend: netns",
+        )
+        for index, fault in enumerate(experiment.faults)
+        if unable and fault.kind == "silence"
+    ]

@@ -1,0 +1,3 @@
+from tests.extension.harness import rove
+
+__all__ = ["rove"]
