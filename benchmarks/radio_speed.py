@@ -32,7 +32,7 @@ from orchestrator.backends.netns.radio.client import RadioProcess
 from orchestrator.backends.netns.radio.config import hardware_address, radio_config
 from orchestrator.backends.netns.radio.lateness import LatenessReport
 from orchestrator.backends.netns.radio.loop import AirLoop
-from orchestrator.backends.netns.radio.priority import become_punctual
+from orchestrator.backends.netns.radio.priority import become_realtime
 from orchestrator.backends.netns.radio.shared import Shared
 from orchestrator.model.trace import Position, Trace, Waypoint
 from orchestrator.radio.channel import build_channel
@@ -96,7 +96,7 @@ def saturated(pairs: int) -> Rates:
     names = [f"n{number:02d}" for number in range(1, 2 * pairs + 1)]
     each = FRAMES // pairs
     layout = replace(numbered(names), static_neighbours=True, queue_length=each)
-    become_punctual()
+    become_realtime()
     with network_of(layout) as net, ExitStack() as opened:
         flows = [udp_pair(net, *names[first : first + 2]) for first in range(0, len(names), 2)]
         for sender, receiver in flows:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from orchestrator.backends.core.link import DRIVER, LEFTOVERS
+from orchestrator.backends.core.driver_client import DRIVER, LEFTOVERS
 from orchestrator.backends.core.preflight import Observed, preflight_of, problems
 from orchestrator.backends.core.session import Session, session_of
 from orchestrator.mobility.generate import generate_trace

@@ -38,7 +38,7 @@ PARSERS: tuple[Parser, ...] = (
     Parser("node_facts", LIAR, 5, answers.facts),
     Parser("node_store", LIAR, 5, answers.store),
     Parser("clock_reports", LIAR, 2, answers.reports),
-    Parser("keeper", LIAR, 5, answers.keeper),
+    Parser("supervisor", LIAR, 5, answers.supervisor),
     Parser("core_driver", LIAR, 5, answers.core),
     Parser("collection", LIAR, 6, collection.Collections, renew=1000),
     Parser("segments", LIAR, 4, segments.Segments),

@@ -57,5 +57,5 @@ KINDS: dict[str, Kind] = {
     "lost_node_disk": Kind(real_nodes.lost_node_disk, 6, True),
     "lost_before_collection": Kind(real_nodes.lost_before_collection, 1, True),
     "node_clock_step": Kind(real_nodes.node_clock_step, 2, True),
-    "reused_keeper_pid": Kind(real_nodes.reused_keeper_pid, 1, True),
+    "reused_supervisor_pid": Kind(real_nodes.reused_supervisor_pid, 1, True),
 }

@@ -21,7 +21,7 @@ from tests.ssh.sshd import FIRST_ID
 
 DISK_ON_NODE = 96 << 20
 HELPERS: dict[str, tuple[str, ...]] = {
-    "keeper": ("node_agent.supervisor", "run"),
+    "supervisor": ("node_agent.supervisor", "run"),
     "bridge": ("node_agent.supervisor", "attach"),
     "agent": ("node_agent.agent",),
     "routing daemon": ("node_agent.olsr",),
@@ -160,15 +160,15 @@ def node_clock_step(drill: Drill) -> None:
     settle(drill, drill.run, code)
 
 
-def reused_keeper_pid(drill: Drill) -> None:
-    """A keeper was killed, and its file names another process of that node's user by now."""
+def reused_supervisor_pid(drill: Drill) -> None:
+    """A supervisor was killed, and its file names another process of that node's user by now."""
     node = _node(drill)
-    drill.note(f"the keeper's file on {node.name} names a stranger")
+    drill.note(f"the supervisor's file on {node.name} names a stranger")
     process = drill.start_run(drill.experiment(duration="60 s"))
     come(drill, drill.run, Moment("measure"), process)
     process.send_signal(signal.SIGKILL)
     code = drill.wait(process)
-    node.kill(*HELPERS["keeper"])
+    node.kill(*HELPERS["supervisor"])
     stranger, pid_here, pid_there = _stranger(drill, node)
     place = node.home / ".rove" / "runs" / drill.run.id / node.name
     node.write(place / "keeper.pid", str(pid_there).encode())

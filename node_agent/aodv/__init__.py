@@ -1,5 +1,6 @@
-"""AODV (RFC 3561): a reactive routing protocol, whose routes are looked for when a packet needs one.
+"""The AODV routing protocol (RFC 3561), which searches for a route when a packet needs one.
 
-Left out, all optional in the RFC: local repair, subnets and multicast. A node that restarts begins with a
-higher sequence number, taken from the clock, instead of keeping silent for a while.
+``service.AodvService`` runs it on a virtual host, ``process`` as a daemon on a machine; other rooms import
+these, ``config`` and ``reader``. Not implemented, all optional in the RFC: local repair, subnets, multicast.
+After a restart a node uses a higher sequence number, taken from the clock, instead of staying silent.
 """

@@ -87,7 +87,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def configured(arguments: argparse.Namespace) -> ProcessConfig:
-    """Raises ValueError."""
+    """Builds the configuration from the command line. Raises ValueError."""
     return ProcessConfig(
         interface=arguments.interface,
         aodv=AodvConfig(

@@ -1,4 +1,4 @@
-"""What an AODV core wants done, collected while it thinks: messages to send, packets to pass on or drop."""
+"""Collects what the AODV core decides: messages to send, packets to forward or drop."""
 
 from heapq import heappop, heappush
 from typing import Generic, NamedTuple, TypeVar
@@ -11,7 +11,7 @@ P = TypeVar("P")
 
 
 class Send(NamedTuple):
-    """A control message for a neighbour, or (None) for all of them."""
+    """A control message for one neighbour, or for all of them (``to`` is None)."""
 
     data: bytes
     to: int | None
@@ -19,7 +19,7 @@ class Send(NamedTuple):
 
 
 class Forward(NamedTuple, Generic[P]):
-    """A packet that waited: its route is there now."""
+    """A held packet whose route has been found."""
 
     packet: P
     next_hop: int
@@ -34,7 +34,7 @@ Action = Send | Forward[P] | Drop[P]
 
 
 class Outbox(Generic[P]):
-    """Counts what goes through it."""
+    """Collects actions and counts them."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
@@ -48,7 +48,7 @@ class Outbox(Generic[P]):
         self._actions.append(Send(data, to, ttl))
 
     def pass_on_later(self, message: Message, ttl: int, when_ns: int) -> None:
-        """To all neighbours; of one moment, in the order in which they came."""
+        """Sends ``message`` to all neighbours at ``when_ns``. Messages of one moment keep their order."""
         self._order += 1
         heappush(self._later, (when_ns, self._order, message, ttl))
 

@@ -1,7 +1,7 @@
-"""Packets that the kernel has no route for: a TUN device, and routes into it for the whole ad-hoc network.
+"""Captures packets that the kernel has no route for, with a TUN device and routes into it.
 
-Host routes are more specific and win; whatever else is for the network lands here, to wait for a route. The
-device and the routes into it end with the descriptor, however its owner ends: there is nothing to clean up.
+Host routes are more specific and win; all other packets for the network arrive here and wait for a route. The
+kernel removes the device and its routes when the descriptor is closed, however the process ends.
 """
 
 import errno
@@ -32,11 +32,11 @@ _HEADER_SIZE = 20
 
 
 class CannotCapture(Exception):
-    """One sentence: what the kernel refused."""
+    """The kernel refused something; the message is one sentence that says what."""
 
 
 class Captured(NamedTuple):
-    """A whole IP packet, and what its header says."""
+    """A whole IP packet, with its header's addresses."""
 
     data: bytes
     source: int
@@ -45,9 +45,9 @@ class Captured(NamedTuple):
 
 class CaptureDevice:
     def __init__(self, name: str, network: IPv4Network, source: str, mtu: int, protocol: int) -> None:
-        """``source``: the address that packets without one get, which is the radio's and not the device's."""
+        """``source``: the address for packets that have none yet; the radio's, not the device's."""
         if network.prefixlen > 30:
-            raise CannotCapture(f"{network} has no room for other nodes: say which is their network")
+            raise CannotCapture(f"{network} has no room for other nodes: name the network of the other nodes")
         self._size = mtu
         try:
             self._descriptor = os.open(_TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -57,7 +57,7 @@ class CaptureDevice:
             request = _TEXT_REQUEST.pack(name.encode(), _IFF_TUN | _IFF_NO_PI)
             fcntl.ioctl(self._descriptor, _TUNSETIFF, request)
             _set_up(name, mtu)
-            # The interface's own route to the network is as wide: only the halves are more specific than it.
+            # The interface's own route is as wide as the network; only its two halves are more specific.
             for half in network.subnets():
                 _add_route(half, socket.if_nametoindex(name), source, protocol)
         except OSError as error:
@@ -68,7 +68,7 @@ class CaptureDevice:
         return self._descriptor
 
     def read(self) -> Iterator[Captured]:
-        """All that wait; what is not IPv4 is passed over."""
+        """Returns all waiting packets. Skips those that are not IPv4."""
         with suppress(BlockingIOError):
             while True:
                 data = os.read(self._descriptor, self._size)
@@ -80,10 +80,11 @@ class CaptureDevice:
 
 
 class Reinjector:
-    """Sends whole packets by the kernel's routes as if they had never been taken out.
+    """Sends captured packets by the kernel's routes as if they had never been captured.
 
-    A raw socket leaves source and TTL as they are, and no filter asks where the packet came from, as it would
-    for one that came in over the TUN. Bound to the radio, it cannot send one into the TUN again.
+    A raw socket leaves source and TTL unchanged, and no reverse-path filter checks where the packet came
+    from, as it would for one that came in over the TUN. The socket is bound to the radio, so it cannot send a
+    packet into the TUN again.
     """
 
     def __init__(self, interface: str) -> None:
@@ -92,15 +93,16 @@ class Reinjector:
         self._errors = _raw_socket(socket.IPPROTO_ICMP)
 
     def send(self, packet: Captured) -> bool:
-        """False: the kernel would not take it."""
+        """Returns False if the kernel did not take the packet."""
         try:
             self._packets.sendto(packet.data, (str(IPv4Address(packet.destination)), 0))
         except OSError:
             return False
         return True
 
-    def say_unreachable(self, packet: Captured) -> None:
-        """Tell the program that sent it: a connection then fails at once instead of timing out."""
+    def report_unreachable(self, packet: Captured) -> None:
+        """Sends ICMP "host unreachable" to the packet's sender, so that its
+        connection fails at once instead of timing out."""
         body = unreachable(packet.data)
         if body is not None:
             with suppress(OSError):
@@ -112,7 +114,8 @@ class Reinjector:
 
 
 def unreachable(packet: bytes) -> bytes | None:
-    """ICMP "host unreachable" about ``packet``; None for what must not be answered so (RFC 1122, 3.2.2)."""
+    """Builds ICMP "host unreachable" for ``packet``; None where no such
+    answer is allowed (RFC 1122, 3.2.2)."""
     length = (packet[0] & 0x0F) * 4
     is_fragment = struct.unpack_from("!H", packet, 6)[0] & 0x1FFF
     is_error = packet[9] == socket.IPPROTO_ICMP and packet[length : length + 1] not in (b"\x08", b"\x00")

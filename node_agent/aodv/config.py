@@ -1,4 +1,4 @@
-"""What an AODV node is told before it starts. Names and defaults are those of RFC 3561, section 10."""
+"""The configuration of an AODV node. Names and defaults are those of RFC 3561, section 10."""
 
 from typing import Literal
 
@@ -8,11 +8,11 @@ Detection = Literal["feedback", "hello"]
 
 
 class AodvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All times in seconds.
+    """All times are in seconds.
 
-    ``detection``: how a broken link is noticed. ``feedback``: the link layer says which packet it gave up.
-    ``hello``: nodes on routes in use greet their neighbours, and who falls silent is gone; then replies are
-    acknowledged too (RREP-ACK), so that links which carry in one direction only are noticed.
+    ``detection`` says how a broken link is noticed. ``feedback``: the link layer reports which packet it gave
+    up. ``hello``: nodes on routes in use send hellos, and a neighbour that falls silent is gone; replies are
+    then acknowledged too (RREP-ACK), which reveals links that work in one direction only.
     """
 
     detection: Detection = "feedback"
@@ -31,7 +31,8 @@ class AodvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     destination_only: bool = False
     gratuitous: bool = True
     jitter: float = 0.01
-    """Who passes on a flooded request waits up to so long first: neighbours would speak at once otherwise."""
+    """A node waits a random time up to this before it passes on a flooded
+    request, so that neighbours do not all send at once."""
     held_packets: int = 64
     held_seconds: float = 30.0
 
@@ -77,7 +78,7 @@ class AodvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def silence(self) -> float:
-        """A neighbour on a route in use that is not heard for so long is gone."""
+        """A neighbour on a route in use is gone after this many seconds without a message."""
         return self.allowed_hello_loss * self.hello_interval
 
     def ring_traversal_time(self, ttl: int) -> float:

@@ -1,11 +1,12 @@
-"""AODV without I/O: messages, packets and moments in, actions out (RFC 3561, section 6).
+"""AODV without I/O: takes messages, packets and times, returns actions (RFC 3561, section 6).
 
-Addresses are numbers. Packets are whatever the shell forwards; here they only wait for a route. Every call
-returns what is to be done now; ``wake`` is to be called at ``next_wake_ns``, and does no harm at other times.
+Addresses are numbers. Packets are of any type; the core only holds them until there is a route. Every call
+returns what the caller must do now. The caller must call ``wake`` at ``next_wake_ns``; extra calls do no
+harm.
 
-Messages that concern anybody outside the ad-hoc network are refused, and counted by reason: ``malformed``,
-``outside_prefix``, ``not_member``, ``sequence`` (a number far ahead of what is known), ``rate`` (more
-requests than anybody sends), ``full`` (something was forgotten to make room).
+The core refuses messages about addresses outside the ad-hoc network, and counts refusals by reason:
+``malformed``, ``outside_prefix``, ``not_member``, ``sequence`` (a number far ahead of the known one),
+``rate`` (more requests than a node may send), ``full`` (an entry was evicted to make room).
 """
 
 import random
@@ -26,25 +27,25 @@ from node_agent.manet.membership import Manet
 
 P = TypeVar("P")
 NEVER_NS = 1 << 62
-_MOST_HOPS = 255  # what a message can say
-_LONGEST_LIFETIME = 10  # of what others grant, in my own route timeouts: they could say seven weeks
-_PLAUSIBLE = 1 << 24  # what sequence numbers are ahead at most: those of a node grow by 15 a second
-_PASSED_ON = 200  # requests of one neighbour that are passed on in a second
+_MOST_HOPS = 255  # the largest count that a message can hold
+_LONGEST_LIFETIME = 10  # limit of granted lifetimes, in own route timeouts: messages allow seven weeks
+_PLAUSIBLE = 1 << 24  # how far a sequence number may be ahead: a node's own grow by 15 a second
+_PASSED_ON = 200  # requests a second that are passed on for one neighbour
 MOST_SEARCHES = 1024
 
 
 def sequence_at(now_ns: int) -> int:
-    """A node's first number: above all that it used before a restart, if that was with the same clock.
+    """Returns a node's first sequence number, above all it used before a restart with the same clock.
 
-    It grows by 15 a second, and a node uses up to 10: it asks no more often.
+    The clock part grows by 15 a second; a node uses at most 10, because it sends no more requests.
     """
     return (now_ns >> 26) % (1 << 32)
 
 
 class Aodv(Generic[P]):
-    """``sequence``: where this node's own numbers begin; see ``sequence_at``.
+    """``sequence``: the node's first sequence number; see ``sequence_at``.
 
-    Without a ``manet`` everybody is heard.
+    Without a ``manet`` the core accepts messages from every address.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Aodv(Generic[P]):
         self._request_id = sequence
         self._active_ns = _ns(config.active_route_timeout)
         self._longest_ns = _LONGEST_LIFETIME * _ns(config.my_route_timeout)
-        self._greets = config.detection == "hello"
+        self._sends_hellos = config.detection == "hello"
         self._neighbours = Neighbours(
             _ns(config.silence), _ns(config.next_hop_wait), _ns(config.blacklist_timeout)
         )
@@ -75,18 +76,18 @@ class Aodv(Generic[P]):
         self._errors = RateLimit(config.rerr_rate_limit)
         self._manet = manet
         self._evicted = 0
-        # An honest node asks no more often than the limit that it has itself; some may come in a bunch.
+        # An honest node keeps its own request rate limit; twice the limit allows for bursts.
         self._by_originator = RateLimits(2 * config.rreq_rate_limit)
         self._by_neighbour = RateLimits(_PASSED_ON)
         self._out = Outbox[P](self.counters)
         self._hello_ns = (
-            now_ns + round(rng.random() * _ns(config.hello_interval)) if self._greets else NEVER_NS
+            now_ns + round(rng.random() * _ns(config.hello_interval)) if self._sends_hellos else NEVER_NS
         )
         self._wake_ns = self._hello_ns
 
     @property
     def held(self) -> int:
-        """Packets that wait for a route."""
+        """Number of packets that wait for a route."""
         return len(self._held)
 
     def valid_routes(self, now_ns: int) -> list[Route]:
@@ -95,10 +96,11 @@ class Aodv(Generic[P]):
     def next_wake_ns(self) -> int:
         return self._wake_ns
 
-    # What the shell asks on behalf of packets.
+    # Calls on behalf of packets.
 
     def next_hop(self, destination: int, source: int, previous: int | None, now_ns: int) -> int | None:
-        """For a packet that is to be sent on now, which keeps its routes alive in both directions."""
+        """Returns the next hop for a packet that is sent now, and keeps
+        its routes alive in both directions."""
         route = self.table.valid(destination, now_ns)
         if route is None:
             return None
@@ -114,12 +116,12 @@ class Aodv(Generic[P]):
         return route.next_hop
 
     def keep_alive(self, other: int, now_ns: int) -> None:
-        """A packet came from ``other``, or went there."""
+        """Keeps the route to ``other`` alive: a packet came from there or went there."""
         if (route := self.table.valid(other, now_ns)) is not None:
             self._use(route, now_ns)
 
     def originate(self, packet: P, destination: int, now_ns: int) -> list[Action[P]]:
-        """Send on a packet of this node's own, now or when there is a route for it."""
+        """Sends a packet of this node's own, now or as soon as there is a route."""
         next_hop = self.next_hop(destination, self.address, None, now_ns)
         if next_hop is not None:
             self._out.forward(packet, next_hop)
@@ -130,15 +132,16 @@ class Aodv(Generic[P]):
         return self.seek(destination, now_ns)
 
     def seek(self, destination: int, now_ns: int, renew: bool = False) -> list[Action[P]]:
-        """Look for a route if there is none and nobody looks for it yet.
+        """Starts a search if there is no route and no search yet.
 
-        ``renew``: also if it is about to end; then only the destination may answer: others know no more.
+        ``renew``: also if the route ends soon. Then only the destination may answer, because other nodes know
+        nothing newer.
         """
         route = self.table.valid(destination, now_ns)
         ends = route is None or (renew and route.expires_ns - now_ns < self._active_ns)
         if destination in self._searches or not ends or not self._may_seek(destination):
             return self._out.take()
-        self.table.expire(now_ns)  # a route that ended unnoticed asks for a newer one, like any other
+        self.table.expire(now_ns)  # an expired route must ask for a newer sequence number
         known = self.table.get(destination)
         hops = None if known is None else known.hops
         only = self.config.destination_only or route is not None
@@ -146,7 +149,7 @@ class Aodv(Generic[P]):
         return self._out.take()
 
     def unroutable(self, destination: int, source: int, now_ns: int) -> list[Action[P]]:
-        """A neighbour sent us a packet for ``destination``, and we have no route: it must not do so again."""
+        """A neighbour sent a packet for ``destination``, but there is no route: an RERR tells it to stop."""
         self.counters.drops["unroutable"] += 1
         route = self.table.get(destination)
         if route is not None and not route.valid:
@@ -157,16 +160,16 @@ class Aodv(Generic[P]):
         return self._out.take()
 
     def link_failed(self, neighbour: int, now_ns: int, was_reply: bool = False) -> list[Action[P]]:
-        """The link layer gave up a packet for ``neighbour``."""
+        """Handles a packet for ``neighbour`` that the link layer gave up."""
         if was_reply:
             self._neighbours.blacklist(neighbour, now_ns)
         self._break_link(neighbour, now_ns)
         return self._out.take()
 
-    # What comes from the network and from the clock.
+    # Input from the network and from the clock.
 
     def receive(self, data: bytes, sender: int, ttl: int, now_ns: int) -> list[Action[P]]:
-        """Whatever others send: what is refused is counted and forgotten."""
+        """Handles a received message. Refused messages are counted and ignored."""
         if sender == self.address or self._refuses(sender, sender):
             return []
         try:
@@ -196,7 +199,7 @@ class Aodv(Generic[P]):
         self.counters.refusals.add("aodv", wire.dotted(sender), reason, count)
 
     def _refuses(self, address: int, sender: int) -> bool:
-        """Messages of ``sender`` that concern ``address``."""
+        """Counts and reports a refusal if ``address``, named in a message of ``sender``, is not allowed."""
         reason = self._manet.refusal(address) if self._manet is not None else ""
         if reason:
             self.refuse(sender, reason)
@@ -209,8 +212,8 @@ class Aodv(Generic[P]):
     def wake(self, now_ns: int) -> list[Action[P]]:
         self._out.due(now_ns)
         self._neighbours.expire(now_ns)
-        if self._greets:
-            for neighbour in sorted(self._relied_on(now_ns)):
+        if self._sends_hellos:
+            for neighbour in sorted(self._next_hops_in_use(now_ns)):
                 if self._neighbours.silent_at_ns(neighbour) <= now_ns:
                     self._break_link(neighbour, now_ns)
         self.table.expire(now_ns)
@@ -223,11 +226,11 @@ class Aodv(Generic[P]):
                 for packet in self._held.take(search.destination):
                     self._out.drop(packet, "no_route")
         if self._hello_ns <= now_ns:
-            self._greet(now_ns)
+            self._send_hello(now_ns)
         self._wake_ns = self._next_deadline_ns(now_ns)
         return self._out.take()
 
-    # Looking for routes.
+    # Route discovery.
 
     def _ask(self, search: Search, now_ns: int) -> None:
         allowed = self._searches.may_ask(search, now_ns)
@@ -289,7 +292,8 @@ class Aodv(Generic[P]):
             self._pass_on(request, hops, route, ttl - 1, now_ns)
 
     def _is_too_far_ahead(self, destination: int, sequence: int, sender: int) -> bool:
-        """Whoever could make others believe any number could keep a node's own from being believed."""
+        """Refuses implausible sequence numbers: with one, an attacker could
+        make others ignore the node's real ones."""
         known = self.table.get(destination)
         if known is None or known.sequence is None or ahead(sequence, known.sequence) <= _PLAUSIBLE:
             return False
@@ -310,7 +314,8 @@ class Aodv(Generic[P]):
         self._reply(Reply(0, self.address, self._sequence, request.originator, lifetime), back, now_ns)
 
     def _may_answer(self, request: Request, route: Route | None, sender: int, now_ns: int) -> bool:
-        """For another node: with a route at least as new as the one asked for, that does not lead back."""
+        """May this node answer for another? Its route must be at least as new as
+        asked for, and not lead back to the sender."""
         if request.destination_only or route is None or not route.valid or route.expires_ns <= now_ns:
             return False
         if route.sequence is None or route.next_hop == sender:
@@ -326,7 +331,7 @@ class Aodv(Generic[P]):
             Reply(route.hops, route.destination, sequence, request.originator, lifetime), back, now_ns
         )
         if request.gratuitous and back.sequence is not None:
-            # The destination will want to answer what the originator sends: spare it a search of its own.
+            # The destination will want to answer the originator: this saves it a search.
             lifetime = _ms_left(back, now_ns)
             unasked = Reply(back.hops, request.originator, back.sequence, request.destination, lifetime)
             self._reply(unasked, route, now_ns)
@@ -362,7 +367,7 @@ class Aodv(Generic[P]):
         back.add_precursor(route.next_hop)
         if (toward := self.table.get(route.next_hop)) is not None:
             toward.add_precursor(back.next_hop)
-        # What we know ourselves is passed on: it may be better than what came, and never worse.
+        # Pass on our own route: it is as good as the received one, or better.
         passed_on = Reply(
             route.hops, route.destination, route.sequence, reply.originator, _ms_left(route, now_ns)
         )
@@ -379,13 +384,13 @@ class Aodv(Generic[P]):
 
     def _reply(self, reply: Reply, back: Route, now_ns: int, forwarded: bool = False) -> None:
         self._use(back, now_ns)
-        if self._greets:
+        if self._sends_hellos:
             reply = reply._replace(acknowledge=True)
             self._neighbours.expects_answer(back.next_hop, now_ns)
             self._wake_by(now_ns + _ns(self.config.next_hop_wait))
         self._out.send(reply, back.next_hop, self.config.net_diameter, forwarded)
 
-    # Losing them.
+    # Route loss.
 
     def _on_error(self, error: Error, sender: int, now_ns: int) -> None:
         if error.no_delete:
@@ -398,19 +403,19 @@ class Aodv(Generic[P]):
                     sequence = 0
                 self.table.invalidate(route, now_ns, sequence or None)
                 lost.append(route)
-        self._tell_precursors(lost, now_ns, forwarded=True)
+        self._notify_precursors(lost, now_ns, forwarded=True)
 
     def _break_link(self, neighbour: int, now_ns: int) -> None:
         lost = [route for route in self.table if route.valid and route.next_hop == neighbour]
         for route in lost:
             self.table.invalidate(route, now_ns)
-        self._tell_precursors(lost, now_ns)
+        self._notify_precursors(lost, now_ns)
 
-    def _tell_precursors(self, lost: Iterable[Route], now_ns: int, forwarded: bool = False) -> None:
-        told = [route for route in lost if route.precursors]
-        upstream = set[int]().union(*(route.precursors for route in told))
-        broken = [Broken(route.destination, route.sequence or 0) for route in told]
-        for route in told:
+    def _notify_precursors(self, lost: Iterable[Route], now_ns: int, forwarded: bool = False) -> None:
+        affected = [route for route in lost if route.precursors]
+        upstream = set[int]().union(*(route.precursors for route in affected))
+        broken = [Broken(route.destination, route.sequence or 0) for route in affected]
+        for route in affected:
             route.precursors.clear()
         if upstream:
             self._error(broken, upstream.pop() if len(upstream) == 1 else None, now_ns, forwarded)
@@ -423,7 +428,7 @@ class Aodv(Generic[P]):
             self._errors.take(now_ns)
             self._out.send(Error(tuple(broken[start : start + wire.MAX_BROKEN])), to, 1, forwarded)
 
-    # Keeping them.
+    # Route use.
 
     def _use(self, route: Route, now_ns: int) -> None:
         until_ns = now_ns + self._active_ns
@@ -435,23 +440,23 @@ class Aodv(Generic[P]):
             if neighbour is not None and neighbour.valid and neighbour.expires_ns < until_ns:
                 neighbour.expires_ns = until_ns
 
-    def _relied_on(self, now_ns: int) -> set[int]:
+    def _next_hops_in_use(self, now_ns: int) -> set[int]:
         return {route.next_hop for route in self.table if route.valid and route.in_use_until_ns > now_ns}
 
-    def _greet(self, now_ns: int) -> None:
+    def _send_hello(self, now_ns: int) -> None:
         interval_ns = _ns(self.config.hello_interval)
-        # A little early at random, never late: neighbours count the silence in whole intervals.
+        # Early by a random amount, never late: neighbours count silence in whole intervals.
         self._hello_ns = now_ns + interval_ns - round(self._rng.random() * interval_ns / 10)
-        if self._relied_on(now_ns):
+        if self._next_hops_in_use(now_ns):
             lifetime = round(self.config.silence * 1000)
             self._out.send(Reply(0, self.address, self._sequence, self.address, lifetime), None, 1)
 
-    # Small things.
+    # Helpers.
 
     def _next_deadline_ns(self, now_ns: int) -> int:
         deadlines = [self._hello_ns, *(route.expires_ns for route in self.table)]
-        if self._greets:
-            deadlines += [self._neighbours.silent_at_ns(each) for each in self._relied_on(now_ns)]
+        if self._sends_hellos:
+            deadlines += [self._neighbours.silent_at_ns(each) for each in self._next_hops_in_use(now_ns)]
         for moment in (
             self._out.next_due_ns(),
             self._searches.next_due_ns(),
@@ -471,7 +476,7 @@ class Aodv(Generic[P]):
 
 
 def _named(message: Message) -> tuple[int, ...]:
-    """Those that routes would lead to. An error says nothing of others than those to whom there are some."""
+    """Returns the addresses that a message could make routes to. An error can only remove existing routes."""
     match message:
         case Request() | Reply():
             return message.originator, message.destination

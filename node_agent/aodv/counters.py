@@ -1,20 +1,21 @@
-"""What an AODV node counts: its control messages by kind, and the packets it could not get rid of."""
+"""Counts an AODV node's control messages by kind, and the packets it dropped."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from node_agent.model.refusals import Refusals
 
-PACKET_HEADERS = 28  # IP and UDP: every message travels alone
+PACKET_HEADERS = 28  # IP and UDP; every message is a packet of its own
 KINDS = ("RREQ", "RREP", "HELLO", "RERR", "RREP_ACK", "packet")
 
 Reason = Literal["no_route", "too_old", "buffer_full", "unroutable"]
-"""Of dropped packets. ``unroutable``: another node sent it here, and here is no route for it."""
+"""Why a packet was dropped. ``unroutable``: another node sent it here, but there is no route here."""
 
 
 @dataclass
 class KindCounters:
-    """``sent`` are this node's own messages, ``forwarded`` those it passed on; bytes without IP and UDP."""
+    """``sent``: this node's own messages; ``forwarded``: those it
+    passed on. Bytes exclude IP and UDP headers."""
 
     sent: int = 0
     sent_bytes: int = 0
@@ -26,7 +27,7 @@ class KindCounters:
 
 @dataclass
 class Counters:
-    """The kind ``packet`` counts the IP and UDP headers of all of them."""
+    """The kind ``packet`` counts the IP and UDP headers of all messages."""
 
     kinds: dict[str, KindCounters] = field(default_factory=lambda: {kind: KindCounters() for kind in KINDS})
     drops: dict[Reason, int] = field(
@@ -34,7 +35,7 @@ class Counters:
     )
     refusals: Refusals = field(default_factory=Refusals)
     suppressed: int = 0
-    """Errors that the rate limit kept back."""
+    """RERR messages that the rate limit suppressed."""
 
     def sent(self, kind: str, size: int, forwarded: bool) -> None:
         for name, length in ((kind, size), ("packet", PACKET_HEADERS)):
@@ -53,11 +54,11 @@ class Counters:
             counted.received_bytes += length
 
     def seal(self, size: int) -> None:
-        """A message that was sent has a seal."""
+        """Counts the seal of a sent message."""
         counted = self.kinds.setdefault("SEAL", KindCounters())
         counted.sent += 1
         counted.sent_bytes += size
 
     def by_kind(self) -> dict[str, dict[str, int]]:
-        """As routing daemons here tell it: for telemetry and query interfaces."""
+        """Returns the counters as all routing daemons report them, for telemetry and query interfaces."""
         return {kind: asdict(counted) for kind, counted in self.kinds.items()}

@@ -1,7 +1,7 @@
-"""AODV on a machine of its own: UDP port 654 on one interface, routes in the kernel, packets held in a TUN.
+"""Runs AODV on a real machine: UDP port 654 on one interface, routes in the kernel, packets held in a TUN.
 
-A route counts as used when its packets are seen on the interface, and a link as broken when a neighbour on
-it falls silent: the kernel says nothing about either.
+The kernel reports neither use of a route nor a broken link. So a route counts as used when its packets are
+seen on the interface, and a link as broken when the neighbour falls silent.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from node_agent.aodv.config import AodvConfig
 from node_agent.aodv.core import Aodv, sequence_at
 from node_agent.aodv.counters import Counters
 from node_agent.aodv.driver import Driver
-from node_agent.aodv.sealed import OVERHEAD, close, open_message
+from node_agent.aodv.sealed import OVERHEAD, open_message, seal_message
 from node_agent.aodv.traffic import Pair, TrafficWatch
 from node_agent.aodv.wire import PORT, dotted, number
 from node_agent.host.interfaces import InterfaceFacts
@@ -27,7 +27,7 @@ from node_agent.manet.membership import Manet
 from node_agent.manet.seal import Seal, Unsealed
 
 PROTOCOL = 84
-"""`ip route` shows ``proto 84``."""
+"""Marks the daemon's routes: `ip route` shows ``proto 84``."""
 BROADCAST = "255.255.255.255"
 _IP_RECVTTL = 12  # Linux
 _LONGEST = 2048
@@ -35,10 +35,10 @@ _ANCILLARY = socket.CMSG_SPACE(4)
 
 
 class AodvDaemon:
-    """Owns its sockets and its device from ``start`` to ``stop``; ``table`` is closed with it.
+    """Owns its sockets and its device from ``start`` to ``stop``, which also closes ``table``.
 
-    ``manet`` has one network, for which packets are held. With a ``seal`` every message sent has one, and
-    messages without are refused before they are read.
+    ``manet`` has one network; packets for it are held. With a ``seal`` every sent message is sealed, and
+    messages without a seal are refused before they are parsed.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class AodvDaemon:
         }
 
     async def start(self) -> None:
-        """Raises OSError or CannotCapture; then nothing is left of it."""
+        """Raises OSError or CannotCapture, after it has released everything."""
         loop = asyncio.get_running_loop()
         with ExitStack() as held:
             self._control = held.enter_context(_control_socket(self._interface.name))
@@ -92,12 +92,12 @@ class AodvDaemon:
             (network,) = self._manet.networks
             self._capture = CaptureDevice(self._device, network, facts.address, facts.mtu, PROTOCOL)
             held.callback(self._capture.close)
-            for source, heard in (
+            for source, read in (
                 (self._control.fileno(), self._on_control),
                 (self._watch.fileno(), self._watch.read),
                 (self._capture.fileno(), self._on_captured),
             ):
-                loop.add_reader(source, heard)
+                loop.add_reader(source, read)
                 held.callback(loop.remove_reader, source)
             periods = loop.create_task(self._count_periods(), name="aodv traffic periods")
             held.callback(periods.cancel)
@@ -105,17 +105,17 @@ class AodvDaemon:
         self._driver.start()
 
     async def stop(self) -> None:
-        """May be repeated."""
+        """Stops the daemon. May be repeated."""
         self._driver.stop()
         self._held.close()
 
     def seek(self, address: str) -> None:
-        """Look for a route to ``address`` although no packet needs it, or confirm the one that ends soon."""
+        """Searches for a route to ``address`` although no packet needs it, or confirms one that ends soon."""
         if address != self.address:
             self._driver.carry_out(self.core.seek(number(address), time.monotonic_ns(), renew=True))
 
     def _perform(self, actions: Sequence[Action[Captured]]) -> None:
-        # First the routes: packets that were held are sent by them.
+        # Routes first: held packets are sent by them.
         if self.core.table.changes != self._installed_changes:
             self._installed_changes = self.core.table.changes
             self._table.replace(self._routes())
@@ -126,7 +126,7 @@ class AodvDaemon:
                 case Forward(packet, _):
                     self._out.send(packet)
                 case Drop(packet, _):
-                    self._out.say_unreachable(packet)
+                    self._out.report_unreachable(packet)
 
     def _routes(self) -> dict[str, HostRoute]:
         return {
@@ -140,10 +140,10 @@ class AodvDaemon:
 
     def _send(self, data: bytes, to: str, ttl: int) -> None:
         if self._seal is not None:
-            data = close(self._seal, data, self.core.address)
+            data = seal_message(self._seal, data, self.core.address)
             self.counters.seal(OVERHEAD)
         hops = (socket.IPPROTO_IP, socket.IP_TTL, struct.pack("=i", ttl))
-        with suppress(OSError):  # lost, as on the air: the interface is down, or its queue is full
+        with suppress(OSError):  # interface down or queue full: the message is lost, as on the air
             self._control.sendmsg([data], [hops], 0, (to, PORT))
 
     def _on_control(self) -> None:
@@ -171,7 +171,7 @@ class AodvDaemon:
             if own:
                 self._driver.carry_out(self.core.originate(packet, packet.destination, now_ns))
             elif self.core.next_hop(packet.destination, packet.source, None, now_ns) is not None:
-                self._out.send(packet)  # its route came while it was on its way to us
+                self._out.send(packet)  # its route was found meanwhile
             else:
                 self._driver.carry_out(self.core.unroutable(packet.destination, packet.source, now_ns))
 
@@ -193,7 +193,7 @@ def _control_socket(interface: str) -> socket.socket:
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode())
-        # To neighbours directly, whatever route there is.
+        # Send directly to neighbours, whatever routes there are.
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_DONTROUTE, 1)
         opened.setsockopt(socket.IPPROTO_IP, _IP_RECVTTL, 1)
         opened.bind(("", PORT))

@@ -1,4 +1,4 @@
-"""Keeps an AODV core going on an event loop: carries out what it says and wakes it when it is time."""
+"""Runs an AODV core on an event loop: performs its actions and wakes it when it asks for it."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ P = TypeVar("P")
 
 
 class Driver(Generic[P]):
-    """The same on the OS and in virtual time. ``now_ns`` is the clock that the core lives by."""
+    """Works on the OS and in virtual time. ``now_ns`` must be the clock that the core uses."""
 
     def __init__(
         self, core: Aodv[P], now_ns: Callable[[], int], perform: Callable[[Sequence[Action[P]]], None]
@@ -33,7 +33,7 @@ class Driver(Generic[P]):
             self._timer.cancel()
 
     def carry_out(self, actions: Sequence[Action[P]]) -> None:
-        """To be called with what every call of the core returns."""
+        """Performs the actions that a call of the core returned. Call it after every call of the core."""
         if self._running:
             self._perform(actions)
             self._rearm()

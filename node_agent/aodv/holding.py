@@ -1,4 +1,4 @@
-"""Packets that wait until a route for them is found; bounded in number and in age."""
+"""Holds packets until a route for them is found, bounded in number and in age."""
 
 from collections import deque
 from typing import Generic, NamedTuple, TypeVar
@@ -12,7 +12,7 @@ class Held(NamedTuple, Generic[P]):
 
 
 class HeldPackets(Generic[P]):
-    """Every packet is held equally long, so the first of each destination is its oldest."""
+    """All packets have the same time limit, so the first of each destination is its oldest."""
 
     def __init__(self, limit: int, age_ns: int) -> None:
         self._limit = limit
@@ -24,7 +24,7 @@ class HeldPackets(Generic[P]):
         return self._count
 
     def add(self, destination: int, packet: P, now_ns: int) -> list[P]:
-        """What had to go to make room: the oldest."""
+        """Returns the oldest packet if it had to be dropped to make room."""
         pushed_out = []
         if self._count == self._limit:
             oldest = min(self._held, key=lambda each: self._held[each][0].until_ns)

@@ -1,4 +1,4 @@
-"""What an AODV daemon answers over TCP: /counters, and /routes or /routes/ADDRESS/… to look for some."""
+"""The AODV daemon's query interface over TCP: /counters and /routes (/routes/ADDRESS/… starts searches)."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ _MOST_CLIENTS = 16
 
 
 class InfoServer:
-    """One request, one answer, then the connection ends."""
+    """Answers one request a connection, then closes it."""
 
     def __init__(self, daemon: AodvDaemon, host: str = "127.0.0.1") -> None:
         self._daemon = daemon
@@ -22,7 +22,7 @@ class InfoServer:
         self._clients: dict[asyncio.StreamWriter, None] = {}
 
     async def listen(self, port: int = INFO_PORT) -> int:
-        """The port: says which one was chosen if 0 was asked for. Raises OSError."""
+        """Returns the port, which is chosen if 0 is given. Raises OSError."""
         self._server = await asyncio.start_server(self._serve, self._host, port, limit=_LONGEST_REQUEST)
         chosen: int = self._server.sockets[0].getsockname()[1]
         return chosen
@@ -40,13 +40,13 @@ class InfoServer:
                 if len(self._clients) <= _MOST_CLIENTS:
                     words = (await reader.readuntil(b"\n")).decode("latin-1").split()
                     while (await reader.readuntil(b"\n")).strip():
-                        pass  # headers: unread bytes would turn the end of the connection into a reset
+                        pass  # reads the headers: unread bytes would turn the close into a reset
                     writer.write(self._answer(words[1] if len(words) > 1 else ""))
                     await writer.drain()
                 writer.close()
                 await writer.wait_closed()
         except (TimeoutError, ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # a client that is gone, asleep or endless gets no more
+            pass  # the client is gone, silent or endless
         finally:
             self._clients.pop(writer, None)
             writer.transport.abort()

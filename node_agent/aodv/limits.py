@@ -1,4 +1,4 @@
-"""What keeps an AODV node from doing too much: rate limits, and a memory of the requests it has seen."""
+"""Limits an AODV node's work: rate limits, and a memory of the requests it has seen."""
 
 from collections import deque
 
@@ -8,13 +8,13 @@ LIMITED = 1024
 
 
 class RateLimit:
-    """So many in any one second."""
+    """Allows so many events in any one second."""
 
     def __init__(self, per_second: int) -> None:
         self._times: deque[int] = deque(maxlen=per_second)
 
     def free_at_ns(self, now_ns: int) -> int:
-        """When the next one is allowed: now, or later."""
+        """Returns when the next event is allowed: now or later."""
         full = len(self._times) == self._times.maxlen
         return max(now_ns, self._times[0] + _SECOND_NS) if full else now_ns
 
@@ -23,14 +23,14 @@ class RateLimit:
 
 
 class RateLimits:
-    """The same limit for each of many; those that were quiet longest are forgotten if there are too many."""
+    """One rate limit for each key. If there are too many keys, the least recently used is forgotten."""
 
     def __init__(self, per_second: int) -> None:
         self._per_second = per_second
         self._limits: dict[int, RateLimit] = {}
 
     def take(self, key: int, now_ns: int) -> bool:
-        """Whether one more is allowed now; then it counts."""
+        """Returns whether one more event is allowed now, and counts it if so."""
         limit = self._limits.pop(key, None) or RateLimit(self._per_second)
         self._limits[key] = limit
         if len(self._limits) > LIMITED:
@@ -42,7 +42,8 @@ class RateLimits:
 
 
 class SeenRequests:
-    """Each request is answered and passed on once. The oldest are forgotten if there are too many."""
+    """Remembers requests, so that each is answered and passed on once.
+    Forgets the oldest if there are too many."""
 
     def __init__(self, memory_ns: int) -> None:
         self._memory_ns = memory_ns

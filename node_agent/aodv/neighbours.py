@@ -1,7 +1,7 @@
-"""What a node knows of those it hears directly: when it last did, and whether they hear it."""
+"""Tracks direct neighbours: when each was last heard, and whether it can hear this node."""
 
 MOST = 1024
-"""More than can be in range: who invents senders must not fill the memory."""
+"""More than can be in radio range: invented senders must not fill the memory."""
 
 
 class Neighbours:
@@ -20,7 +20,7 @@ class Neighbours:
             del self._heard_ns[next(iter(self._heard_ns))]
 
     def silent_at_ns(self, neighbour: int) -> int:
-        """When it counts as gone if nothing more is heard."""
+        """Returns when the neighbour counts as gone if nothing more is heard."""
         return self._heard_ns.get(neighbour, 0) + self._silence_ns
 
     def expects_answer(self, neighbour: int, now_ns: int) -> None:
@@ -33,7 +33,8 @@ class Neighbours:
         return min(self._unanswered.values(), default=None)
 
     def blacklist(self, neighbour: int, now_ns: int) -> None:
-        """We hear it, it does not hear us: its requests would lead nowhere."""
+        """Ignores the neighbour's requests for a while: it does not hear
+        us, so a route over it would not work."""
         self._blacklisted_until[neighbour] = now_ns + self._blacklist_ns
 
     def is_blacklisted(self, neighbour: int, now_ns: int) -> bool:

@@ -1,4 +1,4 @@
-"""The daemon as a process: ends in order, and takes its routes with it, on SIGTERM and SIGINT."""
+"""Runs the AODV daemon as a process. On SIGTERM and SIGINT it ends in order and removes its routes."""
 
 import asyncio
 import random
@@ -23,7 +23,7 @@ from node_agent.host.interfaces import InterfaceError, read_interface
 from node_agent.manet.membership import ManetConfig
 from node_agent.manet.process import manet_on, own_networks, seal_of
 
-try:  # here, and not when it is needed: a fork server's children then share it
+try:  # imported early, so that children of a fork server share it
     from node_agent.host.kernel_routes import KernelRoutes, RoutesRefused
 except ImportError:
     _CAN_ROUTE = False
@@ -32,9 +32,9 @@ else:
 
 
 class ProcessConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """``manet`` names at most one network: packets for it are held while a route is sought.
+    """``manet`` names at most one network; packets for it are held during a search.
 
-    A query port of 0 is not opened.
+    The query port is not opened if it is 0.
     """
 
     interface: str
@@ -46,7 +46,7 @@ class ProcessConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if self.aodv.detection != "hello":
-            raise ValueError("the kernel tells nothing of broken links: detection must be hello")
+            raise ValueError("the kernel does not report broken links: detection must be hello")
         if len(self.manet.networks) > 1:
             raise ValueError("AODV runs in one network")
 
@@ -79,7 +79,7 @@ async def _live(config: ProcessConfig) -> None:
     rng, seal = random.Random(config.seed), seal_of(config.manet, "aodv")
     daemon = AodvDaemon(config.aodv, interface, table, rng, manet, config.device, seal)
     try:
-        await daemon.start()  # fails if another daemon has the port: until then nothing may be touched
+        await daemon.start()  # fails if another daemon has the port; nothing may be changed before that
     except OSError as error:
         raise CannotStart(f"{config.interface}: {error.strerror or error}") from None
     kernel.claim()

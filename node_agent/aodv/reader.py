@@ -1,7 +1,7 @@
-"""AODV as a source of costs: the hops of its known routes. What others pay it cannot tell.
+"""Reads link costs from AODV: the hop counts of its known routes. It knows no costs of other nodes.
 
-A reactive protocol knows only what somebody asked for: whoever wants costs names the addresses, and each
-reading starts the search for those that are missing.
+A reactive protocol knows only routes that somebody asked for. So a reader is given the addresses it wants,
+and each reading starts a search for those without a route.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,14 +24,14 @@ class KnowsRoutes(Protocol):
     def address(self) -> str: ...
 
     def hops(self) -> Mapping[str, int]:
-        """To every destination with a valid route."""
+        """Returns the hop count of every destination with a valid route."""
         ...
 
     def seek(self, address: str) -> None: ...
 
 
 class AodvReader:
-    """A node of our own in the same process. ``wanted``: addresses whose costs are to be known."""
+    """Reads an AODV node in the same process. ``wanted``: the addresses whose costs are needed."""
 
     def __init__(self, node: KnowsRoutes, wanted: Sequence[str] = ()) -> None:
         self._node = node
@@ -44,7 +44,7 @@ class AodvReader:
 
 
 class AodvInfoReader:
-    """A daemon on this machine, asked over its query interface."""
+    """Reads an AODV daemon on this machine over its query interface."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = INFO_PORT, wanted: Iterable[str] = ()) -> None:
         self._host = host
@@ -56,7 +56,7 @@ class AodvInfoReader:
 
 
 class Routes(msgspec.Struct, frozen=True):
-    """What the query interface answers to /routes."""
+    """The query interface's answer to /routes."""
 
     address: str
     hops: dict[str, Annotated[int, msgspec.Meta(ge=1, le=255)]]
@@ -64,8 +64,8 @@ class Routes(msgspec.Struct, frozen=True):
 
 def parse(answer: bytes) -> Reading:
     """Raises Garbage."""
-    told = decode(answer, Routes)
-    return _reading(ipv4(told.address), {ipv4(address): hops for address, hops in told.hops.items()})
+    answered = decode(answer, Routes)
+    return _reading(ipv4(answered.address), {ipv4(address): hops for address, hops in answered.hops.items()})
 
 
 def _reading(own: str, hops: Mapping[str, int]) -> Reading:

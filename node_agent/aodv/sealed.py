@@ -1,4 +1,4 @@
-"""Messages with a seal, which is an extension at the end (RFC 3561, section 9): others pass over it."""
+"""Adds a seal to AODV messages, as an extension at the end (RFC 3561, section 9) that others ignore."""
 
 from node_agent.manet.seal import SIZE, Seal, Unsealed
 
@@ -7,13 +7,13 @@ _HEADER = bytes((EXTENSION, SIZE))
 OVERHEAD = len(_HEADER) + SIZE
 
 
-def close(seal: Seal, message: bytes, sender: int) -> bytes:
-    return seal.close(message + _HEADER, sender)
+def seal_message(seal: Seal, message: bytes, sender: int) -> bytes:
+    return seal.add(message + _HEADER, sender)
 
 
 def open_message(seal: Seal, data: bytes, sender: int) -> bytes:
-    """Raises Unsealed."""
-    content = seal.open(data, sender)
+    """Returns the message without its seal. Raises Unsealed."""
+    content = seal.check(data, sender)
     if not content.endswith(_HEADER):
         raise Unsealed("unauthenticated")
     return content[: -len(_HEADER)]

@@ -1,4 +1,4 @@
-"""The expanding ring: how far requests for a route go, how long to wait, when to give up (section 6.4)."""
+"""Expanding ring search: how far requests go, how long to wait, when to give up (RFC 3561, section 6.4)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from node_agent.aodv.limits import RateLimit
 
 
 class Ring(NamedTuple):
-    """``retries``: how often the whole network has been asked again."""
+    """``retries``: how often the whole network was asked again."""
 
     ttl: int
     retries: int = 0
@@ -22,14 +22,15 @@ def first_ring(config: AodvConfig, last_known_hops: int | None) -> Ring:
 
 
 def next_ring(config: AodvConfig, ring: Ring) -> Ring | None:
-    """None: enough has been tried."""
+    """Returns None when the search must give up."""
     if ring.ttl < config.net_diameter:
         return _wider(config, ring.ttl)
     return Ring(ring.ttl, ring.retries + 1) if ring.retries < config.rreq_retries else None
 
 
-def patience(config: AodvConfig, ring: Ring) -> float:
-    """Seconds; twice as long with every repetition, so that a crowded network gets rest."""
+def reply_timeout(config: AodvConfig, ring: Ring) -> float:
+    """Returns seconds to wait for a reply. Doubles with every
+    repetition, which relieves a congested network."""
     if ring.ttl < config.net_diameter:
         return config.ring_traversal_time(ring.ttl)
     return config.net_traversal_time * (1 << ring.retries)
@@ -42,18 +43,19 @@ def _wider(config: AodvConfig, ttl: int) -> Ring:
 
 @dataclass(slots=True)
 class Search:
-    """``destination_only``: nobody else is to answer."""
+    """``destination_only``: no other node may answer."""
 
     destination: int
     ring: Ring
     destination_only: bool
     due_ns: int
     asked: bool = False
-    """False while the rate limit keeps the request back."""
+    """False while the rate limit delays the request."""
 
 
 class Searches:
-    """Those under way. Who gets one from ``begin`` or ``due`` sends its request if it ``may_ask``."""
+    """The current searches. The caller sends the request of one from
+    ``begin`` or ``due`` if ``may_ask`` allows."""
 
     def __init__(self, config: AodvConfig) -> None:
         self._config = config
@@ -75,16 +77,16 @@ class Searches:
         return search
 
     def end(self, destination: int) -> bool:
-        """Was there one?"""
+        """Ends the search, and returns whether there was one."""
         return self._searches.pop(destination, None) is not None
 
     def may_ask(self, search: Search, now_ns: int) -> bool:
-        """Counts as asked if so; otherwise it is due when the rate limit allows."""
+        """If allowed, counts the request as sent; otherwise postpones it until the rate limit allows it."""
         free_ns = self._limit.free_at_ns(now_ns)
         search.asked = free_ns <= now_ns
         if search.asked:
             self._limit.take(now_ns)
-            search.due_ns = now_ns + round(patience(self._config, search.ring) * 1_000_000_000)
+            search.due_ns = now_ns + round(reply_timeout(self._config, search.ring) * 1_000_000_000)
         else:
             search.due_ns = free_ns
         return search.asked
@@ -93,7 +95,7 @@ class Searches:
         yield from [search for search in self._searches.values() if search.due_ns <= now_ns]
 
     def widen(self, search: Search) -> bool:
-        """False: it has ended without success."""
+        """Returns False if the search has failed."""
         if search.asked:
             wider = next_ring(self._config, search.ring)
             if wider is None:

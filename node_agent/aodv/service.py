@@ -1,4 +1,4 @@
-"""AODV on a virtual host: it decides about every packet there, and keeps those it has no route for yet."""
+"""Runs AODV on a virtual host: it decides about every packet there, and holds those without a route."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from node_agent.aodv.config import AodvConfig
 from node_agent.aodv.core import Aodv, sequence_at
 from node_agent.aodv.counters import Counters
 from node_agent.aodv.driver import Driver
-from node_agent.aodv.sealed import OVERHEAD, close, open_message
+from node_agent.aodv.sealed import OVERHEAD, open_message, seal_message
 from node_agent.aodv.wire import PORT, RREP, number
 from node_agent.manet.membership import Manet
 from node_agent.manet.seal import Seal, Unsealed
@@ -16,7 +16,8 @@ from node_agent.ports.virtual.host import BROADCAST_HOST, IP_HEADER, Datagram, P
 
 
 class AodvService:
-    """Implements the host's ``Forwarder``. ``node_at``: which node has an address; others are not heard."""
+    """Implements the host's ``Forwarder``. ``node_at`` maps addresses
+    to nodes; it ignores all other addresses."""
 
     def __init__(
         self,
@@ -46,7 +47,7 @@ class AodvService:
         return self._host.address
 
     def hops(self) -> dict[str, int]:
-        """To every destination with a valid route."""
+        """Returns the hop count of every destination with a valid route."""
         now_ns = self._host.clock.now_ns()
         return {self._address[route.destination]: route.hops for route in self.core.valid_routes(now_ns)}
 
@@ -56,13 +57,13 @@ class AodvService:
         self._driver.start()
 
     async def stop(self) -> None:
-        """The host goes by its next hops again. May be repeated."""
+        """The host uses its own next hops again. May be repeated."""
         self._driver.stop()
         self._host.use_forwarder(None)
         self._host.release_socket(PORT)
 
     def seek(self, address: str) -> None:
-        """Look for a route to ``address`` although no packet needs it, or confirm the one that ends soon."""
+        """Searches for a route to ``address`` although no packet needs it, or confirms one that ends soon."""
         if (destination := self._number.get(address)) is not None and address != self._host.address:
             now_ns = self._host.clock.now_ns()
             self._driver.carry_out(self.core.seek(destination, now_ns, renew=True))
@@ -93,7 +94,7 @@ class AodvService:
             return
         now_ns = self._host.clock.now_ns()
         self._driver.carry_out(self.core.link_failed(broken, now_ns, was_reply=_is_reply(packet)))
-        # A packet of our own can wait for another route; others' are lost here, as the RFC has it.
+        # Our own packet can wait for another route; other nodes' packets are lost here, as in the RFC.
         if packet.source == self._host.address and not _is_control(packet):
             self._driver.carry_out(self.core.originate(packet, self._number[packet.destination], now_ns))
 
@@ -113,7 +114,7 @@ class AodvService:
         if self._seal is None:
             return data
         self.counters.seal(OVERHEAD)
-        return close(self._seal, data, self.core.address)
+        return seal_message(self._seal, data, self.core.address)
 
     def _perform(self, actions: Sequence[Action[Packet]]) -> None:
         for action in actions:

@@ -1,7 +1,7 @@
-"""The routes of an AODV node and the rules by which they change (RFC 3561, sections 6.1, 6.2 and 6.11).
+"""The routing table of an AODV node and its update rules (RFC 3561, sections 6.1, 6.2 and 6.11).
 
-That no loop can form rests on these rules: along a route sequence numbers never fall, and where they are
-equal the number of hops does; and a route that ends makes its sequence number larger than any in use.
+The rules prevent loops: along a route sequence numbers never fall, and where they are equal the hop count
+does; a route that ends gets a sequence number above any in use.
 """
 
 from collections.abc import Iterator
@@ -9,20 +9,21 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 
 MAX_ROUTES = 2048
-"""More than a network has nodes: who invents destinations must not fill the memory."""
+"""More than a network has nodes: invented destinations must not fill the memory."""
 MAX_PRECURSORS = 256
-_FORGOTTEN = 8  # of a full table, the least credible eighth: one by one would cost too much in a flood
+_FORGOTTEN = 8  # a full table drops its least credible eighth; one by one would cost too much in a flood
 
 _HALF, _ALL = 1 << 31, 1 << 32
 
 
 def newer(one: int, other: int) -> bool:
-    """Sequence numbers have 32 bits and go round: newer is what is less than half the circle ahead."""
+    """Sequence numbers have 32 bits and wrap around; a number is newer
+    if it is less than half the range ahead."""
     return 0 < (one - other) % _ALL < _HALF
 
 
 def ahead(one: int, other: int) -> int:
-    """How far, where it is; 0 or less where it is not newer."""
+    """Returns how far ``one`` is ahead of ``other``; 0 or less if it is not newer."""
     return (one - other + _HALF) % _ALL - _HALF
 
 
@@ -36,7 +37,7 @@ def after(sequence: int) -> int:
 
 @dataclass(slots=True)
 class Route:
-    """``expires_ns``: valid until then; of an invalid route, when it is forgotten altogether."""
+    """``expires_ns``: when a valid route ends, or when an invalid one is forgotten."""
 
     destination: int
     next_hop: int
@@ -45,9 +46,10 @@ class Route:
     expires_ns: int
     valid: bool = True
     in_use_until_ns: int = 0
-    """Carries data, or was asked for: what was merely overheard (hellos, requests passing by) is not."""
+    """The route carries data or was asked for. Routes that were only
+    overheard (hellos, passing requests) are not in use."""
     precursors: set[int] = field(default_factory=set)
-    """Neighbours that send by us: who must hear when the route breaks."""
+    """Neighbours that send over us; they must learn when the route breaks."""
 
     def add_precursor(self, neighbour: int) -> None:
         if len(self.precursors) < MAX_PRECURSORS:
@@ -60,13 +62,13 @@ class RouteTable:
         self._routes: dict[int, Route] = {}
         self.evicted = 0
         self.changes = 0
-        """Grows whenever a valid route comes, goes, or leads another way."""
+        """Grows whenever a valid route appears, disappears or changes its next hop or length."""
 
     def __iter__(self) -> Iterator[Route]:
         return iter(self._routes.values())
 
     def get(self, destination: int) -> Route | None:
-        """Valid or not: an invalid one still says which sequence number was the last."""
+        """Returns the route, valid or not: an invalid one still has the last sequence number."""
         return self._routes.get(destination)
 
     def valid(self, destination: int, now_ns: int) -> Route | None:
@@ -76,10 +78,10 @@ class RouteTable:
     def learn(
         self, destination: int, next_hop: int, hops: int, sequence: int | None, until_ns: int
     ) -> Route | None:
-        """The route as it stands afterwards; None if what was known is better and stays as it was. In a full
-        table it takes the place of routes that carry nothing and end soon.
+        """Returns the updated route; None if the known route is better and stays. In a full table the new
+        route replaces routes that carry nothing and end soon.
 
-        Without a sequence number only a neighbour can be learnt, from hearing it directly.
+        Without a sequence number it can only learn a neighbour, which was heard directly.
         """
         route = self._routes.get(destination)
         if route is None:
@@ -108,22 +110,23 @@ class RouteTable:
             self.changes += route.valid
             self.evicted += 1
 
-    def invalidate(self, route: Route, now_ns: int, told: int | None = None) -> None:
-        """``told``: the sequence number in the error that says so."""
+    def invalidate(self, route: Route, now_ns: int, reported: int | None = None) -> None:
+        """``reported``: the sequence number in the RERR, if one caused this."""
         if route.valid:
             route.valid = False
             self.changes += 1
         if route.sequence is not None:
             route.sequence = after(route.sequence)
-            if told is not None:
-                route.sequence = newest(told, route.sequence)
+            if reported is not None:
+                route.sequence = newest(reported, route.sequence)
         else:
-            route.sequence = told
+            route.sequence = reported
         route.in_use_until_ns = 0
         self.keep_in_memory(route, now_ns)
 
     def keep_in_memory(self, route: Route, now_ns: int) -> None:
-        """Somebody still sends by an invalid route: forgetting its number now could make a loop."""
+        """Keeps an invalid route that somebody still sends over: forgetting
+        its sequence number could create a loop."""
         route.expires_ns = now_ns + self._delete_period_ns
 
     def expire(self, now_ns: int) -> None:

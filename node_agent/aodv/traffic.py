@@ -1,8 +1,8 @@
-"""Which routes are in use: the kernel forwards without telling, so the packets themselves are watched.
+"""Watches packets to see which routes are in use: the kernel forwards without reporting it.
 
-A packet socket with a filter in the kernel sees the headers on the radio interface. Each pair of source and
-destination is reported once a period, and dropped by the filter for the rest of it: the cost grows with the
-number of conversations, not with their packets.
+A packet socket with a filter in the kernel sees the headers on the radio interface. It reports each pair of
+source and destination once a period and filters it out for the rest of it, so that the cost grows with the
+number of conversations, not of packets.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ _SOURCE, _DESTINATION = 12, 16
 _HEADER_SIZE = 20
 _BUFFER = 1 << 16
 MOST_PAIRS = 256
-"""In one period; once there are so many, nothing more is heard until the next one begins."""
+"""Limit for one period; once it is reached, nothing more is reported until the next period."""
 _AT_ONCE = 256
 
 
@@ -37,7 +37,8 @@ class Pair(NamedTuple):
 
 
 def program(ignored: Sequence[Pair]) -> list[Instruction]:
-    """Classic BPF: the header of every IPv4 packet to or from this node, but not of those pairs."""
+    """Builds a classic BPF program that passes the header of every IPv4 packet to or
+    from this node, except those of ``ignored`` pairs."""
     instructions = [
         Instruction(_LOAD_HALF, 0, 0, _PROTOCOL),
         Instruction(_IF_EQUAL, 1, 0, _ETH_P_IP),
@@ -59,12 +60,12 @@ def program(ignored: Sequence[Pair]) -> list[Instruction]:
 
 
 class TrafficWatch:
-    """``seen`` is called from ``read``, which is to be called when ``fileno()`` is readable."""
+    """Calls ``seen`` from ``read``. The owner calls ``read`` when ``fileno()`` is readable."""
 
     def __init__(self, interface: str, seen: Callable[[Pair], None]) -> None:
         self._seen = seen
         self._pairs: dict[Pair, None] = {}
-        # Protocol 0 hears nothing until it is bound: the filter is there first.
+        # Protocol 0 receives nothing until it is bound, so the filter is attached first.
         self._socket = socket.socket(
             socket.AF_PACKET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC, 0
         )
@@ -94,7 +95,7 @@ class TrafficWatch:
             self._attach()
 
     def next_period(self) -> None:
-        """From now on every pair is news again."""
+        """Starts a new period: every pair is reported again."""
         if self._pairs:
             self._pairs.clear()
             self._attach()

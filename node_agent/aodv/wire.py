@@ -1,4 +1,4 @@
-"""AODV's four messages as bytes (RFC 3561, section 5). A hello is a reply in which a node names itself."""
+"""Encodes and decodes AODV's four messages (RFC 3561, section 5). A hello is a reply about its sender."""
 
 import socket
 import struct
@@ -19,11 +19,11 @@ _JOIN_REPAIR = 0xC0
 
 
 class Malformed(ValueError):
-    """Not a message of AODV."""
+    """The bytes are no AODV message."""
 
 
 class Request(NamedTuple):
-    """RREQ. ``destination_sequence`` is None where the originator knows of none."""
+    """RREQ. ``destination_sequence`` is None if the originator knows none."""
 
     id: int
     hops: int
@@ -36,7 +36,7 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """RREP. ``lifetime`` in milliseconds; ``acknowledge`` asks for an RREP-ACK."""
+    """RREP. ``lifetime`` is in milliseconds; ``acknowledge`` asks for an RREP-ACK."""
 
     hops: int
     destination: int
@@ -56,7 +56,7 @@ class Broken(NamedTuple):
 
 
 class Error(NamedTuple):
-    """RERR. ``no_delete``: upstream nodes are to keep their routes, for the sender repairs the link."""
+    """RERR. ``no_delete``: upstream nodes must keep their routes, because the sender repairs the link."""
 
     broken: tuple[Broken, ...]
     no_delete: bool = False
@@ -70,7 +70,7 @@ Message = Request | Reply | Error | Acknowledgement
 
 
 def kind_of(message: Message) -> str:
-    """What the counters call it."""
+    """Returns the message's name in the counters."""
     match message:
         case Request():
             return "RREQ"
@@ -102,7 +102,7 @@ def encode(message: Message) -> bytes:
 
 
 def decode(data: bytes) -> Message:
-    """Raises Malformed. Reserved bits are ignored, as the RFC asks; extensions are not known and skipped."""
+    """Raises Malformed. Ignores reserved bits, as the RFC asks, and skips extensions."""
     kind = data[0] if data else 0
     if kind == RREQ:
         _refuse_short(data, _REQUEST.size)

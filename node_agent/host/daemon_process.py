@@ -1,4 +1,4 @@
-"""What our routing daemons have in common as processes: configuration files, exit statuses, orderly ends."""
+"""Runs our routing daemons as processes: configuration file, exit status, signals."""
 
 import asyncio
 import signal
@@ -17,11 +17,12 @@ C = TypeVar("C", bound=Struct)
 
 
 class CannotStart(Exception):
-    """One sentence for the person who started it."""
+    """The daemon cannot start; the message is one sentence for the user."""
 
 
 def run_file(file: str, kind: type[C], live: Callable[[C], int], say: Callable[[str], None]) -> int:
-    """With a configuration file (JSON). The exit status: 0 in order, 1 cannot start, 2 bad configuration."""
+    """Runs ``live`` with a JSON configuration file. Exit status: 0 in
+    order, 1 cannot start, 2 bad configuration."""
     try:
         config = msgspec.json.decode(Path(file).read_bytes(), type=kind)
     except (OSError, msgspec.DecodeError) as error:
@@ -31,7 +32,7 @@ def run_file(file: str, kind: type[C], live: Callable[[C], int], say: Callable[[
 
 
 def asked_to_end() -> asyncio.Event:
-    """Set on SIGTERM and SIGINT; for the running loop."""
+    """Returns an event that SIGTERM and SIGINT set; needs a running loop."""
     asked = asyncio.Event()
     for signalled in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signalled, asked.set)
@@ -42,6 +43,6 @@ def remind_to_forward(say: Callable[[str], None]) -> None:
     try:
         switches = [file.read_text().strip() for file in _INTERFACES.glob("*/forwarding")]
     except OSError:
-        return  # not to be known here
+        return  # unknown on this system
     if switches and all(switch == "0" for switch in switches):
         say("this machine does not forward for others: sysctl -w net.ipv4.ip_forward=1")

@@ -1,7 +1,7 @@
-"""Keeps a routing protocol away from what the machine reaches by its other interfaces.
+"""Prevents a routing protocol from overriding routes of the machine's other interfaces.
 
-The kernel sends a packet by the most specific route: a host route of the protocol would win against the route
-to a control network that somebody else has made.
+The kernel uses the most specific route: a host route of the protocol would win against the route to a control
+network that somebody else made.
 """
 
 import sys
@@ -21,10 +21,9 @@ class OtherRoute(NamedTuple):
 
 
 class GuardedRoutes:
-    """``own``: the protocol's networks, which are its own unless another interface has a route that is at
-    least as specific. ``interfaces``: where the protocol puts its routes. ``report`` is told, once for each,
-    which routes of others are left alone.
-    """
+    """``own``: the protocol's networks. A destination in them is the protocol's unless another interface has
+    a route that is at least as specific. ``interfaces``: where the protocol puts its routes. ``report`` is
+    called once for each foreign route that is left alone."""
 
     def __init__(
         self,
@@ -62,14 +61,14 @@ class GuardedRoutes:
         try:
             text = self._routes.read_text("ascii")
         except OSError:
-            return []  # no such file here: the kernel's own order of routes is all there is
+            return []  # no such file here: only the kernel's own order of routes counts
         return [each for each in read_routes(text) if each.interface not in self._interfaces]
 
 
 def claimed_by(
     destination: IPv4Network, own: Iterable[IPv4Network], others: Iterable[OtherRoute]
 ) -> OtherRoute | None:
-    """The route of another interface that has to be left alone, if there is one."""
+    """Returns the other interface's route that must be left alone, if there is one."""
     specific = max((each.prefixlen for each in own if destination.subnet_of(each)), default=0)
     for other in others:
         if other.network.prefixlen >= max(1, specific) and destination.subnet_of(other.network):
@@ -78,7 +77,8 @@ def claimed_by(
 
 
 def read_routes(text: str) -> Iterator[OtherRoute]:
-    """The kernel's main table, as in /proc/net/route; without default routes, which give way to any other."""
+    """Reads the kernel's main table from /proc/net/route, without
+    default routes: any other route wins over them."""
     for line in text.splitlines()[1:]:
         words = line.split()
         if len(words) >= 8 and (mask := _number(words[7])):
@@ -87,5 +87,5 @@ def read_routes(text: str) -> Iterator[OtherRoute]:
 
 
 def _number(text: str) -> int:
-    """The kernel prints addresses as it holds them: network order, read as a number of the machine."""
+    """The kernel prints addresses in network order, read as a native integer."""
     return int.from_bytes(int(text, 16).to_bytes(4, sys.byteorder), "big")

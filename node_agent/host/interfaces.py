@@ -1,4 +1,4 @@
-"""What the kernel says about a network interface, asked with the oldest of its calls: nothing to install."""
+"""Reads facts about a network interface from the kernel, by ioctl: no program has to be installed."""
 
 import errno
 import fcntl
@@ -16,7 +16,7 @@ _UP, _LOOPBACK = 0x1, 0x8
 
 
 class InterfaceError(Exception):
-    """One sentence: what is wrong with the interface, and what to do about it."""
+    """The message is one sentence: what is wrong with the interface, and what to do about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class InterfaceFacts:
     address: str
     netmask: str
     broadcast: str
-    """Where to send what is for everybody: the network's broadcast address, or all ones if it has none."""
+    """The address for broadcasts: the network's own, or all ones if it has none."""
     mtu: int
     index: int
     flags: int
@@ -33,7 +33,7 @@ class InterfaceFacts:
 
 
 def read_interface(name: str) -> InterfaceFacts:
-    """Raises InterfaceError if OLSR cannot run on it."""
+    """Raises InterfaceError if no routing daemon can run on it."""
     if not 0 < len(name.encode()) < NAME_SIZE:
         raise InterfaceError(f"{name!r} cannot be the name of an interface")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:

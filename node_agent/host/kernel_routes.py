@@ -1,8 +1,8 @@
-"""A protocol's routes in the kernel: host routes with a protocol number of their own, in the main table.
+"""Installs a protocol's host routes in the kernel's main table, with a protocol number of their own.
 
-Only routes with that number on the protocol's own interfaces are ever changed or removed. pyroute2 makes and
-reads the messages; they travel over a plain netlink socket, many in one system call, because pyroute2's own
-sockets run an event loop of theirs and cannot be used from inside another.
+It changes and removes only routes with that number on the protocol's own interfaces. pyroute2 encodes and
+decodes the messages; they travel over a plain netlink socket, many in one system call, because pyroute2's own
+sockets run an event loop and cannot be used inside another.
 """
 
 import errno
@@ -21,7 +21,7 @@ from node_agent.host.route_table import HostRoute, difference
 OLSR_PROTOCOL = 83
 """`ip route` shows ``proto 83``. The testbed's own ground-truth routes have 82."""
 
-_METRIC = 2  # the same for all, like olsrd's: a route that only gets longer need not be touched
+_METRIC = 2  # the same for all routes, like olsrd's: a route that only gets longer stays untouched
 _MAIN_TABLE, _UNICAST = 254, 1
 _UNIVERSE, _LINK, _NOWHERE = 0, 253, 255
 _ONLINK = 4
@@ -58,11 +58,11 @@ class _Order(NamedTuple):
 
 
 class KernelRoutes:
-    """Belongs to the network namespace in which it is made.
+    """Works in the network namespace in which it is created.
 
-    ``report`` is told, once, of what the kernel refused: a vanished interface is no reason to end. Whoever
-    runs an event loop calls ``restore`` when ``fileno()`` is readable, so that routes that the kernel
-    dropped together with an interface come back with it.
+    ``report`` is called once for each thing that the kernel refused; a vanished interface does not end the
+    daemon. The owner's event loop calls ``restore`` when ``fileno()`` is readable: the kernel drops routes
+    together with an interface, and they come back with it.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class KernelRoutes:
         self._events = _netlink_socket(_LINK_EVENTS | _IPV4_ADDRESS_EVENTS)
         self._events.setblocking(False)
         try:
-            self._refuse_the_powerless()
+            self._require_root()
         except BaseException:
             self._kernel.close()
             self._events.close()
@@ -93,7 +93,7 @@ class KernelRoutes:
         return self._events.fileno()
 
     def claim(self) -> None:
-        """For when it is certain that no other daemon runs here: removes what one that crashed left."""
+        """Removes what a crashed daemon left. Call it when it is certain that no other daemon runs here."""
         self._claimed = True
         self._remove(self._found())
 
@@ -102,7 +102,7 @@ class KernelRoutes:
         self._install()
 
     def restore(self) -> None:
-        """Read what happened to interfaces, and put back what the kernel dropped on the way."""
+        """Reads interface events, and installs routes again that the kernel dropped."""
         if self._concerned():
             self._installed = dict(self._found())
             self._install()
@@ -131,10 +131,11 @@ class KernelRoutes:
         installed = self._installed
         gone, new, changed = difference(installed, wanted)
         orders = [_Order(_DELETE_ROUTE, 0, destination, installed[destination]) for destination in gone]
-        # Exclusive: where somebody else's route has the same key, theirs stays and ours is not made.
+        # Exclusive: if a foreign route has the same key, it stays and ours is not made.
         orders += [_Order(_NEW_ROUTE, _CREATE | _EXCLUSIVE, each, wanted[each]) for each in new]
         for each in changed:
-            # The new one first, behind the old: there is always one, and nothing of others is replaced.
+            # Append the new route, then delete the old one: there is always one, and no foreign route is
+            # replaced.
             orders.append(_Order(_NEW_ROUTE, _CREATE | _APPEND, each, wanted[each]))
             orders.append(_Order(_DELETE_ROUTE, 0, each, installed[each]))
         refused = dict(self._carry_out(orders))
@@ -142,7 +143,7 @@ class KernelRoutes:
             if order.kind == _DELETE_ROUTE:
                 problems += [] if number == errno.ESRCH else [f"{order.destination}: {os.strerror(number)}"]
             elif number == errno.EEXIST and order.flags & _EXCLUSIVE:
-                problems.append(f"{order.destination}: somebody else's route is there, and stays")
+                problems.append(f"{order.destination}: a foreign route is there and stays")
             elif number in _NO_LINK:
                 problems.append(f"{names[order.path.link]}: {os.strerror(number)}: no routes over it for now")
             elif number != errno.EEXIST:
@@ -151,16 +152,16 @@ class KernelRoutes:
             order.destination for order in refused if order.kind == _NEW_ROUTE and _is_missing(order, refused)
         }
         self._installed = {each: path for each, path in wanted.items() if each not in failed}
-        self._tell(problems)
+        self._report_problems(problems)
 
-    def _tell(self, problems: Sequence[str]) -> None:
+    def _report_problems(self, problems: Sequence[str]) -> None:
         for problem in dict.fromkeys(problems):
             if problem not in self._reported:
                 self._report(problem)
         self._reported = tuple(problems)
 
     def _found(self) -> Iterator[tuple[str, _Path]]:
-        """Our routes that the kernel has, whoever made them: this process or one before it."""
+        """Returns our routes in the kernel, made by this process or an earlier one."""
         links = {index for name in self._interfaces if (index := _index_of(name)) is not None}
         for route in self._dump():
             if (
@@ -168,7 +169,7 @@ class KernelRoutes:
                 and route["table"] == _MAIN_TABLE
                 and (link := route.get_attr("RTA_OIF")) in links
             ):
-                address = route.get_attr("RTA_DST") or _ANYWHERE  # of a default route the kernel says none
+                address = route.get_attr("RTA_DST") or _ANYWHERE  # none for a default route
                 destination = address if route["dst_len"] == 32 else f"{address}/{route['dst_len']}"
                 yield destination, _Path(route.get_attr("RTA_GATEWAY"), link)
 
@@ -179,13 +180,13 @@ class KernelRoutes:
                 self._report(f"{order.destination} could not be removed: {os.strerror(number)}")
         self._installed = {}
 
-    def _refuse_the_powerless(self) -> None:
+    def _require_root(self) -> None:
         nowhere = _Order(_DELETE_ROUTE, 0, _ANYWHERE, _Path(None, 0))
         if (nowhere, errno.EPERM) in self._carry_out([nowhere]):
             raise RoutesRefused("changing the kernel's routes needs root (CAP_NET_ADMIN)")
 
     def _concerned(self) -> bool:
-        """Has one of our interfaces come, gone, been switched or got another address?"""
+        """Has one of our interfaces appeared, gone, changed state or got another address?"""
         concerned = False
         ours = {index for name in self._interfaces if (index := _index_of(name)) is not None}
         with suppress(BlockingIOError):
@@ -195,7 +196,7 @@ class KernelRoutes:
                 except OSError as error:
                     if error.errno != errno.ENOBUFS:
                         raise
-                    concerned = True  # events were lost: any could have been ours
+                    concerned = True  # events were lost, maybe some of ours
                     continue
                 _, kind, *_ = _HEADER.unpack_from(data)
                 if kind in (_NEW_ADDRESS, _DELETED_ADDRESS):
@@ -203,21 +204,22 @@ class KernelRoutes:
                 elif kind in (_NEW_LINK, _DELETED_LINK):
                     _, _, link, flags, _ = _LINK_MESSAGE.unpack_from(data, _HEADER.size)
                     up = kind == _NEW_LINK and bool(flags & _UP)
-                    # Wireless interfaces say this often, and mostly for other reasons.
+                    # Wireless interfaces send this event often, mostly for other reasons.
                     if self._links_up.get(link) != up:
                         self._links_up[link] = up
                         concerned |= link in ours or kind == _DELETED_LINK
         return concerned
 
     def _carry_out(self, orders: Sequence[_Order]) -> list[tuple[_Order, int]]:
-        """Those that were refused, and why."""
+        """Returns the orders that the kernel refused, and why."""
         refused: list[tuple[_Order, int]] = []
         for start in range(0, len(orders), _TOGETHER):
             refused += self._carry_out_together(orders[start : start + _TOGETHER])
         return refused
 
     def _carry_out_together(self, orders: Sequence[_Order]) -> Iterator[tuple[_Order, int]]:
-        """Only the last is acknowledged; of the others only errors are reported, and all before that."""
+        """Asks for one acknowledgement, of the last order. The kernel
+        reports errors of the others before it."""
         numbered = {self._next_number(): order for order in orders}
         last = self._sequence
         self._kernel.send(
@@ -236,7 +238,7 @@ class KernelRoutes:
                     yield numbered[answered], -code
 
     def _next_number(self) -> int:
-        """Never the same twice: an answer that came too late must not be taken for one to a later order."""
+        """Never repeats a number: a late answer must not be taken for one to a later order."""
         self._sequence += 1
         return self._sequence
 
@@ -258,7 +260,7 @@ class KernelRoutes:
         if link:
             attributes.append(("RTA_OIF", link))
         if order.kind == _DELETE_ROUTE:
-            message["scope"] = _NOWHERE  # any, and any metric: the protocol and the path say which
+            message["scope"] = _NOWHERE  # any scope and metric: protocol and path identify the route
         else:
             attributes.append(("RTA_PRIORITY", _METRIC))
             message["scope"] = _LINK if gateway is None else _UNIVERSE
@@ -299,5 +301,5 @@ def _index_of(name: str) -> int | None:
 
 
 def _is_missing(order: _Order, refused: Mapping[_Order, int]) -> bool:
-    """A route that is there already in every detail is as good as made."""
+    """A route that exists already, equal in every detail, counts as made."""
     return refused[order] != errno.EEXIST or bool(order.flags & _EXCLUSIVE)

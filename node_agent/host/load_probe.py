@@ -1,14 +1,14 @@
 """Measures whether this machine keeps up: one line of JSON a second (``model.host_load.LoadSample``).
 
-``python -m node_agent.host.load_probe [--group DIRECTORY]`` prints them until its input ends; a keeper
-runs the same as a thread. Three things are measured, each of which misses what another sees:
+``python -m node_agent.host.load_probe [--group DIRECTORY]`` prints samples until its input ends; a supervisor
+runs the probe as a thread. It measures three things, each of which misses something that another shows:
 
 - the kernel's pressure stall information: for how much of the time processes waited;
-- how late the probe itself wakes up, at normal priority: a process that sleeps is preferred by the scheduler,
-  so this stays small on a machine whose processors are merely busy, and is large where it stands still;
+- how late the probe itself wakes up, at normal priority: the scheduler prefers a process that sleeps, so this
+stays small while processors are merely busy, and is large while the machine stands still;
 - without pressure information (phones, Raspberry Pi OS by default): how long 10 ms of work really take.
 
-The wall clock is held against the one that nobody can set.
+It compares the wall clock with a clock that nobody can set.
 """
 
 import argparse
@@ -29,9 +29,10 @@ from node_agent.model.host_load import LATE_MS, LoadSample, late_bin
 PERIOD_S = 0.02
 SAMPLE_S = 1.0
 WORK_S = 0.01
-"""Processor time a second, where there is no pressure information: 1 % of one core."""
+"""Processor time a second where there is no pressure information: 1 % of one core."""
 STEP_NS = 5_000_000
-"""A wall clock that moves by more against the steady one was set. Slewing by NTP moves both alike."""
+"""If the wall clock moves by more than this against the steady clock,
+somebody set it. NTP slews both alike."""
 PRESSURE = Path("/proc/pressure")
 _MOST_MISSED = 10_000
 _READINGS = 3
@@ -40,7 +41,7 @@ _CHUNK = bytes(65536)
 
 
 def _steady_ns() -> int:
-    """Nobody can set it, and it goes on while the machine sleeps."""
+    """Returns a clock that nobody can set and that runs on while the machine sleeps."""
     return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
@@ -53,14 +54,14 @@ MACHINE = Clocks()
 
 
 class ClockGuard:
-    """Notices that somebody set the wall clock."""
+    """Notices when somebody sets the wall clock."""
 
     def __init__(self, clocks: Clocks = MACHINE) -> None:
         self._clocks = clocks
         self._known, _ = self._read()
 
     def step_ns(self) -> int:
-        """By how much it was set since the last look; 0 if it was not."""
+        """Returns by how much the clock was set since the last call; 0 if it was not."""
         offset, uncertainty = self._read()
         step = offset - self._known
         if abs(step) <= STEP_NS + uncertainty:
@@ -69,7 +70,8 @@ class ClockGuard:
         return step
 
     def _read(self) -> tuple[int, int]:
-        """Wall time minus steady time. The reading that was disturbed least counts."""
+        """Returns wall time minus steady time, from the least disturbed of
+        several readings, and its uncertainty."""
         readings = []
         for _ in range(_READINGS):
             before = self._clocks.steady_ns()
@@ -81,7 +83,7 @@ class ClockGuard:
 
 
 class Stalls:
-    """The kernel's counters of one kind of pressure; None where it does not keep them, or tells nobody."""
+    """Reads the kernel's counter of one kind of pressure; None if the kernel has none or denies access."""
 
     def __init__(self, file: Path, kind: str) -> None:
         self._file = file
@@ -93,7 +95,7 @@ class Stalls:
         return self._known is not None
 
     def share(self, seconds: float) -> float | None:
-        """Of the time since the last look."""
+        """Returns the share of stalled time since the last call."""
         total, known = self._total_us(), self._known
         self._known = total
         if total is None or known is None or seconds <= 0:
@@ -109,7 +111,7 @@ class Stalls:
 
 
 class Meter:
-    """Gathers one sample after the other."""
+    """Collects measurements into one sample after another."""
 
     def __init__(
         self, group: Path | None = None, pressure: Path = PRESSURE, clocks: Clocks = MACHINE
@@ -131,7 +133,7 @@ class Meter:
         self._latest_ms = max(self._latest_ms, late_ms)
 
     def sample(self) -> LoadSample:
-        """Of the time since the last one."""
+        """Returns the sample for the time since the last one."""
         work_waited = None if self._waited.known else share_of_waiting(WORK_S)
         now = time.monotonic()
         seconds, self._begun = now - self._begun, now
@@ -152,10 +154,11 @@ class Meter:
 
 
 def share_of_waiting(work_s: float) -> float:
-    """Works for ``work_s`` of processor time: the share of the time this took in which it had to wait.
+    """Works for ``work_s`` of processor time, and returns the share of
+    the elapsed time in which it had to wait.
 
-    The work is more than one slice of the scheduler, which everybody gets at once; it lets go of Python's
-    lock, so that other threads of this process are not held up.
+    The work is longer than one time slice of the scheduler, which every process gets at once. Hashing
+    releases Python's lock, so other threads of this process are not held up.
     """
     begun, used = time.monotonic(), time.thread_time()
     while time.thread_time() - used < work_s:
@@ -165,9 +168,9 @@ def share_of_waiting(work_s: float) -> float:
 
 
 class HostProbe(threading.Thread):
-    """Hands each sample to ``write``, as a line. A write that fails is that sample's loss.
+    """Passes each sample to ``write`` as a line. If a write fails, that sample is lost.
 
-    The first one comes at once and is of no time: from then on all is measured.
+    The first sample comes at once and covers no time: it marks that measuring has begun.
     """
 
     def __init__(self, write: Callable[[bytes], object], meter: Meter) -> None:
@@ -177,22 +180,23 @@ class HostProbe(threading.Thread):
         self._ended = threading.Event()
 
     def run(self) -> None:
-        self._tell()
+        self._write_sample()
         due = time.monotonic() + PERIOD_S
         full = time.monotonic() + SAMPLE_S
         while not self._ended.wait(max(due - time.monotonic(), 0.0)):
             now = time.monotonic()
-            # Wake-ups that a late one skipped were late as well: else a standstill would count as one.
+            # Count the wake-ups that a late one skipped as late, too: otherwise a standstill would count only
+            # once.
             for missed in range(min(int((now - due) / PERIOD_S) + 1, _MOST_MISSED)):
                 self._meter.woke(now - due - missed * PERIOD_S)
             due = max(due + PERIOD_S, now + PERIOD_S / 2)
             if now >= full:
-                self._tell()
+                self._write_sample()
                 full = time.monotonic() + SAMPLE_S
                 due = time.monotonic() + PERIOD_S
-        self._tell()
+        self._write_sample()
 
-    def _tell(self) -> None:
+    def _write_sample(self) -> None:
         with suppress(OSError, ValueError):  # ValueError: the file was closed
             self._write(msgspec.json.encode(self._meter.sample()) + b"\n")
 

@@ -1,4 +1,4 @@
-"""Processes that belong to a run: marked in their environment, and found by that in /proc."""
+"""Finds processes that belong to a run, by a mark in their environment (in /proc)."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Identity:
-    """A process for ever: its pid and, in clock ticks since boot, when it started."""
+    """Identifies a process for good: its pid and its start time in clock ticks since boot."""
 
     pid: int
     started: int
@@ -26,20 +26,20 @@ def identify(pid: int) -> Identity | None:
         stat = (_PROC / str(pid) / "stat").read_text()
     except OSError:
         return None
-    # The command name in parentheses may itself hold spaces and parentheses.
+    # The command name in parentheses may contain spaces and parentheses.
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else Identity(pid, int(fields[19]))
 
 
 def send(process: Identity, number: signal.Signals) -> bool:
-    """A signal to this very process. False if it is gone, though its number may be another's by now, or if it
-    is not ours to signal."""
+    """Sends a signal to exactly this process. Returns False if it is gone (its
+    pid may be reused) or belongs to another user."""
     try:
         held = os.pidfd_open(process.pid)
     except (AttributeError, OSError) as error:
         if isinstance(error, ProcessLookupError):
             return False
-        held = None  # the kernels of older phones have none
+        held = None  # older phones' kernels have no pidfd
     try:
         if not process.is_alive():
             return False
@@ -62,12 +62,12 @@ def this_process() -> Identity:
 
 
 def mark(run_id: str, directory: Path) -> dict[str, str]:
-    """The environment that makes a process, and all it starts, part of the run."""
+    """Returns environment variables that mark a process, and all it starts, as part of the run."""
     return {MARK: run_id, PLACE: str(directory.resolve())}
 
 
 def marked_places() -> set[Path]:
-    """The directories of all runs that a living process is marked with, in one look at /proc."""
+    """Returns the directories of all runs that have a living process, in one pass over /proc."""
     own = os.getpid()
     pids = (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
     variables = (variable for pid in pids if pid != own for variable in _environment(pid))
@@ -76,7 +76,8 @@ def marked_places() -> set[Path]:
 
 
 def marked(run_id: str, directory: Path) -> list[Identity]:
-    """Living processes with the run's mark. One that names another directory belongs to a namesake."""
+    """Returns living processes with the run's mark. A process with another
+    directory belongs to a run of the same name."""
     found = (identify(int(entry.name)) for entry in _PROC.iterdir() if entry.name.isdigit())
     own = os.getpid()
     return sorted(
@@ -101,4 +102,4 @@ def _environment(pid: int) -> list[bytes]:
     try:
         return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:
-        return []  # gone, or another user's: either way not ours to end
+        return []  # gone, or another user's: not ours to end

@@ -1,7 +1,7 @@
-"""``python -m node_agent.host.route_removal INTERFACE PROTOCOL``: remove routes that a killed daemon left.
+"""``python -m node_agent.host.route_removal INTERFACE PROTOCOL``: removes routes that a killed daemon left.
 
-PROTOCOL is the number that `ip route` shows as ``proto``. Nothing else is touched, nor is it an error if
-there is nothing.
+PROTOCOL is the number that `ip route` shows as ``proto``. Other routes are not touched. It is no error if
+there is no such route.
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""Where a routing protocol puts its routes: the kernel's table, a virtual host's, or nowhere.
+"""The interface to where a routing protocol puts its routes: the kernel, a virtual host, or nowhere.
 
-The protocol always gives the whole table; the implementation finds out what changed.
+The protocol always passes the whole table; the implementation finds out what changed.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class HostRoute(NamedTuple):
-    """Over the neighbour ``gateway``, or directly (None)."""
+    """A route over the neighbour ``gateway``, or to a neighbour directly (None)."""
 
     gateway: str | None
     interface: str
@@ -19,14 +19,14 @@ class HostRoute(NamedTuple):
 
 class RouteTable(Protocol):
     def replace(self, routes: Mapping[str, HostRoute]) -> None:
-        """The whole table, by destination: an address, or a network (``192.168.55.0/24``).
+        """Sets the whole table, by destination: an address or a network (``192.168.55.0/24``).
 
-        It does not change any more, but may be computed only when it is looked at.
+        The mapping does not change later, but may be computed only when it is read.
         """
         ...
 
     def close(self) -> None:
-        """Remove all that was put there. May be repeated."""
+        """Removes all installed routes. May be repeated."""
         ...
 
 
@@ -53,17 +53,18 @@ def difference(old: Mapping[str, T], new: Mapping[str, T]) -> Difference:
 
 
 class NoRoutes:
-    """For a daemon that may look and tell, but not touch."""
+    """Installs no routes, for a daemon that may only observe."""
 
     def replace(self, routes: Mapping[str, HostRoute]) -> None:
-        """Kept by the daemon alone."""
+        """Does nothing: only the daemon knows the routes."""
 
     def close(self) -> None:
-        """Nothing was put anywhere."""
+        """Does nothing: no route was installed."""
 
 
 class LoggedRoutes:
-    """Another table, and a line for each route that comes, goes or changes."""
+    """Logs a line for each route that is added, removed or changed, and
+    passes the routes on to another table."""
 
     def __init__(self, table: RouteTable, write: Callable[[str], None]) -> None:
         self._table = table

@@ -1,4 +1,4 @@
-"""The routing table of a virtual host: it asks for the next node, protocols know addresses."""
+"""The routing table of a virtual host. Protocols use addresses; the host needs the next node's name."""
 
 from collections.abc import Mapping
 
@@ -8,11 +8,11 @@ from node_agent.host.route_table import HostRoute
 class VirtualRoutes:
     """A ``RouteTable`` that is also the ``NextHop`` of a ``VirtualHost``.
 
-    Routes to whole networks lead nowhere: behind a virtual host there is none.
+    It ignores routes to networks: there is none behind a virtual host.
     """
 
     def __init__(self, node_at: Mapping[str, str]) -> None:
-        """``node_at``: which node has an address."""
+        """``node_at`` maps addresses to nodes."""
         self._node_at = node_at
         self._routes: Mapping[str, HostRoute] = {}
 

@@ -1,7 +1,7 @@
-"""Who belongs to an ad-hoc network: whom a routing daemon of ours hears, and where its routes may lead.
+"""Decides which addresses belong to the ad-hoc network: who is believed, and where routes may lead.
 
-A daemon that believed whatever it hears would let any radio neighbour redirect the rest of the machine's
-traffic: to the control network, or to everywhere.
+A daemon that believed every message would let any radio neighbour redirect the rest of the machine's traffic:
+to the control network, or to everywhere.
 """
 
 from collections.abc import Iterable
@@ -18,11 +18,10 @@ _LINK_LOCAL = IPv4Network("169.254.0.0/16")
 
 
 class ManetConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``networks`` hold the nodes' addresses; if there are none, a daemon's process takes those of its
-    interfaces. ``members``: the address of every node, where they are known: then nobody else is heard, and
-    each speaks from its own address. ``key``: the group's, with which all nodes seal what they send; without
-    it nothing is authenticated. Never to be printed.
-    """
+    """``networks`` contain the nodes' addresses; if empty, the daemon takes those of its interfaces.
+    ``members``: every node's address, if known; then other addresses are refused, and each node must send
+    from its own. ``key``: the group's key, with which all nodes seal their messages; without it nothing is
+    authenticated. It must never be printed."""
 
     networks: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
@@ -36,18 +35,18 @@ class ManetConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Manet:
-    """Addresses are numbers. Two are the same only if they are one object, which makes them quick keys.
+    """Addresses are numbers. It is compared by identity, which makes it a quick cache key.
 
-    ``known`` holds addresses that were found to belong: whoever asks very often looks there first.
+    ``known`` holds addresses that were found to belong; frequent callers look there first.
     """
 
     def __init__(self, networks: Iterable[IPv4Network], members: Iterable[IPv4Address] = ()) -> None:
-        """No network: every address that a node can have. Raises ValueError."""
+        """Without a network every address that a node can have belongs. Raises ValueError."""
         self.networks = tuple(networks)
         self.members = frozenset(int(member) for member in members)
         self.known: set[int] = set(self.members)
         self._prefixes = tuple((int(each.network_address), int(each.netmask)) for each in self.networks)
-        # Nobody has a network's own address or its broadcast address.
+        # No node has a network's own address or its broadcast address.
         self._nobodys = frozenset(
             int(address)
             for each in self.networks
@@ -63,11 +62,11 @@ class Manet:
         return ", ".join(map(str, self.networks)) or "of any address"
 
     def belongs(self, address: int) -> bool:
-        """Whether a node of the network can have it."""
+        """Can a node of the network have this address?"""
         return address in self.known or not self.refusal(address)
 
     def refusal(self, address: int) -> Reason:
-        """Why nobody of that address is heard; empty if it may be."""
+        """Returns why messages of the address are refused; empty if they are accepted."""
         if address in self.known:
             return ""
         if not self._is_inside(address):
@@ -87,13 +86,14 @@ class Manet:
 
 
 def is_host(address: int) -> bool:
-    """Whether a node can have it: not in 0/8 or 127/8 (loopback), neither multicast nor above."""
+    """Can a node have this address? Not in 0/8 or 127/8 (loopback), not multicast or above."""
     return 0 < address >> 24 < 224 and address >> 24 != 127
 
 
 @lru_cache(maxsize=64)
 def manet_of(networks: tuple[str, ...], members: tuple[str, ...] = ()) -> Manet:
-    """The same object for the same network: in virtual time all nodes share it. Raises ValueError."""
+    """Returns the same object for the same arguments: in virtual time
+    all nodes share it. Raises ValueError."""
     return Manet(map(IPv4Network, networks), map(IPv4Address, members))
 
 

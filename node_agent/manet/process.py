@@ -1,4 +1,4 @@
-"""What a routing daemon's process makes of its ad-hoc network's configuration: prefixes, keys, protection."""
+"""Reads a routing daemon's options about its ad-hoc network: prefixes, membership, key."""
 
 import os
 import stat
@@ -18,7 +18,8 @@ _SHORTEST_KEY, _LONGEST_KEY = 16, 4096
 
 
 def manet_on(interfaces: Sequence[InterfaceFacts], config: ManetConfig) -> Manet:
-    """By default the networks that the interfaces' own addresses are in. Raises CannotStart."""
+    """Returns the ad-hoc network; by default the networks of the
+    interfaces' own addresses. Raises CannotStart."""
     networks = config.networks
     if not networks:
         own = [_network(each) for each in interfaces]
@@ -39,9 +40,9 @@ def manet_on(interfaces: Sequence[InterfaceFacts], config: ManetConfig) -> Manet
 def own_networks(
     manet: Manet, interfaces: Iterable[InterfaceFacts], accepted: Iterable[str] = ()
 ) -> list[IPv4Network]:
-    """Where the daemon's routes go before less specific routes of other interfaces: the networks that its
-    interfaces are in, those it has accepted and, where nodes are not known by address, those named as theirs.
-    Known addresses do not count: as networks of one host they would go before every other route."""
+    """Returns the networks in which the daemon's routes win over less specific routes of other interfaces:
+    those of its interfaces, the accepted ones and, unless nodes are known by address, the named ones. Known
+    addresses do not count: as networks of one host they would win over every other route."""
     named = () if manet.members else manet.networks
     return [*map(_network, interfaces), *named, *map(IPv4Network, accepted)]
 
@@ -55,17 +56,18 @@ def seal_of(config: ManetConfig, protocol: str) -> Seal | None:
 
 
 def add_key_argument(parser: ArgumentParser) -> None:
-    """Adds ``--key-file``, whose value ``read_key`` takes."""
+    """Adds ``--key-file``; ``read_key`` reads its value."""
     parser.add_argument(
         "--key-file",
         metavar="FILE",
-        help="the group's key: packets are sealed with it, and others' without seal refused;"
+        help="the group's key: seals our packets, and packets without a seal are refused;"
         " make one with: head -c 32 /dev/urandom | base64",
     )
 
 
 def read_key(file: str) -> bytes:
-    """The group's key from a file that nobody else can read: any 16 bytes or more. Raises ValueError."""
+    """Reads the group's key, 16 bytes or more, from a file that only
+    its owner can read. Raises ValueError."""
     try:
         with Path(file).expanduser().open("rb") as opened:
             if os.fstat(opened.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):

@@ -1,20 +1,20 @@
-"""Seals what routing daemons tell their neighbours: a tag that only the group's key can make.
+"""Seals messages of routing daemons: adds a tag that needs the group's key.
 
-A seal is the time and a tag over the time, everything before it, and the sender's address. The time of each
-sender grows with every packet, and it is not more than ``FRESH_S`` behind the receiver's: what was recorded
-is refused when it is sent again, and a packet of one address cannot be sent from another.
+A seal is a time and a tag over the time, everything before it, and the sender's address. Each sender's time
+grows with every packet, and must not be more than ``FRESH_S`` behind the receiver's. So a recorded packet is
+refused when it is sent again, and a packet of one address cannot be sent from another.
 
-The time is the group's, not a clock's: everybody takes the latest that a valid seal has shown, and lets it
-run on. So clocks need not agree, and a node that was restarted with its clock far behind is refused only
-until it has heard one packet of a neighbour. What remains possible: a packet can be sent again within
-``FRESH_S`` to nodes that heard neither it nor a later one of its sender; if all nodes are restarted with
-their clocks set back, old packets are new again; and whoever has the key can say anything.
+The time is the group's, not a clock's: every node takes the latest time of any valid seal, and counts on from
+there. So clocks need not agree, and a node that restarts with its clock far behind is refused only until it
+has received one packet of a neighbour. What is not prevented: within ``FRESH_S`` a packet can be sent again
+to nodes that received neither it nor a later one of its sender; if all nodes restart with their clocks set
+back, old packets are valid again; whoever has the key can send anything.
 
-Whoever has the key can also push the group's time ahead. The others follow, so nobody is locked out, also not
-after the pusher has left. The time counts milliseconds in 64 bits, and leaps at most once per ``_PAUSE_MS``
-and by no more than ``_LEAP_MS``: to use it up takes 24 days of leaps. A node whose clock is several leaps
-behind needs as many packets to catch up. Farther ahead than ``_REACH_MS`` nothing is followed, so that one
-recorded packet cannot be used for leaps without end.
+Whoever has the key can also push the group's time ahead. The other nodes follow, so none is locked out, even
+after the attacker has left. The time counts milliseconds in 64 bits, and leaps at most once per ``_PAUSE_MS``
+and by at most ``_LEAP_MS``: using it up takes 24 days of leaps. A node whose clock is several leaps behind
+needs as many packets to catch up. It does not follow a time farther ahead than ``_REACH_MS``, so that one
+recorded packet cannot cause endless leaps.
 """
 
 import hmac
@@ -31,9 +31,9 @@ _TIME = Struct("!Q")
 _ADDRESS = Struct("!I")
 _FRESH_MS = int(FRESH_S * 1e3)
 _NEAR_MS = 60_000
-"""Farther ahead is a leap."""
+"""A time farther ahead than this is a leap."""
 _LEAP_MS = 1 << 42
-"""139 years: one leap takes a clock that begins in 1970 to the present."""
+"""139 years: one leap takes a clock that starts in 1970 to the present."""
 _REACH_MS = _LEAP_MS << 12
 _PAUSE_MS = 1_000
 _MOST_MS = 1 << 63
@@ -41,8 +41,8 @@ _MOST_SENDERS = 4096
 
 
 class Unsealed(Exception):
-    """Refused. ``reason``: ``unauthenticated`` (no seal, or not by the key's owner) or ``replay`` (its
-    time is past, or too far ahead to be followed at once)."""
+    """The packet is refused. ``reason``: ``unauthenticated`` (no seal, or made without the key) or ``replay``
+    (its time is past, or too far ahead to be followed at once)."""
 
     def __init__(self, reason: Literal["unauthenticated", "replay"]) -> None:
         super().__init__(reason)
@@ -50,8 +50,8 @@ class Unsealed(Exception):
 
 
 class Seal:
-    """``protocol`` keeps one protocol's packets from being taken for another's. ``clock_ns`` may be any clock
-    that outlives a restart; it may jump."""
+    """``protocol`` prevents that one protocol's packets are taken for another's. ``clock_ns`` may be any
+    clock that continues after a restart; it may jump."""
 
     def __init__(self, key: bytes, protocol: str, clock_ns: Callable[[], int]) -> None:
         if not key:
@@ -61,18 +61,18 @@ class Seal:
         self._ahead_ms = 0
         """How far the group's time is ahead of the clock."""
         self._leapt_ms: int | None = None
-        """The clock when the group's time leapt last."""
+        """The clock at the last leap of the group's time."""
         self._last_ms = 0
         self._latest: dict[int, int] = {}
-        """When the last packet of each sender was sealed, in ms; needed for ``FRESH_S`` only."""
+        """Each sender's last seal time in ms; needed for ``FRESH_S`` only."""
 
-    def close(self, content: bytes, sender: int) -> bytes:
+    def add(self, content: bytes, sender: int) -> bytes:
         self._last_ms = max(self._last_ms + 1, self._now_ms())
         sealed = content + _TIME.pack(self._last_ms)
         return sealed + self._tag(sealed, sender)
 
-    def open(self, data: bytes, sender: int) -> bytes:
-        """The content. Raises Unsealed."""
+    def check(self, data: bytes, sender: int) -> bytes:
+        """Checks the seal and returns the content. Raises Unsealed."""
         content, sealed, tag = data[:-SIZE], data[:-_TAG_SIZE], data[-_TAG_SIZE:]
         if len(data) < SIZE or not hmac.compare_digest(tag, self._tag(sealed, sender)):
             raise Unsealed("unauthenticated")
@@ -88,7 +88,7 @@ class Seal:
         return content
 
     def _follow(self, ahead_ms: int) -> bool:
-        """Moves the group's time forward; whether all the way."""
+        """Moves the group's time forward, and returns whether it got all the way."""
         if ahead_ms > _REACH_MS:
             return False
         if ahead_ms > _NEAR_MS:
@@ -112,7 +112,8 @@ class Seal:
         return hmac.digest(self._key, _ADDRESS.pack(sender) + sealed, "sha256")[:_TAG_SIZE]
 
     def _forget(self, now_ms: int) -> None:
-        """Those whose packets are too old to be taken anyway; if there are none, the one silent longest."""
+        """Forgets senders whose last packet is too old to matter; if
+        there are none, the one silent longest."""
         kept = {sender: when for sender, when in self._latest.items() if when > now_ms - _FRESH_MS}
         if len(kept) >= _MOST_SENDERS:
             del kept[min(kept, key=lambda sender: kept[sender])]

@@ -134,7 +134,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def configured(arguments: argparse.Namespace) -> ProcessConfig:
-    """Raises ValueError."""
+    """Builds the configuration from the command line. Raises ValueError."""
     given = vars(arguments)
     for option in ("hna", "accept_networks", "networks"):
         for network in given[option]:

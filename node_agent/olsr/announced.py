@@ -1,6 +1,6 @@
-"""What originators announce as theirs until they fall silent: aliases (MID) or networks (HNA).
+"""Stores what originators announce as theirs, until it expires: aliases (MID) or networks (HNA).
 
-When it is full, those who were heard least often are forgotten.
+When full, it evicts the originators that were heard least often.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
@@ -25,7 +25,7 @@ class Announced(Generic[T]):
         """How often each originator was heard."""
         self._items = 0
 
-    def hear(self, originator: int, items: Iterable[T], until: int) -> None:
+    def update(self, originator: int, items: Iterable[T], until: int) -> None:
         known = self._until.get(originator)
         if known is None:
             if len(self._until) >= MAX_ORIGINATORS:
@@ -68,5 +68,5 @@ class Announced(Generic[T]):
         return self._until.get(originator, ())
 
     def each(self) -> Iterator[tuple[int, dict[T, int]]]:
-        """Originators with what they announced, and until when each of it is valid."""
+        """Returns originators with their announcements, and until when each is valid."""
         yield from self._until.items()

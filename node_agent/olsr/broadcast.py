@@ -1,4 +1,4 @@
-"""Broadcast sockets for a protocol between neighbours, one an interface: on the OS or in virtual time."""
+"""Broadcast sockets to neighbours, one an interface: on the OS or in virtual time."""
 
 import asyncio
 import errno
@@ -17,27 +17,28 @@ _AT_ONCE = 64
 _LOST = (errno.EAGAIN, errno.ENOBUFS, errno.EMSGSIZE, errno.EPERM)
 
 OnPacket = Callable[[bytes, str], None]
-"""The packet and its sender's address."""
+"""Called with the packet and its sender's address."""
 
 
 class BroadcastSocket(Protocol):
     def send(self, data: bytes) -> None:
-        """Best effort, to all neighbours."""
+        """Sends to all neighbours, best effort."""
         ...
 
     def close(self) -> None:
-        """May be repeated."""
+        """Closes the socket. May be repeated."""
         ...
 
 
 class Broadcast(Protocol):
     async def open(self, interface: str, on_packet: OnPacket) -> BroadcastSocket:
-        """What this node itself sends is not heard."""
+        """The node does not receive its own packets."""
         ...
 
 
 class PortBroadcast:
-    """Over a port's datagrams: for virtual time, where a node has one interface and hears 255.255.255.255."""
+    """Uses a port's datagrams, for virtual time, where a node has one
+    interface and receives 255.255.255.255."""
 
     def __init__(self, port: Port, udp_port: int = OLSR_PORT) -> None:
         self._port = port
@@ -64,7 +65,7 @@ class PortBroadcast:
 
 
 class OsBroadcast:
-    """UDP sockets bound to their interfaces. Raises InterfaceError where OLSR cannot have the interface."""
+    """Uses UDP sockets bound to their interfaces. Raises InterfaceError if OLSR cannot use an interface."""
 
     def __init__(
         self, interfaces: Iterable[InterfaceFacts], report: Callable[[str], None], udp_port: int = OLSR_PORT
@@ -75,15 +76,15 @@ class OsBroadcast:
         self._udp_port = udp_port
 
     async def open(self, interface: str, on_packet: OnPacket) -> BroadcastSocket:
-        def heard(data: bytes, sender: str) -> None:
+        def received(data: bytes, sender: str) -> None:
             if sender not in self._own:
                 on_packet(data, sender)
 
-        return OsBroadcastSocket(self._facts[interface], self._udp_port, heard, self._report)
+        return OsBroadcastSocket(self._facts[interface], self._udp_port, received, self._report)
 
 
 class OsBroadcastSocket:
-    """Survives its interface: while that is gone nothing is sent, and what comes back is used again."""
+    """Survives its interface: sends nothing while it is gone, and continues when it is back."""
 
     def __init__(
         self, facts: InterfaceFacts, udp_port: int, on_packet: OnPacket, report: Callable[[str], None]
@@ -118,7 +119,8 @@ class OsBroadcastSocket:
             self._release()
 
     def _reopen(self) -> None:
-        """A socket stays with the interface it was bound to, even if another one gets its name."""
+        """Opens a new socket if needed: an old one stays bound to its
+        interface, even if another gets its name."""
         facts = read_interface(self._facts.name)
         if facts.index != self._facts.index:
             opened = _open_socket(facts.name, self._udp_port)
@@ -155,7 +157,7 @@ class OsBroadcastSocket:
 
 
 def _open_socket(interface: str, udp_port: int) -> socket.socket:
-    """No SO_REUSEADDR: it would let a second daemon share the port and take half of the packets."""
+    """Without SO_REUSEADDR, which would let a second daemon share the port and take half of the packets."""
     opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         opened.setblocking(False)

@@ -1,4 +1,4 @@
-"""What an OLSR daemon is told before it starts. The defaults are olsrd's."""
+"""The configuration of an OLSR daemon. The defaults are olsrd's."""
 
 from ipaddress import IPv4Network
 from typing import Literal
@@ -8,16 +8,17 @@ from msgspec import Struct
 Quality = Literal["etx_ff", "etx_float", "hops"]
 
 MINIMAL_INTERVAL = 0.05
-MAXIMAL_VALIDITY = 3968.0  # the longest time that the 8 bits on the wire can say
-LONGEST_VALIDITY = 600.0  # twice what olsrd says by default
+MAXIMAL_VALIDITY = 3968.0  # the longest time that 8 bits on the wire can express
+LONGEST_VALIDITY = 600.0  # twice olsrd's default
 
 
 class OlsrConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All times in seconds. ``hops`` counts hops and speaks RFC 3626's messages (LinkQualityLevel 0).
+    """All times are in seconds. The quality ``hops`` counts hops and uses
+    RFC 3626's messages (LinkQualityLevel 0).
 
-    ``hna``: networks behind this node. ``accept_networks``: which ones behind others it makes routes to;
-    0.0.0.0/0 stands for the default route alone. ``longest_validity``: nothing is believed for longer,
-    whatever its sender says.
+    ``hna``: networks behind this node. ``accept_networks``: announced networks that get routes here;
+    0.0.0.0/0 stands for the default route alone. ``longest_validity``: the limit of what other nodes'
+    validity times can say.
     """
 
     hello_interval: float = 2.0
@@ -49,8 +50,8 @@ class OlsrConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 )
             if validity > self.longest_validity:
                 raise ValueError(
-                    f"{name}_validity is {validity} s, and nothing is believed for longer than"
-                    f" {self.longest_validity} s: a longest_validity above it is needed"
+                    f"{name}_validity is {validity} s, above the limit of"
+                    f" {self.longest_validity} s: raise longest_validity"
                 )
         if not 0 <= self.willingness <= 7:
             raise ValueError(f"willingness is 0 (never relay) to 7 (always): {self.willingness} given")

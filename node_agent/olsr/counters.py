@@ -1,4 +1,4 @@
-"""What a daemon sent, passed on and heard, by kind of message."""
+"""Counts a daemon's sent, forwarded and received messages by kind."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from node_agent.model.refusals import Refusals
 from node_agent.olsr import sealed, wire
 
-PACKET_OVERHEAD = wire.PACKET_HEADER_SIZE + 28  # with UDP and IP header
+PACKET_OVERHEAD = wire.PACKET_HEADER_SIZE + 28  # with UDP and IP headers
 
 _NAMES = {
     wire.HELLO: "HELLO",
@@ -38,12 +38,12 @@ class Traffic:
 
 
 class Counters:
-    """``kinds`` counts messages by their size field, and as "packet" the headers around them."""
+    """``kinds`` counts messages by their size field; "packet" counts the headers around them."""
 
     def __init__(self) -> None:
         self.kinds = defaultdict[str, Traffic](Traffic)
         self.refusals = Refusals()
-        self.dropped = 0  # messages that were to be forwarded and did not fit
+        self.dropped = 0  # messages to forward that did not fit
 
     def receive(self, tallied: Tally) -> None:
         for kind, (messages, size) in tallied.items():
@@ -66,7 +66,7 @@ class Counters:
                 traffic.forwarded_bytes += size
 
     def seal(self) -> None:
-        """A packet that was sent has a seal."""
+        """Counts the seal of a sent packet."""
         traffic = self.kinds[name(sealed.SEALED)]
         traffic.sent += 1
         traffic.sent_bytes += sealed.OVERHEAD
@@ -83,7 +83,7 @@ def name(kind: int) -> str:
 
 
 def tally(messages: Iterable[wire.Message]) -> Tally:
-    """What one packet adds to what was received."""
+    """Returns what one received packet adds to the counters."""
     sums: dict[str, tuple[int, int]] = {"packet": (1, PACKET_OVERHEAD)}
     for message in messages:
         kind = name(message.kind)

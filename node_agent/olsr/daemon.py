@@ -1,9 +1,8 @@
-"""The OLSR daemon as a state machine: packets and the time in, packets and routes out. It does no I/O.
+"""The OLSR daemon as a state machine without I/O: takes packets and the time, returns packets and routes.
 
-What others send is taken as far as it concerns the ad-hoc network that the daemon is for, and counted by
-reason where it is refused: ``malformed``, ``outside_prefix``, ``not_member``, ``identity`` (a member speaks
-for another), ``hna`` (a network that nobody here has accepted), ``full`` (something was forgotten to make
-room).
+It accepts messages as far as they concern its ad-hoc network, and counts refusals by reason: ``malformed``,
+``outside_prefix``, ``not_member``, ``identity`` (a member speaks for another), ``hna`` (a network that is not
+accepted here), ``full`` (an entry was evicted to make room).
 """
 
 import random
@@ -15,9 +14,9 @@ from typing import NamedTuple
 from node_agent.manet.membership import ANYBODY, Manet, is_host
 from node_agent.olsr import counters as counting
 from node_agent.olsr import duplicates, quality, snapshot, validity, wire
+from node_agent.olsr.accepted_networks import AcceptedNetworks
 from node_agent.olsr.announced import Announced
 from node_agent.olsr.config import OlsrConfig
-from node_agent.olsr.consent import AcceptedNetworks
 from node_agent.olsr.counters import Counters
 from node_agent.olsr.duplicates import DuplicateSet
 from node_agent.olsr.neighbourhood import Link, Neighbourhood
@@ -82,35 +81,35 @@ class Olsr:
         self._speaker = Speaker(
             config, interfaces, self._metric, self._neighbourhood, self._routing, self.counters, rng, now_ns
         )
-        self.upheavals = 0
-        """Grows whenever a link or an edge has come or gone that routes depend on."""
+        self.urgent_changes = 0
+        """Grows whenever a link or an edge that routes depend on has come or gone."""
         self._started_ns = now_ns
         self._tick_ns = now_ns + _SECOND if self._metric.measured else _NEVER
 
     def receive(self, data: bytes, interface: int, sender: int, now_ns: int) -> None:
-        """Take a packet. Never raises for what others send: what is refused is counted."""
+        """Processes a packet. Never raises because of its content; refusals are counted."""
         link = self._neighbourhood.links[interface].get(sender)
         if link is None and (sender in self._own or not self._may_speak(sender, sender)):
             return
         try:
-            heard = _parse(data)
+            packet = _parse(data)
         except wire.Malformed:
             self.refuse(sender, "malformed")
             return
-        self.counters.receive(heard.tally)
+        self.counters.receive(packet.tally)
         if link is not None:
-            self._neighbourhood.note_packet(link, heard.seqno, now_ns)
-            if link.symmetric_until > now_ns and (unseen := self._duplicates.unseen(heard.keys)):
-                self._take_floods(link, heard.floods, unseen, now_ns)
-        for message in heard.hellos:
+            self._neighbourhood.note_packet(link, packet.seqno, now_ns)
+            if link.symmetric_until > now_ns and (unseen := self._duplicates.unseen(packet.keys)):
+                self._take_floods(link, packet.floods, unseen, now_ns)
+        for message in packet.hellos:
             if message.kind == self._metric.hello_kind and message.originator not in self._own:
-                self._take_hello(interface, sender, heard.seqno, message, now_ns)
+                self._take_hello(interface, sender, packet.seqno, message, now_ns)
 
     def refuse(self, sender: int, reason: str, count: int = 1) -> None:
         self.counters.refusals.add("olsr", wire.dotted(sender), reason, count)
 
     def next_wake_ns(self) -> int:
-        """To be asked again after each ``receive`` and ``wake``."""
+        """Returns when to call ``wake``. Ask again after each ``receive`` and ``wake``."""
         earliest = min(self._tick_ns, self._speaker.next_ns())
         for each in self._sets:
             if each.next_expiry < earliest:
@@ -118,27 +117,27 @@ class Olsr:
         return earliest
 
     def wake(self, now_ns: int) -> list[Outgoing]:
-        """Do what is due: forget, measure, speak."""
+        """Does what is due: expires entries, measures links, sends messages."""
         self._expire(now_ns)
         if now_ns >= self._tick_ns:
             self._neighbourhood.tick(now_ns)
-            if self._neighbourhood.regrouped:
+            if self._neighbourhood.changed_links:
                 self._notice_links(now_ns)
             self._tick_ns = max(self._tick_ns + _SECOND, now_ns - _SECOND)
         return self._speaker.speak(now_ns)
 
     def routes(self, now_ns: int) -> Mapping[int, Route]:
-        """Host routes by destination: main addresses and aliases."""
-        return self.look(now_ns).hosts()
+        """Returns host routes by destination: main addresses and aliases."""
+        return self.current_routes(now_ns).hosts()
 
     def network_routes(self, now_ns: int) -> Mapping[tuple[int, int], Route]:
-        """Routes to the networks that others announce, by network and netmask."""
-        return self.look(now_ns).nets()
+        """Returns routes to the networks that others announce, by network and netmask."""
+        return self.current_routes(now_ns).nets()
 
-    def look(self, now_ns: int) -> Routes:
-        """The routes of this moment, to be computed when they are wanted; the same if nothing has changed."""
+    def current_routes(self, now_ns: int) -> Routes:
+        """Returns the current routes, computed when they are read; the same object if nothing has changed."""
         self._expire(now_ns)
-        return self._routing.look()
+        return self._routing.current_routes()
 
     def view(self, now_ns: int) -> View:
         self._expire(now_ns)
@@ -150,7 +149,7 @@ class Olsr:
             self._topology,
             self._aliases,
             self._networks,
-            self._routing.look(),
+            self._routing.current_routes(),
             self._speaker,
         )
 
@@ -158,7 +157,7 @@ class Olsr:
         for each in self._sets:
             if each.next_expiry <= now:
                 each.expire(now)
-        if self._neighbourhood.regrouped:
+        if self._neighbourhood.changed_links:
             self._notice_links(now)
 
     def _take_hello(
@@ -172,15 +171,15 @@ class Olsr:
                 self.refuse(sender, "identity")
                 return
         try:
-            self._neighbourhood.hear(interface, sender, packet_seqno, message, now)
+            self._neighbourhood.receive_hello(interface, sender, packet_seqno, message, now)
         except wire.Malformed:
             self.refuse(sender, "malformed")
         self._count_evicted(sender)
-        if self._neighbourhood.regrouped:
+        if self._neighbourhood.changed_links:
             self._notice_links(now)
 
     def _may_speak(self, originator: int, sender: int) -> bool:
-        """Who is refused is counted for ``sender``, from whom it comes."""
+        """Counts a refusal for ``sender``, who delivered the message."""
         reason = self._manet.refusal(originator)
         if reason:
             self.refuse(sender, reason)
@@ -194,21 +193,21 @@ class Olsr:
             self._evicted = evicted
 
     def _notice_links(self, now: int) -> None:
-        for neighbour, cost in self._neighbourhood.regrouped:
+        for neighbour, cost in self._neighbourhood.changed_links:
             before, after = {neighbour.address: cost}, {}
             if neighbour.best is not None and neighbour.best.cost < quality.BROKEN:
                 before, after = {}, {neighbour.address: neighbour.best.cost}
-            if self._routing.is_news(before, after):
-                self.upheavals += 1
+            if self._routing.is_urgent(before, after):
+                self.urgent_changes += 1
                 self._speaker.hurry(now)
-        self._neighbourhood.regrouped.clear()
+        self._neighbourhood.changed_links.clear()
 
     def _notice_edges(self) -> bool:
-        """Whether it is news."""
-        regrouped = self._topology.regrouped
-        news = any(starmap(self._routing.is_news, regrouped))
-        regrouped.clear()
-        self.upheavals += news
+        """Returns whether a changed edge affects our routes."""
+        changed = self._topology.changed_edges
+        news = any(starmap(self._routing.is_urgent, changed))
+        changed.clear()
+        self.urgent_changes += news
         return news
 
     def _take_floods(
@@ -227,12 +226,12 @@ class Olsr:
         self._count_evicted(sender)
 
     def _take_flood(self, message: wire.Message, sender: int, selected: bool, now: int) -> None:
-        """``selected``: the neighbour it comes from has chosen us to relay."""
+        """``selected``: the neighbour it comes from has chosen us as relay."""
         if message.originator in self._own or message.ttl == 0:
             return
         try:
             if message.kind == self._metric.tc_kind:
-                self._topology.hear(message, now, sender)
+                self._topology.receive_tc(message, now, sender)
             elif message.kind == wire.MID:
                 self._take_aliases(message, sender, now)
             elif message.kind == wire.HNA:
@@ -240,7 +239,7 @@ class Olsr:
         except wire.Malformed:
             self.refuse(sender, "malformed")
             return
-        news = bool(self._topology.regrouped) and self._notice_edges()
+        news = bool(self._topology.changed_edges) and self._notice_edges()
         if selected and 2 <= message.ttl <= 255 - message.hops:
             self._speaker.forward(message, now, news=news)
 
@@ -249,30 +248,31 @@ class Olsr:
         taken = [alias for alias in aliases if self._manet.belongs(alias)]
         if len(taken) < len(aliases):
             self.refuse(sender, "outside_prefix")
-        self._aliases.hear(message.originator, taken, self._until(message, now))
+        self._aliases.update(message.originator, taken, self._until(message, now))
 
     def _take_networks(self, message: wire.Message, sender: int, now: int) -> None:
-        """All are remembered, to be shown; routes are made to those that were accepted."""
+        """Stores all networks, for display; only accepted ones get routes."""
         networks = [(address & mask, mask) for address, mask in wire.decode_hna(message).networks]
         if not all(self._accepted.accepts(*network) for network in networks):
             self.refuse(sender, "hna")
-        self._networks.hear(message.originator, networks, self._until(message, now))
+        self._networks.update(message.originator, networks, self._until(message, now))
 
     def _until(self, message: wire.Message, now: int) -> int:
         return now + min(validity.nanoseconds(message.vtime), self._longest_ns)
 
 
-class _Heard(NamedTuple):
+class _ParsedPacket(NamedTuple):
     seqno: int
     hellos: tuple[wire.Message, ...]
-    floods: Mapping[int, wire.Message]  # by what tells duplicates
+    floods: Mapping[int, wire.Message]  # by duplicate key
     keys: frozenset[int]  # of the floods
     tally: counting.Tally
 
 
 @lru_cache(maxsize=128)
-def _parse(data: bytes) -> _Heard:
-    """In virtual time all neighbours that hear a broadcast are in this process and get the same bytes."""
+def _parse(data: bytes) -> _ParsedPacket:
+    """Cached, because in virtual time all receivers of a broadcast are
+    in this process and get the same bytes."""
     if len(data) > _MOST_BYTES:
         raise wire.Malformed(f"{len(data)} bytes are more than a packet has")
     seqno, messages = wire.decode_packet(data)
@@ -281,7 +281,7 @@ def _parse(data: bytes) -> _Heard:
     for each in somebodys:
         if each.kind not in _HELLOS:
             floods.setdefault(duplicates.key(each), each)
-    return _Heard(
+    return _ParsedPacket(
         seqno,
         hellos=tuple([each for each in somebodys if each.kind in _HELLOS and each.hops == 0]),
         floods=floods,

@@ -1,4 +1,4 @@
-"""Which messages were seen before: two generations of keys, of which the older is forgotten now and then."""
+"""Remembers which messages were seen: two generations of keys, of which the older is dropped periodically."""
 
 from collections.abc import Set
 
@@ -11,7 +11,7 @@ _NEVER = 1 << 62
 
 
 def key(message: wire.Message) -> int:
-    """What makes a message the same as another."""
+    """Returns the message's duplicate key."""
     return message.originator << 16 | message.seqno
 
 
@@ -26,7 +26,7 @@ class DuplicateSet:
         return len(self._young) + len(self._old)
 
     def unseen(self, keys: frozenset[int]) -> frozenset[int]:
-        # Nearly all that a node hears it has heard before: this is the daemon's hottest line.
+        # Nearly all received messages are duplicates: this is the daemon's hottest line.
         return keys - self._young - self._old
 
     def remember(self, keys: Set[int], now: int) -> None:

@@ -1,6 +1,6 @@
-"""What a full set forgets: the least credible, several at once.
+"""Chooses what a full set evicts: the least credible entries, several at once.
 
-A set that refused newcomers when it is full would be closed for as long as somebody fills it with inventions.
+A full set that refused newcomers would stay closed while somebody fills it with invented entries.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,10 +11,11 @@ K = TypeVar("K")
 
 SHARE = 8
 ESTABLISHED = 3
-"""Heard so often, somebody is more credible than all who were heard less often."""
+"""An entry heard so often is more credible than all that were heard less often."""
 
 
 def least_credible(known: Iterable[K], credibility: Callable[[K], Any]) -> list[K]:
-    """An eighth of them, at least one: choosing them one by one would cost too much in a flood."""
+    """Returns an eighth of the entries, at least one: choosing them one
+    by one would cost too much in a flood."""
     candidates = list(known)
     return nsmallest(max(1, len(candidates) // SHARE), candidates, credibility)

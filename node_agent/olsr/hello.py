@@ -1,4 +1,4 @@
-"""What one HELLO says, as a value; and the HELLO a node says itself."""
+"""Reads a HELLO into a value, and composes a node's own HELLO."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -27,18 +27,18 @@ class Standing(NamedTuple):
 NOT_MENTIONED = Standing(None, 0, False)
 
 
-class Heard(NamedTuple):
-    hello_ns: int  # between two HELLOs of the neighbour, as it says
+class HelloContent(NamedTuple):
+    hello_ns: int  # the neighbour's HELLO interval, as it says
     willingness: int
-    standings: Mapping[int, Standing]  # of all it mentions, by address
-    listed: Mapping[int, int]  # its neighbours as far as they belong to the network, with costs
-    gone: tuple[int, ...]  # those that are its neighbours no longer, or not yet
+    standings: Mapping[int, Standing]  # of all addresses it mentions
+    listed: Mapping[int, int]  # its neighbours that belong to the network, with costs
+    gone: tuple[int, ...]  # addresses that are no longer, or not yet, its neighbours
 
 
 @lru_cache(maxsize=512)
-def read(kind: int, body: bytes, metric: Metric, manet: Manet = ANYBODY) -> Heard:
-    """Raises Malformed. Most HELLOs say the same as the one before, and in virtual time all who hear one are
-    in this process."""
+def read(kind: int, body: bytes, metric: Metric, manet: Manet = ANYBODY) -> HelloContent:
+    """Raises Malformed. Cached, because most HELLOs repeat the one before, and in
+    virtual time all receivers are in this process."""
     hello = wire.decode_hello(wire.Message(kind, 0, 0, 0, 0, 0, body))
     standings: dict[int, Standing] = {}
     listed: dict[int, int] = {}
@@ -59,7 +59,7 @@ def read(kind: int, body: bytes, metric: Metric, manet: Manet = ANYBODY) -> Hear
                 listed[address] = min(cost, listed.get(address, cost))
             elif neighbour_type == NOT_NEIGHBOUR:
                 gone.append(address)
-    return Heard(
+    return HelloContent(
         hello_ns=validity.nanoseconds(hello.htime),
         willingness=min(hello.willingness, 7),
         standings=standings,
@@ -69,7 +69,7 @@ def read(kind: int, body: bytes, metric: Metric, manet: Manet = ANYBODY) -> Hear
 
 
 class Mention(NamedTuple):
-    """A neighbour as our own HELLO names it."""
+    """A neighbour in our own HELLO."""
 
     link: int
     kind: int
@@ -80,7 +80,7 @@ class Mention(NamedTuple):
 def compose(
     mentions: Iterable[Mention], interval: float, willingness: int, kind: int, room: int
 ) -> Iterator[bytes]:
-    """Bodies of HELLOs of at most ``room`` bytes each: one, unless there are very many neighbours."""
+    """Yields bodies of HELLOs of at most ``room`` bytes: one, unless there are very many neighbours."""
     groups: dict[int, list[wire.Neighbour]] = {code: [] for code in _CODES}
     for mention in mentions:
         groups[mention.link | mention.kind << 2].append(wire.Neighbour(mention.address, mention.quality))

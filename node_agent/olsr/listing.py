@@ -1,9 +1,9 @@
-"""Who is next to a neighbour, as its HELLOs list them: at which cost, and until when that holds."""
+"""Stores a neighbour's neighbours as its HELLOs list them: at which cost, and until when."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from node_agent.olsr.hello import Heard
+from node_agent.olsr.hello import HelloContent
 
 MAX_LISTED = 512
 NEVER = 1 << 62
@@ -19,33 +19,33 @@ class Listing:
     def __init__(self, own: frozenset[int]) -> None:
         self.costs: Mapping[int, int] = _NOBODY
         self.next_expiry = NEVER
-        self.refused = 0  # how many did not fit when last something changed
-        self._own = own  # left out: that a neighbour is next to us is no news
+        self.refused = 0  # how many did not fit at the last change
+        self._own = own  # left out: that a neighbour is next to us is known
         self._latest: Mapping[int, int] = _NOBODY  # what the last HELLO listed
         self._latest_until = 0
-        self._others_until: dict[int, int] = {}  # of those whom only earlier ones did
+        self._others_until: dict[int, int] = {}  # of those that only earlier HELLOs listed
 
-    def hear(self, heard: Heard, until: int) -> bool:
-        """Whether anything changes; most HELLOs list the same again."""
-        if heard.listed == self._latest and not self._others_until:
+    def update(self, content: HelloContent, until: int) -> bool:
+        """Returns whether anything changed; most HELLOs repeat the list."""
+        if content.listed == self._latest and not self._others_until:
             self._latest_until = self.next_expiry = until
             return False
         others = {
             address: valid
             for address, valid in self.each_until()
-            if address not in heard.listed and address not in heard.gone
+            if address not in content.listed and address not in content.gone
         }
         costs = {address: self.costs[address] for address in others}
-        costs |= {address: cost for address, cost in heard.listed.items() if address not in self._own}
+        costs |= {address: cost for address, cost in content.listed.items() if address not in self._own}
         self.refused = max(0, len(costs) - MAX_LISTED)
         if self.refused:
             costs = dict(islice(costs.items(), MAX_LISTED))
-        self._latest, self._latest_until, self._others_until = heard.listed, until, others
+        self._latest, self._latest_until, self._others_until = content.listed, until, others
         self.next_expiry = min(until, *others.values()) if others else until
         return self._replace(costs)
 
     def expire(self, now: int) -> bool:
-        """Whether somebody is gone."""
+        """Returns whether an entry has expired."""
         if self.next_expiry > now:
             return False
         if self._latest_until <= now:
@@ -56,7 +56,7 @@ class Listing:
         return self._replace({address: self.costs[address] for address in valid})
 
     def each_until(self) -> Iterator[tuple[int, int]]:
-        """Who is listed, and until when."""
+        """Yields the listed addresses, and until when each is valid."""
         others, latest_until = self._others_until, self._latest_until
         for address in self.costs:
             yield address, others.get(address, latest_until)

@@ -1,4 +1,4 @@
-"""Which neighbours relay for this node: multipoint relays, by path cost as olsrd or by degree as RFC 3626."""
+"""Selects multipoint relays: by path cost like olsrd, or by degree as in RFC 3626."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -15,22 +15,22 @@ class Candidate(NamedTuple):
     address: int
     willingness: int
     cost: int
-    reaches: Mapping[int, int]  # main addresses of its neighbours → cost of that second hop
+    reaches: Mapping[int, int]  # main addresses of its neighbours → cost of the second hop
 
 
 def by_cost(candidates: Sequence[Candidate], coverage: int) -> set[int]:
-    """For each node two hops away the ``coverage`` cheapest neighbours in between that beat a direct link."""
+    """Selects, for each node two hops away, the ``coverage`` cheapest relays that beat a direct link."""
     direct = {candidate.address: candidate.cost for candidate in candidates}
-    ways = defaultdict[int, list[tuple[int, int, int]]](list)
+    options_of = defaultdict[int, list[tuple[int, int, int]]](list)
     for address, willingness, cost, reaches in candidates:
         if willingness == WILL_NEVER:
             continue
         for target, second in reaches.items():
             through = cost + second
             if through < direct.get(target, BROKEN):
-                ways[target].append((through, -willingness, address))
+                options_of[target].append((through, -willingness, address))
     chosen = {each.address for each in candidates if each.willingness == WILL_ALWAYS}
-    for options in ways.values():
+    for options in options_of.values():
         if len(options) > coverage:
             options.sort()
         chosen.update([address for _, _, address in options[:coverage]])
@@ -38,7 +38,8 @@ def by_cost(candidates: Sequence[Candidate], coverage: int) -> set[int]:
 
 
 def by_degree(candidates: Sequence[Candidate], coverage: int) -> set[int]:
-    """RFC 3626, section 8.3.1: few relays, so that each node two hops away has ``coverage`` if it can."""
+    """RFC 3626, section 8.3.1: selects few relays, so that each node two
+    hops away has ``coverage`` of them if possible."""
     direct = {candidate.address for candidate in candidates}
     reach = {
         each.address: {target for target in each.reaches if target not in direct}

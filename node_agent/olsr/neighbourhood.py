@@ -1,7 +1,7 @@
-"""Links, neighbours and what these say about theirs: all that HELLOs tell (RFC 3626, sections 4 and 7).
+"""Tracks links, neighbours and their neighbours: everything that HELLOs say (RFC 3626, sections 4 and 7).
 
-The two ``…_changes`` grow whenever something must be computed anew that rests on links, or on what
-neighbours list.
+The counters ``link_changes`` and ``two_hop_changes`` grow whenever something that depends on links, or on
+neighbours' lists, must be computed again.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import Literal
 from node_agent.manet.membership import Manet
 from node_agent.olsr import hello, quality, validity, wire
 from node_agent.olsr.eviction import ESTABLISHED, least_credible
-from node_agent.olsr.hello import Heard
+from node_agent.olsr.hello import HelloContent
 from node_agent.olsr.listing import NEVER, Listing
 from node_agent.olsr.quality import BROKEN, Meter, Metric
 
@@ -23,9 +23,9 @@ class Link:
     __slots__ = (
         "asymmetric_until",
         "cost",
-        "heard",
         "hellos",
         "interface",
+        "last_hello",
         "loss_ns",
         "meter",
         "neighbour",
@@ -44,7 +44,7 @@ class Link:
         self.remote = remote
         self.neighbour = neighbour
         self.meter = meter
-        self.quality = meter.quality  # as told to others
+        self.quality = meter.quality  # as announced to others
         self.neighbour_quality = 0
         self.cost = BROKEN
         self.status: Status = "LOST"
@@ -52,7 +52,7 @@ class Link:
         self.symmetric_until = self.asymmetric_until = self.until = 0
         self.vtime_ns = 0
         self.loss_ns = NEVER
-        self.heard: Heard | None = None  # the latest HELLO
+        self.last_hello: HelloContent | None = None  # the latest HELLO
         self.hellos = 0
 
 
@@ -62,7 +62,7 @@ class Neighbour:
     def __init__(self, address: int, own: frozenset[int]) -> None:
         self.address = address  # main address
         self.links: list[Link] = []
-        self.best: Link | None = None  # the cheapest symmetric link: None = not a symmetric neighbour
+        self.best: Link | None = None  # the cheapest symmetric link; None: not a symmetric neighbour
         self.willingness = 3
         self.is_mpr = False
         self.selector_until = 0
@@ -73,12 +73,13 @@ class Neighbourhood:
     def __init__(
         self, own: tuple[int, ...], metric: Metric, manet: Manet, hold_ns: int, longest_ns: int
     ) -> None:
-        """``longest_ns``: no HELLO is believed for longer."""
+        """``longest_ns``: the limit of a HELLO's validity."""
         self.neighbours: dict[int, Neighbour] = {}
         self.links: list[dict[int, Link]] = [{} for _ in own]  # by interface, then remote address
         self.link_changes = 0
-        self.regrouped: list[tuple[Neighbour, int]] = []
-        """Links that became usable or ceased to be: whose, and what it cost before. To be emptied."""
+        self.changed_links: list[tuple[Neighbour, int]] = []
+        """Neighbours whose link became usable or unusable, with its
+        cost before. The owner clears the list."""
         self.two_hop_changes = 0
         self.next_expiry = NEVER
         self.evicted = 0
@@ -94,14 +95,16 @@ class Neighbourhood:
             yield from by_remote.values()
 
     def symmetric(self) -> Iterator[tuple[Neighbour, Link]]:
-        """Symmetric neighbours, each with its best link."""
+        """Yields symmetric neighbours, each with its best link."""
         for neighbour in self.neighbours.values():
             if neighbour.best is not None:
                 yield neighbour, neighbour.best
 
-    def hear(self, interface: int, sender: int, packet_seqno: int, message: wire.Message, now: int) -> None:
-        """Take a HELLO. Raises Malformed."""
-        heard = hello.read(message.kind, message.body, self._metric, self._manet)
+    def receive_hello(
+        self, interface: int, sender: int, packet_seqno: int, message: wire.Message, now: int
+    ) -> None:
+        """Processes a HELLO. Raises Malformed."""
+        content = hello.read(message.kind, message.body, self._metric, self._manet)
         link = self.links[interface].get(sender)
         if link is None:
             if len(self.links[interface]) >= MAX_LINKS:
@@ -115,26 +118,26 @@ class Neighbourhood:
             self._detach(link)
             link.neighbour = self._neighbour(message.originator)
             link.neighbour.links.append(link)
-        link.heard = heard
-        self._sense(link, heard, message.vtime, now)
-        self._learn(link.neighbour, heard, now, now + link.vtime_ns)
+        link.last_hello = content
+        self._sense(link, content, message.vtime, now)
+        self._learn(link.neighbour, content, now, now + link.vtime_ns)
 
     def note_packet(self, link: Link, seqno: int, now: int) -> None:
-        """A packet came over ``link``; HELLOs that were overdue before it are lost all the same."""
+        """Counts a packet that came over ``link``. HELLOs that were overdue before it count as lost."""
         if link.loss_ns <= now:
             self._count_losses(link, now)
         link.meter.packet(seqno)
 
     def tick(self, now: int) -> None:
-        """Once a second: qualities are measured, and told if one has changed much."""
+        """Call it once a second. Measures qualities, and announces them if one has changed much."""
         news = False
         for link in self.each_link():
             if link.loss_ns <= now:
                 self._count_losses(link, now)
-            link.meter.tick(link.heard.hello_ns // 1_000_000 if link.heard is not None else 0)
-            news = news or link.meter.is_news(link.quality)
+            link.meter.tick(link.last_hello.hello_ns // 1_000_000 if link.last_hello is not None else 0)
+            news = news or link.meter.differs(link.quality)
         if news:
-            self._tell()
+            self._announce_qualities()
 
     def expire(self, now: int) -> None:
         self.next_expiry = NEVER
@@ -153,7 +156,8 @@ class Neighbourhood:
             self._expect(neighbour.two_hop.next_expiry, now)
 
     def _make_room(self, links: dict[int, Link], now: int) -> None:
-        """Links over which HELLOs have long been exchanged stay, whoever else greets."""
+        """Evicts the least credible links. Links with a long exchange of
+        HELLOs stay, however many strangers send some."""
 
         def credibility(link: Link) -> tuple[bool, bool, int, int]:
             established = link.hellos >= ESTABLISHED
@@ -167,10 +171,10 @@ class Neighbourhood:
             self.evicted += 1
 
     def _count_losses(self, link: Link, now: int) -> None:
-        assert link.heard is not None, "a HELLO says when to expect the next"
+        assert link.last_hello is not None, "a HELLO says when to expect the next"
         while link.loss_ns <= now:
             link.meter.lost()
-            link.loss_ns += link.heard.hello_ns
+            link.loss_ns += link.last_hello.hello_ns
 
     def _neighbour(self, address: int) -> Neighbour:
         if address not in self.neighbours:
@@ -186,8 +190,8 @@ class Neighbourhood:
             self.link_changes += 1
             self.two_hop_changes += 1
 
-    def _sense(self, link: Link, heard: Heard, vtime: int, now: int) -> None:
-        standing = heard.standings.get(self._own[link.interface], hello.NOT_MENTIONED)
+    def _sense(self, link: Link, content: HelloContent, vtime: int, now: int) -> None:
+        standing = content.standings.get(self._own[link.interface], hello.NOT_MENTIONED)
         link.vtime_ns = min(validity.nanoseconds(vtime), self._longest_ns)
         link.asymmetric_until = now + link.vtime_ns
         if standing.link == hello.LOST:
@@ -197,27 +201,27 @@ class Neighbourhood:
         link.until = max(link.until, link.asymmetric_until)
         if link.symmetric_until > now:
             link.until = max(link.until, link.symmetric_until + self._hold_ns)
-        link.loss_ns = now + heard.hello_ns * 3 // 2
+        link.loss_ns = now + content.hello_ns * 3 // 2
         link.meter.hello()
         link.hellos += 1
-        news = link.meter.is_news(link.quality)
+        news = link.meter.differs(link.quality)
         if standing.link is not None and standing.quality != link.neighbour_quality:
             news = news or quality.is_relevant(link.neighbour_quality, standing.quality)
             link.neighbour_quality = standing.quality
             self._price(link)
         if news:
-            self._tell()
+            self._announce_qualities()
         self._note_status(link, now)
 
-    def _learn(self, neighbour: Neighbour, heard: Heard, now: int, until: int) -> None:
-        mentioned = [heard.standings[own] for own in self._own if own in heard.standings]
+    def _learn(self, neighbour: Neighbour, content: HelloContent, now: int, until: int) -> None:
+        mentioned = [content.standings[own] for own in self._own if own in content.standings]
         if mentioned:
             selects_us = any(standing.relays for standing in mentioned)
             neighbour.selector_until = until if selects_us else now
-        if neighbour.willingness != heard.willingness:
-            neighbour.willingness = heard.willingness
+        if neighbour.willingness != content.willingness:
+            neighbour.willingness = content.willingness
             self.two_hop_changes += 1
-        if neighbour.two_hop.hear(heard, until):
+        if neighbour.two_hop.update(content, until):
             self.two_hop_changes += 1
             self.evicted += neighbour.two_hop.refused
         self._expect(until, now)
@@ -235,7 +239,7 @@ class Neighbourhood:
         self._expect(link.symmetric_until, now)
         self._expect(link.asymmetric_until, now)
 
-    def _tell(self) -> None:
+    def _announce_qualities(self) -> None:
         for link in self.each_link():
             if link.quality != link.meter.quality:
                 link.quality = link.meter.quality
@@ -247,7 +251,7 @@ class Neighbourhood:
             cost = quality.cost(link.quality, link.neighbour_quality)
         if cost != link.cost:
             if (cost < BROKEN) != (link.cost < BROKEN):
-                self.regrouped.append((link.neighbour, link.cost))
+                self.changed_links.append((link.neighbour, link.cost))
             link.cost = cost
             self._choose_best(link.neighbour)
 

@@ -1,6 +1,6 @@
-"""Messages that wait for a ride: TC, MID, HNA and what is forwarded leave in front of the next HELLO.
+"""Holds messages until the next HELLO: TC, MID, HNA and forwarded messages are sent in front of it.
 
-They wait no longer than the jitter allows; a packet that is full leaves at once.
+They wait no longer than the jitter allows; a full packet is sent at once.
 """
 
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from node_agent.olsr import wire
 NEVER = 1 << 62
 MOST_MTU = 4096
 """Longer packets are neither sent nor read. No radio has a larger MTU."""
-MAX_READY = 64  # packets: beyond that a flood is cut
+MAX_READY = 64  # packets; a flood is cut beyond that
 
 
 class Outbox:
     def __init__(self, mtu: int) -> None:
-        self.room = min(mtu, MOST_MTU) - 28  # less IP and UDP header
+        self.room = min(mtu, MOST_MTU) - 28  # without IP and UDP headers
         self.due_ns = NEVER
         self._ready: list[list[wire.Message]] = []
         self._filling: list[wire.Message] = []
@@ -24,11 +24,11 @@ class Outbox:
 
     @property
     def message_room(self) -> int:
-        """How long a body may be."""
+        """The longest body of a message."""
         return self.room - wire.PACKET_HEADER_SIZE - wire.MESSAGE_HEADER_SIZE
 
     def put(self, message: wire.Message, latest_ns: int, now: int) -> bool:
-        """Whether there was room for it. It leaves at ``latest_ns`` if nothing goes before."""
+        """Returns whether there was room. The message is sent at ``latest_ns`` at the latest."""
         if len(message.body) > self.message_room or len(self._ready) >= MAX_READY:
             return False
         self._append(message)
@@ -40,7 +40,8 @@ class Outbox:
         return True
 
     def take(self, hellos: Sequence[wire.Message], now: int) -> list[list[wire.Message]]:
-        """The packets that are due: full ones, those too late to wait, and each HELLO at the end of one."""
+        """Returns the packets that are due: full ones, those that cannot wait, and
+        one for each HELLO, which comes last in it."""
         for hello in hellos:
             self._append(hello)
             self._close()

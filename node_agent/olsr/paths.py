@@ -1,4 +1,4 @@
-"""Cheapest paths (Dijkstra). Of equal costs the path with fewer hops wins, then the lower gateway address."""
+"""Finds cheapest paths (Dijkstra). Among equal costs fewer hops win, then the lower gateway address."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ class Path(NamedTuple):
     interface: int
 
 
-class Way(NamedTuple):
+class Forwarding(NamedTuple):
     """A path without its cost, which changes far more often."""
 
     hops: int
@@ -23,7 +23,7 @@ class Way(NamedTuple):
 
 
 MAX_DESTINATIONS = 2048
-"""The nearest ones count: who tells of more than there can be must not keep the kernel busy with them."""
+"""Only the nearest count: invented nodes must not keep the kernel busy."""
 
 _NONE: Mapping[int, int] = {}
 _HOP = 1 << 40
@@ -32,36 +32,36 @@ _FAR = 1 << 62
 
 
 class Paths(Mapping[int, Path]):
-    """Paths by destination, nearest first. ``ways`` has the same keys: see ``pack``."""
+    """Paths by destination, nearest first. ``forwardings`` has the same keys; see ``pack``."""
 
-    __slots__ = ("costs", "ways")
+    __slots__ = ("costs", "forwardings")
 
-    def __init__(self, costs: Mapping[int, int], ways: Mapping[int, int]) -> None:
+    def __init__(self, costs: Mapping[int, int], forwardings: Mapping[int, int]) -> None:
         self.costs = costs
-        self.ways = ways
+        self.forwardings = forwardings
 
     def __getitem__(self, destination: int) -> Path:
-        return Path(self.costs[destination], *unpack(self.ways[destination]))
+        return Path(self.costs[destination], *unpack(self.forwardings[destination]))
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.ways)
+        return iter(self.forwardings)
 
     def __len__(self) -> int:
-        return len(self.ways)
+        return len(self.forwardings)
 
 
 def cheapest(
     own: Iterable[int], first_hops: Iterable[tuple[int, Path]], edges: Mapping[int, Mapping[int, int]]
 ) -> Paths:
-    """Paths from the node with the addresses ``own`` to whatever it can reach. No edge may be free."""
-    # Costs and ways are plain numbers, and so is what waits in the heap: cost above address.
+    """Finds paths from the node with the addresses ``own`` to all reachable nodes. No edge may cost 0."""
+    # For speed costs and forwardings are plain integers, and so are the heap's entries: cost above address.
     costs = defaultdict(lambda: _FAR, dict.fromkeys(own, -1))
-    ways: dict[int, int] = {}
+    forwardings: dict[int, int] = {}
     for node, (cost, hops, gateway, interface) in first_hops:
-        way = pack(hops, gateway, interface)
-        if (cost, way) < (costs[node], ways.get(node, _FAR)):
-            costs[node], ways[node] = cost, way
-    heap = [costs[node] << 32 | node for node in ways]
+        forwarding = pack(hops, gateway, interface)
+        if (cost, forwarding) < (costs[node], forwardings.get(node, _FAR)):
+            costs[node], forwardings[node] = cost, forwarding
+    heap = [costs[node] << 32 | node for node in forwardings]
     heapify(heap)
     settled: dict[int, int] = {}
     while heap and len(settled) < MAX_DESTINATIONS:
@@ -69,24 +69,24 @@ def cheapest(
         spent, node = entry >> 32, entry & _ADDRESS
         if spent != costs[node]:
             continue
-        settled[node] = way = ways[node]
-        way += _HOP
+        settled[node] = forwarding = forwardings[node]
+        forwarding += _HOP
         for target, cost in edges.get(node, _NONE).items():
             reached = spent + cost
             known = costs[target]
             if reached < known:
-                costs[target], ways[target] = reached, way
+                costs[target], forwardings[target] = reached, forwarding
                 heappush(heap, reached << 32 | target)
-            elif reached == known and way < ways[target]:
-                ways[target] = way
+            elif reached == known and forwarding < forwardings[target]:
+                forwardings[target] = forwarding
     return Paths(costs, settled)
 
 
 def pack(hops: int, gateway: int, interface: int) -> int:
-    """A way as one number that sorts as the way does."""
+    """Packs a forwarding into one integer that sorts like it."""
     return hops << 40 | gateway << 8 | interface
 
 
 @lru_cache(maxsize=4096)
-def unpack(way: int) -> Way:
-    return Way(way >> 40, way >> 8 & _ADDRESS, way & 0xFF)
+def unpack(forwarding: int) -> Forwarding:
+    return Forwarding(forwarding >> 40, forwarding >> 8 & _ADDRESS, forwarding & 0xFF)

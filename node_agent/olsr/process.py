@@ -1,6 +1,6 @@
-"""The daemon as a process of its own: real sockets, the kernel's routes, olsrd's query ports.
+"""Runs the OLSR daemon as a process: real sockets, the kernel's routes, olsrd's query ports.
 
-It ends in order, and takes its routes with it, on SIGTERM and SIGINT.
+On SIGTERM and SIGINT it ends in order and removes its routes.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from node_agent.olsr.info.txtinfo import TXTINFO
 from node_agent.olsr.service import OlsrService
 from node_agent.olsr.wire import number
 
-try:  # here, and not when it is needed: a fork server's children then share it
+try:  # imported early, so that children of a fork server share it
     from node_agent.host.kernel_routes import KernelRoutes, RoutesRefused
 except ImportError:
     _CAN_ROUTE = False
@@ -112,7 +112,7 @@ async def _live(config: ProcessConfig) -> None:
     )
     server = InfoServer(lambda: _snapshot(config, service.daemon))
     try:
-        await service.start()  # fails if another daemon has the port: until then nothing may be touched
+        await service.start()  # fails if another daemon has the port; nothing may be changed before that
         if kernel is not None:
             kernel.claim()
             loop.add_reader(kernel.fileno(), kernel.restore)

@@ -1,8 +1,8 @@
 """Link quality: how well a link receives, and what it costs.
 
-``EtxFf`` is olsrd's etx_ff to the digit (packets counted over a window of 32 s, fixed-point ratio),
-``EtxFloat`` its etx_float (exponential mean over HELLOs), ``Unmeasured`` takes every link for perfect.
-Qualities are bytes (255 = all received), costs integers in units of 1/1024: sums and ties are exact.
+``EtxFf`` equals olsrd's etx_ff to the digit (packets counted over a window of 32 s, fixed-point ratio),
+``EtxFloat`` its etx_float (exponential mean over HELLOs); ``Unmeasured`` treats every link as perfect.
+Qualities are bytes (255 = all received), costs integers in units of 1/1024, so sums and ties are exact.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _AGING, _QUICK_AGING, _QUICK_STEPS = 0.05, 0.25, 12
 
 
 class Meter(Protocol):
-    """Measures one link. ``quality`` is what was measured last, 0..255."""
+    """Measures one link. ``quality`` is the last measurement, 0..255."""
 
     quality: int
 
@@ -31,15 +31,15 @@ class Meter(Protocol):
     def hello(self) -> None: ...
 
     def lost(self) -> None:
-        """A HELLO is overdue."""
+        """Counts an overdue HELLO."""
         ...
 
     def tick(self, hello_ms: int) -> None:
-        """A second has passed; the neighbour says it sends a HELLO every ``hello_ms``."""
+        """Ends a second of measurement. The neighbour says it sends a HELLO every ``hello_ms``."""
         ...
 
-    def is_news(self, told: int) -> bool:
-        """Whether ``quality`` differs enough from what others were told."""
+    def differs(self, announced: int) -> bool:
+        """Does ``quality`` differ enough from what was announced to others?"""
         ...
 
 
@@ -57,7 +57,7 @@ class EtxFf:
     )
 
     def __init__(self, seqno: int) -> None:
-        """``seqno`` is of the packet that made the link known; like olsrd it does not count that one."""
+        """``seqno``: the packet that revealed the link; like olsrd, it is not counted."""
         self.quality = 0
         self._last = seqno
         self._missed = 0
@@ -95,15 +95,15 @@ class EtxFf:
         received, total = self._sum_received, self._sum_total
         if self._missed > 1:
             received = max(0, received - received * self._missed * hello_ms // 1000 // _WINDOW)
-        # The ratio is cut to ten bits before it is scaled: the captured values show it.
+        # The ratio is cut to ten bits before it is scaled, as captured values of olsrd show.
         self.quality = min(255, received * 1024 // total * 255 >> 10) if total else 0
         self._slot = slot = (self._slot + 1) % _WINDOW
         self._sum_received -= self._received[slot]
         self._sum_total -= self._total[slot]
         self._received[slot] = self._total[slot] = 0
 
-    def is_news(self, told: int) -> bool:
-        return is_relevant(told, self.quality)
+    def differs(self, announced: int) -> bool:
+        return is_relevant(announced, self.quality)
 
 
 class EtxFloat:
@@ -126,8 +126,8 @@ class EtxFloat:
     def tick(self, hello_ms: int) -> None:
         pass
 
-    def is_news(self, told: int) -> bool:
-        return told != self.quality
+    def differs(self, announced: int) -> bool:
+        return announced != self.quality
 
     def _age(self, sample: float) -> None:
         self._steps += 1
@@ -154,12 +154,12 @@ class Unmeasured:
     def tick(self, hello_ms: int) -> None:
         pass
 
-    def is_news(self, told: int) -> bool:
-        return told != self.quality
+    def differs(self, announced: int) -> bool:
+        return announced != self.quality
 
 
 class Metric(NamedTuple):
-    """A way to measure links, and how it shows on the wire."""
+    """A method of measuring links, and its messages."""
 
     meter: Callable[[int], Meter]
     measured: bool  # messages carry qualities
@@ -185,12 +185,12 @@ def metric(name: Literal["etx_ff", "etx_float", "hops"]) -> Metric:
 
 
 def cost(quality: int, neighbour_quality: int) -> int:
-    """ETX of a link, in units of 1/1024; BROKEN if one direction hardly delivers."""
+    """Returns the ETX of a link in units of 1/1024; BROKEN if a direction delivers almost nothing."""
     if quality < _USEFUL or neighbour_quality < _USEFUL:
         return BROKEN
     return 255 * 255 * SCALE // (quality * neighbour_quality)
 
 
 def is_relevant(old: int, new: int) -> bool:
-    """Whether a change is worth telling others: more than a tenth, or the link became perfect."""
+    """Should a change be announced? If it is more than a tenth, or the link became perfect."""
     return new != old and (new == 255 or abs(new - old) * 10 > old)

@@ -1,4 +1,4 @@
-"""Whom a node can reach at all, searched no further than somebody asks."""
+"""Finds which nodes can be reached, searching only as far as needed."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,9 +10,9 @@ class Reach:
         self._edges = edges
 
     def covers(self, nodes: set[int]) -> bool:
-        """Whether all of them can be reached."""
+        """Can all these nodes be reached?"""
         found, unexplored, edges = self._found, self._unexplored, self._edges
-        # Straight ahead: after a few steps most of a network is next to somebody on the way.
+        # Depth first: after a few steps most nodes are next to a visited one.
         while unexplored and not nodes <= found:
             if beyond := edges.get(unexplored.pop()):
                 new = set(beyond) - found

@@ -1,4 +1,4 @@
-"""Our own daemon in the same process, read directly: in virtual time there is nobody else to ask."""
+"""Reads link costs from our own OLSR daemon in the same process, as in virtual time."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -15,7 +15,7 @@ _dotted = lru_cache(maxsize=4096)(dotted)
 
 
 class OlsrCoreReader:
-    """``view`` is the daemon's."""
+    """``view`` is the daemon's method."""
 
     def __init__(self, view: Callable[[int], View], now_ns: Callable[[], int], quality: Quality) -> None:
         self._view = view
@@ -27,7 +27,7 @@ class OlsrCoreReader:
 
 
 def parse(view: View, quality: Quality) -> Reading:
-    """What is broken is left out here already: a daemon that counts hops knows nothing else of a link."""
+    """Leaves out broken links: a daemon that counts hops gives no other quality."""
     hop_count = quality == "hops"
     tables = Tables(
         [

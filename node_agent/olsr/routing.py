@@ -1,6 +1,6 @@
-"""Routes follow from what the sets know at one moment; they are computed when somebody wants to see them.
+"""Computes routes from the daemon's sets, only when they are read.
 
-In virtual time hardly anybody does: only hosts that have something to send.
+In virtual time few are read: only hosts that send something need them.
 """
 
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from node_agent.manet.membership import Manet
 from node_agent.olsr import paths, topology
+from node_agent.olsr.accepted_networks import AcceptedNetworks
 from node_agent.olsr.announced import Announced
-from node_agent.olsr.consent import AcceptedNetworks
 from node_agent.olsr.neighbourhood import Neighbour, Neighbourhood
-from node_agent.olsr.paths import Path, Paths, Way
+from node_agent.olsr.paths import Forwarding, Path, Paths
 from node_agent.olsr.quality import BROKEN, SCALE
 from node_agent.olsr.reach import Reach
 from node_agent.olsr.topology import Topology
@@ -23,7 +23,7 @@ Network = tuple[int, int]  # address, netmask
 
 
 class Route(NamedTuple):
-    gateway: int  # of a direct neighbour: the destination itself, or the address of the link that is best
+    gateway: int  # for a direct neighbour: the destination itself, or the address of the best link
     interface: int
     hops: int
     cost: float  # in the metric
@@ -36,14 +36,14 @@ class UsableLink(NamedTuple):
 
 
 class Known(NamedTuple):
-    """All that routes follow from. Nothing in here changes any more."""
+    """Everything that routes depend on, frozen."""
 
     own: tuple[int, ...]
     first_hops: list[tuple[int, Path]]
     edges: Mapping[int, Mapping[int, int]]  # by main address
     mains: Mapping[int, int]  # by alias
-    links: list[UsableLink]  # to neighbours that have several
-    networks: list[tuple[int, tuple[Network, ...]]]  # those accepted, by who announces them
+    links: list[UsableLink]  # to neighbours with several links
+    networks: list[tuple[int, tuple[Network, ...]]]  # accepted networks, by who announces them
 
 
 class Routes:
@@ -54,41 +54,43 @@ class Routes:
 
     @cached_property
     def reach(self) -> Reach:
-        """Main addresses. Far cheaper than the ways there."""
+        """Reachable main addresses; far cheaper than the paths."""
         return Reach([node for node, _ in self._known.first_hops], self._known.edges)
 
     @cached_property
     def paths(self) -> Paths:
-        """By main address."""
+        """Paths by main address."""
         return paths.cheapest(self._known.own, self._known.first_hops, self._known.edges)
 
     @cached_property
-    def host_ways(self) -> Mapping[int, Way]:
+    def host_forwardings(self) -> Mapping[int, Forwarding]:
         """By main address and alias, nearest first."""
         own, mains = self._known.own, self._known.mains
-        ways = {address: paths.unpack(way) for address, way in self.paths.ways.items()}
+        forwardings = {
+            address: paths.unpack(forwarding) for address, forwarding in self.paths.forwardings.items()
+        }
         for alias, main in mains.items():
-            if main in ways and alias not in ways and alias not in own:
-                ways[alias] = ways[main]
-        # A neighbour's own interfaces are reached over the links to them, where there are any that work.
+            if main in forwardings and alias not in forwardings and alias not in own:
+                forwardings[alias] = forwardings[main]
+        # A neighbour's own interfaces are reached over the links to them, if any works.
         for link in self._known.links:
-            if link.remote in ways and ways[link.remote].hops == 1:
-                ways[link.remote] = Way(1, link.remote, link.interface)
-        return ways
+            if link.remote in forwardings and forwardings[link.remote].hops == 1:
+                forwardings[link.remote] = Forwarding(1, link.remote, link.interface)
+        return forwardings
 
     @cached_property
-    def net_ways(self) -> Mapping[Network, Way]:
-        return {network: Way(*path[1:]) for network, path in self._net_paths.items()}
+    def net_forwardings(self) -> Mapping[Network, Forwarding]:
+        return {network: Forwarding(*path[1:]) for network, path in self._net_paths.items()}
 
     def hosts(self) -> dict[int, Route]:
         direct = {(link.remote, link.interface): link.cost for link in self._known.links}
         costs, mains = self.paths.costs, self._known.mains
         routes = {}
-        for address, way in self.host_ways.items():
-            cost = costs[address if address in self.paths.ways else mains[address]]
-            if way.gateway == address:
-                cost = direct.get((address, way.interface), cost)
-            routes[address] = Route(way.gateway, way.interface, way.hops, cost / SCALE)
+        for address, forwarding in self.host_forwardings.items():
+            cost = costs[address if address in self.paths.forwardings else mains[address]]
+            if forwarding.gateway == address:
+                cost = direct.get((address, forwarding.interface), cost)
+            routes[address] = Route(forwarding.gateway, forwarding.interface, forwarding.hops, cost / SCALE)
         return routes
 
     def nets(self) -> dict[Network, Route]:
@@ -138,25 +140,25 @@ class Routing:
     def alias_changes(self) -> int:
         return self._aliases.changes
 
-    def look(self) -> Routes:
-        """The same ones again as long as nothing has changed that they follow from."""
-        unheard = self._unheard()
+    def current_routes(self) -> Routes:
+        """Returns the same object until something that routes depend on changes."""
+        without_tc = self._without_tc()
         seen = (
             self._neighbourhood.link_changes,
             self._topology.changes,
             self._aliases.changes,
             self._networks.changes,
-            self._neighbourhood.two_hop_changes if unheard else -1,
+            self._neighbourhood.two_hop_changes if without_tc else -1,
         )
         if seen != self._seen:
             self._seen = seen
-            self._routes = Routes(self._known(unheard))
+            self._routes = Routes(self._known(without_tc))
         return self._routes
 
     def mains(self) -> Mapping[int, int]:
-        """Main addresses by alias, from MID messages and from who says HELLO on which address.
+        """Returns main addresses by alias, from MID messages and from the senders of HELLOs.
 
-        Who speaks for itself is nobody's alias, whatever others say.
+        An address that sends HELLOs of its own is no alias, whatever others say.
         """
         seen = (self._aliases.changes, self._neighbourhood.link_changes)
         if seen != self._mains_seen:
@@ -171,11 +173,11 @@ class Routing:
                     self._mains[link.remote] = link.neighbour.address
         return self._mains
 
-    def is_news(self, before: Mapping[int, int], after: Mapping[int, int]) -> bool:
-        """Whether edges have come or gone that others should not wait to hear of.
+    def is_urgent(self, before: Mapping[int, int], after: Mapping[int, int]) -> bool:
+        """Should other nodes learn at once of edges that came or went?
 
-        One that leads where nobody could be reached when last looked, or one that was good until it
-        vanished: bad ones come and go.
+        Yes if an edge leads to nodes that were unreachable, or if a good edge vanished. Bad edges come and
+        go.
         """
         gone = before.keys() - after.keys()
         if gone and min([before[target] for target in gone]) < _GOOD:
@@ -183,12 +185,12 @@ class Routing:
         come = after.keys() - before.keys() - self._all_own
         return bool(come) and not self._routes.reach.covers(come)
 
-    def _unheard(self) -> list[Neighbour]:
-        """Neighbours whose TC is still unknown: what they list in their HELLOs stands in."""
+    def _without_tc(self) -> list[Neighbour]:
+        """Returns neighbours without a TC so far; the lists in their HELLOs are used instead."""
         origins = self._topology.origins
         return [each for each, _ in self._neighbourhood.symmetric() if each.address not in origins]
 
-    def _known(self, unheard: list[Neighbour]) -> Known:
+    def _known(self, without_tc: list[Neighbour]) -> Known:
         return Known(
             own=self._own,
             first_hops=[
@@ -196,7 +198,7 @@ class Routing:
                 for neighbour, link in self._neighbourhood.symmetric()
                 if link.cost < BROKEN
             ],
-            edges=self._edges(unheard),
+            edges=self._edges(without_tc),
             mains=self.mains(),
             links=[
                 UsableLink(link.remote, link.interface, link.cost)
@@ -209,10 +211,10 @@ class Routing:
             ],
         )
 
-    def _edges(self, unheard: list[Neighbour]) -> dict[int, Mapping[int, int]]:
+    def _edges(self, without_tc: list[Neighbour]) -> dict[int, Mapping[int, int]]:
         edges = self._topology.costs.copy()
         mains = self.mains()
-        for neighbour in unheard:
+        for neighbour in without_tc:
             edges[neighbour.address] = topology.usable(
                 {mains.get(address, address): cost for address, cost in neighbour.two_hop.costs.items()},
                 self._manet,

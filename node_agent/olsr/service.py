@@ -1,7 +1,7 @@
-"""Runs an OLSR core: packets from and to the air, its clock, and its routes into a table.
+"""Runs an OLSR core: passes it packets and the time, sends its packets, puts its routes into a table.
 
-The same service runs on the machine's sockets and in virtual time. It sleeps until the core wants to be woken
-or a packet comes; nothing is polled.
+The same service runs on the machine's sockets and in virtual time. It sleeps until the core is due or a
+packet comes; it does not poll.
 """
 
 import asyncio
@@ -17,18 +17,19 @@ from node_agent.olsr.broadcast import Broadcast, BroadcastSocket
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.daemon import Interface, Olsr
 from node_agent.olsr.outbox import MOST_MTU
-from node_agent.olsr.paths import Way
+from node_agent.olsr.paths import Forwarding
 from node_agent.olsr.routing import Routes
 from node_agent.olsr.wire import dotted, number
 
 SETTLING_S = 0.05
 """Packets come in bursts: routes are computed once for all that arrive within this time."""
 SPACING_S = 1.0
-"""And no more often than this while only costs change, like olsrd: nearly every packet changes some."""
+"""Routes are computed no more often than this while only costs change,
+like olsrd: nearly every packet changes some."""
 
 _NS = 1_000_000_000
 _SETTLING_NS, _SPACING_NS = int(SETTLING_S * _NS), int(SPACING_S * _NS)
-_EARLY_S = 0.001  # some event loops count whole milliseconds and ring before it is time
+_EARLY_S = 0.001  # some event loops count whole milliseconds and wake up too early
 
 
 class OlsrService:
@@ -43,7 +44,8 @@ class OlsrService:
         manet: Manet = ANYBODY,
         seal: Seal | None = None,
     ) -> None:
-        """With a ``seal`` every packet sent has one, and packets without are refused before they are read."""
+        """With a ``seal`` every sent packet is sealed, and packets without a
+        seal are refused before they are parsed."""
         self._seal = seal
         room = sealed.OVERHEAD if seal is not None else 0
         self._interfaces = tuple(each._replace(mtu=min(each.mtu, MOST_MTU) - room) for each in interfaces)
@@ -54,10 +56,10 @@ class OlsrService:
         self._sockets: list[BroadcastSocket] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_ns = 0
-        self._looking: asyncio.TimerHandle | None = None
-        self._look_ns = 0
-        self._looked_ns = -_NS
-        self._upheavals = self.daemon.upheavals
+        self._update_timer: asyncio.TimerHandle | None = None
+        self._update_ns = 0
+        self._updated_ns = -_NS
+        self._urgent_changes = self.daemon.urgent_changes
         self._applied: Routes | None = None
         self._running = False
 
@@ -74,12 +76,12 @@ class OlsrService:
         self._set_alarm()
 
     async def stop(self) -> None:
-        """Silence the daemon and take its routes back. May be repeated."""
+        """Stops sending and removes the routes. May be repeated."""
         self._running = False
-        for timer in (self._alarm, self._looking):
+        for timer in (self._alarm, self._update_timer):
             if timer is not None:
                 timer.cancel()
-        self._alarm = self._looking = None
+        self._alarm = self._update_timer = None
         self._close_sockets()
         self._table.close()
 
@@ -99,11 +101,11 @@ class OlsrService:
                     return
             self.daemon.receive(data, interface, address, now)
             self._set_alarm()
-            self._look_later(now)
+            self._update_later(now)
 
     def _send(self, interface: int, data: bytes) -> None:
         if self._seal is not None:
-            data = sealed.close(self._seal, data, self._interfaces[interface].address)
+            data = sealed.seal_packet(self._seal, data, self._interfaces[interface].address)
             self.daemon.counters.seal()
         self._sockets[interface].send(data)
 
@@ -113,13 +115,13 @@ class OlsrService:
         if now >= self.daemon.next_wake_ns():
             for interface, data in self.daemon.wake(now):
                 self._send(interface, data)
-            self._look_later(now)
+            self._update_later(now)
             self._set_alarm()
         else:
             self._set_alarm(_EARLY_S)
 
     def _set_alarm(self, at_least_s: float = 0.0) -> None:
-        """An alarm that has become too early may ring: setting it anew each time would cost more."""
+        """A timer that has become too early is left alone: setting it again each time would cost more."""
         due = self.daemon.next_wake_ns()
         if self._alarm is not None:
             if self._alarm_ns <= due:
@@ -129,30 +131,30 @@ class OlsrService:
         self._alarm = asyncio.get_running_loop().call_later(delay, self._wake)
         self._alarm_ns = due
 
-    def _look_later(self, now: int) -> None:
-        calm = self.daemon.upheavals == self._upheavals
-        if self._looking is not None:
-            if calm or self._look_ns <= now + _SETTLING_NS:
+    def _update_later(self, now: int) -> None:
+        calm = self.daemon.urgent_changes == self._urgent_changes
+        if self._update_timer is not None:
+            if calm or self._update_ns <= now + _SETTLING_NS:
                 return
-            self._looking.cancel()
+            self._update_timer.cancel()
         due = now + _SETTLING_NS
         if calm:
-            due = max(due, self._looked_ns + _SPACING_NS)
-        self._looking = asyncio.get_running_loop().call_later((due - now) / _NS, self._look_at_routes)
-        self._look_ns = due
+            due = max(due, self._updated_ns + _SPACING_NS)
+        self._update_timer = asyncio.get_running_loop().call_later((due - now) / _NS, self._update_routes)
+        self._update_ns = due
 
-    def _look_at_routes(self) -> None:
-        self._looking = None
-        self._looked_ns = now = self._now_ns()
-        self._upheavals = self.daemon.upheavals
-        routes = self.daemon.look(now)
+    def _update_routes(self) -> None:
+        self._update_timer = None
+        self._updated_ns = now = self._now_ns()
+        self._urgent_changes = self.daemon.urgent_changes
+        routes = self.daemon.current_routes(now)
         if routes is not self._applied:
             self._applied = routes
             self._table.replace(Table(routes, [interface.name for interface in self._interfaces]))
 
 
 class Table(Mapping[str, HostRoute]):
-    """Routes as a routing table wants them, computed when it looks."""
+    """Routes in the form of a routing table, computed when they are read."""
 
     def __init__(self, routes: Routes, interfaces: Sequence[str]) -> None:
         self._routes = routes
@@ -171,19 +173,21 @@ class Table(Mapping[str, HostRoute]):
     def _by_destination(self) -> Mapping[str, HostRoute]:
         names = self._interfaces
         table = {
-            _dotted(address): _host_route(way, way.gateway == address, names[way.interface])
-            for address, way in self._routes.host_ways.items()
+            _dotted(address): _host_route(
+                forwarding, forwarding.gateway == address, names[forwarding.interface]
+            )
+            for address, forwarding in self._routes.host_forwardings.items()
         }
-        for (network, netmask), way in self._routes.net_ways.items():
-            route = _host_route(way, False, names[way.interface])
+        for (network, netmask), forwarding in self._routes.net_forwardings.items():
+            route = _host_route(forwarding, False, names[forwarding.interface])
             table[f"{_dotted(network)}/{netmask.bit_count()}"] = route
         return table
 
 
-# A network has few addresses and ways, and each is written and read many times a second.
+# Cached: a network has few addresses, and each is converted many times a second.
 @lru_cache(maxsize=4096)
-def _host_route(way: Way, direct: bool, interface: str) -> HostRoute:
-    return HostRoute(None if direct else _dotted(way.gateway), interface, way.hops)
+def _host_route(forwarding: Forwarding, direct: bool, interface: str) -> HostRoute:
+    return HostRoute(None if direct else _dotted(forwarding.gateway), interface, forwarding.hops)
 
 
 _dotted = lru_cache(maxsize=4096)(dotted)

@@ -1,4 +1,4 @@
-"""Takes a daemon's view: what its sets hold at one moment, as frozen values."""
+"""Builds a daemon's view: the content of its sets at one moment, as frozen values."""
 
 from collections.abc import Iterator, Sequence
 
@@ -72,21 +72,21 @@ def take(
             InterfaceView(
                 name=interface.name,
                 address=interface.address,
-                mtu=voice.outbox.room,
-                packet_seqno=voice.packet_seqno,
-                ttl_index=voice.tcs,
-                next_hello_ms=_left(voice.hello_ns, now),
-                next_tc_ms=_left(voice.tc_ns, now),
-                next_mid_ms=None if voice.mid_ns == NEVER else _left(voice.mid_ns, now),
-                next_hna_ms=None if voice.hna_ns == NEVER else _left(voice.hna_ns, now),
+                mtu=schedule.outbox.room,
+                packet_seqno=schedule.packet_seqno,
+                ttl_index=schedule.tcs,
+                next_hello_ms=_left(schedule.hello_ns, now),
+                next_tc_ms=_left(schedule.tc_ns, now),
+                next_mid_ms=None if schedule.mid_ns == NEVER else _left(schedule.mid_ns, now),
+                next_hna_ms=None if schedule.hna_ns == NEVER else _left(schedule.hna_ns, now),
             )
-            for interface, voice in zip(interfaces, speaker.voices, strict=True)
+            for interface, schedule in zip(interfaces, speaker.schedules, strict=True)
         ),
     )
 
 
 def _link(link: Link, interface: Interface, now: int) -> LinkView:
-    assert link.heard is not None
+    assert link.last_hello is not None
     return LinkView(
         interface=interface.name,
         local=interface.address,
@@ -98,7 +98,7 @@ def _link(link: Link, interface: Interface, now: int) -> LinkView:
         symmetry_ms=_left(link.symmetric_until, now),
         asymmetry_ms=_left(link.asymmetric_until, now),
         vtime_ms=link.vtime_ns // 1_000_000,
-        hello_interval_ms=link.heard.hello_ns // 1_000_000,
+        hello_interval_ms=link.last_hello.hello_ns // 1_000_000,
         loss_ms=_left(link.loss_ns, now),
         quality=_fraction(link.quality),
         neighbour_quality=_fraction(link.neighbour_quality),
@@ -169,7 +169,7 @@ def _left(until: int, now: int) -> int:
 
 
 def _fraction(byte: int) -> float:
-    """As olsrd says it: cut to ten bits."""
+    """Cuts to ten bits, as olsrd prints it."""
     return byte * 1024 // 255 / 1024
 
 

@@ -1,6 +1,6 @@
-"""What a node says: when, in which order, and how packed (RFC 3626, sections 3.4, 5, 6.2, 9.1, 12.1).
+"""Sends a node's messages: when, in which order, and how packed (RFC 3626, sections 3.4, 5, 6.2, 9.1, 12.1).
 
-HELLOs have their beat on each interface; TC, MID and HNA wait for one and so do forwarded messages.
+Each interface has its HELLO interval; TC, MID, HNA and forwarded messages wait for the next HELLO.
 """
 
 import random
@@ -18,8 +18,8 @@ from node_agent.olsr.routing import Routing
 
 _FAR = 255
 _FISHEYE = (2, 8, 2, 16, 2, 8, 2, _FAR)
-_HURRIED = 0.25  # of an interval: what news waits at most, and the least between two TCs
-_FAR_FIRST = 32  # TCs of an interface that go everywhere before the cycle begins
+_HURRIED = 0.25  # of an interval: how long urgent changes wait at most, and the least time between two TCs
+_FAR_FIRST = 32  # first TCs of an interface that go everywhere, before the fisheye cycle begins
 _LINK_TYPES = {"SYMMETRIC": hello.SYMMETRIC, "ASYMMETRIC": hello.ASYMMETRIC, "LOST": hello.LOST}
 
 
@@ -34,15 +34,15 @@ class Outgoing(NamedTuple):
     data: bytes  # to be broadcast
 
 
-class Voice:
-    """One interface's beat."""
+class Schedule:
+    """One interface's send times and outbox."""
 
     def __init__(self, mtu: int, packet_seqno: int) -> None:
         self.outbox = Outbox(mtu)
         self.packet_seqno = packet_seqno
         self.tcs = 0
         self.last_tc_ns = 0
-        self.has_news = False  # for the next TC
+        self.has_news = False  # the next TC announces an urgent change
         self.hello_ns = self.tc_ns = self.mid_ns = self.hna_ns = NEVER
 
 
@@ -74,74 +74,79 @@ class Speaker:
         self._advertised: list[wire.Neighbour] = []
         self._empty_until = 0
         self._relays_seen: tuple[int, ...] = ()
-        self.voices = [Voice(interface.mtu, rng.randrange(0x10000)) for interface in interfaces]
-        for voice in self.voices:
-            voice.hello_ns = now + self._random_ns(config.hello_interval)
-            voice.tc_ns = now + self._random_ns(config.tc_interval)
+        self.schedules = [Schedule(interface.mtu, rng.randrange(0x10000)) for interface in interfaces]
+        for schedule in self.schedules:
+            schedule.hello_ns = now + self._random_ns(config.hello_interval)
+            schedule.tc_ns = now + self._random_ns(config.tc_interval)
             if len(interfaces) > 1:
-                voice.mid_ns = now + self._random_ns(config.mid_interval)
+                schedule.mid_ns = now + self._random_ns(config.mid_interval)
             if self._hna:
-                voice.hna_ns = now + self._random_ns(config.hna_interval)
+                schedule.hna_ns = now + self._random_ns(config.hna_interval)
 
     def next_ns(self) -> int:
         earliest = NEVER
-        for voice in self.voices:
+        for schedule in self.schedules:
             earliest = min(
-                earliest, voice.hello_ns, voice.tc_ns, voice.mid_ns, voice.hna_ns, voice.outbox.due_ns
+                earliest,
+                schedule.hello_ns,
+                schedule.tc_ns,
+                schedule.mid_ns,
+                schedule.hna_ns,
+                schedule.outbox.due_ns,
             )
         return earliest
 
     def forward(self, message: wire.Message, now: int, *, news: bool) -> None:
-        """``news``: it changes routes, and does not wait for a ride."""
+        """``news``: it changes routes and must not wait for a HELLO."""
         kind, vtime, originator, ttl, hops, seqno, body = message
         passed_on = wire.Message(kind, vtime, originator, ttl - 1, hops + 1, seqno, body)
-        for voice in self.voices:
-            self._put(voice, passed_on, now, news=news)
+        for schedule in self.schedules:
+            self._put(schedule, passed_on, now, news=news)
 
     def hurry(self, now: int) -> None:
-        """A link has come or gone that matters: do not wait for the next TC (RFC 3626, section 9.3)."""
+        """An important link came or went: send the next TC early (RFC 3626, section 9.3)."""
         spacing = int(_HURRIED * self._config.tc_interval * 1e9)
-        for voice in self.voices:
-            voice.tc_ns = min(voice.tc_ns, max(now, voice.last_tc_ns + spacing))
-            voice.has_news = True
+        for schedule in self.schedules:
+            schedule.tc_ns = min(schedule.tc_ns, max(now, schedule.last_tc_ns + spacing))
+            schedule.has_news = True
 
     def speak(self, now: int) -> list[Outgoing]:
-        """Whatever is due."""
+        """Returns the packets that are due."""
         config = self._config
         packets: list[Outgoing] = []
-        for index, voice in enumerate(self.voices):
-            if voice.tc_ns <= now:
-                voice.tc_ns = self._again(config.tc_interval, now)
-                self._say_tc(voice, now)
-            if voice.mid_ns <= now:
-                voice.mid_ns = self._again(config.mid_interval, now)
+        for index, schedule in enumerate(self.schedules):
+            if schedule.tc_ns <= now:
+                schedule.tc_ns = self._again(config.tc_interval, now)
+                self._queue_tc(schedule, now)
+            if schedule.mid_ns <= now:
+                schedule.mid_ns = self._again(config.mid_interval, now)
                 body = wire.encode_mid(wire.Mid(tuple(self._addresses[1:])))
-                self._put(voice, self._message(wire.MID, config.mid_validity, _FAR, body), now)
-            if voice.hna_ns <= now:
-                voice.hna_ns = self._again(config.hna_interval, now)
+                self._put(schedule, self._message(wire.MID, config.mid_validity, _FAR, body), now)
+            if schedule.hna_ns <= now:
+                schedule.hna_ns = self._again(config.hna_interval, now)
                 body = wire.encode_hna(wire.Hna(self._hna))
-                self._put(voice, self._message(wire.HNA, config.hna_validity, _FAR, body), now)
-            if voice.hello_ns <= now:
-                voice.hello_ns = self._again(config.hello_interval, now)
+                self._put(schedule, self._message(wire.HNA, config.hna_validity, _FAR, body), now)
+            if schedule.hello_ns <= now:
+                schedule.hello_ns = self._again(config.hello_interval, now)
                 packets.extend(self._send(index, self._hellos(index), now))
-            elif voice.outbox.due_ns <= now:
+            elif schedule.outbox.due_ns <= now:
                 packets.extend(self._send(index, [], now))
         return packets
 
     def _send(self, index: int, hellos: Sequence[wire.Message], now: int) -> Iterator[Outgoing]:
-        voice = self.voices[index]
-        for messages in voice.outbox.take(hellos, now):
-            voice.packet_seqno = (voice.packet_seqno + 1) & 0xFFFF
+        schedule = self.schedules[index]
+        for messages in schedule.outbox.take(hellos, now):
+            schedule.packet_seqno = (schedule.packet_seqno + 1) & 0xFFFF
             self._counters.send(messages, self._addresses[0])
-            yield Outgoing(index, wire.encode_packet(voice.packet_seqno, messages))
+            yield Outgoing(index, wire.encode_packet(schedule.packet_seqno, messages))
 
-    def _put(self, voice: Voice, message: wire.Message, now: int, *, news: bool = False) -> None:
+    def _put(self, schedule: Schedule, message: wire.Message, now: int, *, news: bool = False) -> None:
         latest = now + self._max_jitter_ns
         if news:
             latest = now + self._random_ns(_HURRIED * self._max_jitter)
-        elif voice.hello_ns > latest:  # no ride in time: HELLOs are rarer than TCs
+        elif schedule.hello_ns > latest:  # no HELLO in time: HELLOs are rarer than TCs
             latest = now + self._random_ns(self._max_jitter)
-        if not voice.outbox.put(message, latest, now):
+        if not schedule.outbox.put(message, latest, now):
             self._counters.dropped += 1
 
     def _hellos(self, index: int) -> list[wire.Message]:
@@ -152,7 +157,7 @@ class Speaker:
             config.hello_interval,
             config.willingness,
             self._metric.hello_kind,
-            self.voices[index].outbox.message_room,
+            self.schedules[index].outbox.message_room,
         )
         kind = self._metric.hello_kind
         return [self._message(kind, config.hello_validity, 1, body) for body in bodies]
@@ -160,7 +165,7 @@ class Speaker:
     def _mentions(self, index: int) -> Iterator[hello.Mention]:
         for link in self._neighbourhood.links[index].values():
             yield self._mention(_LINK_TYPES[link.status], link.neighbour, link.remote, link)
-        if len(self.voices) > 1:
+        if len(self.schedules) > 1:
             for neighbour, link in self._neighbourhood.symmetric():
                 if all(each.interface != index for each in neighbour.links):
                     yield self._mention(hello.UNSPECIFIED, neighbour, neighbour.address, link)
@@ -190,26 +195,26 @@ class Speaker:
         for neighbour in neighbourhood.neighbours.values():
             neighbour.is_mpr = neighbour.address in relays
 
-    def _say_tc(self, voice: Voice, now: int) -> None:
+    def _queue_tc(self, schedule: Schedule, now: int) -> None:
         advertised = self._worth_advertising(now)
-        news, voice.has_news = voice.has_news, False
+        news, schedule.has_news = schedule.has_news, False
         if advertised != self._advertised:
             self.ansn = (self.ansn + 1) & 0xFFFF
             if not advertised:
-                # Others must learn that the edges are gone; a node that never had any keeps quiet.
+                # Others must learn that the edges are gone; a node that never had any sends nothing.
                 self._empty_until = now + int(3e9 * self._config.tc_validity)
             self._advertised = advertised
         if not advertised and now >= self._empty_until:
             return
         ttl = _FAR
-        if self._config.fisheye and not news and voice.tcs >= _FAR_FIRST:
-            ttl = _FISHEYE[(voice.tcs - _FAR_FIRST) % len(_FISHEYE)]
-        voice.tcs += 1
-        voice.last_tc_ns = now
+        if self._config.fisheye and not news and schedule.tcs >= _FAR_FIRST:
+            ttl = _FISHEYE[(schedule.tcs - _FAR_FIRST) % len(_FISHEYE)]
+        schedule.tcs += 1
+        schedule.last_tc_ns = now
         kind = self._metric.tc_kind
-        for tc in split_tc(self.ansn, advertised, voice.outbox.message_room, self._metric.measured):
+        for tc in split_tc(self.ansn, advertised, schedule.outbox.message_room, self._metric.measured):
             body = wire.encode_tc(tc, kind)
-            self._put(voice, self._message(kind, self._config.tc_validity, ttl, body), now, news=news)
+            self._put(schedule, self._message(kind, self._config.tc_validity, ttl, body), now, news=news)
 
     def _worth_advertising(self, now: int) -> list[wire.Neighbour]:
         redundancy = self._config.tc_redundancy

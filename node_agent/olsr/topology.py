@@ -1,10 +1,10 @@
-"""The topology set: the edges that TCs tell of (RFC 3626, section 9, with olsrd's link qualities).
+"""The topology set: the edges that TCs announce (RFC 3626, section 9, with olsrd's link qualities).
 
-An originator's TC is fresh if its sequence number and ANSN are a little ahead of what is known. Others are
+An originator's TC is fresh if its sequence number and ANSN are a little ahead of the known ones. Others are
 strays; several strays in a row, each ahead of the one before, show that the originator has restarted.
 
-When the set is full, the least credible originators are forgotten: not neighbours that speak for themselves,
-not those heard for long, and of the others first those told of by whoever tells of most.
+A full set evicts the least credible originators: not neighbours that announce themselves, not those heard for
+long, and among the others first those reported by the neighbour that reports most.
 """
 
 from collections import Counter
@@ -26,16 +26,16 @@ _NEVER = 1 << 62
 _SEQNO_WINDOW = 1024
 _ANSN_WINDOW = 256
 _STRAYS = 2  # in a row that show a restart
-_LATE_STRAYS = 4  # the same where messages that overtook each other look alike
+_LATE_STRAYS = 4  # the same where reordered messages look alike
 
 
-class Told(NamedTuple):
-    """What one TC says."""
+class TcContent(NamedTuple):
+    """The content of one TC."""
 
     ansn: int
     whole: bool  # it names all edges of its originator
-    low: int  # it speaks for the addresses from here …
-    high: int  # … up to, not including, here; for none: what is known of an older ANSN is void
+    low: int  # it covers the addresses from here …
+    high: int  # … up to, not including, here; if it covers none, edges of an older ANSN are void
     edges: Mapping[int, "Edge"]
     costs: Mapping[int, int]  # see usable
 
@@ -48,7 +48,7 @@ class Edge(NamedTuple):
 
 
 class Origin:
-    """What is known of one originator's neighbours. ``by``: the neighbour that first told of it."""
+    """The known neighbours of one originator. ``by``: the neighbour that reported it first."""
 
     __slots__ = (
         "ansn",
@@ -66,7 +66,7 @@ class Origin:
 
     def __init__(self, message: wire.Message, ansn: int, by: int) -> None:
         self.by = by
-        self.times = 0  # that it was heard
+        self.times = 0  # how often it was heard
         self.ansn = ansn
         self.seqno = (message.seqno - 1) & 0xFFFF
         self.until = 0
@@ -76,7 +76,7 @@ class Origin:
         self.stray = self.strays = self.ignored = 0
 
     def admits(self, seqno: int, ansn: int) -> bool:
-        """Whether a TC is to be believed."""
+        """Is a TC with these numbers valid?"""
         ahead = (seqno - self.seqno) & 0xFFFF
         grown = (ansn - self.ansn) & 0xFFFF
         late = ahead == 0 or ahead >= 0x10000 - _SEQNO_WINDOW
@@ -99,37 +99,37 @@ class Origin:
 
 class Topology:
     def __init__(self, metric: Metric, manet: Manet = ANYBODY, longest_ns: int = _NEVER) -> None:
-        """``longest_ns``: no TC is believed for longer."""
+        """``longest_ns``: the limit of a TC's validity."""
         self.origins: dict[int, Origin] = {}
         self.costs: dict[int, Mapping[int, int]] = {}  # of each originator's usable edges
         self.changes = 0
         self.next_expiry = _NEVER
         self.evicted = 0
-        self.regrouped: list[tuple[Mapping[int, int], Mapping[int, int]]] = []
-        """Where edges came or went: an originator's costs before and after. To be emptied."""
+        self.changed_edges: list[tuple[Mapping[int, int], Mapping[int, int]]] = []
+        """Where edges came or went: an originator's costs before and after. The owner clears the list."""
         self._metric = metric
         self._manet = manet
         self._longest_ns = longest_ns
         self._edges = 0
 
-    def hear(self, message: wire.Message, now: int, by: int = 0) -> None:
-        """Take a TC that the neighbour ``by`` has sent or passed on. Raises Malformed."""
+    def receive_tc(self, message: wire.Message, now: int, by: int = 0) -> None:
+        """Processes a TC that the neighbour ``by`` sent or forwarded. Raises Malformed."""
         origin = self.origins.get(message.originator)
         if origin is not None and origin.body == message.body:
-            # The ANSN opens the body: the same body is the same generation of the same edges.
+            # The ANSN is part of the body, so an equal body means the same generation of the same edges.
             if origin.admits(message.seqno, origin.ansn):
                 self._renew(origin, message, now)
             return
-        told = _read(message.kind, message.body, self._metric, self._manet)
+        content = _read(message.kind, message.body, self._metric, self._manet)
         if origin is None:
             if len(self.origins) >= MAX_ORIGINATORS:
                 self._make_room(message.originator)
-            origin = self.origins[message.originator] = Origin(message, told.ansn, by)
+            origin = self.origins[message.originator] = Origin(message, content.ansn, by)
             self.costs[message.originator] = {}
             self.changes += 1
-        if origin.admits(message.seqno, told.ansn):
+        if origin.admits(message.seqno, content.ansn):
             origin.body = message.body
-            self._replace(message.originator, origin, told)
+            self._replace(message.originator, origin, content)
             self._renew(origin, message, now)
 
     def expire(self, now: int) -> None:
@@ -161,10 +161,10 @@ class Topology:
         if origin.until < self.next_expiry:
             self.next_expiry = origin.until
 
-    def _replace(self, address: int, origin: Origin, told: Told) -> None:
-        edges, costs = told.edges, told.costs
-        if not told.whole:
-            kept = {a: edge for a, edge in origin.edges.items() if not _is_void(a, edge, told)}
+    def _replace(self, address: int, origin: Origin, content: TcContent) -> None:
+        edges, costs = content.edges, content.costs
+        if not content.whole:
+            kept = {a: edge for a, edge in origin.edges.items() if not _is_void(a, edge, content)}
             edges = kept | dict(edges)
             costs = usable({a: edge.cost for a, edge in edges.items()}, self._manet)
         if len(edges) > MAX_PER_ORIGINATOR:
@@ -178,14 +178,14 @@ class Topology:
         before = self.costs[address]
         if costs != before:
             if costs.keys() != before.keys():
-                self.regrouped.append((before, costs))
+                self.changed_edges.append((before, costs))
             self.costs[address] = costs
             self.changes += 1
 
 
 @lru_cache(maxsize=512)
-def _read(kind: int, body: bytes, metric: Metric, manet: Manet) -> Told:
-    """Raises Malformed. In virtual time all nodes that a TC reaches are in this process."""
+def _read(kind: int, body: bytes, metric: Metric, manet: Manet) -> TcContent:
+    """Raises Malformed. Cached, because in virtual time all receivers of a TC are in this process."""
     tc = wire.decode_tc(wire.Message(kind, 0, 0, 0, 0, 0, body))
     edges: dict[int, Edge] = {}
     for address, packed in tc.neighbours:
@@ -194,11 +194,11 @@ def _read(kind: int, body: bytes, metric: Metric, manet: Manet) -> Told:
     costs = usable({address: edge.cost for address, edge in edges.items()}, manet)
     low, high = span(tc)
     whole = (tc.lower_border, tc.upper_border) == (WHOLE, WHOLE)
-    return Told(tc.ansn, whole, low, high, edges, costs)
+    return TcContent(tc.ansn, whole, low, high, edges, costs)
 
 
 def usable(costs: Mapping[int, int], manet: Manet) -> dict[int, int]:
-    """Without what is broken, and what is no node's: others can claim to be next to anything."""
+    """Removes broken edges and addresses outside the network: others can claim to be next to anything."""
     known = manet.known
     return {
         address: cost
@@ -207,16 +207,16 @@ def usable(costs: Mapping[int, int], manet: Manet) -> dict[int, int]:
     }
 
 
-def _is_void(address: int, edge: Edge, told: Told) -> bool:
-    if told.low == told.high:
-        return edge.ansn != told.ansn
-    return told.low <= address < told.high
+def _is_void(address: int, edge: Edge, content: TcContent) -> bool:
+    if content.low == content.high:
+        return edge.ansn != content.ansn
+    return content.low <= address < content.high
 
 
 def span(tc: wire.Tc) -> tuple[int, int]:
-    """The addresses a part of a TC speaks for: from the first up to, not including, the second.
+    """Returns the addresses that a part of a TC covers: from the first up to, not including, the second.
 
-    A TC without borders is RFC 3626's and speaks for none.
+    A TC without borders is RFC 3626's and covers none.
     """
     if not tc.lower_border and not tc.upper_border:
         return 0, 0
@@ -230,7 +230,8 @@ def span(tc: wire.Tc) -> tuple[int, int]:
 
 
 def border(last: int, first: int) -> int:
-    """What tells two parts of a TC apart: 1 + the highest bit in which their adjoining addresses differ."""
+    """Returns the border between two parts of a TC: 1 + the highest bit
+    in which their adjoining addresses differ."""
     return (last ^ first).bit_length()
 
 

@@ -1,6 +1,6 @@
-"""Times in one byte (RFC 3626, section 18.3): five significant bits and an exponent, in units of 1/256 s.
+"""Encodes times in one byte (RFC 3626, section 18.3): five bits and an exponent, in units of 1/256 s.
 
-The encoder truncates as olsrd's does, so that 300 s go out as 288 s.
+The encoder truncates like olsrd's, so 300 s are sent as 288 s.
 """
 
 _SHORTEST = 0x10  # what olsrd sends for anything below 125 ms

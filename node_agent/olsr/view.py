@@ -1,7 +1,7 @@
-"""What a daemon knows at one moment, frozen: for the query interfaces and for cost graphs.
+"""A daemon's knowledge at one moment, frozen: for the query interfaces and for cost graphs.
 
 Addresses are integers, times milliseconds left, costs in the metric (ETX or hops; ``None`` = broken), link
-qualities fractions (1.0 throughout when hops are counted).
+qualities fractions (1.0 if hops are counted).
 """
 
 from typing import Literal, NamedTuple
@@ -21,7 +21,7 @@ class LinkView(NamedTuple):
     asymmetry_ms: int
     vtime_ms: int
     hello_interval_ms: int  # as the neighbour announced it
-    loss_ms: int  # until a HELLO is held for lost
+    loss_ms: int  # until a HELLO counts as lost
     quality: float
     neighbour_quality: float
     cost: float | None
@@ -29,7 +29,7 @@ class LinkView(NamedTuple):
 
 class TwoHop(NamedTuple):
     address: int
-    cost: float | None  # of the second hop, as the neighbour in between says
+    cost: float | None  # of the second hop, as the neighbour says
     validity_ms: int
 
 
@@ -44,7 +44,7 @@ class NeighbourView(NamedTuple):
 
 
 class EdgeView(NamedTuple):
-    """One edge of the topology. The node's own edges have ``own``, and 0 for what only a TC could tell."""
+    """One edge of the topology. The node's own edges have ``own``, and 0 for values that come from a TC."""
 
     last_hop: int
     destination: int
@@ -58,7 +58,7 @@ class EdgeView(NamedTuple):
     edge_ansn: int
     seqno: int
     message_hops: int
-    ignored: int  # TCs of this originator held for stale since the last good one
+    ignored: int  # TCs of this originator ignored as stale since the last good one
     own: bool
 
 
@@ -87,7 +87,7 @@ class HnaView(NamedTuple):
 class InterfaceView(NamedTuple):
     name: str
     address: int
-    mtu: int  # what a packet may hold: MTU less IP and UDP header
+    mtu: int  # room in a packet: MTU minus IP and UDP headers
     packet_seqno: int
     ttl_index: int
     next_hello_ms: int

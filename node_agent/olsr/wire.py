@@ -1,7 +1,7 @@
-"""OLSR packets for IPv4 as olsrd puts them on the wire: RFC 3626 and olsrd's messages with link quality.
+"""Encodes and decodes OLSR packets for IPv4: RFC 3626 and olsrd's messages with link quality.
 
-A packet is decoded as far as its message headers; a body stays bytes until somebody wants it, for most
-messages a node hears are duplicates. What is accepted encodes to the same bytes again.
+A packet is decoded as far as its message headers; bodies stay bytes until they are needed, because most
+received messages are duplicates. Every accepted packet encodes to the same bytes again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ class Packet(NamedTuple):
 
 class Neighbour(NamedTuple):
     address: int
-    quality: bytes  # four bytes that the link-quality plug-in understands; none in RFC 3626's messages
+    quality: bytes  # four bytes for the link-quality plug-in; none in RFC 3626's messages
 
 
 class Group(NamedTuple):
@@ -76,7 +76,7 @@ class Hna(NamedTuple):
 
 
 def decode_packet(data: bytes) -> Packet:
-    """Messages of unknown kinds are kept: RFC 3626 wants them forwarded."""
+    """Keeps messages of unknown kinds: RFC 3626 wants them forwarded."""
     size = len(data)
     if size < PACKET_HEADER_SIZE + MESSAGE_HEADER_SIZE:
         raise Malformed(f"{size} bytes hold no message")

@@ -1,6 +1,6 @@
-"""The clock and the network that an agent lives on: OS sockets, or virtual time.
+"""An agent's access to clock and network: OS sockets in real time, or a modelled network in virtual time.
 
-Import the protocol from here; ``os_port`` and ``virtual`` implement it.
+Import the protocol (``Port``, ``Stream``, …) from here; ``os_port`` and ``virtual`` implement it.
 """
 
 from node_agent.ports.base import (

@@ -1,10 +1,9 @@
-"""The world an agent lives in: a clock, timers, byte streams and datagrams.
+"""The interface between an agent and its surroundings: a clock, timers, byte streams and datagrams.
 
-Agents are asyncio programs that reach time and network only through a ``Port``. ``os_port`` implements it
-on the machine's own sockets, ``virtual.port`` on a modelled medium in virtual time; the same agent runs
-unchanged on both. Anything in asyncio that rests on the loop's clock (sleep, timeout, Queue, Event,
-TaskGroup) may be used; sets of tasks (``asyncio.wait``) may not be iterated, for their order is not
-reproducible.
+Agents are asyncio programs that use time and network only through a ``Port``. ``os_port`` implements it on
+the machine's sockets, ``virtual.port`` on a modelled medium in virtual time; the same agent runs unchanged on
+both. Everything in asyncio that uses the loop's clock (sleep, timeout, Queue, Event, TaskGroup) is allowed.
+Sets of tasks (``asyncio.wait``) must not be iterated: their order is not reproducible.
 """
 
 import random
@@ -22,7 +21,7 @@ class Address(NamedTuple):
 
 
 class PortError(Exception):
-    """Base of everything a port can fail with."""
+    """Base of all errors of a port."""
 
 
 class Unreachable(PortError):
@@ -30,11 +29,11 @@ class Unreachable(PortError):
 
 
 class TimedOut(PortError):
-    """The peer did not answer within the time given."""
+    """The peer did not answer in time."""
 
 
 class ConnectionLost(PortError):
-    """The stream broke before the bytes asked for had arrived or could be taken."""
+    """The stream broke before the requested bytes arrived or could be sent."""
 
 
 class EndOfStream(ConnectionLost):
@@ -52,12 +51,13 @@ class Stream(Protocol):
         ...
 
     def read_ahead(self) -> None:
-        """Let more arrive from now on than was asked for. Until then little does: the peer may be anybody."""
+        """Allows more bytes to arrive than were asked for. Before that
+        little does: the peer may be anybody."""
         ...
 
     @property
     def received(self) -> int:
-        """Bytes that have arrived so far, read or not: while it grows, the peer lives."""
+        """Bytes that have arrived so far, read or not; while it grows, the peer is alive."""
         ...
 
     @property
@@ -66,35 +66,35 @@ class Stream(Protocol):
         ...
 
     def put(self, *data: Buffer) -> None:
-        """Append to the send buffer whatever room it has; raises ConnectionLost. Who goes on and on with it
-        should look at ``unsent``. What was put must not be changed afterwards."""
+        """Appends to the send buffer, however full it is; raises ConnectionLost. A caller that sends much
+        should watch ``unsent``. The data must not be changed afterwards."""
         ...
 
     async def drained(self) -> None:
-        """Return once the send buffer has room; raises ConnectionLost."""
+        """Returns once the send buffer has room; raises ConnectionLost."""
         ...
 
     async def write(self, data: Buffer) -> None:
-        """Return once ``data`` is in the send buffer and the buffer has room again."""
+        """Returns once ``data`` is in the send buffer and the buffer has room again."""
         ...
 
     def close(self) -> None:
-        """Close in order: what was written is still delivered if the path allows. May be repeated."""
+        """Closes in order: written data is still delivered if the path allows. May be repeated."""
         ...
 
     def abort(self) -> None:
-        """Drop the stream and what it holds at once. May be repeated."""
+        """Drops the stream and its data at once. May be repeated."""
         ...
 
 
 class Listener(Protocol):
     @property
     def address(self) -> Address:
-        """Where it listens: says which port was chosen if 0 was asked for."""
+        """Where it listens, with the port that was chosen if 0 was given."""
         ...
 
     def close(self) -> None:
-        """Accept no more, and cancel the handlers that still run. May be repeated."""
+        """Stops accepting, and cancels the running handlers. May be repeated."""
         ...
 
 
@@ -103,7 +103,7 @@ class DatagramSocket(Protocol):
     def address(self) -> Address: ...
 
     def send(self, data: bytes, to: Address) -> None:
-        """Best effort: silently lost where a real datagram would be."""
+        """Sends best effort: silently lost where a real datagram would be."""
         ...
 
     def close(self) -> None: ...
@@ -116,7 +116,7 @@ OnDatagram = Callable[[bytes, Address], None]
 class Port(Protocol):
     @property
     def clock_name(self) -> str:
-        """ "real" or "virtual": recorded with the telemetry."""
+        """The clock's name in the telemetry, "real" or "virtual"."""
         ...
 
     @property
@@ -130,7 +130,7 @@ class Port(Protocol):
         ...
 
     def fresh_bytes(self, count: int) -> bytes:
-        """Such as never were before, nor can be foreseen; seeded per node in virtual time."""
+        """Returns unpredictable bytes that were never used before; seeded per node in virtual time."""
         ...
 
     def now_ns(self) -> int:
@@ -140,18 +140,19 @@ class Port(Protocol):
     async def sleep(self, seconds: float) -> None: ...
 
     async def work(self, function: Callable[[], T], modelled: float) -> T:
-        """Call what would keep the loop from everything else, and return what it returns.
+        """Calls a function that would block the loop, and returns its result.
 
-        In real time it runs in a thread, however long that takes, and even if nobody waits for it any more;
-        in virtual time it is done at once, and then ``modelled`` seconds pass, whether it succeeds or raises.
+        In real time it runs in a thread, however long it takes, even if the caller is cancelled. In virtual
+        time it runs at once, and then ``modelled`` seconds pass, whether it succeeds or raises.
         """
         ...
 
     async def listen(self, port: int, on_stream: OnStream) -> Listener:
-        """Call ``on_stream`` in a task of its own for each stream; the stream is closed when it returns.
+        """Calls ``on_stream`` in a task of its own for each stream, and closes the stream when it returns.
 
-        A handler that lets a PortError through has lost its stream: that ends it, and is no failure of the
-        program. Its stream is aborted, as for any other exception, which goes to the loop's handler.
+        A PortError from a handler means that its stream is lost: the handler ends, and this is no failure of
+        the program. Any other exception goes to the loop's exception handler. In both cases the stream is
+        aborted.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Who owns the streams that a listener accepts: one task each, and none left once the listener is closed."""
+"""Runs the handlers of a listener's streams: one task each, all cancelled when the listener closes."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ class Handlers:
         for stream, task in self._running.items():
             if task is not this:
                 task.cancel()
-                # Here and not only in the task: one that is cancelled before its first step runs no clean-up.
+                # Abort here, too: a task that is cancelled before its first step runs no clean-up.
                 stream.abort()
         self._running.clear()
 

@@ -1,4 +1,4 @@
-"""The real implementation of ``node_agent.ports``: the machine's clock and sockets, through asyncio."""
+"""Implements ``node_agent.ports`` with the machine's clock and sockets, through asyncio."""
 
 import asyncio
 import os
@@ -28,17 +28,18 @@ _BAD_ADDRESS = (OSError, ValueError)
 
 
 def _refuse_impossible(port: int) -> None:
-    if not 0 <= port < 65536:  # uvloop would use what is left of it in 16 bits
+    if not 0 <= port < 65536:  # uvloop would use the lowest 16 bits
         raise Unreachable(f"{port} is not a port number")
 
 
 class OsPort:
-    """``host`` is the address that peers see: listeners, connections and datagrams are bound to it."""
+    """``host``: the address that peers see; listeners, connections and datagrams are bound to it."""
 
     def __init__(self, host: str, seed: int | None = None) -> None:
         self._host = host
         self._random = random.Random(seed)
-        # Not the loop's own: that one does not end before a call that waits for a lost camera does.
+        # Not the loop's own executor: the loop waits for its threads at the end, even for one that hangs on a
+        # lost camera.
         self._workers = ThreadPoolExecutor(thread_name_prefix="work")
 
     @property
@@ -128,7 +129,7 @@ class OsDatagramSocket(asyncio.DatagramProtocol):
         self._on_datagram(data, Address(addr[0], addr[1]))
 
     def error_received(self, exc: Exception) -> None:
-        """The peer has no such port, or the datagram is too long: lost, as the contract says."""
+        """The peer has no such port, or the datagram is too long: it is lost, as ``DatagramSocket`` says."""
 
     @property
     def address(self) -> Address:

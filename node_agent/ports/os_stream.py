@@ -10,18 +10,18 @@ from node_agent.ports import Address, Buffer, ConnectionLost, EndOfStream, Strea
 
 READ_AHEAD = 256 * 1024
 FIRST_READ_AHEAD = 4 * 1024
-"""Until the peer has proved who it is: whoever connects costs no more than that."""
+"""The limit until the peer has proved who it is: an unknown connection costs no more than this."""
 LEAST_ROOM = 64 * 1024
 NOWHERE = Address("unknown", 0)
-"""The peer of a connection that was reset before anybody looked at it."""
+"""The peer of a connection that was reset before it was read."""
 LINGER_S = 2.0
 IDLE_S = 6
 PROBE_S = 2
 DEAD_AFTER_MS = 30_000
-"""Longer than the virtual stream's: to Linux, a peer that keeps its window shut looks dead too."""
+"""Longer than the virtual stream's: to Linux, a peer that keeps its window shut looks dead, too."""
 
 _GIVE_UP, _KEEP_TRYING = struct.pack("ii", 1, 0), struct.pack("ii", 0, 0)
-"""What the kernel does with bytes not yet delivered when the socket is closed."""
+"""SO_LINGER values: what the kernel does with undelivered bytes when the socket is closed."""
 
 _OPTIONS = (
     (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),
@@ -33,7 +33,7 @@ _OPTIONS = (
 
 
 class Arrived:
-    """Bytes that have arrived and wait to be read. The kernel writes them here; reading copies."""
+    """Buffers arrived bytes until they are read. The kernel writes directly into it; reading copies."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -45,18 +45,18 @@ class Arrived:
         return self._end - self._begin
 
     def free(self, most: int) -> memoryview:
-        """Where to write what arrives next. ``most``: about how much shall wait here."""
+        """Returns where to write the next bytes. ``most``: about how much may wait here."""
         room, least = len(self._buffer) - self._end, min(most, LEAST_ROOM)
         if room < least or room + self.count < most:
             self._tidy(most + least, least)
         return memoryview(self._buffer)[self._end :]
 
     def grow(self, count: int) -> None:
-        """So much was written there."""
+        """Notes that ``count`` bytes were written there."""
         self._end += count
 
     def take(self, count: int) -> bytes:
-        """The first ``count``, which must be here."""
+        """Returns the first ``count`` bytes, which must have arrived."""
         begin, self._begin = self._begin, self._begin + count
         data = bytes(memoryview(self._buffer)[begin : self._begin])
         if self._begin == self._end:
@@ -67,7 +67,7 @@ class Arrived:
         self._begin = self._end = 0
 
     def _tidy(self, capacity: int, least: int) -> None:
-        """Bring what waits to the front of a buffer that is as large as it must be, and not much larger."""
+        """Moves the waiting bytes to the front of a buffer of about the needed size."""
         waiting = memoryview(self._buffer)[self._begin : self._end]
         if not capacity <= len(self._buffer) <= 2 * capacity:
             self._buffer = bytearray(max(capacity, len(waiting) + least))
@@ -148,9 +148,10 @@ class OsStream(asyncio.BufferedProtocol):
         await self.drained()
 
     def close(self) -> None:
-        """Say that no more comes, then wait a little for the peer to say so too.
+        """Sends end-of-stream, then waits a little for the peer's.
 
-        To close at once would make the kernel answer unread bytes with a reset, which may overtake our own.
+        Closing at once would make the kernel answer unread bytes with a reset, which may overtake our own
+        data.
         """
         if self._closing or self._lost is not None:
             return
@@ -163,7 +164,7 @@ class OsStream(asyncio.BufferedProtocol):
             else:
                 self._transport.write_eof()
                 self._linger = asyncio.get_running_loop().call_later(LINGER_S, self._leave_to_kernel)
-        except OSError:  # the peer has reset it, which we are not told yet
+        except OSError:  # the peer has reset it; we have not been notified yet
             self._transport.abort()
         self._wake_all()
 
@@ -185,12 +186,14 @@ class OsStream(asyncio.BufferedProtocol):
             self._on_open(self)
 
     def _set_up(self, transport: asyncio.Transport) -> None:
-        """Raises OSError."""
-        if (name := transport.get_extra_info("peername")) is not None:  # to uvloop, who is gone has none
+        """Sets the socket's options. Raises OSError."""
+        if (
+            name := transport.get_extra_info("peername")
+        ) is not None:  # uvloop gives none if the peer is gone
             self._peer = Address(*name[:2])
         connection = transport.get_extra_info("socket")
-        # A stream that ends other than in order is reset, also where this process is killed: the kernel would
-        # say good-bye as for an orderly close, and go on trying to long after.
+        # Reset the stream unless it is closed in order, also if this process is killed: otherwise the kernel
+        # would send an orderly end, and keep trying for long.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _GIVE_UP)
         for level, name, value in _OPTIONS:
             if (option := getattr(socket, name, None)) is not None:  # some exist on Linux only
@@ -232,7 +235,7 @@ class OsStream(asyncio.BufferedProtocol):
         self._wake_all()
 
     def _leave_to_kernel(self) -> None:
-        """What was written may still arrive, for as long as the kernel tries."""
+        """Closes the socket; the kernel goes on delivering what was written."""
         connection = self._transport.get_extra_info("socket")
         with suppress(OSError):  # the peer has reset it
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _KEEP_TRYING)

@@ -1,4 +1,8 @@
-"""The keeper: one process a node that owns a run there, with nobody logged in, until ended or left alone."""
+"""The supervisor: one process a node that owns a run there until it is told to end or its lease runs out.
+
+It starts the set-up, the services and the agent, and needs nobody to be logged in. The orchestrator imports
+``order``, ``commands``, ``place`` and ``bridge``, and calls ``python -m node_agent.supervisor`` on the node.
+"""
 
 PROTOCOL = 1
-"""Of orders, of what is said over the keeper's socket, and of the agent's control: the same on both sides."""
+"""The version of orders, of the supervisor's socket, and of the agent's control; both sides must agree."""

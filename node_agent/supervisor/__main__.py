@@ -1,4 +1,4 @@
-"""``python -m node_agent.supervisor keep|attach|end|status``."""
+"""``python -m node_agent.supervisor start|run|attach|end|status``."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ if sys.argv[1:2] == ["attach"] and len(sys.argv) == 3:
 
     status = attach(sys.argv[2])
     sys.stderr.flush()
-    os._exit(status)  # one of its threads still waits to read
+    os._exit(status)  # a thread of it still waits to read
 
 from node_agent.supervisor.cli import main
 

@@ -1,6 +1,6 @@
-"""``attach``: standard input and output tied to a keeper's socket, as an SSH channel needs it.
+"""``attach``: connects standard input and output to a supervisor's socket, as an SSH channel needs it.
 
-It is started anew whenever a connection was lost, on slow machines: it loads next to nothing.
+It is started again after every lost connection, on slow machines, so it imports almost nothing.
 """
 
 import _thread
@@ -10,17 +10,17 @@ import socket
 import sys
 
 SOCKET = "keeper.sock"
-EXIT_NO_KEEPER = 4
+EXIT_NO_SUPERVISOR = 4
 _CONNECT_S = 5.0
 _LAST_WORDS_S = 2.0
 _CHUNK = 65536
 _CREDENTIALS = 12
-"""Bytes: process, user and group, as the kernel tells them of who connected or listens."""
+"""Bytes of SO_PEERCRED: process, user and group of the other end."""
 
 
 def connect(place: str) -> socket.socket:
-    """Goes to that directory: a socket's path must be short, a run's need not be. Raises OSError, also where
-    another user listens."""
+    """Changes to that directory, because a socket's path must be short.
+    Raises OSError, also if another user listens."""
     os.chdir(place)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -35,19 +35,20 @@ def connect(place: str) -> socket.socket:
 
 
 def is_own(connection: socket.socket) -> bool:
-    """Is the process at the other end one of this user, or of root?"""
-    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS)
-    user = int.from_bytes(told[4:8], sys.byteorder)
+    """Does the process at the other end belong to this user or to root?"""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS)
+    user = int.from_bytes(credentials[4:8], sys.byteorder)
     return user in (0, os.geteuid())
 
 
 def attach(place: str) -> int:
-    """Until either side ends; what the keeper still says to who has finished speaking is passed on."""
+    """Passes data on until either side ends; after the end of the
+    input, still the supervisor's last answers."""
     try:
         connection = connect(place)
     except OSError as error:
-        print(f"{place}: no keeper answers here ({error.strerror or error})", file=sys.stderr)
-        return EXIT_NO_KEEPER
+        print(f"{place}: no supervisor answers here ({error.strerror or error})", file=sys.stderr)
+        return EXIT_NO_SUPERVISOR
     connection.settimeout(None)
     ended, answered = _thread.allocate_lock(), _thread.allocate_lock()
     ended.acquire()
@@ -59,7 +60,7 @@ def attach(place: str) -> int:
     try:
         connection.shutdown(socket.SHUT_WR)
     except OSError:
-        return 0  # it is the keeper who has ended
+        return 0  # the supervisor has ended
     answered.acquire(timeout=_LAST_WORDS_S)
     return 0
 

@@ -1,6 +1,6 @@
-"""The keeper's commands, for who logs in on a node; all but ``attach`` print one line of JSON.
+"""The supervisor's commands, also for users who log in on a node; all but ``attach`` print one line of JSON.
 
-Each loads only what it needs: on a small machine that is most of what it takes.
+Each command imports only what it needs: on a small machine imports take most of the time.
 """
 
 import argparse
@@ -15,12 +15,13 @@ EXIT_OCCUPIED = 3
 
 
 def main() -> int:
-    """0: done. 1: not done. 2: called wrongly. 3: a keeper is here already. 4: none is here to attach to."""
+    """Exit status: 0 done, 1 failed, 2 wrong usage, 3 a supervisor runs
+    here already, 4 none is here to attach to."""
     arguments = _parser().parse_args()
     directory: Path = arguments.directory.absolute()
     match arguments.command:
-        case "keep":
-            return _keep(directory)
+        case "start":
+            return _start(directory)
         case "run":
             from node_agent.supervisor.process import run
 
@@ -35,7 +36,7 @@ def main() -> int:
             return _status(directory)
 
 
-def _keep(place: Path) -> int:
+def _start(place: Path) -> int:
     from node_agent.supervisor.launch import launch
     from node_agent.supervisor.order import BadOrder
     from node_agent.supervisor.place import Occupied
@@ -77,15 +78,15 @@ def _print(said: Mapping[str, Any]) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m node_agent.supervisor",
-        description="Keep a run on this node: its set-up, services and agent.",
+        description="Runs an experiment's set-up, services and agent on this node.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, what, directory in (
-        ("keep", "start a keeper, which goes on when you log out", "PLACE"),
+        ("start", "start a supervisor that goes on when you log out", "PLACE"),
         ("run", "the same, but stay in the foreground", "PLACE"),
-        ("attach", "tie standard input and output to the keeper", "PLACE"),
-        ("end", "end all of it, with or without a keeper", "PLACE"),
-        ("status", "tell of every run on this node", "ROVE_DIRECTORY"),
+        ("attach", "connect standard input and output to the supervisor", "PLACE"),
+        ("end", "end the run, even if its supervisor is gone", "PLACE"),
+        ("status", "show every run on this node", "ROVE_DIRECTORY"),
     ):
         command = commands.add_parser(name, help=what)
         command.add_argument("directory", metavar=directory, type=Path)

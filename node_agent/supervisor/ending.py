@@ -1,4 +1,4 @@
-"""``end``: whatever state a run is in on a node, afterwards nothing of it runs there any more."""
+"""``end``: ends a run on a node whatever state it is in; afterwards no process of it is left."""
 
 import signal
 import time
@@ -13,7 +13,7 @@ from node_agent.host.marked_processes import identify, send
 from node_agent.supervisor import PROTOCOL
 from node_agent.supervisor.bridge import connect
 from node_agent.supervisor.commands import End, Hello
-from node_agent.supervisor.leftovers import end_remains
+from node_agent.supervisor.leftovers import end_leftovers
 from node_agent.supervisor.order import ORDER, BadOrder, read_order
 from node_agent.supervisor.place import (
     Ended,
@@ -27,16 +27,17 @@ from node_agent.supervisor.place import (
 from node_agent.supervisor.undo import undo_services, undo_set_up
 
 LONGEST_END_S = 90.0
-"""More than all that a keeper may take for the parts of it."""
+"""More than the time limits of all the supervisor's steps together."""
 _EXIT_S = 5.0
 _BY_THEMSELVES_S = 15.0
-"""What a killed keeper leaves notices that, and ends in order."""
+"""Programs of a killed supervisor notice that it is gone, and end in order within this time."""
 
 
 class EndResult(Struct, frozen=True):
-    """``was``: running, ended, dead, or absent: this is no place of a run. ``killed``: by their mark.
+    """``was``: running, ended, dead, or absent (no place of a run).
+    ``killed``: processes found by their mark.
 
-    ``left``: what cannot be ended. ``trouble``: what killed programs changed and cannot be undone.
+    ``left``: processes that cannot be ended. ``trouble``: changes of killed programs that cannot be undone.
     """
 
     was: str
@@ -47,20 +48,20 @@ class EndResult(Struct, frozen=True):
 
 
 def end_place(place: Path, reason: str) -> EndResult:
-    """May be repeated. Raises OSError if the place is not ours."""
+    """Ends the run. May be repeated. Raises OSError if the place is not ours."""
     place = place.resolve()
     was = state_of(place) if is_occupied(place) or (place / ORDER).exists() else "absent"
     if was == "running":
-        _end_keeper(place, reason)
-    patience = 0.0 if was == "ended" else _BY_THEMSELVES_S
-    killed, left = end_remains(run_of(place), place, patience)
+        _end_supervisor(place, reason)
+    grace = 0.0 if was == "ended" else _BY_THEMSELVES_S
+    killed, left = end_leftovers(run_of(place), place, grace)
     remove_socket(place)
     ended = read_ended(place)
     trouble = _undo(place, of_services=ended is None)
     if ended is None and was != "absent":
-        told = ("its keeper was gone, or did not hear", *([trouble] if trouble else []))
-        ended = Ended(reason, time.time_ns(), False, told)
-        with suppress(OSError):  # the disk may be full; what matters has been done
+        problems = ("its supervisor was gone, or did not react", *([trouble] if trouble else []))
+        ended = Ended(reason, time.time_ns(), False, problems)
+        with suppress(OSError):  # the disk may be full; what matters is done
             write_ended(place, ended)
     return EndResult(was, ended, tuple(killed), tuple(left), trouble)
 
@@ -71,15 +72,15 @@ def state_of(place: Path) -> str:
     return "ended" if read_ended(place) is not None else "dead"
 
 
-def _end_keeper(place: Path, reason: str) -> None:
-    """By its socket; by a signal if it does not understand that; by force if it does not hear."""
+def _end_supervisor(place: Path, reason: str) -> None:
+    """Ends the supervisor by its socket; by a signal if that fails; by force if it does not react."""
     if _asked(place, reason) and wait_until_free(place, _EXIT_S):
         return
     for number, seconds in ((signal.SIGTERM, LONGEST_END_S), (signal.SIGKILL, _EXIT_S)):
-        # Who holds the place is asked once more when its identity is known: numbers are used again.
-        keeper = identify(occupant(place) or 0)
-        if keeper is not None and occupant(place) == keeper.pid:
-            send(keeper, number)
+        # Check the holder again once its identity is known: process numbers are reused.
+        supervisor = identify(occupant(place) or 0)
+        if supervisor is not None and occupant(place) == supervisor.pid:
+            send(supervisor, number)
         if wait_until_free(place, seconds):
             return
 
@@ -106,7 +107,7 @@ def _undo(place: Path, of_services: bool) -> str:
     try:
         order = read_order(place)
     except BadOrder:
-        return ""  # then nothing was ever started here
+        return ""  # nothing was ever started here
     troubles = [undo_services(order, place) if of_services else "", undo_set_up(order, place)]
     return "; ".join(trouble for trouble in troubles if trouble)
 
@@ -116,7 +117,7 @@ def _line(command: Command, number: int) -> bytes:
 
 
 def run_of(place: Path) -> str:
-    """An order that cannot be read is no reason to leave things running: a place is named after its run."""
+    """Returns the run's name. If the order cannot be read: a place's directory is named after its run."""
     try:
         return read_order(place).run
     except BadOrder:

@@ -1,4 +1,4 @@
-"""``keep``: a keeper is started in a session of its own, and goes on when the one who started it is gone."""
+"""``start``: starts a supervisor in a session of its own, so that it survives the login that started it."""
 
 import os
 import select
@@ -14,7 +14,7 @@ import msgspec
 
 import node_agent
 from node_agent.host.marked_processes import mark
-from node_agent.supervisor.order import BadOrder, KeeperOrder, read_order
+from node_agent.supervisor.order import BadOrder, SupervisorOrder, read_order
 from node_agent.supervisor.place import LOG, RECORD, Occupied, is_occupied, require_private
 
 SETUP_S = 45.0
@@ -25,14 +25,15 @@ _LONGEST_LINE = 64 * 1024
 
 
 def launch(place: Path) -> dict[str, Any]:
-    """What the keeper says once all has started. Raises BadOrder, Occupied or OSError."""
+    """Returns the supervisor's first message, once everything has
+    started. Raises BadOrder, Occupied or OSError."""
     require_private(place)
     order = read_order(place)
     if is_occupied(place):
-        raise Occupied("a keeper is at work here already")
+        raise Occupied("a supervisor runs here already")
     (place / RECORD).mkdir(mode=0o700, exist_ok=True)
     with open(place / RECORD / LOG, "ab", opener=_private) as log:
-        keeper = subprocess.Popen(
+        supervisor = subprocess.Popen(
             [sys.executable, "-m", "node_agent.supervisor", "run", str(place)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -41,17 +42,17 @@ def launch(place: Path) -> dict[str, Any]:
             cwd=place,
             start_new_session=True,
         )
-    assert keeper.stdout is not None
-    said = _first_line(keeper.stdout.fileno(), _patience(order))
+    assert supervisor.stdout is not None
+    said = _first_line(supervisor.stdout.fileno(), _start_timeout(order))
     if said is None:
-        keeper.send_signal(signal.SIGKILL)  # what it has started ends with it
-        raise BadOrder(f"the keeper was not ready within {_patience(order):g} s; see {RECORD}/{LOG}")
+        supervisor.send_signal(signal.SIGKILL)  # its programs end with it
+        raise BadOrder(f"the supervisor was not ready within {_start_timeout(order):g} s; see {RECORD}/{LOG}")
     if not said:
-        raise BadOrder(f"the keeper ended before it was ready; see {RECORD}/{LOG}")
+        raise BadOrder(f"the supervisor ended before it was ready; see {RECORD}/{LOG}")
     readiness: dict[str, Any] = msgspec.json.decode(said)
     if error := readiness.get("error"):
         with suppress(subprocess.TimeoutExpired):
-            keeper.wait(_EXIT_S)
+            supervisor.wait(_EXIT_S)
         raise Occupied(error) if is_occupied(place) else BadOrder(error)
     return readiness
 
@@ -60,12 +61,12 @@ def _private(name: str, flags: int) -> int:
     return os.open(name, flags | os.O_NOFOLLOW, 0o600)
 
 
-def _patience(order: KeeperOrder) -> float:
+def _start_timeout(order: SupervisorOrder) -> float:
     return _OWN_S + (SETUP_S if order.setup else 0) + SERVICE_S * len(order.services)
 
 
 def _first_line(descriptor: int, timeout: float) -> str | None:
-    """Empty if there was none before the end; None if there is none yet."""
+    """Returns an empty text if the stream ended without a line; None if there is no line yet."""
     deadline = time.monotonic() + timeout
     said = b""
     while not said.endswith(b"\n") and len(said) <= _LONGEST_LINE:
@@ -79,7 +80,7 @@ def _first_line(descriptor: int, timeout: float) -> str | None:
 
 
 def _python_path() -> str:
-    """That of this process in a form that holds in another directory, and under sudo."""
+    """Returns this process's Python path in a form that works in another directory, and under sudo."""
     own = str(Path(node_agent.__file__).absolute().parents[1])
     given = [
         str(Path(part).absolute()) for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part

@@ -1,4 +1,4 @@
-"""For how long a keeper goes on without hearing from its owner."""
+"""How long a supervisor goes on without a message from its owner."""
 
 import math
 import time
@@ -11,7 +11,7 @@ def is_term(seconds: float) -> bool:
 
 
 class Lease(Struct, frozen=True):
-    """``ends``: when, in seconds of a clock that only goes forward."""
+    """``ends``: the time, in seconds of a clock that only goes forward."""
 
     ends: float
 
@@ -26,7 +26,7 @@ class Lease(Struct, frozen=True):
 
 
 def now() -> float:
-    """Time that a phone sleeps counts: its owner has not heard of it either."""
+    """Includes the time that a phone sleeps: its owner did not reach it then."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()

@@ -1,4 +1,4 @@
-"""What is left of a run on a node, found by its mark; and how it is ended."""
+"""Finds processes of a run on a node by their mark, and ends them."""
 
 import os
 import signal
@@ -14,7 +14,8 @@ _PROC = Path("/proc")
 
 
 def belonging(run: str, place: Path) -> list[Identity]:
-    """Root's are among them if they were called by sudo, which can be seen but not ended."""
+    """Returns the run's processes. Root's are included if sudo started
+    them; they can be seen but not ended."""
     try:
         own = marked(run, place)
         if os.geteuid() == 0:
@@ -24,10 +25,11 @@ def belonging(run: str, place: Path) -> list[Identity]:
         return []
 
 
-def end_remains(run: str, place: Path, patience: float) -> tuple[list[int], list[int]]:
-    """Wait ``patience`` seconds for what ends by itself, then end the rest: who was ended, who is left."""
+def end_leftovers(run: str, place: Path, grace: float) -> tuple[list[int], list[int]]:
+    """Waits ``grace`` seconds for processes to end by themselves, then ends the
+    rest. Returns the ended and the remaining ones."""
     ended: list[int] = []
-    for number, seconds in ((None, patience), (signal.SIGTERM, _TERM_S), (signal.SIGKILL, _KILL_S)):
+    for number, seconds in ((None, grace), (signal.SIGTERM, _TERM_S), (signal.SIGKILL, _KILL_S)):
         left = belonging(run, place)
         if not left:
             return ended, []
@@ -43,7 +45,7 @@ def end_remains(run: str, place: Path, patience: float) -> tuple[list[int], list
 
 
 def _called_by_sudo(place: Path) -> list[Identity]:
-    """Their environment is not ours to read, but what they were called with is."""
+    """Finds processes by their command line: root's environment cannot be read."""
     words = f"{PLACE}={place.resolve()}".encode()
     found = []
     for entry in _PROC.iterdir():

@@ -1,7 +1,7 @@
-"""``python -m node_agent.supervisor.lifeline -- PROGRAM …``: run it for as long as standard input stays open.
+"""``python -m node_agent.supervisor.lifeline -- PROGRAM …``: runs it while standard input stays open.
 
-Whoever holds the other end, and however that one dies, the kernel closes the pipe: so a program that only
-root could end does not outlive the keeper that wanted it. Its output goes to standard error.
+The kernel closes the pipe however its other end dies, so a program that only root could end does not outlive
+the supervisor that started it. The program's output goes to standard error.
 """
 
 import os
@@ -19,18 +19,18 @@ _READY = b'{"ready": true}\n'
 
 
 def main(argv: list[str]) -> int:
-    """The program's status; as shells give it if a signal ended it."""
+    """Returns the program's status; 128 + the number of a signal that ended it."""
     woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wake)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: None)  # what matters is that it wakes the poll below
+        signal.signal(number, lambda number, frame: None)  # it only has to wake the poll below
     try:
         child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=2, start_new_session=True)
     except OSError as error:
         print(f"{argv[0]}: {error.strerror}", file=sys.stderr)
         return EXIT_NOT_STARTED
     try:
-        with suppress(OSError):  # nobody there: seen below
+        with suppress(OSError):  # nobody reads: noticed below
             os.write(1, _READY)
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
         while not _has_ended(child) and time.monotonic() < deadline:
             time.sleep(_LOOK_S)
     finally:
-        _signal(child, signal.SIGKILL)  # and what it started
+        _signal(child, signal.SIGKILL)  # with everything it started
         status = child.wait()
     return status if status >= 0 else 128 - status
 
@@ -58,7 +58,7 @@ def _until_let_go(child: "subprocess.Popen[bytes]", woken: int) -> None:
 
 
 def _has_ended(child: "subprocess.Popen[bytes]") -> bool:
-    """It stays in the table of processes until the end: else its number could be another group's by then."""
+    """Keeps the ended child in the process table: otherwise its number could be another group's by then."""
     return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 

@@ -1,4 +1,4 @@
-"""What a keeper is to keep, as its owner put it into the place of the run on the node."""
+"""What a supervisor runs, as the orchestrator wrote it into the run's place on the node."""
 
 from pathlib import Path, PurePath
 
@@ -13,13 +13,13 @@ _LARGEST = 1024 * 1024
 
 
 class BadOrder(Exception):
-    """One sentence for the person whose experiment it is."""
+    """The message is one sentence for the user."""
 
 
 class Program(Struct, frozen=True, forbid_unknown_fields=True):
-    """``log``: the name of a file in the record, for what it prints. ``privileged``: it needs root.
+    """``log``: the name of its log file in the record. ``privileged``: it needs root.
 
-    ``undo``: with the same rights, removes what it leaves if it is killed.
+    ``undo``: the command, with the same rights, that removes what it leaves if it is killed.
     """
 
     name: str
@@ -30,16 +30,16 @@ class Program(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Undo(Struct, frozen=True, forbid_unknown_fields=True):
-    """``argv``, with the rights of set-up, undoes what a killed one left, as ``file`` in the place says."""
+    """``argv`` undoes, with the set-up's rights, what a killed set-up left, as ``file`` in the place says."""
 
     argv: tuple[str, ...]
     file: str
 
 
-class KeeperOrder(Struct, frozen=True, forbid_unknown_fields=True):
-    """``lease``: for how many seconds the keeper goes on without hearing from its owner.
+class SupervisorOrder(Struct, frozen=True, forbid_unknown_fields=True):
+    """``lease``: for how many seconds the supervisor goes on without a message from its owner.
 
-    ``probes_host``: the node is a machine of its own, whose load the keeper is to measure.
+    ``probes_host``: the node is a machine of its own, and the supervisor measures its load.
     """
 
     run: str
@@ -57,7 +57,7 @@ class _Version(Struct):
     protocol: int
 
 
-def read_order(place: Path) -> KeeperOrder:
+def read_order(place: Path) -> SupervisorOrder:
     """Raises BadOrder."""
     file = place / ORDER
     try:
@@ -69,11 +69,11 @@ def read_order(place: Path) -> KeeperOrder:
         raise BadOrder(f"{file}: {error}") from None
 
 
-def decode_order(written: bytes) -> KeeperOrder:
-    """Raises BadOrder. The version comes first: who speaks another may say the rest differently."""
+def decode_order(written: bytes) -> SupervisorOrder:
+    """Raises BadOrder. Checks the version first: another version may have another format."""
     try:
         check_protocol(msgspec.json.decode(written, type=_Version).protocol)
-        order = msgspec.json.decode(written, type=KeeperOrder)
+        order = msgspec.json.decode(written, type=SupervisorOrder)
     except msgspec.DecodeError as error:
         raise BadOrder(str(error)) from error
     if wrong := _problems(order):
@@ -85,15 +85,15 @@ def check_protocol(other: int) -> None:
     """Raises BadOrder."""
     if other != PROTOCOL:
         raise BadOrder(
-            f"the orchestrator speaks version {other} of the keeper's protocol, this node {PROTOCOL}: "
+            f"the orchestrator speaks version {other} of the supervisor's protocol, this node {PROTOCOL}: "
             "deploy the same version on both"
         )
 
 
-def _problems(order: KeeperOrder) -> list[str]:
+def _problems(order: SupervisorOrder) -> list[str]:
     wrong = [f"{key} is empty" for key in ("run", "node") if not getattr(order, key)]
     if not is_term(order.lease):
-        wrong.append(f"lease: {order.lease:g} s is no time to wait")
+        wrong.append(f"lease: {order.lease:g} s is no valid lease")
     if order.agent.privileged:
         wrong.append("agent: it runs with the user's rights")
     programs = [order.agent, *order.services, *([order.setup] if order.setup else [])]

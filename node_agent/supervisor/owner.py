@@ -1,4 +1,4 @@
-"""A keeper's client, from its first line on; there is one at a time that owns the run."""
+"""A client of the supervisor; one at a time owns the run."""
 
 import asyncio
 from contextlib import suppress
@@ -8,7 +8,7 @@ from msgspec import Struct
 from node_agent.agent.control import Request
 from node_agent.agent.control_lines import LONGEST_LINE
 from node_agent.model.checked import Checked
-from node_agent.supervisor.commands import AnyKeeperCommand
+from node_agent.supervisor.commands import AnySupervisorCommand
 
 _UNREAD = 4 * 1024 * 1024
 _FLUSH_S = 2.0
@@ -19,19 +19,19 @@ class _Command(Struct):
 
 
 class Envelope(Struct):
-    """Of a request: enough to see whom it is for."""
+    """The part of a request that shows who must handle it."""
 
     do: _Command
     id: int = 0
 
 
 _ENVELOPES: Checked[Envelope] = Checked(Envelope, LONGEST_LINE)
-_REQUESTS: Checked[Request[AnyKeeperCommand]] = Checked(Request[AnyKeeperCommand], LONGEST_LINE)
+_REQUESTS: Checked[Request[AnySupervisorCommand]] = Checked(Request[AnySupervisorCommand], LONGEST_LINE)
 read_envelope, read_request = _ENVELOPES.decode, _REQUESTS.decode
 
 
 class Owner:
-    """Writing never waits; who reads nothing at all is let go."""
+    """Writing never waits; a client that reads nothing at all is disconnected."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
@@ -47,7 +47,7 @@ class Owner:
         self._writer.close()
 
     async def flush(self) -> None:
-        """What was said is with the kernel, or nobody wants it."""
+        """Waits until the kernel has taken what was written, or the client is gone."""
         self._writer.close()
         with suppress(TimeoutError, OSError):
             await asyncio.wait_for(self._writer.wait_closed(), _FLUSH_S)

@@ -1,4 +1,4 @@
-"""The place of a run on a node: the names in it, who occupies it, and how its run ended."""
+"""The place of a run on a node: its file names, which process holds it, and how its run ended."""
 
 import errno
 import fcntl
@@ -19,7 +19,7 @@ RECORD = "record"
 LOG = "keeper.log"
 ENDED = "ended.json"
 _OCCUPIED_BY = "keeper.pid"
-_PATIENCE_S = 0.5
+_LOCK_TIMEOUT_S = 0.5
 _TO_BE_ENDED = f"{ENDED}.new"
 _ROOM = 4096
 _MOST_ENDED_BYTES = 64 * 1024
@@ -27,15 +27,15 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class Occupied(Exception):
-    """Another keeper is at work here."""
+    """Another supervisor runs here."""
 
 
 class NotPrivate(OSError):
-    """Other users of the machine can look into the place, or it is another user's."""
+    """Other users of the machine can read the place, or it belongs to another user."""
 
 
 class Ended(Struct, frozen=True):
-    """``in_order``: nothing had failed and nothing had to be killed; else ``trouble`` says what."""
+    """``in_order``: nothing had failed and nothing had to be killed; otherwise ``trouble`` says what."""
 
     reason: str
     t_ns: Moment
@@ -47,21 +47,21 @@ _ENDED: Checked[Ended] = Checked(Ended, _MOST_ENDED_BYTES)
 
 
 def require_private(place: Path) -> None:
-    """Raises NotPrivate: a keeper obeys whoever can write here, and the run's key lies here."""
+    """Raises NotPrivate: a supervisor obeys whoever can write here, and the run's key is stored here."""
     status = place.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        raise NotPrivate(errno.EPERM, "it is not a directory of the user who logged in", str(place))
+        raise NotPrivate(errno.EPERM, "it is not a directory of this user", str(place))
     if status.st_mode & _OTHERS:
         raise NotPrivate(errno.EPERM, "other users have rights to it: chmod 700", str(place))
 
 
 @contextmanager
 def occupied(place: Path) -> Iterator[None]:
-    """The keeper's own, for as long as it lives: the kernel frees a lock however its holder ends."""
+    """Holds the place's lock while the supervisor lives: the kernel frees a lock however its holder ends."""
     descriptor = os.open(place / _OCCUPIED_BY, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
-        if not _locked(descriptor, fcntl.LOCK_EX, _PATIENCE_S):  # one who looks also holds it, but not long
-            raise Occupied(f"a keeper is at work here already, process {_written(descriptor) or '?'}")
+        if not _locked(descriptor, fcntl.LOCK_EX, _LOCK_TIMEOUT_S):  # a check holds it briefly
+            raise Occupied(f"a supervisor runs here already, process {_written(descriptor) or '?'}")
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield
@@ -74,9 +74,10 @@ def is_occupied(place: Path) -> bool:
 
 
 def occupant(place: Path) -> int | None:
-    """The keeper's process: 0 if it has not said yet, None if there is none, whatever the file may say.
+    """Returns the supervisor's process: 0 if it has not written its number yet,
+    None if there is none, whatever the file says.
 
-    What is written may be of a keeper before this one: it counts only for a process that has the file open.
+    An earlier supervisor may have written the file: it counts only for a process that has the file open.
     """
     try:
         descriptor = os.open(place / _OCCUPIED_BY, os.O_RDONLY | os.O_NOFOLLOW)
@@ -101,7 +102,7 @@ def wait_until_free(place: Path, seconds: float) -> bool:
 
 
 def remove_socket(place: Path) -> None:
-    """The one that a keeper listens on, or has left."""
+    """Removes the supervisor's socket, in use or left over."""
     (place / SOCKET).unlink(missing_ok=True)
 
 
@@ -114,13 +115,13 @@ def read_ended(place: Path) -> Ended | None:
 
 
 def make_room_for_end(place: Path) -> None:
-    """How it ends must find room even where the run has filled the disk. Raises OSError."""
+    """Reserves room for the exit report, because the run may fill the disk. Raises OSError."""
     (place / ENDED).unlink(missing_ok=True)
     (place / _TO_BE_ENDED).write_bytes(b" " * _ROOM)
 
 
 def write_ended(place: Path, ended: Ended) -> None:
-    """On the disk when it returns: the node may be switched off next. Raises OSError."""
+    """Writes durably: the node may be switched off next. Raises OSError."""
     unfinished = place / _TO_BE_ENDED
     with unfinished.open("r+b" if unfinished.exists() else "wb") as file:
         file.write(msgspec.json.encode(ended))
@@ -135,8 +136,8 @@ def write_ended(place: Path, ended: Ended) -> None:
         os.close(directory)
 
 
-def _locked(descriptor: int, kind: int, patience: float) -> bool:
-    deadline = time.monotonic() + patience
+def _locked(descriptor: int, kind: int, timeout: float) -> bool:
+    deadline = time.monotonic() + timeout
     while True:
         try:
             fcntl.flock(descriptor, kind | fcntl.LOCK_NB)

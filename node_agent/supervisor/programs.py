@@ -1,4 +1,4 @@
-"""Programs as a keeper's children: how they are called, started, and ended."""
+"""Starts and ends programs as the supervisor's children."""
 
 import asyncio
 import os
@@ -19,19 +19,19 @@ from node_agent.model.checked import Checked, Refused
 from node_agent.supervisor.order import Program
 
 _CARRIED = ("PYTHONPATH", "PYTHONSAFEPATH", MARK, PLACE)
-"""What sudo would drop."""
+"""Variables that sudo would drop."""
 _LAST_WORDS = 4096
 _LONGEST_LINE = 64 * 1024
-"""That is asyncio's own limit, too."""
+"""Also asyncio's own limit."""
 _KILL_S = 3.0
 
 
 class CannotStart(Exception):
-    """One sentence for the person whose experiment it is."""
+    """The message is one sentence for the user."""
 
 
 class Readiness(Struct, frozen=True):
-    """What a program says in one line once it has begun its work, or why it cannot."""
+    """A program's first line: that it is ready, or why not."""
 
     ready: bool = False
     error: str = ""
@@ -41,23 +41,23 @@ class Readiness(Struct, frozen=True):
 _READINESS: Checked[Readiness] = Checked(Readiness, _LONGEST_LINE)
 
 
-def tethered(argv: Sequence[str]) -> list[str]:
+def with_lifeline(argv: Sequence[str]) -> list[str]:
     return [sys.executable, "-m", "node_agent.supervisor.lifeline", "--", *argv]
 
 
 def with_rights(
     argv: Sequence[str], privileged: bool, environment: Mapping[str, str], user: int
 ) -> list[str]:
-    """How ``user`` calls it so that it has the rights it needs, and still the environment it needs."""
+    """Returns the command that gives the program the rights and the environment it needs."""
     if not privileged or user == 0:
         return list(argv)
     carried = [f"{name}={environment[name]}" for name in _CARRIED if name in environment]
-    # Root's compiled files in the user's directories would be root's to remove.
+    # Otherwise root's compiled files in the user's directories could only be removed by root.
     return ["sudo", "-n", "--", "env", "PYTHONDONTWRITEBYTECODE=1", *carried, *argv]
 
 
 class Log:
-    """Where a program's output goes; later, what it said last."""
+    """A program's log file, and its last line."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -90,7 +90,7 @@ async def _ends_within(process: asyncio.subprocess.Process, seconds: float) -> b
 
 
 class HeldProgram:
-    """A program that says when it is ready, and ends when its standard input is closed."""
+    """A program that reports when it is ready, and ends when its standard input is closed."""
 
     def __init__(self, program: Program, process: asyncio.subprocess.Process, log: Log) -> None:
         self.name = program.name
@@ -101,7 +101,8 @@ class HeldProgram:
     async def start(
         cls, program: Program, argv: Sequence[str], record: Path, timeout: float, grace: float
     ) -> tuple[Self, tuple[str, ...]]:
-        """With what it remarked. Raises CannotStart, when it has ended or had ``grace`` seconds for that."""
+        """Returns the program and its notes. Raises CannotStart after it has
+        ended, or had ``grace`` seconds for that."""
         log = Log(record / program.log)
         command = with_rights(argv, program.privileged, os.environ, os.geteuid())
         output = log.open()
@@ -126,18 +127,18 @@ class HeldProgram:
         try:
             said = await held._readiness(timeout)
             if not said.ready:
-                raise CannotStart(f"{program.name}: {said.error or 'it is not ready, and does not say why'}")
+                raise CannotStart(f"{program.name}: {said.error or 'it is not ready and gives no reason'}")
         except BaseException:
             await held.end(grace)
             raise
         return held, said.notes
 
     async def ended(self) -> str:
-        """How, when it has."""
+        """Waits for its end, and returns how it ended."""
         return explained(self.name, await self._process.wait(), self._log)
 
     async def end(self, grace: float) -> str:
-        """What went wrong with that; empty if nothing did."""
+        """Ends the program. Returns what went wrong; empty if nothing did."""
         if self._process.returncode is not None:
             return ""
         assert self._process.stdin is not None
@@ -145,7 +146,7 @@ class HeldProgram:
         if await _ends_within(self._process, grace):
             status = self._process.returncode
             return "" if status in (0, 128 + signal.SIGTERM) else explained(self.name, status or 0, self._log)
-        with suppress(ProcessLookupError, PermissionError):  # root's is not ours to kill
+        with suppress(ProcessLookupError, PermissionError):  # root's process is not ours to kill
             self._process.kill()
         if await _ends_within(self._process, _KILL_S):
             return f"{self.name} had to be killed"
@@ -161,7 +162,7 @@ class HeldProgram:
         except TimeoutError:
             raise CannotStart(f"{self.name}: not ready within {timeout:g} s") from None
         except ValueError:
-            raise CannotStart(f"{self.name}: it says more than one line of {_LONGEST_LINE} bytes") from None
+            raise CannotStart(f"{self.name}: its first line is longer than {_LONGEST_LINE} bytes") from None
         try:
             return _READINESS.decode(line)
         except Refused:
@@ -170,7 +171,7 @@ class HeldProgram:
 
 
 class AgentChild:
-    """An agent's process and its control stream. It ends, too, when that is closed."""
+    """An agent's process and its control stream. The agent also ends when the stream is closed."""
 
     def __init__(
         self,
@@ -205,7 +206,7 @@ class AgentChild:
         return cls(process, await asyncio.open_unix_connection(sock=ours, limit=LONGEST_LINE), log)
 
     async def ended(self) -> tuple[int, str]:
-        """Its status, and that in words, when it has."""
+        """Waits for its end, and returns its status, as a number and in words."""
         status = await self._process.wait()
         return status, explained("the agent", status, self._log)
 

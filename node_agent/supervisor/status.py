@@ -1,4 +1,4 @@
-"""``status``: what there is of runs on this node, without disturbing any."""
+"""``status``: shows all runs on this node, without disturbing them."""
 
 import os
 from pathlib import Path
@@ -18,9 +18,9 @@ _ANSWER_S = 5.0
 
 
 class PlaceStatus(Struct, frozen=True):
-    """``state``: running, ended, or dead: its keeper was killed, or never started.
+    """``state``: running, ended, or dead (its supervisor was killed, or never started).
 
-    ``lease`` is None if there is no keeper, or it does not answer.
+    ``lease`` is None if there is no supervisor, or it does not answer.
     """
 
     run: str
@@ -69,5 +69,5 @@ def _bytes_in(directory: Path) -> int:
             try:
                 total += (Path(folder) / name).lstat().st_size
             except OSError:
-                continue  # it may be written to, and files come and go
+                continue  # files come and go while the run writes
     return total

@@ -1,4 +1,4 @@
-"""What programs that were killed could not give back themselves: a set-up's changes, a daemon's routes."""
+"""Undoes what killed programs could not undo themselves: a set-up's changes, a daemon's routes."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from node_agent.supervisor.order import KeeperOrder, Program
+from node_agent.supervisor.order import Program, SupervisorOrder
 from node_agent.supervisor.place import RECORD
 from node_agent.supervisor.programs import Log, with_rights
 
@@ -19,8 +19,8 @@ class _Undone(Struct, frozen=True):
     left: tuple[str, ...] = ()
 
 
-def undo_set_up(order: KeeperOrder, place: Path) -> str:
-    """What is not as it was before the run; empty if nothing is. May be repeated, and finds nothing then."""
+def undo_set_up(order: SupervisorOrder, place: Path) -> str:
+    """Returns what is not as it was before the run; empty if nothing is. May be repeated."""
     if order.setup is None or order.undo is None or not (place / order.undo.file).exists():
         return ""
     name, log = order.setup.name, Log(place / RECORD / order.setup.log)
@@ -31,12 +31,12 @@ def undo_set_up(order: KeeperOrder, place: Path) -> str:
         return f"{name} is not undone within {UNDO_S:g} s"
     except (OSError, msgspec.DecodeError) as error:
         return f"{name} cannot be undone: {log.last_line() or error}"
-    told = said.error or "; ".join(said.left)
-    return f"{name} is not undone: {told}" if told else ""
+    problems = said.error or "; ".join(said.left)
+    return f"{name} is not undone: {problems}" if problems else ""
 
 
-def undo_services(order: KeeperOrder, place: Path) -> str:
-    """What daemons have left that could not be removed; empty if nothing is. May be repeated."""
+def undo_services(order: SupervisorOrder, place: Path) -> str:
+    """Returns what daemons left that could not be removed; empty if nothing. May be repeated."""
     troubles = [_undo_service(service, place) for service in order.services if service.undo]
     return "; ".join(trouble for trouble in troubles if trouble)
 
@@ -53,10 +53,10 @@ def _undo_service(service: Program, place: Path) -> str:
 
 
 def _executed(argv: tuple[str, ...], privileged: bool, log: Log) -> "subprocess.CompletedProcess[bytes]":
-    """With what it says on standard output; the rest goes to the log."""
+    """Runs the command and captures its standard output; the rest goes to the log."""
     try:
         output = log.open()
-    except OSError:  # no room, which is no reason to leave a node as it is
+    except OSError:  # no room: the node must be restored all the same
         output = os.open(os.devnull, os.O_WRONLY)
     try:
         command = with_rights(argv, privileged, os.environ, os.geteuid())

@@ -1,6 +1,6 @@
-"""The files of a directory of segments, and their lines: only regular files, in bounded memory.
+"""Lists and reads the files of a segment directory: only regular files, in bounded memory.
 
-A reader of somebody else's directory may meet anything there: links, pipes, odd names, lines without end.
+A foreign directory may contain anything: links, pipes, odd names, endless lines.
 """
 
 import errno
@@ -28,13 +28,13 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
 
 
 class NotAFile(OSError):
-    """What has a segment's name is a link, a directory, a pipe or a device."""
+    """Something with a segment's name is a link, a directory, a pipe or a device."""
 
 
 def segment_names(directory: Path) -> list[SegmentName]:
-    """Segments of a directory in the order in which they were written; none if it does not exist.
+    """Returns the segments of a directory in the order in which they were written; none if it does not exist.
 
-    A name that no log would give is passed over. Neither the directory nor the one it is in may be a link.
+    Ignores names that no log would write. Neither the directory nor its parent may be a link.
     """
     if directory.is_symlink() or directory.parent.is_symlink() or not directory.is_dir():
         return []
@@ -44,7 +44,7 @@ def segment_names(directory: Path) -> list[SegmentName]:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make renames and new names in ``directory`` survive a power cut."""
+    """Makes renames and new names in ``directory`` survive a power cut."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -53,7 +53,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """For reading; never waits for a pipe and never follows a link. Raises OSError."""
+    """Opens a file for reading. Never waits for a pipe, never follows a link. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -62,7 +62,7 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def lines_in(file: BufferedReader, longest: int = LONGEST_LINE) -> Iterator[bytes | None]:
-    """Each line with its end, as far as it has one; None for a line that is longer than ``longest``."""
+    """Yields each line, with its line end if it has one; None for a line longer than ``longest``."""
     while line := file.readline(longest + 1):
         if len(line) <= longest:
             yield line

@@ -1,7 +1,7 @@
-"""The writing side of telemetry: an append-only log of JSON lines, split into segments.
+"""Writes telemetry: an append-only log of JSON lines, split into segments.
 
-Each record gets the next ``seq`` of this boot, so that whoever reads the log can prove that nothing is
-missing. Lines are buffered within fixed bounds; a write that fails keeps what it could not write.
+Each record gets the next ``seq`` of this boot, so that a reader can prove that nothing is missing. Lines are
+buffered within fixed bounds; a failed write keeps what it could not write.
 """
 
 import os
@@ -45,7 +45,7 @@ class SegmentLog:
             self.boot = 1 + max((name.boot for name in segment_names(directory)), default=0)
             self._segment = 0
             self._open_next()
-            # Power may fail before the first rotation: that there was this boot must not be forgotten.
+            # Power may fail before the first rotation, and this boot must not be forgotten.
             sync_directory(directory)
         except OSError as error:
             raise LogError(f"cannot start a telemetry log in {directory}: {error}") from error
@@ -88,13 +88,13 @@ class SegmentLog:
         self._seq += 1
 
     def flush(self) -> None:
-        """Hand buffered lines to the operating system. After a LogError it can be tried again."""
+        """Passes buffered lines to the operating system. After a LogError it can be tried again."""
         if self._fd is None:
             return
         try:
             while self._buffer:
-                # A short write followed by an error leaves the rest of the line in the buffer, so that a
-                # later flush continues it instead of tearing it.
+                # After a short write and an error the rest of the line stays in the buffer, so that a later
+                # flush continues the line instead of tearing it.
                 written = os.write(self._fd, self._buffer)
                 del self._buffer[:written]
         except OSError as error:
@@ -102,7 +102,7 @@ class SegmentLog:
         self._buffered = 0
 
     def close(self) -> None:
-        """Flush, make durable, close. May be repeated."""
+        """Flushes, makes durable, closes. May be repeated."""
         if self._fd is None:
             return
         try:

@@ -1,7 +1,7 @@
-"""The reading side of telemetry: the records of a node's segments, and proof of what is missing.
+"""Reads telemetry: the records of a node's segments, and proof of what is missing.
 
-A process that dies may tear the last line of its boot's last segment: that is tolerated and counted. A
-line that cannot be read anywhere else is corruption. A record that cannot be its writer's is refused.
+A process that dies may tear the last line of its boot's last segment; that is tolerated and counted. An
+unreadable line anywhere else is corruption. A record that its writer cannot have written is refused.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,15 +21,15 @@ from node_agent.telemetry.segment_files import SegmentName, lines_in, open_regul
 
 _STOP = tag_of(AgentStop)
 MOST_GAPS = 16_384
-"""Between the numbers of one boot's records: an agent writes them in order."""
+"""The limit of gaps between the numbers of one boot's records: an agent writes them in order."""
 
 
 class Completeness(msgspec.Struct, frozen=True):
-    """``records`` are distinct believable records; ``missing`` are gaps below a boot's highest ``seq``, which
-    refused records fill.
+    """``records``: distinct believable records. ``missing``: gaps below a
+    boot's highest ``seq``; refused records fill gaps.
 
-    ``unclosed_boots`` did not end in order; of the ``vanished_boots`` among them nothing is left at all.
-    Nobody started the ``surplus_boots``. ``refused`` records cannot be this node's. ``reasons`` counts why
+    ``unclosed_boots`` did not end in order; ``vanished_boots`` are those of them without any file.
+    ``surplus_boots`` were never started. ``refused`` records cannot be this node's. ``reasons`` counts why
     lines were corrupt or refused.
     """
 
@@ -62,14 +62,14 @@ class _Line(NamedTuple):
 def read_records(
     directory: Path, writer: Writer | None = None, format: RecordFormat = AGENT_FORMAT
 ) -> Iterator[dict[str, Any]]:
-    """Believable records in the order in which they were written, duplicates included.
+    """Yields believable records in the order in which they were written, including duplicates.
 
-    Without a ``writer`` nobody asks whether they can be this node's, and they must fit ``format`` only.
+    Without a ``writer`` it checks only that they fit ``format``, not whether they can be this node's.
     """
     read = Checked[dict[str, Any]](dict[str, Any], LONGEST_LINE).decode
     for line in _lines(directory, writer, writer.format if writer is not None else format):
         if line.state == "record":
-            with suppress(Refused):  # for fields that no record has, which nobody checked
+            with suppress(Refused):  # extra fields are not checked before
                 yield read(line.raw)
 
 
@@ -80,11 +80,10 @@ def inspect(
     notice: Callable[[Any], None] | None = None,
     format: RecordFormat = AGENT_FORMAT,
 ) -> Completeness:
-    """Count what there is and what is missing. ``writer`` and ``format`` as for ``read_records``.
+    """Counts what is there and what is missing. ``writer`` and ``format`` as for ``read_records``.
 
-    ``starts``: how often the agent was started, 0 if that is not known: a node that lost its disk counts its
-    boots from 1 again, and one that has more boots made them up. ``notice`` is called with each believable
-    record, once.
+    ``starts``: how often the agent was started, 0 if unknown. A node that lost its disk counts its boots from
+    1 again; one with more boots invented them. ``notice`` is called once with each believable record.
     """
     tallies = {name.boot: _BootTally() for name in segment_names(directory)}
     reasons: dict[str, int] = {}
@@ -95,7 +94,7 @@ def inspect(
             reasons[line.reason] = reasons.get(line.reason, 0) + 1
     if disordered := sum(boot.disordered for boot in tallies.values()):
         reasons["order"] = disordered
-    # Boots are numbered from 1 without gaps, so a boot whose files are gone altogether still shows.
+    # Boots are numbered from 1 without gaps, so a boot without files still shows.
     boots = max(*tallies, starts) if tallies else 0
     vanished = boots - len(tallies)
     found = tallies.values()
@@ -130,7 +129,7 @@ class _BootTally:
         self._refused = Intervals()
 
     def add(self, line: _Line) -> bool:
-        """Whether it is a record that was not there before."""
+        """Returns whether it is a new record."""
         match line.state:
             case "torn":
                 self.torn += 1

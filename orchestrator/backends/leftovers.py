@@ -58,13 +58,15 @@ def noted(directory: Path) -> list[str]:
     """What still runs on other machines, as far as the run's journal knows. Asks nobody."""
     entries = journals.read(RunDirectory(directory).journal)
     over = leases_over(directory)
-    told = [f"a keeper on {node.node}" for node in kept(entries) if not (node.ended or node.removed or over)]
+    told = [
+        f"a supervisor on {node.node}" for node in kept(entries) if not (node.ended or node.removed or over)
+    ]
     return [*told, *(f"CORE session {session}" for session in sessions_left(directory))]
 
 
 KINDS: dict[str, Kind] = {
     network.JOURNAL_KIND: Kind(_find_network, _remove_network),
     REMOTE_KIND: Kind(_find_remote, _remove_remote, _kept_remote),
-    # After the keepers in it, which then have ended in order.
+    # After the supervisors in it, which then have ended in order.
     CORE_SESSION: Kind(find_sessions, remove_sessions),
 }

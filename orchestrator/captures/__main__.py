@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("file", type=Path, help="a pcap or pcapng file, gzip too")
     parser.add_argument("--fields", action="store_true", help="show all fields of every packet")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` has seen enough: no reason to complain
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends the output early, without an error
     try:
         for packet in olsr_packets(arguments.file):
             print(f"{packet.time:.6f} {packet[IP].src} {packet[Olsr].mysummary()}")

@@ -1,7 +1,7 @@
 """OLSR for scapy: importing this module binds the layers to UDP port 698.
 
-RFC 3626's messages, olsrd's own with link quality, and the seal of our daemons. Sizes are worked out when a
-packet is built. Unlike the daemon's decoder, these layers show as much as they can of a broken packet.
+It covers RFC 3626's messages, olsrd's own with link quality, and the seal of our daemons. Sizes are computed
+when a packet is built. Unlike the daemon's decoder, these layers show as much as they can of a broken packet.
 """
 # ruff: noqa: RUF012 (scapy wants the fields of a layer as a list in its class)
 
@@ -45,14 +45,14 @@ NEIGHBOUR_TYPES = {0: "NOT", 1: "SYM", 2: "MPR"}
 
 
 class ValidityField(ByteField):
-    """A time in one byte: the raw byte is the value, the seconds are shown."""
+    """A time in one byte: the value is the raw byte, the seconds are shown."""
 
     def i2repr(self, pkt: Packet | None, x: int) -> str:
         return f"{validity.seconds(x):g} s"
 
 
 class Entry(Packet):
-    """One of several in a list: what follows it is the next one's."""
+    """One entry of a list: the bytes after it belong to the next one."""
 
     def extract_padding(self, s: bytes) -> tuple[bytes, bytes | None]:
         return b"", s

@@ -36,7 +36,7 @@ def status(
 
     A run is alive (its orchestrator holds it), finished, or dead (the orchestrator was killed:
     [bold]rove down[/] cleans up). Below the list: what runs still have on other machines by their journals,
-    such as keepers, CORE's sessions, and records that wait to be collected. No machine is asked.
+    such as supervisors, CORE's sessions, and records that wait to be collected. No machine is asked.
 
     [bold]Examples[/]
 

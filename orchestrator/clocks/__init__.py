@@ -1,1 +1,4 @@
-"""Clocks of nodes beside the orchestrator's: measured, judged, and taken out of what nodes recorded."""
+"""Measures the nodes' clocks against the orchestrator's, judges them, and corrects the times in records.
+
+Backends import ``watch`` and ``book``; analytics import ``correction``.
+"""

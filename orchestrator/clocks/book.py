@@ -1,4 +1,4 @@
-"""The clocks of a run's nodes: what was measured of each, and whether their times can be compared."""
+"""Stores the measurements of each node's clock, and judges whether the nodes' times can be compared."""
 
 from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from orchestrator.clocks.offsets import Offset, between, stepped
 
 
 class When(StrEnum):
-    """Of a measurement: before the query flows, while it does, or after it has ended."""
+    """When a measurement was made: before the query flows, while it does, or after it has ended."""
 
     BEFORE = "before"
     DURING = "during"
@@ -21,7 +21,7 @@ class When(StrEnum):
 
 
 class Step(Struct, frozen=True):
-    """Somebody set the clock, by ``size_ns``, between two moments of ours."""
+    """Somebody set the clock by ``size_ns`` between two moments of ours."""
 
     size_ns: int
     from_ns: int
@@ -29,35 +29,36 @@ class Step(Struct, frozen=True):
 
 
 class NodeClock(Struct, frozen=True):
-    """What is known of one clock: ``samples`` in the order of time, and why some are ``missed``."""
+    """What is known of one clock: ``samples`` in order of time, and why some are ``missed``."""
 
     samples: tuple[Offset, ...] = ()
     measured: frozenset[When] = frozenset()
     missed: dict[When, str] = {}
 
     def used(self) -> tuple[Offset, ...]:
-        """The first and the last sample, and those between that tell more than their neighbours do.
+        """Returns the first and the last sample, and those between that
+        are more precise than their neighbours.
 
-        A slow answer must not spoil what quicker ones tell; but if they contradict each other, it counts.
+        A slow answer must not spoil quicker ones; but if they contradict each other, it counts.
         """
         kept = sorted({*self.samples[:1], *self.samples[-1:]}, key=_at)
         for sample in sorted(self.samples[1:-1], key=lambda each: (each.uncertainty_ns, each.at_ns)):
             place = bisect(kept, sample.at_ns, key=_at)
-            told = between(kept[place - 1], kept[place], sample.at_ns)
-            apart_ns = abs(sample.offset_ns - told.offset_ns)
-            is_better = sample.uncertainty_ns < told.uncertainty_ns
-            if is_better or apart_ns > sample.uncertainty_ns + told.uncertainty_ns:
+            interpolated = between(kept[place - 1], kept[place], sample.at_ns)
+            apart_ns = abs(sample.offset_ns - interpolated.offset_ns)
+            is_better = sample.uncertainty_ns < interpolated.uncertainty_ns
+            if is_better or apart_ns > sample.uncertainty_ns + interpolated.uncertainty_ns:
                 kept.insert(place, sample)
         return tuple(kept)
 
     def worst_ns(self) -> int | None:
-        """The uncertainty where it is largest: at a measurement, or halfway between two."""
+        """Returns the largest uncertainty: at a measurement, or halfway between two."""
         used = self.used()
         halfway = (between(a, b, (a.at_ns + b.at_ns) // 2) for a, b in pairwise(used))
         return max((offset.uncertainty_ns for offset in (*used, *halfway)), default=None)
 
     def drift_ppm(self) -> float | None:
-        """Over the whole run; None without two measurements."""
+        """Returns the drift over the whole run; None without two measurements."""
         if len(self.samples) < 2:
             return None
         first, last = self.samples[0], self.samples[-1]
@@ -88,24 +89,25 @@ class ClockBook:
 
     def add(self, node: str, offset: Offset, when: When) -> None:
         known = self.of(node)
-        # A moment has one offset; our own clock may have been set back since the last one.
+        # One offset for each moment; our own clock may have been set back since the last one.
         others = (sample for sample in known.samples if sample.at_ns != offset.at_ns)
         samples = tuple(sorted((*others, offset), key=_at))
         missed = {time: why for time, why in known.missed.items() if time is not when}
         self._clocks[node] = NodeClock(samples, known.measured | {when}, missed)
 
     def miss(self, node: str, when: When, reason: str) -> None:
-        """It did not answer; of no importance if it does at another moment of that time."""
+        """Notes that the node did not answer; irrelevant if it answers
+        at another moment of the same phase."""
         known = self.of(node)
         if when not in known.measured:
             self._clocks[node] = NodeClock(known.samples, known.measured, {**known.missed, when: reason})
 
     def doubts(self, bound_s: float, nodes: Iterable[str]) -> tuple[str, ...]:
-        """Why times of ``nodes``, those that took part, cannot be compared to within ``bound_s``."""
+        """Returns why times of ``nodes``, those that took part, cannot be compared to within ``bound_s``."""
         return tuple(doubt for node in sorted(nodes) for doubt in _doubts(node, self.of(node), bound_s))
 
     def document(self) -> dict[str, Any]:
-        """For the manifest."""
+        """Returns the manifest's content."""
         return {
             node: {
                 **to_builtins(clock, order="deterministic"),
@@ -118,7 +120,7 @@ class ClockBook:
 
 
 def read_book(document: Any) -> ClockBook:
-    """What ``ClockBook.document`` wrote; raises msgspec.ValidationError for anything else."""
+    """Reads what ``ClockBook.document`` wrote; raises msgspec.ValidationError for anything else."""
     clocks = convert(document or {}, dict[str, NodeClock])
     for node, clock in clocks.items():
         if any(after.at_ns <= before.at_ns for before, after in pairwise(clock.samples)):
@@ -139,7 +141,7 @@ def _doubts(node: str, clock: NodeClock, bound_s: float) -> Sequence[str]:
             f"{_time_of_day(step.from_ns)} and {_time_of_day(step.until_ns)} UTC"
         )
     worst_ns = clock.worst_ns()
-    # Across a step nothing is known anyway, which has been said.
+    # Across a step nothing is known, and the step was reported.
     if worst_ns is not None and worst_ns > bound_s * 1e9 and not clock.steps():
         found.append(
             f"clock of {node} is known to within {worst_ns / 1e6:.1f} ms only: more than clocks.uncertainty, "

@@ -1,6 +1,6 @@
-"""From a node's clock to the orchestrator's: what every reader of a run's records applies to their times.
+"""Converts a node's times to the orchestrator's; every reader of a run's records applies it.
 
-Between two measurements the offset is interpolated, before the first and after the last it stays as it was.
+Between two measurements the offset is interpolated; before the first and after the last it is constant.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,11 +31,11 @@ class Piece(NamedTuple):
 
 
 Pieces = tuple[Piece, ...]
-"""All of time without gaps; none if the clock was never measured."""
+"""Covers all of time without gaps; empty if the clock was never measured."""
 
 
 def clocks_in(manifest: Mapping[str, Any]) -> dict[str, Pieces]:
-    """By node; empty where all nodes have the orchestrator's clock."""
+    """By node; empty if all nodes use the orchestrator's clock."""
     try:
         book = read_book(manifest.get("clocks"))
     except ValidationError as error:
@@ -58,7 +58,7 @@ def pieces_of(clock: NodeClock) -> Pieces:
 
 
 def ahead_ns(pieces: Pieces, t_ns: int) -> int:
-    """What to take from a time that the node wrote down; nothing if its clock is not known."""
+    """Returns what to subtract from a time that the node wrote; 0 if its clock is unknown."""
     return next((piece.ahead_ns(t_ns) for piece in pieces if t_ns < piece.until_ns), 0)
 
 

@@ -1,7 +1,7 @@
-"""How far a node's clock is from ours, from questions and answers over any connection; pure.
+"""Computes how far a node's clock is from ours, from questions and answers over any connection; pure.
 
-A node reads its clock somewhere between our sending the question and our having the answer. However the
-time between is split over the two ways, the middle is off by no more than half of it.
+A node reads its clock at some time between our question and its answer. However that time is split between
+the two directions, the middle is off by at most half of it.
 """
 
 from collections.abc import Iterable
@@ -10,15 +10,15 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 GRANULARITY_NS = 1_000
-"""Clocks are read in steps of no more than this."""
+"""The resolution of clocks is no coarser than this."""
 LATEST_NS = 2**62
-"""No clock shows more than that: in the year 2116."""
+"""The largest time that any clock shows: in the year 2116."""
 MOST_DRIFT = 500e-6
-"""Of one clock against another as long as nobody sets either: kernels slew by no more than that."""
+"""Of one clock against another while nobody sets either: kernels slew by no more than that."""
 
 
 class Exchange(Struct, frozen=True):
-    """One question: when it was sent and answered by our clock, and what the node's clock said between."""
+    """One question: when we sent it and got the answer, and what the node's clock showed in between."""
 
     sent_ns: int
     node_ns: int
@@ -30,7 +30,7 @@ class Exchange(Struct, frozen=True):
 
 
 class Offset(Struct, frozen=True):
-    """At ``at_ns`` of our clock the node's showed ``at_ns + offset_ns``, give or take the uncertainty."""
+    """At ``at_ns`` of our clock the node's showed ``at_ns + offset_ns``, plus or minus the uncertainty."""
 
     at_ns: Annotated[int, Meta(ge=0, le=LATEST_NS)]
     offset_ns: Annotated[int, Meta(ge=-LATEST_NS, le=LATEST_NS)]
@@ -42,7 +42,7 @@ class Offset(Struct, frozen=True):
 
 
 def estimate(exchanges: Iterable[Exchange]) -> Offset:
-    """By the exchange with the least round trip; raises ValueError if there is none that can be used."""
+    """Uses the exchange with the shortest round trip; raises ValueError if none can be used."""
     # Our own clock may have been set back between question and answer, and a node may answer anything.
     usable = [each for each in exchanges if each.round_trip_ns >= 0 and 0 <= each.node_ns <= LATEST_NS]
     if not usable:
@@ -54,8 +54,8 @@ def estimate(exchanges: Iterable[Exchange]) -> Offset:
 
 
 def between(before: Offset, after: Offset, at_ns: int) -> Offset:
-    """Interpolated. The uncertainty grows with the distance from either, as far as the clock may have left
-    the line: by what a clock can drift in that time, but by no more than it was seen to have moved."""
+    """Interpolates. The uncertainty grows with the distance from both, by what a clock can drift in that
+    time, but by no more than it was seen to move."""
     span_ns = after.at_ns - before.at_ns
     moved_ns = after.offset_ns - before.offset_ns
     since_ns, until_ns = at_ns - before.at_ns, after.at_ns - at_ns
@@ -67,6 +67,6 @@ def between(before: Offset, after: Offset, at_ns: int) -> Offset:
 
 
 def stepped(before: Offset, after: Offset) -> bool:
-    """Whether the clock moved by more than it can have drifted: somebody set it."""
+    """Did the clock move by more than it can have drifted? Then somebody set it."""
     drifted_ns = MOST_DRIFT * (after.at_ns - before.at_ns)
     return abs(after.offset_ns - before.offset_ns) > before.uncertainty_ns + after.uncertainty_ns + drifted_ns

@@ -10,26 +10,26 @@ from orchestrator.clocks.offsets import Exchange, Offset, estimate
 from orchestrator.errors import RoveError
 
 BURST = 8
-"""Exchanges of one measurement: the quickest of them counts."""
+"""Exchanges of one measurement; the quickest counts."""
 PERIOD_S = 10.0
 TIMEOUT_S = 2.0
 AT_ONCE = 8
-"""Nodes that are asked at the same time: answers that queue here would look like long ways."""
+"""Nodes that are asked at the same time: answers that queue here would look like long delays."""
 
 Ask = Callable[[], Awaitable[Report]]
-"""One question for the time; may raise RoveError, OSError or TimeoutError where there is no answer."""
+"""Asks for the time once; may raise RoveError, OSError or TimeoutError if there is no answer."""
 
 
 class NoAnswer(RoveError):
-    """A node did not tell its time."""
+    """A node did not report its time."""
 
 
 async def measure(
     ask: Ask, count: int = BURST, timeout: float = TIMEOUT_S, now_ns: Callable[[], int] = time.time_ns
 ) -> Offset:
-    """One burst of exchanges, each bounded by ``timeout`` seconds; raises NoAnswer.
+    """Makes one burst of exchanges, each limited to ``timeout`` seconds; raises NoAnswer.
 
-    What was answered before the connection failed still counts.
+    Answers from before the connection failed still count.
     """
     exchanges = []
     reason = "its answers came before they were asked for"
@@ -52,8 +52,8 @@ async def measure(
 
 
 class ClockWatch:
-    """Fills ``book`` with what the nodes' clocks say. Order: ``before``, ``start``, ``after``; ``close`` at
-    any point, and repeated. A node that does not answer is noted and never holds up the others."""
+    """Fills ``book`` with measurements. Call ``before``, ``start``, ``after`` in this order; ``close`` at any
+    point, also repeatedly. A node that does not answer is noted and never delays the others."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class ClockWatch:
         timeout: float = TIMEOUT_S,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        """``asks`` by node; looked up each time, so that nodes may be added and taken away."""
+        """``asks`` by node; read each time, so that nodes may be added and removed."""
         self._book = book
         self._asks = asks
         self._period = period
@@ -75,7 +75,7 @@ class ClockWatch:
         await self._measure(When.BEFORE)
 
     def start(self) -> None:
-        """Measure every ``period`` seconds from now on, until ``after`` or ``close``."""
+        """Measures every ``period`` seconds from now on, until ``after`` or ``close``."""
         if self._task is None:
             self._task = asyncio.create_task(self._keep_measuring())
 

@@ -1,5 +1,5 @@
-"""Whether machines kept up with a run in real time: their load is measured, summed up and judged.
+"""Measures and judges whether machines kept up with a run in real time.
 
-Backends start a probe (``local.HostWatch``, ``remote.RemoteHostWatch``, or a node's keeper has one) and ask
+Backends start a probe (``local.HostWatch``, ``remote.RemoteHostWatch``, or in a node's supervisor) and ask
 ``run_load.RunLoad`` at the end; ``judgement`` is pure.
 """

@@ -1,4 +1,4 @@
-"""What the probes of a run wrote down, read back for the time that was measured, and judged."""
+"""Reads the samples that a run's probes wrote, for the measured time, and judges them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,12 +16,12 @@ from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.experiment import Experiment
 
 _MOST_SAMPLES = 7 * 24 * 3600
-"""A week of them."""
+"""One week."""
 
 
 class Window(Struct, frozen=True):
-    """By the orchestrator's clock: the query flows from ``flow_ns`` on; what counts lies between the two
-    others."""
+    """In the orchestrator's time: the query flows from ``flow_ns`` on;
+    what counts is between the other two."""
 
     flow_ns: int
     from_ns: int
@@ -29,12 +29,12 @@ class Window(Struct, frozen=True):
 
 
 def after(window: Window | None, from_ns: int, until_ns: int) -> Window:
-    """With the next stretch of the same run, which is what counts if no other follows."""
+    """Adds the next stretch of the same run; the last one counts."""
     return Window(from_ns if window is None else window.flow_ns, from_ns, until_ns)
 
 
 class Measured(Struct, frozen=True):
-    """Of one machine. ``load`` is None if nothing was measured in the window."""
+    """One machine's load. ``load`` is None if nothing was measured in the window."""
 
     who: str
     load: Load | None
@@ -51,14 +51,14 @@ def limits_of(experiment: Experiment) -> Limits:
 
 
 def of_host(directory: Path, who: str, window: Window, limits: Limits, clock: Pieces = ()) -> Measured:
-    """The machine that all nodes of the run are on. ``clock``: its own, if that is not the orchestrator's."""
+    """The machine that runs all nodes. ``clock``: its own, if that is not the orchestrator's."""
     return _measured(who, directory / FILE, window, limits, clock)
 
 
 def of_nodes(
     directory: Path, nodes: Iterable[str], window: Window, limits: Limits, clocks: Mapping[str, Pieces]
 ) -> list[Measured]:
-    """Machines of their own, whose records are here."""
+    """The nodes' own machines, whose records are here."""
     places = RunDirectory(directory).nodes
     return [_measured(node, places / node / FILE, window, limits, clocks.get(node, ())) for node in nodes]
 
@@ -80,7 +80,7 @@ def _measured(who: str, file: Path, window: Window, limits: Limits, clock: Piece
 
 
 class _Timed(NamedTuple):
-    """A sample, and when it ended by the orchestrator's clock."""
+    """A sample, and when it ended in the orchestrator's time."""
 
     sample: LoadSample
     end_ns: int
@@ -91,7 +91,7 @@ class _Timed(NamedTuple):
 
     @property
     def latest_ns(self) -> int:
-        """If the clock was set back within it, it had shown a later time before."""
+        """If the clock was set back within the sample, it had shown a later time before."""
         return max(self.end_ns, self.end_ns - self.sample.step_ns)
 
 
@@ -100,7 +100,8 @@ def _first_from(samples: Sequence[_Timed], t_ns: int) -> int:
 
 
 def _within(samples: Sequence[_Timed], window: Window) -> list[LoadSample]:
-    """Those of the window alone; if they are too few, for it is short, those that have a part of it."""
+    """Returns samples entirely in the window; if they are too few,
+    because it is short, those that overlap it."""
     whole = [s for s in samples if window.from_ns <= s.begin_ns and s.end_ns <= window.until_ns]
     touching = [s for s in samples if window.from_ns < s.end_ns and s.begin_ns < window.until_ns]
     enough = 2 * _covered_ns(whole, window) >= _covered_ns(touching, window)
@@ -108,7 +109,7 @@ def _within(samples: Sequence[_Timed], window: Window) -> list[LoadSample]:
 
 
 def _by_order(samples: Sequence[_Timed], window: Window) -> list[LoadSample]:
-    """By their order in the file: a clock that was set back must not hide what came after."""
+    """Selects by order in the file: a clock that was set back must not hide later samples."""
     begin = _first_from(samples, window.from_ns)
     inside = (at + 1 for at in range(begin, len(samples)) if samples[at].end_ns <= window.until_ns)
     end = max(inside, default=begin + 1)
@@ -117,7 +118,7 @@ def _by_order(samples: Sequence[_Timed], window: Window) -> list[LoadSample]:
 
 
 def _covered_ns(samples: Iterable[_Timed], window: Window) -> int:
-    """How much of the window the samples tell of, together."""
+    """Returns how much of the window the samples cover together."""
     covered, known_until = 0, window.from_ns
     for each in sorted(samples, key=lambda each: each.begin_ns):
         end = min(each.end_ns, window.until_ns)
@@ -127,7 +128,7 @@ def _covered_ns(samples: Iterable[_Timed], window: Window) -> int:
 
 
 def read_samples(file: Path) -> list[LoadSample]:
-    """What cannot be read is left out: a node's disk may have been full."""
+    """Leaves out lines that cannot be read: a node's disk may have been full."""
     samples: list[LoadSample] = []
     try:
         with open_regular(file) as lines:

@@ -1,4 +1,4 @@
-"""Did a machine keep up with the run? A pure judgement on what its probe measured.
+"""Judges whether a machine kept up with the run, from its probe's measurements; pure.
 
 How the limits were chosen is in docs/radio.md, "Did the host keep up".
 """
@@ -13,21 +13,21 @@ from msgspec import Struct
 from node_agent.model.host_load import LATE_MS, LoadSample
 
 LEAST_LATE = 5
-"""So few late wake-ups are an accident, however short the measurement: a standstill of 0.1 s."""
+"""So few late wake-ups are tolerated, however short the measurement: a standstill of 0.1 s."""
 
 
 STRETCH_S = 10.0
-"""How long a machine may be full at a time: a burst that is shorter counts only in the mean."""
+"""How long a machine may be full at a time; a shorter burst counts only in the mean."""
 FULL = 0.9
 LEAST_MEASURED = 0.9
-"""Of the measured time; but a probe may owe the last of its samples, which is about a second long."""
+"""Share of the time that must be measured; the probe's last sample, about a second long, may be missing."""
 _OWED_S = 1.5
 
 
 class Limits(NamedTuple):
     """``waited``: share of the time in which processes may wait for a processor. ``late_ms``: all wake-ups
-    but a share of ``late_share`` must come within that. ``memory``, ``disk``: share of the time in which all
-    may wait for these. Each of the shares is a mean; in every ``STRETCH_S`` it may be up to ``FULL``."""
+    but a share of ``late_share`` must come within that. ``memory``, ``disk``: share of the time in which
+    everything may wait for these. Each share is a mean; in every ``STRETCH_S`` it may be up to ``FULL``."""
 
     waited: float = 0.5
     late_ms: float = 20.0
@@ -37,8 +37,8 @@ class Limits(NamedTuple):
 
     @property
     def work(self) -> float:
-        """For the probe's own work, which waits half of its time as soon as one other process keeps each core
-        busy: two of them make two thirds."""
+        """The limit for the probe's own work, which waits half of its time as soon as one other process keeps
+        each core busy; with two of them two thirds."""
         return self.waited + 0.1
 
 
@@ -46,9 +46,9 @@ LIMITS = Limits()
 
 
 class Load(Struct, frozen=True):
-    """What was measured over ``seconds``; None: the machine does not tell. The shares are means of those in
-    ``LoadSample``; ``worst`` has those of the worst ``STRETCH_S``. ``late``: wake-ups that came later than
-    the limit."""
+    """What was measured over ``seconds``; None: not known on this machine. The shares are means of those in
+    ``LoadSample``; ``worst`` has those of the worst ``STRETCH_S``. ``late``: wake-ups later than the
+    limit."""
 
     seconds: float
     wake_ups: int
@@ -72,7 +72,7 @@ class ClockStep(Struct, frozen=True):
 
 
 def summed_up(samples: Sequence[LoadSample], limits: Limits = LIMITS) -> Load | None:
-    """None if there are none."""
+    """Returns None if there are no samples."""
     seconds = sum(sample.seconds for sample in samples)
     if not seconds:
         return None
@@ -106,7 +106,7 @@ _SHARES: dict[str, Callable[[LoadSample], float | None]] = {
     "io_stalled": lambda sample: sample.io_stalled,
 }
 _Known = Sequence[tuple[float, float]]
-"""What share of how many seconds."""
+"""Pairs: a share, and the seconds it covers."""
 
 
 def _known(samples: Sequence[LoadSample], share: Callable[[LoadSample], float | None]) -> _Known:
@@ -119,7 +119,7 @@ def _mean(known: _Known) -> float | None:
 
 
 def _worst(known: _Known) -> float:
-    """The greatest mean over ``STRETCH_S``, or over all if that is shorter."""
+    """Returns the largest mean over ``STRETCH_S``, or over all if that is shorter."""
     stretch: deque[tuple[float, float]] = deque()
     found: list[float] = []
     length = 0.0
@@ -134,7 +134,7 @@ def _worst(known: _Known) -> float:
 
 
 def measured_doubts(who: str, measured_s: float, whole_s: float) -> list[str]:
-    """Whether the samples tell enough of a time of ``whole_s``."""
+    """Checks whether the samples cover enough of ``whole_s``."""
     missing_s = whole_s - measured_s
     if missing_s <= max((1.0 - LEAST_MEASURED) * whole_s, min(_OWED_S, whole_s / 2)):
         return []
@@ -142,7 +142,7 @@ def measured_doubts(who: str, measured_s: float, whole_s: float) -> list[str]:
 
 
 def doubts(who: str, load: Load | None, limits: Limits = LIMITS) -> list[str]:
-    """Why what ran on ``who`` was not as fast as it should be; one line, or none."""
+    """Returns why programs on ``who`` were not as fast as they should be: one line, or none."""
     if load is None:
         return [f"nobody measured whether {who} kept up"]
     shares = (
@@ -182,18 +182,18 @@ def step_doubts(who: str, found: Sequence[ClockStep]) -> list[str]:
 def _time_of_day(t_ns: int) -> str:
     try:
         return f"{datetime.fromtimestamp(t_ns // 10**9, UTC):%H:%M:%S}"
-    except (ValueError, OverflowError, OSError):  # a node may say anything
+    except (ValueError, OverflowError, OSError):  # a node may send anything
         return f"{t_ns} ns"
 
 
 def _bins(sample: LoadSample) -> tuple[int, ...]:
-    """As many as there should be, whatever a node says."""
+    """Returns the right number of bins, whatever a node sent."""
     wanted = len(LATE_MS) + 1
     return (*sample.late[:wanted], *(0 for _ in range(wanted - len(sample.late))))
 
 
 def _quantile(counts: Sequence[int], share: float, latest_ms: float) -> float:
-    """The upper edge of the bin that holds it, but no more than the latest there was."""
+    """Returns the upper edge of the bin with the quantile, but no more than the largest value."""
     wanted, passed = share * sum(counts), 0
     for edge, count in zip(LATE_MS, counts, strict=False):
         passed += count

@@ -1,4 +1,4 @@
-"""The probe of the machine that we are on, for as long as a run lasts."""
+"""Runs the load probe on this machine for the time of a run."""
 
 import asyncio
 import os
@@ -17,7 +17,8 @@ MODULE = "node_agent.host.load_probe"
 
 
 class HostWatch:
-    """A process of its own: threads of the orchestrator would wait for each other. Close it."""
+    """Runs the probe as a process of its own: threads of the
+    orchestrator would delay each other. Must be closed."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", file: Path) -> None:
         self._process = process
@@ -39,7 +40,7 @@ class HostWatch:
         return cls(process, directory / FILE)
 
     async def begun(self) -> None:
-        """Waits until it measures: what happens to the clock before that, it cannot tell. Bounded."""
+        """Waits, with a limit, until the probe measures: it cannot see changes of the clock before that."""
         with suppress(TimeoutError, OSError):
             await asyncio.wait_for(self._first_sample(), _BEGIN_S)
 
@@ -48,7 +49,7 @@ class HostWatch:
             await asyncio.sleep(_LOOK_S)
 
     async def close(self) -> None:
-        """May be repeated."""
+        """Ends the probe. May be repeated."""
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()

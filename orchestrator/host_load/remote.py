@@ -1,4 +1,4 @@
-"""The probe of another machine, for as long as a run lasts: its samples arrive over SSH."""
+"""Runs the load probe on another machine for the time of a run; its samples arrive over SSH."""
 
 import asyncio
 from contextlib import suppress
@@ -15,7 +15,7 @@ _MOST_BYTES = 256 * 1024 * 1024
 
 
 class RemoteHostWatch:
-    """Close it. A connection that is lost ends the samples: the time that they lack is a doubt."""
+    """Must be closed. If the connection is lost, the samples end, and the missing time is a doubt."""
 
     def __init__(self, process: RemoteProcess, directory: Path) -> None:
         self._process = process
@@ -25,18 +25,18 @@ class RemoteHostWatch:
     async def start(
         cls, connection: Connection, deployed: Deployed, directory: Path, log: Path
     ) -> "RemoteHostWatch":
-        """Samples go to ``host.jsonl`` in ``directory``; what the probe says besides goes to ``log``."""
+        """Samples go to ``host.jsonl`` in ``directory``; the probe's standard error goes to ``log``."""
         return cls(await connection.start(deployed.command(MODULE), stderr=log), directory)
 
     async def close(self) -> None:
-        """May be repeated."""
+        """Ends the probe. May be repeated."""
         await self._process.close()
         self._writing.cancel()
         await asyncio.wait([self._writing])
 
     async def _write(self, path: Path) -> None:
         left = _MOST_BYTES
-        with suppress(OSError, ValueError), path.open("ab") as file:  # ValueError: no line, however long
+        with suppress(OSError, ValueError), path.open("ab") as file:  # ValueError: a line without end
             while left > 0 and (line := await self._process.reader.readline()):
                 file.write(line[:LONGEST_LINE])
                 file.flush()

@@ -1,4 +1,4 @@
-"""The load of a run's machines, for its backend: when the query flowed, and what probes say of that time."""
+"""Summarises the load of a run's machines for its backend, for the time in which the query flowed."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,11 +10,11 @@ from orchestrator.host_load.files import Measured, Window, after, limits_of, of_
 from orchestrator.spec.experiment import Experiment
 
 FACT = "host_load"
-"""What the manifest calls it."""
+"""The manifest's key."""
 
 
 class RunLoad:
-    """``host``: what to call the one machine that all nodes are on; empty if each node is one."""
+    """``host``: the name of the one machine that runs all nodes; empty if each node is a machine."""
 
     def __init__(self, directory: Path, experiment: Experiment, host: str = "") -> None:
         self._directory = directory
@@ -23,11 +23,12 @@ class RunLoad:
         self._window: Window | None = None
 
     def flowed(self, from_ns: int, until_ns: int) -> None:
-        """The query flowed in that time. What was said last is what was measured; before it was warm-up."""
+        """Notes that the query flowed in that time. The last call is the
+        measured time; earlier ones were warm-up."""
         self._window = after(self._window, from_ns, until_ns)
 
     def doubts(self, nodes: Iterable[str] = (), clocks: ClockBook | None = None) -> list[str]:
-        """``nodes``: those whose records are here. ``clocks``: of machines that have their own."""
+        """``nodes``: those whose records are here. ``clocks``: of machines with their own clock."""
         return [doubt for load in self._measured(nodes, clocks) for doubt in load.doubts]
 
     def facts(self, nodes: Iterable[str] = (), clocks: ClockBook | None = None) -> dict[str, Any]:

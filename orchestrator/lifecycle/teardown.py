@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from orchestrator.backends import leftovers as remains
+from orchestrator.backends import leftovers
 from orchestrator.errors import RoveError
 from orchestrator.runs import journal as journals
 from orchestrator.runs import processes
@@ -176,7 +176,7 @@ def _kept(directory: RunDirectory) -> list[str]:
     return [what for kind in _kinds(directory) for what in kind.kept(directory.id, directory.path)]
 
 
-def _kinds(directory: RunDirectory) -> list[remains.Kind]:
+def _kinds(directory: RunDirectory) -> list[leftovers.Kind]:
     """What the run meant to create, as far as it takes more than ending processes to remove it."""
     intended = dict.fromkeys(entry.get("kind") for entry in journals.read(directory.journal))
-    return [kind for name, kind in remains.KINDS.items() if name in intended]
+    return [kind for name, kind in leftovers.KINDS.items() if name in intended]

@@ -1,4 +1,4 @@
-"""Making what a run has written survive a power cut: whole directories, whoever wrote the files in them."""
+"""Makes the files of a run survive a power cut: whole directories, whoever wrote the files in them."""
 
 import errno
 import os
@@ -7,11 +7,11 @@ from pathlib import Path
 from orchestrator.runs.files import sync_directory
 
 _NOTHING_TO_SYNC = (errno.ELOOP, errno.ENXIO, errno.EINVAL)
-"""What the system says of links, sockets and pipes."""
+"""Errors for links, sockets and pipes."""
 
 
 def make_directory(path: Path) -> None:
-    """With the parents that are missing, and all of them durable. One that exists is left as it is."""
+    """Creates the directory and missing parents durably. An existing one is left as it is."""
     if not path.is_dir():
         make_directory(path.parent)
         path.mkdir(exist_ok=True)
@@ -19,7 +19,7 @@ def make_directory(path: Path) -> None:
 
 
 def sync_tree(directory: Path) -> None:
-    """All files and names below ``directory``. Links are not followed."""
+    """Syncs all files and names below ``directory``. Does not follow links."""
     for folder, _, names in os.walk(directory):
         for name in names:
             _sync_file(Path(folder) / name)

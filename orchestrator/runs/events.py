@@ -1,4 +1,4 @@
-"""What the orchestrator did and saw, one JSON object a line, readable while the run goes on."""
+"""Logs what the orchestrator did and saw, one JSON object a line, readable during the run."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,14 +14,14 @@ class EventLog:
         self._path = path
 
     def add(self, kind: str, **facts: Any) -> None:
-        """Whole lines in one write, so that a reader never sees two events mixed."""
+        """Writes a whole line at once, so that a reader never sees two events mixed."""
         event = {"t": datetime.now(UTC).isoformat(timespec="milliseconds"), "kind": kind, **facts}
         with open_to_append(self._path) as file:
             append_line(file, event)
 
 
 def describe(event: Event) -> str:
-    """One event in a few words for people."""
+    """Describes one event in a few words for people."""
     match event:
         case {"kind": "phase", "phase": phase, "state": "started"}:
             return f"{phase} …"
@@ -31,8 +31,8 @@ def describe(event: Event) -> str:
             troubles = [f"{node} failed: {why}" for node, why in failed.items()]
             troubles += [f"{node} unreachable: {why}" for node, why in unreachable.items()]
             return "; ".join([f"{phase}: {len(ok)} nodes ok", *troubles])
-        case {"kind": "fault", "deed": deed, "node": node}:
-            return f"fault: {deed} {node}"
+        case {"kind": "fault", "deed": action, "node": node}:
+            return f"fault: {action} {node}"
         case {"kind": "verdict", "verdict": verdict, "reasons": list(reasons)}:
             return f"verdict: {verdict}{': ' if reasons else ''}{'; '.join(map(str, reasons))}"
     facts = {key: value for key, value in event.items() if key not in ("t", "kind")}

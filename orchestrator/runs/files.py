@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: written beside their place, synced, then renamed into it."""
+"""Writes files atomically (beside their place, synced, then renamed), and reads files of a run safely."""
 
 import errno
 import json
@@ -18,7 +18,7 @@ _entries: Checked[dict[str, Any]] = Checked(dict[str, Any], MOST_LINE_BYTES)
 
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o666) -> None:
-    """``mode`` as far as the umask leaves it."""
+    """``mode`` is subject to the umask."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)
     try:
@@ -29,7 +29,7 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o666) -> None:
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        error.filename = error.filename or str(path)  # a full disk does not say where it is
+        error.filename = error.filename or str(path)  # the error of a full disk has no file name
         raise
     sync_directory(path.parent)
 
@@ -39,7 +39,8 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def _text(value: Any, indent: int | None = None) -> str:
-    """JSON that every reader takes. A number that is not finite, which JSON does not have, becomes null."""
+    """Returns JSON that every reader accepts. A number that is not
+    finite, which JSON does not have, becomes null."""
     try:
         return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
     except ValueError:
@@ -58,25 +59,27 @@ def _finite(value: Any) -> Any:
 
 
 def open_to_append(path: Path) -> BinaryIO:
-    """Unbuffered. Never follows a link and never waits for a pipe: the directory may be somebody else's."""
+    """Opens unbuffered. Never follows a link and never waits for a
+    pipe: the directory may be somebody else's."""
     flags = os.O_NOFOLLOW | os.O_NONBLOCK
     return open(path, "ab", buffering=0, opener=lambda name, of: os.open(name, of | flags, 0o666))
 
 
 def append_line(file: BinaryIO, value: Any) -> None:
-    """In one unbuffered write, so that no reader sees half; a disk that takes only a part of it is full."""
+    """Appends in one unbuffered write, so that no reader sees half a
+    line. A partial write means a full disk."""
     line = _text(value).encode() + b"\n"
     try:
         written = file.write(line)
     except OSError as error:
-        error.filename = error.filename or file.name  # the system does not say which disk is full
+        error.filename = error.filename or file.name  # the error of a full disk has no file name
         raise
     if written != len(line):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), file.name)
 
 
 def read_json(path: Path) -> Any:
-    """The document, or None where there is none (yet), or none that can be read: see ``readable``."""
+    """Returns the document; None if there is none (yet), or none that can be read (see ``readable``)."""
     data = readable(path)
     try:
         return None if data is None else _documents.decode(data)
@@ -85,18 +88,18 @@ def read_json(path: Path) -> Any:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in the file; empty where there is none."""
+    """Returns the JSON object in the file; empty if there is none."""
     document = read_json(path)
     return document if isinstance(document, dict) else {}
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The JSON lines of a file that may still be growing; none where it cannot be read."""
+    """Returns the JSON lines of a file that may still be growing; none if it cannot be read."""
     return parse_lines(readable(path) or b"")
 
 
 def parse_lines(data: bytes) -> list[dict[str, Any]]:
-    """JSON lines; one torn by a crash, too long or too deep is passed over."""
+    """Parses JSON lines; skips one that is torn by a crash, too long or too deep."""
     entries = []
     for line in data.splitlines():
         try:
@@ -107,9 +110,9 @@ def parse_lines(data: bytes) -> list[dict[str, Any]]:
 
 
 def readable(path: Path) -> bytes | None:
-    """What a regular file holds; None where there is none, or one that is too large to be a run's.
+    """Returns the content of a regular file; None if there is none, or one that is too large to be a run's.
 
-    A run's directory may be somebody else's: no link is followed, and nobody waits for a pipe.
+    A run's directory may be somebody else's: no link is followed, and no pipe is waited for.
     """
     try:
         with open_regular(path) as file:
@@ -124,5 +127,5 @@ def readable(path: Path) -> bytes | None:
 
 
 def not_regular(error: OSError) -> bool:
-    """Whether opening failed because it is a link, a pipe, a device or a directory."""
+    """Did opening fail because it is a link, a pipe, a device or a directory?"""
     return isinstance(error, NotAFile) or error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR)

@@ -1,7 +1,7 @@
-"""The journal of a run: each deed that leaves something behind is on disk before it is done.
+"""The journal of a run: records each action that leaves something behind before it is done.
 
-The lock on the journal file says that the run is alive. The kernel drops it with the process that holds it,
-however that dies; descriptors are closed on exec, so children do not keep it.
+The lock on the journal file shows that the run is alive. The kernel drops it with its process, however that
+dies; descriptors are closed on exec, so children do not keep it.
 """
 
 import fcntl
@@ -40,8 +40,9 @@ class Journal:
 
     @classmethod
     def create(cls, path: Path) -> Self:
-        """A new journal, which appears under its name already locked: nobody can take it for a dead one."""
-        hidden = unborn(path)
+        """Creates a journal that gets its name only when it is locked, so
+        that nobody takes it for a dead run's."""
+        hidden = unlocked_path(path)
         file = hidden.open("xb", buffering=0)
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         journal = cls(file, 1)
@@ -53,7 +54,8 @@ class Journal:
 
     @classmethod
     def take_over(cls, path: Path, timeout: float) -> Self | None:
-        """The journal of a run whose orchestrator is gone; None if it is still locked after ``timeout``."""
+        """Takes over the journal of a run whose orchestrator is gone; None
+        if it is still locked after ``timeout``."""
         deadline = time.monotonic() + timeout
         while (file := _lock_if_free(path)) is None:
             if time.monotonic() >= deadline:
@@ -61,11 +63,11 @@ class Journal:
             time.sleep(0.05)
         data = readable(path)
         if data and not data.endswith(b"\n"):
-            file.write(b"\n")  # end the torn line, so that ours stands alone
+            file.write(b"\n")  # end the torn line, so that ours is separate
         return cls(file, 1 + max((entry.get("id", 0) for entry in read(path)), default=0))
 
     def intend(self, kind: str, **facts: Any) -> int:
-        """Call before the deed; the answer goes to ``done`` after it."""
+        """Records an action before it is done. Pass the returned number to ``done`` afterwards."""
         number = self._next_id
         self._next_id += 1
         self._append("intent", id=number, kind=kind, **facts)
@@ -87,7 +89,7 @@ class Journal:
                 self._append(how, **facts)
 
     def abandon(self) -> None:
-        """Let go without a word, as a killed process does: the run counts as dead."""
+        """Closes without an entry, like a killed process: the run counts as dead."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -107,13 +109,13 @@ class Journal:
         os.fsync(self._file.fileno())
 
 
-def unborn(path: Path) -> Path:
-    """Where a journal is until it is locked and has its first entry."""
+def unlocked_path(path: Path) -> Path:
+    """Returns the journal's path until it is locked and has its first entry."""
     return path.with_name(f".{path.name}.tmp")
 
 
 class _Shape(Struct, frozen=True):
-    """What every entry has, and of which type what many have is."""
+    """The fields of every entry, and the types of common ones."""
 
     t: datetime
     entry: str
@@ -126,7 +128,7 @@ class _Shape(Struct, frozen=True):
 
 
 def read(path: Path) -> list[Entry]:
-    """The entries in order; what no journal of ours holds is passed over, like a line torn by a crash."""
+    """Returns the entries in order; skips lines that no journal of ours contains, or that a crash tore."""
     return [entry for entry in read_lines(path) if _is_entry(entry)]
 
 
@@ -139,8 +141,8 @@ def _is_entry(entry: Entry) -> bool:
 
 
 def is_locked(path: Path) -> bool:
-    """Is a process (the run's own, or a teardown) holding this journal?"""
-    for place in (unborn(path), path):
+    """Does a process (the run's own, or a teardown) hold this journal?"""
+    for place in (unlocked_path(path), path):
         try:
             with open_regular(place) as file:
                 return not try_lock(file, shared=True)
@@ -154,7 +156,7 @@ def is_locked(path: Path) -> bool:
 
 
 def owner(entries: list[Entry]) -> Identity | None:
-    """The orchestrator that opened the journal."""
+    """Returns the orchestrator that opened the journal."""
     for entry in entries:
         if entry.get("entry") == "opened":
             return Identity(entry["pid"], entry["started"])
@@ -166,7 +168,7 @@ def is_closed(entries: list[Entry]) -> bool:
 
 
 def _lock_if_free(path: Path) -> BinaryIO | None:
-    if unborn(path).exists() and is_locked(path):
+    if unlocked_path(path).exists() and is_locked(path):
         return None
     file = open_to_append(path)
     if try_lock(file):

@@ -1,4 +1,4 @@
-"""The faults that a run's events tell of, each from its beginning to its end."""
+"""Reads the faults of a run from its events, each from its beginning to its end."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ _IN_WORDS = {CRASH: "agent killed", SILENCE: "radio silent"}
 
 
 class Outage(NamedTuple):
-    """In the time of the run's telemetry; ``until_ns`` is None for what lasted to the end."""
+    """In the time of the run's telemetry; ``until_ns`` is None if it lasted to the end."""
 
     what: str
     node: str
@@ -21,26 +21,26 @@ class Outage(NamedTuple):
 
 
 def read_outages(events: Path) -> tuple[Outage, ...]:
-    """Of a run's events.jsonl; without one there were none."""
+    """Reads a run's events.jsonl; returns none without one."""
     return outages(read_lines(events))
 
 
 def outages(events: Iterable[dict[str, Any]]) -> tuple[Outage, ...]:
-    """In the order in which they began."""
+    """Returns the outages in the order in which they began."""
     found: list[Outage] = []
     for event in events:
         match event:
-            case {"kind": "fault", "deed": str(deed), "node": str(node), "t_ns": int(t_ns)}:
-                if deed in _IN_WORDS:
-                    found.append(Outage(deed, node, t_ns, None))
+            case {"kind": "fault", "deed": str(action), "node": str(node), "t_ns": int(t_ns)}:
+                if action in _IN_WORDS:
+                    found.append(Outage(action, node, t_ns, None))
                     continue
                 for index, begun in enumerate(found):
-                    if begun.until_ns is None and (begun.what, begun.node) == (_ENDS.get(deed), node):
+                    if begun.until_ns is None and (begun.what, begun.node) == (_ENDS.get(action), node):
                         found[index] = begun._replace(until_ns=t_ns)
     return tuple(sorted(found, key=lambda outage: outage.from_ns))
 
 
 def in_words(what: str, node: str, replicas: Sequence[str]) -> str:
-    """``agent killed on n3 (detect/0)``."""
+    """Describes a fault: ``agent killed on n3 (detect/0)``."""
     whom = f" ({', '.join(replicas)})" if replicas else ""
     return f"{_IN_WORDS.get(what, what)} on {node}{whom}"

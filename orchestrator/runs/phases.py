@@ -1,7 +1,7 @@
-"""The phases of a run and the decisions between them, apart from any I/O.
+"""The phases of a run and the decisions between them, without I/O.
 
-A run goes through all phases in order. Once something is wrong (a phase failed, the user wants out) nothing
-new is begun: what runs is stopped, what was recorded is collected, what was created is removed.
+A run goes through all phases in order. Once something is wrong (a phase failed, the user interrupts) nothing
+new is started: running programs are stopped, records collected, and everything created is removed.
 """
 
 import re
@@ -40,8 +40,8 @@ class Urgency(IntEnum):
 
 class Ending(StrEnum):
     OK = "ok"
-    DEGRADED = "degraded"  # enough nodes came through, but not all
-    FAILED = "failed"  # too few nodes came through
+    DEGRADED = "degraded"  # enough nodes succeeded, but not all
+    FAILED = "failed"  # too few nodes succeeded
     TIMED_OUT = "timed out"
     BROKE = "broke"  # an error of the backend or of ours
     INTERRUPTED = "interrupted"
@@ -64,46 +64,46 @@ def is_wanted(phase: Phase, history: Sequence[PhaseResult], urgency: Urgency) ->
     if phase in _BEGINS_SOMETHING:
         return urgency is Urgency.NONE and all(result.passed for result in history)
     if phase in _SAVES_DATA:
-        # Where the user left while nodes were coming up, there is nothing to stop and nothing was recorded.
+        # If the user left while nodes were coming up, there is nothing to stop and nothing was recorded.
         was_up = any(r.phase is Phase.UP and r.ending is not Ending.INTERRUPTED for r in history)
         return was_up and urgency < Urgency.AT_ONCE
     return True
 
 
 def interrupted_by(phase: Phase) -> Urgency | None:
-    """The least urgency that cuts ``phase`` short; None: it always runs to its end or its timeout."""
+    """Returns the least urgency that interrupts ``phase``; None: it always runs to its end or its timeout."""
     if phase in _BEGINS_SOMETHING:
         return Urgency.IN_ORDER
     return Urgency.AT_ONCE if phase in _SAVES_DATA else None
 
 
 def complete(outcomes: Outcomes, nodes: Iterable[str]) -> list[NodeOutcome]:
-    """An outcome for every node of the run; one that nobody vouches for was not reached."""
+    """Returns an outcome for every node of the run; a node without one was not reached."""
     reported = {outcome.node: outcome for outcome in outcomes}
     silent = Status.UNREACHABLE
     return [reported.get(node, NodeOutcome(node, silent, "nothing was heard of it")) for node in nodes]
 
 
 def judge(outcomes: Outcomes, quorum: float) -> tuple[Ending, str]:
-    """How a phase ended, by the share of nodes that came through it."""
+    """Returns how a phase ended, by the share of nodes that succeeded."""
     troubled = [outcome for outcome in outcomes if outcome.status is not Status.OK]
     if not troubled:
         return Ending.OK, ""
     came_through = len(outcomes) - len(troubled)
-    said = "; ".join(_told(alike) for alike in _by_kind(troubled))
+    said = "; ".join(_described(alike) for alike in _by_kind(troubled))
     reason = f"{len(troubled)} of {len(outcomes)} nodes did not come through ({said})"
     return (Ending.DEGRADED if came_through >= quorum * len(outcomes) else Ending.FAILED), reason
 
 
 def _by_kind(troubled: Outcomes) -> list[list[NodeOutcome]]:
-    """Who has the same trouble, whatever addresses, numbers and lists are in the words for it."""
+    """Groups nodes with the same problem, ignoring addresses, numbers and lists in its text."""
     kinds: dict[str, list[NodeOutcome]] = {}
     for outcome in troubled:
         kinds.setdefault(_PARTICULAR.sub("", outcome.reason), []).append(outcome)
     return list(kinds.values())
 
 
-def _told(alike: Sequence[NodeOutcome]) -> str:
+def _described(alike: Sequence[NodeOutcome]) -> str:
     first, *others = alike
     also = f"; also {_named(others)}" if others else ""
     return f"{first.node}: {first.reason}{also}"
@@ -116,5 +116,5 @@ def _named(outcomes: Outcomes) -> str:
 
 
 def advance_timeout(seconds: float) -> float:
-    """Wall-clock bound for letting ``seconds`` of the run pass: a simulator may be slower than real time."""
+    """Returns a wall-clock limit for ``seconds`` of the run: a simulator may be slower than real time."""
     return 60.0 + 20.0 * seconds

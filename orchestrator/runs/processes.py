@@ -1,7 +1,7 @@
-"""Processes that belong to a run: marked in their environment, found in /proc, ended by pidfd.
+"""Finds processes of a run by their mark in /proc, and ends them by pidfd.
 
-A pid may be reused between a look and a signal; a pidfd may not. So the mark is read again once the pidfd
-is held, and only then is anything sent.
+A pid may be reused between a look and a signal; a pidfd may not. So the mark is read again once the pidfd is
+held, and only then a signal is sent.
 """
 
 import os
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def end(processes: Iterable[Identity], grace: float) -> list[Identity]:
-    """SIGTERM, then SIGKILL for what is left after ``grace`` seconds; returns those that were ended."""
+    """Sends SIGTERM, then SIGKILL to what is left after ``grace`` seconds; returns the ended processes."""
     held = {descriptor: process for process in processes if (descriptor := _hold(process)) is not None}
     try:
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -51,7 +51,7 @@ def end(processes: Iterable[Identity], grace: float) -> list[Identity]:
 
 
 def request_stop(process: Identity) -> bool:
-    """Ask a process to stop in order, as Ctrl-C does. False if it is gone."""
+    """Asks a process to stop in order, as Ctrl-C does. Returns False if it is gone."""
     descriptor = _hold(process)
     if descriptor is None:
         return False
@@ -81,7 +81,7 @@ def _send(descriptor: int, number: signal.Signals) -> None:
 
 
 def _unfinished(descriptors: Iterable[int], seconds: float) -> list[int]:
-    """Those that have not ended when ``seconds`` have passed; returns as soon as all have."""
+    """Returns those that have not ended after ``seconds``; returns earlier if all have."""
     waiting = list(descriptors)
     deadline = time.monotonic() + seconds
     while waiting:

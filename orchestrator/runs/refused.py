@@ -1,4 +1,4 @@
-"""What was refused in a run, by whom and from whom: as values for the verdict, and in words."""
+"""What was refused in a run, by whom and from whom: as values for the verdict, and as text."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from orchestrator.foreign_text import one_line
 ORCHESTRATOR = "orchestrator"
 RECORD = "record"
 MOST_REFUSED = 64
-"""Entries in a verdict; the others, of which there are fewer each, are added up."""
+"""Entries in a verdict; the rest, with smaller counts, is summed up."""
 
 
 class RefusedBy(Struct, frozen=True):
@@ -29,7 +29,7 @@ def by_orchestrator(refusals: Iterable[Refusal]) -> list[RefusedBy]:
 
 
 def most_frequent(refused: Iterable[RefusedBy]) -> tuple[RefusedBy, ...]:
-    """Most first, at most ``MOST_REFUSED``; what is beyond is told as one entry."""
+    """Returns at most ``MOST_REFUSED``, the largest counts first; the rest is one entry."""
     ordered = sorted(refused, key=lambda one: (-one.count, one.by, one.what, one.source, one.reason))
     if len(ordered) <= MOST_REFUSED:
         return tuple(ordered)
@@ -38,19 +38,20 @@ def most_frequent(refused: Iterable[RefusedBy]) -> tuple[RefusedBy, ...]:
 
 
 def refused_text(refused: Sequence[Mapping[str, Any]], most: int = 3) -> str:
-    """``1,204 connections from 10.77.0.9 (forged), 3 records of node c``; empty if nothing was refused.
+    """Returns ``1,204 connections from 10.77.0.9 (forged), 3 records of
+    node c``; empty if nothing was refused.
 
-    What several nodes refused from one source is one item.
+    Refusals by several nodes from one source are one item.
     """
     counts: dict[tuple[str, str, str], int] = {}
     for entry in refused:
         key = (str(entry["what"]), str(entry["source"]), str(entry["reason"]))
         counts[key] = counts.get(key, 0) + int(entry["count"])
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    told = [_refusal(*key, count) for key, count in ordered[:most]]
+    items = [_refusal(*key, count) for key, count in ordered[:most]]
     if rest := sum(count for _, count in ordered[most:]):
-        told.append(f"{rest:,} others")
-    return ", ".join(told)
+        items.append(f"{rest:,} others")
+    return ", ".join(items)
 
 
 def _refusal(what: str, source: str, reason: str, count: int) -> str:

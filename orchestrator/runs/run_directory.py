@@ -1,4 +1,4 @@
-"""Where a run lives, ``runs/<experiment>/<run-id>/``, what lies in it, and how people refer to it."""
+"""The directory of a run, ``runs/<experiment>/<run-id>/``: its files, and how users refer to it."""
 
 import difflib
 import os
@@ -15,12 +15,12 @@ from orchestrator.errors import BadInput
 from orchestrator.foreign_names import UnsafeName, path_inside
 from orchestrator.runs.durable import make_directory
 from orchestrator.runs.files import read_object, sync_directory
-from orchestrator.runs.journal import unborn
+from orchestrator.runs.journal import unlocked_path
 
 LATEST = "latest"
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _HALF_WRITTEN = re.compile(r"\..+\.\d+\.tmp")
-"""As ``write_atomic`` names them: whatever a node recorded under another name is kept."""
+"""The names that ``write_atomic`` uses; files that a node recorded under other names are kept."""
 _MEMBER = re.compile(r"(?P<sweep>.+)\.(?P<number>\d+)")
 
 
@@ -78,17 +78,17 @@ class RunDirectory:
 
     @property
     def sweep(self) -> Path:
-        """Only in a sweep's directory: which runs it is made of."""
+        """Only in a sweep's directory: its runs."""
         return self.path / "sweep.json"
 
     @property
     def network(self) -> Path:
-        """Only for a network without a run (`rove up`), while it is up: who is where."""
+        """Only for a network without a run (`rove up`), while it is up: which node is where."""
         return self.path / "network.json"
 
     @property
     def temporary(self) -> Path:
-        """The only place where a run keeps what must not outlive it."""
+        """The only place for files that must not outlive the run."""
         return self.path / "tmp"
 
     def segments(self, node: str) -> Path:
@@ -105,11 +105,11 @@ class RunDirectory:
         return match["sweep"] if match else self.id
 
     def members(self) -> list["RunDirectory"]:
-        """The runs of this sweep, by sweep.json; one that is listed there may not have begun."""
+        """Returns the runs of this sweep, by sweep.json; a listed one may not have started."""
         listed = read_object(self.sweep).get("members")
         found = []
         for name in listed if isinstance(listed, list) else ():
-            with suppress(UnsafeName):  # somebody else's file may name anything
+            with suppress(UnsafeName):  # a foreign file may name anything
                 path = path_inside(self.path.parent, str(name))
                 if path.parent == self.path.parent and path.is_dir():
                     found.append(RunDirectory(path))
@@ -120,12 +120,12 @@ class RunDirectory:
         for path in (self.spec, self.path):
             try:
                 return path.stat().st_mtime
-            except OSError:  # none is there, or a link to nowhere
+            except OSError:  # none is there, or a broken link
                 continue
         return 0.0
 
     def temporary_paths(self) -> list[Path]:
-        """The temporary directory and half-written files, if there are any; none beyond a link."""
+        """Returns the temporary directory and half-written files; none behind a link."""
         own = (self.temporary, *sorted(self.path.glob(".*.tmp")))
         collected = () if self.nodes.is_symlink() else _half_written(self.nodes)
         return [*(path for path in own if os.path.lexists(path)), *sorted(collected)]
@@ -138,12 +138,12 @@ class RunDirectory:
 
 
 def _half_written(directory: Path) -> Iterator[Path]:
-    for place, _, names in os.walk(directory):  # which goes through no link below the first
+    for place, _, names in os.walk(directory):  # it follows no link below the first
         yield from (Path(place, name) for name in names if _HALF_WRITTEN.fullmatch(name))
 
 
 def remove_path(path: Path) -> None:
-    """A file, a link, or a directory with all that is in it."""
+    """Removes a file, a link, or a directory with its content."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -160,7 +160,8 @@ def member_id(sweep: str, number: int) -> str:
 
 
 def create(root: Path, experiment: str, run_id: str) -> RunDirectory:
-    """Make the directory of a new run. Its id is new under the whole root: processes are marked with it."""
+    """Creates the directory of a new run. Its id is unique in the whole
+    root: processes are marked with it."""
     if run_id == LATEST or not _RUN_ID.fullmatch(run_id):
         raise BadInput(
             f"run id {run_id!r} cannot be used: letters, digits, - and _ only, at most 64, and not {LATEST!r}"
@@ -169,7 +170,7 @@ def create(root: Path, experiment: str, run_id: str) -> RunDirectory:
 
 
 def create_new(root: Path, experiment: str) -> RunDirectory:
-    """The same under an id made from date and time, whoever else makes one at this moment."""
+    """Does the same with an id made from date and time, also if others create runs at this moment."""
     while True:
         try:
             return create(root, experiment, new_run_id(datetime.now(UTC)))
@@ -178,7 +179,7 @@ def create_new(root: Path, experiment: str) -> RunDirectory:
 
 
 def create_member(sweep: RunDirectory, number: int) -> RunDirectory:
-    """The same for one run of a sweep. Only these have ids with a dot."""
+    """Does the same for one run of a sweep. Only these have ids with a dot."""
     return _create(sweep.path.parent.parent, sweep.experiment, member_id(sweep.id, number))
 
 
@@ -200,11 +201,11 @@ def _make(path: Path, run_id: str) -> None:
     try:
         path.mkdir()
     except FileExistsError as error:
-        raise RunExists(f"run {run_id} was just begun by another rove: choose another --run-id") from error
+        raise RunExists(f"run {run_id} was just started by another rove: choose another --run-id") from error
 
 
 def point_latest(directory: RunDirectory) -> None:
-    """Let ``runs/<experiment>/latest`` name this run; readers see the old target or the new one."""
+    """Lets ``runs/<experiment>/latest`` name this run; readers see the old target or the new one."""
     link = directory.path / ".latest.tmp"
     link.symlink_to(directory.id)
     link.replace(directory.path.parent / LATEST)
@@ -212,7 +213,7 @@ def point_latest(directory: RunDirectory) -> None:
 
 
 def all_runs(root: Path) -> list[RunDirectory]:
-    """Every run under ``root``, newest first, the members of a sweep right after it."""
+    """Returns every run under ``root``, newest first, the members of a sweep right after it."""
     found = [RunDirectory(path) for path in root.glob("[!.]*/*") if _is_run(path)]
     started = {(run.experiment, run.id): run.created() for run in found}
 
@@ -224,7 +225,7 @@ def all_runs(root: Path) -> list[RunDirectory]:
 
 
 def resolve(reference: str, root: Path) -> RunDirectory:
-    """A run by path, by id, by the name of its experiment (its latest), or ``latest`` (the newest of all)."""
+    """Finds a run by path, id, name of its experiment (its latest run), or ``latest`` (the newest of all)."""
     runs = all_runs(root)
     if reference == LATEST:
         if not runs:
@@ -243,7 +244,7 @@ def resolve(reference: str, root: Path) -> RunDirectory:
 
 
 def _run_at(path: Path) -> RunDirectory | None:
-    """The run in this directory, or the latest of the experiment whose directory this is."""
+    """Returns the run in this directory, or the latest of the experiment whose directory this is."""
     if not path.is_dir():
         return None
     path = path.resolve()
@@ -259,7 +260,7 @@ def _is_run(path: Path) -> bool:
     if path.is_symlink() or not path.is_dir():
         return False
     directory = RunDirectory(path)
-    signs = (directory.journal, unborn(directory.journal), directory.manifest, directory.verdict)
+    signs = (directory.journal, unlocked_path(directory.journal), directory.manifest, directory.verdict)
     return any(sign.exists() for sign in signs)
 
 

@@ -1,6 +1,7 @@
-"""Whether a run can be believed: a pure judgement on what happened in it.
+"""Judges whether a run's results can be trusted, from what happened in it; pure.
 
-*failed*: it did not do what was asked. *invalid*: it ran, but its numbers must not be used. Else *valid*.
+*failed*: it did not do what was asked. *invalid*: it ran, but its numbers must not be used. Otherwise
+*valid*.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,7 +40,7 @@ class PhaseRecord(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """What verdict.json holds."""
+    """The content of verdict.json."""
 
     verdict: Judgement
     reasons: tuple[str, ...] = ()
@@ -57,7 +58,7 @@ class Verdict(Struct, frozen=True):
 
 
 def read_verdict(directory: RunDirectory) -> Verdict | None:
-    """None where there is none, or none that this version understands."""
+    """Returns None if there is none, or none that this version understands."""
     try:
         return convert(read_json(directory.verdict), Verdict)
     except ValidationError:
@@ -77,19 +78,21 @@ def judge_run(
     refused: Iterable[RefusedBy] = (),
     never_emitted: Mapping[str, int] = {},
 ) -> Verdict:
-    """``doubts`` are the backend's own: it knows best if it was too slow, or its clocks were off.
+    """``doubts`` are the backend's own: it knows if it was too slow, or its clocks were off.
 
-    ``crashes``: how often each node's agent was to be killed; that its last words are missing is no flaw.
-    ``refused``: by nodes, and by the orchestrator itself. That strangers were turned away is no flaw either;
-    records that cannot be their node's, and deliveries of what nobody emitted (``never_emitted``), are.
+    ``crashes``: how often each node's agent was to be killed; the missing end of its log is then no flaw.
+    ``refused``: by nodes, and by the orchestrator itself. Refused strangers are no flaw either; but records
+    that cannot be their node's, and deliveries that nobody emitted (``never_emitted``), are.
     """
-    findings = [finding for result in _news(history) if (finding := _phase_finding(result))]
+    findings = [finding for result in _distinct_failures(history) if (finding := _phase_finding(result))]
     if was_cut_short(history):
         findings.append((Judgement.INVALID, INTERRUPTED))
     if any(result.phase is Phase.UP and result.passed for result in history):
-        forgiven = {node: _forgiven(found, crashes.get(node, 0)) for node, found in completeness.items()}
+        forgiven = {
+            node: _without_crashes(found, crashes.get(node, 0)) for node, found in completeness.items()
+        }
         findings.extend((Judgement.INVALID, reason) for reason in _telemetry_flaws(forgiven))
-    findings.extend((Judgement.INVALID, reason) for reason in _disbelief(completeness, never_emitted))
+    findings.extend((Judgement.INVALID, reason) for reason in _refusal_reasons(completeness, never_emitted))
     findings.extend((Judgement.INVALID, doubt) for doubt in doubts)
     return Verdict(
         verdict=worst([judgement for judgement, _ in findings]),
@@ -101,7 +104,8 @@ def judge_run(
 
 
 def was_cut_short(history: Sequence[PhaseResult]) -> bool:
-    """Did the user leave before the measurement was whole and safe? Only that skips phases of a sound run."""
+    """Did the user leave before the measurement was complete and safe?
+    Only that skips phases of a sound run."""
     if any(result.ending is Ending.INTERRUPTED for result in history):
         return True
     reached = {result.phase for result in history}
@@ -111,7 +115,7 @@ def was_cut_short(history: Sequence[PhaseResult]) -> bool:
 def judge_expectations(
     verdict: Verdict, expectations: Sequence[dict[str, Any]], unmet: Sequence[str]
 ) -> Verdict:
-    """A valid run fails by what does not hold; numbers that must not be used are not held to anything."""
+    """Fails a valid run if an expectation does not hold; numbers that must not be used are not checked."""
     judged = replace(verdict, expectations=tuple(expectations))
     if verdict.verdict is not Judgement.VALID or not unmet:
         return judged
@@ -120,9 +124,10 @@ def judge_expectations(
 
 
 def judge_reading(verdict: Verdict, read: Mapping[str, Mapping[str, int]]) -> Verdict:
-    """Invalid if the analysis did not read what was judged; ``read``: its counts, by node.
+    """Makes the run invalid if the analysis read other records than
+    were judged. ``read``: its counts, by node.
 
-    Both apply the same rules to the same files: where they differ, a node wrote lines that can be read in two
+    Both apply the same rules to the same files: if they differ, a node wrote lines that can be read in two
     ways.
     """
     doubts = []
@@ -150,7 +155,8 @@ def judge_reading(verdict: Verdict, read: Mapping[str, Mapping[str, int]]) -> Ve
 
 
 def judge_sweep(members: Mapping[str, Verdict], planned: int) -> Verdict:
-    """A sweep is as good as its worst member; only who leaves before all have begun cuts it short."""
+    """A sweep is as good as its worst member. It is interrupted only if
+    the user leaves before all have started."""
     findings = [(v.verdict, f"{run}: {reason}") for run, v in members.items() for reason in v.reasons]
     if len(members) < planned:
         findings.append((Judgement.INVALID, INTERRUPTED))
@@ -163,19 +169,19 @@ def judge_sweep(members: Mapping[str, Verdict], planned: int) -> Verdict:
 
 
 def judge_dead(phase: str | None) -> Verdict:
-    """For a run whose orchestrator was killed before it could judge."""
+    """The verdict of a run whose orchestrator was killed before it could judge."""
     during = f" during {phase}" if phase else ""
     return Verdict(Judgement.FAILED, (f"{ORCHESTRATOR_DIED}{during}",))
 
 
-def _news(history: Sequence[PhaseResult]) -> list[PhaseResult]:
-    """Without phases that were to save data and met with nothing but what had gone wrong before."""
+def _distinct_failures(history: Sequence[PhaseResult]) -> list[PhaseResult]:
+    """Leaves out phases that save data and failed only because of an earlier failure."""
     known: set[str] = set()
     broke = any(result.phase is Phase.UP and result.ending is Ending.BROKE for result in history)
     news = []
     for result in history:
         saves = result.phase in (Phase.STOP, Phase.COLLECT)
-        # Nobody was there to be heard of.
+        # no node was up
         silent = broke and result.ending in (Ending.DEGRADED, Ending.FAILED)
         if not saves or not (silent or result.reason in known):
             news.append(result)
@@ -186,7 +192,7 @@ def _news(history: Sequence[PhaseResult]) -> list[PhaseResult]:
 
 def _phase_finding(result: PhaseResult) -> tuple[Judgement, str] | None:
     if result.ending in (Ending.OK, Ending.INTERRUPTED):
-        return None  # who interrupted, and that it counts, is said once for the whole run
+        return None  # the interruption is reported once for the whole run
     text = (
         f"{result.phase} {result.ending}: {result.reason}"
         if result.reason
@@ -194,15 +200,15 @@ def _phase_finding(result: PhaseResult) -> tuple[Judgement, str] | None:
     )
     if result.ending is Ending.DEGRADED:
         return Judgement.INVALID, text
-    # Routing that never converges and telemetry that cannot be had spoil the numbers, not the run.
+    # Routing that never converges and missing telemetry spoil the numbers, not the run.
     never_converged = result.phase is Phase.CONVERGE and result.ending is not Ending.BROKE
     if never_converged or result.phase in (Phase.STOP, Phase.COLLECT):
         return Judgement.INVALID, text
     return Judgement.FAILED, text
 
 
-def _forgiven(found: Completeness, crashes: int) -> Completeness:
-    """Who is killed leaves a boot without an end, and perhaps half a line, but what it wrote before."""
+def _without_crashes(found: Completeness, crashes: int) -> Completeness:
+    """Tolerates what a killed agent leaves: a boot without an end, and perhaps half a line."""
     cut_off = found.unclosed_boots - found.vanished_boots
     return replace(
         found,
@@ -211,18 +217,18 @@ def _forgiven(found: Completeness, crashes: int) -> Completeness:
     )
 
 
-def _disbelief(completeness: Mapping[str, Completeness], never_emitted: Mapping[str, int]) -> list[str]:
-    told = []
+def _refusal_reasons(completeness: Mapping[str, Completeness], never_emitted: Mapping[str, int]) -> list[str]:
+    reasons = []
     words = record_format().words
     for node, found in completeness.items():
         if found.refused:
             why = ", ".join(f"{n} {words[reason]}" for reason, n in found.reasons.items() if reason in words)
-            told.append(f"records refused: {found.refused} of node {node} ({why})")
-    told += [
+            reasons.append(f"records refused: {found.refused} of node {node} ({why})")
+    reasons += [
         f"records refused: node {node} delivered {count} tuples that nobody emitted"
         for node, count in never_emitted.items()
     ]
-    return told
+    return reasons
 
 
 def _telemetry_flaws(completeness: Mapping[str, Completeness]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Logging in with a key: the one that the inventory names, or those of the SSH agent and of ~/.ssh."""
+"""Logs in with a key: the one that the inventory names, or those of the SSH agent and of ~/.ssh."""
 
 import os
 import stat
@@ -43,11 +43,11 @@ def _keys(host: Host) -> Iterator[paramiko.PKey]:
         try:
             yield paramiko.PKey.from_path(path)
         except (TypeError, ValueError, SSHException, OSError):
-            continue  # one with a passphrase is usable through the agent, if at all
+            continue  # one with a passphrase can only be used through the agent
 
 
 def usual_keys() -> list[Path]:
-    """The user's keys where OpenSSH looks for them."""
+    """Returns the user's keys in the places where OpenSSH looks."""
     return [path for name in _USUAL_KEYS if (path := Path.home() / ".ssh" / name).is_file()]
 
 

@@ -1,4 +1,4 @@
-"""One command on a host, from its start to its status, with what it wrote. Blocking: for a thread."""
+"""Runs one command on a host and returns its status and output. Blocking: use it in a thread."""
 
 import threading
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from orchestrator.ssh.errors import CommandFailed, Unreachable
 MOST_OUTPUT = 4 * 1024 * 1024
 """Kept of each stream; the rest is read and dropped, so that the command can end."""
 MOST_READ = 64 * 1024 * 1024
-"""A command that says more on one stream is broken off."""
+"""A command with more output on one stream is aborted."""
 CHUNK = 64 * 1024
 _OPEN_S = 15.0
 SIGNALLED = -1
@@ -21,16 +21,17 @@ _SETTLE_S = 0.5
 
 
 def is_gone(transport: paramiko.Transport) -> bool:
-    """Of a transport that has just lost a channel: one that dies ends its channels before it says so."""
+    """Is the transport gone, too, after it lost a channel? A dying one
+    ends its channels before it says so."""
     transport.join(_SETTLE_S)
     return not transport.is_active()
 
 
 def end_input(channel: paramiko.Channel) -> None:
-    """Tell the host that no more comes.
+    """Tells the host that the input has ended.
 
-    Not by ``shutdown_write``, which sends after it has let go of the channel's lock: perhaps behind the CLOSE
-    of another thread, and for an EOF to a channel that is closed sshd ends the whole connection.
+    Not by ``shutdown_write``, which sends after it released the channel's lock: perhaps after another
+    thread's CLOSE, and sshd ends the whole connection for an EOF on a closed channel.
     """
     with channel.lock:
         message = channel._send_eof()  # type: ignore[attr-defined]
@@ -49,7 +50,7 @@ class Completed(NamedTuple):
 
 
 class Session:
-    """A channel on which the host's shell begins with ``line``: a command line, quoted for it."""
+    """A channel on which the host's shell runs ``line``, a quoted command line."""
 
     def __init__(self, host: str, transport: paramiko.Transport, line: str) -> None:
         self.host = host
@@ -71,7 +72,7 @@ class Session:
         return channel
 
     def abort(self) -> None:
-        """From any thread, at any time."""
+        """May be called from any thread, at any time."""
         self._given_up = True
         if self._channel is not None:
             self._channel.close()
@@ -88,13 +89,13 @@ class Command:
     def execute(self) -> Completed:
         with self._session.begin() as channel:
             threading.Thread(target=self._feed, args=(channel,), daemon=True).start()
-            stderr = _Kept(channel.recv_stderr, channel.close)
+            stderr = _StreamHead(channel.recv_stderr, channel.close)
             complaining = threading.Thread(target=stderr.read, daemon=True)
             complaining.start()
-            stdout = _Kept(channel.recv, channel.close)
+            stdout = _StreamHead(channel.recv, channel.close)
             stdout.read()
             if stdout.flooded or stderr.flooded:
-                raise CommandFailed(self._session.host, f"a command said more than {MOST_READ} bytes")
+                raise CommandFailed(self._session.host, f"a command wrote more than {MOST_READ} bytes")
             complaining.join()
             status = channel.recv_exit_status()
         if status < 0 and (not channel.eof_received or is_gone(self._session.transport)):
@@ -102,13 +103,13 @@ class Command:
         return Completed(status, bytes(stdout.kept), bytes(stderr.kept), stdout.dropped or stderr.dropped)
 
     def _feed(self, channel: paramiko.Channel) -> None:
-        with suppress(OSError, SSHException, EOFError):  # a command need not read all that it is given
+        with suppress(OSError, SSHException, EOFError):  # a command need not read all its input
             channel.sendall(self._given)
             end_input(channel)
 
 
-class _Kept:
-    """The beginning of a stream. One that does not end within bounds is ``flooded``, and given up."""
+class _StreamHead:
+    """Keeps the beginning of a stream. A stream beyond the limit is ``flooded``, and given up."""
 
     def __init__(self, receive: Callable[[int], bytes], give_up: Callable[[], None]) -> None:
         self.kept = bytearray()

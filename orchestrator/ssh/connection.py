@@ -1,4 +1,4 @@
-"""The one long-lived connection to a node: commands, programs and files, awaited and bounded in time."""
+"""The one long-lived connection to a node: commands, programs and files, awaited and with time limits."""
 
 import asyncio
 import random
@@ -14,7 +14,7 @@ from orchestrator.spec.inventory import Host
 from orchestrator.ssh.command import Command, Completed, Session
 from orchestrator.ssh.errors import CommandFailed, CommandTimeout, SudoRefused, TransferBroken, Unreachable
 from orchestrator.ssh.host_keys import KnownHosts
-from orchestrator.ssh.link import Link
+from orchestrator.ssh.host_transport import HostTransport
 from orchestrator.ssh.process import RemoteProcess
 from orchestrator.ssh.threads import bounded, in_thread
 from orchestrator.ssh.transfer import Transfer
@@ -27,9 +27,9 @@ _KILL_AFTER_S = 1
 _FIRST_DELAY_S = 0.2
 _LONGEST_DELAY_S = 10.0
 _AT_ONCE = 4
-"""Commands and transfers; sshd allows ten channels a connection, and programs have theirs for long."""
+"""Commands and transfers; sshd allows ten channels a connection, and programs hold theirs for long."""
 _TIMED_OUT = (124, 137)
-"""How ``timeout`` ends when it had to end the command, or to kill it."""
+"""Exit statuses of ``timeout`` when it had to end the command, or to kill it."""
 _NOT_FOUND = 127
 
 T = TypeVar("T")
@@ -41,13 +41,13 @@ class Connection:
     def __init__(self, host: Host, known: KnownHosts) -> None:
         self.host = host
         self._known = known
-        self._link = Link(host, known)
+        self._transport = HostTransport(host, known)
         self._opening = asyncio.Lock()
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
     @classmethod
     async def open(cls, host: Host, known: KnownHosts, timeout: float = CONNECT_S) -> "Connection":
-        """One attempt. Raises Unreachable, HostKeyUnknown, HostKeyChanged or LoginRefused."""
+        """Makes one attempt. Raises Unreachable, HostKeyUnknown, HostKeyChanged or LoginRefused."""
         connection = cls(host, known)
         try:
             await connection._connect(timeout)
@@ -58,12 +58,13 @@ class Connection:
 
     @property
     def alive(self) -> bool:
-        """As far as is known here."""
-        return self._link.alive
+        """Whether the connection is alive, as far as is known here."""
+        return self._transport.alive
 
-    async def ensure(self, patience: float) -> None:
-        """Connect again if the connection is lost, and again for ``patience`` seconds if nobody answers."""
-        deadline = time.monotonic() + patience
+    async def ensure(self, timeout: float) -> None:
+        """Connects again if the connection is lost, and keeps trying for
+        ``timeout`` seconds if nobody answers."""
+        deadline = time.monotonic() + timeout
         delay = _FIRST_DELAY_S
         async with self._opening:
             while not self.alive:
@@ -84,7 +85,7 @@ class Connection:
         input: bytes = b"",
         sudo: bool = False,
     ) -> Completed:
-        """A command that ends by itself, or is ended after ``timeout``, on the node as well.
+        """Runs a command until it ends, or ends it after ``timeout``, on the node as well.
 
         Raises Unreachable, CommandTimeout or SudoRefused; a status other than 0 is not an error here.
         """
@@ -111,19 +112,20 @@ class Connection:
         input: bytes = b"",
         sudo: bool = False,
     ) -> str:
-        """What a command prints that must succeed. Raises CommandFailed besides what ``run`` raises."""
+        """Returns the output of a command that must succeed. Raises
+        CommandFailed besides what ``run`` raises."""
         done = await self.run(argv, timeout=timeout, input=input, sudo=sudo)
         if done.status != 0:
-            told = _last_line(done.stderr) or _last_line(done.stdout) or f"status {done.status}"
-            raise CommandFailed(self.host.name, f"{_short(argv)}: {told}")
+            message = _last_line(done.stderr) or _last_line(done.stdout) or f"status {done.status}"
+            raise CommandFailed(self.host.name, f"{_short(argv)}: {message}")
         return done.stdout.decode(errors="replace")
 
     async def start(
         self, argv: Sequence[str], *, stderr: Path, sudo: bool = False, timeout: float = COMMAND_S
     ) -> RemoteProcess:
-        """A program that runs until it is told to end, over its streams. ``timeout`` is for its start.
+        """Starts a program that runs until it is told to end, over its streams. ``timeout`` is for its start.
 
-        What it says on stderr is added to the file. A refusal of sudo is found there, too.
+        Its stderr is appended to the file; a refusal of sudo is found there, too.
         """
         session = self._session(shlex.join(self._privileged(argv) if sudo else argv))
 
@@ -143,34 +145,35 @@ class Connection:
     async def upload(
         self, local: Path, remote: str, *, mode: int = 0o600, timeout: float = TRANSFER_S
     ) -> str:
-        """Put a file there, whole or not at all; its SHA-256. Raises TransferBroken, DiskFull or Unreachable.
+        """Uploads a file, completely or not at all; returns its SHA-256.
+        Raises TransferBroken, DiskFull or Unreachable.
 
-        What is there already, in whole or in part, is not sent again. The directory must exist.
+        Does not send again what is there already, in whole or in part. The directory must exist.
         """
         return await self._transferred(lambda file: file.upload(local, remote, mode), remote, timeout)
 
     async def download(
         self, remote: str, local: Path, size: int, digest: str, *, timeout: float = TRANSFER_S
     ) -> None:
-        """Likewise from there to here: exactly ``size`` bytes with that SHA-256, whatever the file is now."""
+        """Downloads exactly ``size`` bytes with that SHA-256, whatever the file is now."""
         await self._transferred(lambda file: file.download(remote, local, size, digest), remote, timeout)
 
     async def close(self) -> None:
-        """May be repeated. What is under way ends with Unreachable or TransferBroken."""
-        await asyncio.wrap_future(in_thread(self._link.close))
+        """Closes the connection. May be repeated. Current calls end with Unreachable or TransferBroken."""
+        await asyncio.wrap_future(in_thread(self._transport.close))
 
     async def _connect(self, timeout: float) -> None:
-        link = Link(self.host, self._known)
+        transport = HostTransport(self.host, self._known)
         try:
-            await bounded(lambda: link.open(timeout), link.close, timeout + _GRACE_S)
+            await bounded(lambda: transport.open(timeout), transport.close, timeout + _GRACE_S)
         except TimeoutError:
             raise Unreachable(self.host.name, f"no connection within {timeout:g} s") from None
-        self._link, lost = link, self._link
+        self._transport, lost = transport, self._transport
         in_thread(lost.close)
 
     async def _transferred(self, act: Callable[[Transfer], T], remote: str, timeout: float) -> T:
         async with self._turns:
-            transfer = Transfer(self.host.name, self._link.transport)
+            transfer = Transfer(self.host.name, self._transport.transport)
             try:
                 return await bounded(lambda: act(transfer), transfer.abort, timeout)
             except TimeoutError:
@@ -181,13 +184,13 @@ class Connection:
             return list(argv)
         if not self.host.profile.has_root:
             raise SudoRefused(self.host.name, f"this step needs root, and {self.host.profile} has none")
-        # sudo's own words are read below.
+        # sudo's own messages are read below.
         return ["env", "LC_ALL=C", "sudo", "-n", "--", *argv]
 
     def _check_sudo(self, done: Completed) -> None:
-        told = done.stderr.decode(errors="replace").lstrip()
-        missing = done.status == _NOT_FOUND and "sudo" in told
-        if done.status == 0 or not (missing or told.startswith(("sudo: ", "Sorry, user "))):
+        message = done.stderr.decode(errors="replace").lstrip()
+        missing = done.status == _NOT_FOUND and "sudo" in message
+        if done.status == 0 or not (missing or message.startswith(("sudo: ", "Sorry, user "))):
             return
         rule = f"{self.host.user} ALL=(ALL) NOPASSWD: ALL"
         hint = f"put the line '{rule}' into /etc/sudoers.d/rove there"
@@ -196,10 +199,10 @@ class Connection:
         )
 
     def _session(self, line: str) -> Session:
-        return Session(self.host.name, self._link.transport, line)
+        return Session(self.host.name, self._transport.transport, line)
 
     def _silent(self, argv: Sequence[str]) -> Unreachable:
-        """The node would have ended the command itself by now, and said so."""
+        """The node would have ended the command itself by now, and reported it."""
         return Unreachable(self.host.name, f"does not answer any more ({_short(argv)})")
 
 

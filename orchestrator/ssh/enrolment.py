@@ -1,7 +1,7 @@
-"""Getting to know hosts: what key each presents, whether it may be believed, and the record of it.
+"""Enrols hosts: reads each host's key, decides whether it can be trusted, and records it.
 
-A key is believed because its fingerprint was stated, because a person confirms it, or because the user trusts
-every new key. A key that has changed is never taken on trust.
+A key is trusted because its fingerprint was stated, because a person confirms it, or because the user trusts
+every new key. A changed key is never trusted without a statement or confirmation.
 """
 
 import re
@@ -15,7 +15,7 @@ from orchestrator.spec.inventory import Host
 from orchestrator.ssh.errors import Unreachable
 from orchestrator.ssh.fleet import on_all
 from orchestrator.ssh.host_keys import HostKey, KnownHosts
-from orchestrator.ssh.link import Link
+from orchestrator.ssh.host_transport import HostTransport
 from orchestrator.ssh.threads import bounded
 
 SCAN_S = 10.0
@@ -43,7 +43,7 @@ class Enrolled(NamedTuple):
 
 
 class Presented(NamedTuple):
-    """A key to be confirmed; ``recorded`` is the one that the host had before, if it had another."""
+    """A key to be confirmed; ``recorded``: the host's former key, if it had another."""
 
     host: Host
     key: HostKey
@@ -52,7 +52,7 @@ class Presented(NamedTuple):
 
 @dataclass(frozen=True)
 class Statement:
-    """Fingerprints that the user knows from elsewhere: of certain hosts, and of some host or other."""
+    """Fingerprints that the user knows from elsewhere: of certain hosts, and of any host."""
 
     of: Mapping[str, str] = field(default_factory=dict)
     anyone: frozenset[str] = frozenset()
@@ -77,12 +77,12 @@ class Statement:
         return cls(of, frozenset(anyone))
 
     def about(self, name: str) -> frozenset[str]:
-        """Any of these, if any are stated."""
+        """Returns the fingerprints that are acceptable for the host, if any are stated."""
         return frozenset({self.of[name]}) if name in self.of else self.anyone
 
 
 def judge(presented: Presented, statement: Statement, trusting: bool) -> Outcome:
-    """UNCONFIRMED: a person has to say."""
+    """UNCONFIRMED: a person must decide."""
     if stated := statement.about(presented.host.name):
         if presented.key.fingerprint not in stated:
             return Outcome.REFUSED
@@ -99,7 +99,7 @@ async def enrol(
     trusting: bool,
     confirm: Callable[[Sequence[Presented]], bool],
 ) -> list[Enrolled]:
-    """Jump hosts first: what is behind them is reached through them, once they are known."""
+    """Enrols jump hosts first: hosts behind them are reached through them, once they are known."""
     enrolled: list[Enrolled] = []
     levels = by_distance(hosts)
     for hosts_as_far in levels:
@@ -124,7 +124,7 @@ async def enrol(
 
 
 def by_distance(hosts: Iterable[Host]) -> list[list[Host]]:
-    """All hosts, those on the way to others included, by the number of jumps; each once."""
+    """Returns all hosts, including jump hosts, by the number of jumps; each once."""
     levels: list[dict[str, Host]] = []
     for host in hosts:
         for distance, on_the_way in enumerate(host.chain()):
@@ -135,7 +135,7 @@ def by_distance(hosts: Iterable[Host]) -> list[list[Host]]:
 
 
 def _questions(doubtful: list[Presented]) -> list[list[Presented]]:
-    """New keys together; changed ones each by itself, so that none slips through among many."""
+    """Groups new keys together; changed ones each alone, so that none is overlooked among many."""
     new = [presented for presented in doubtful if presented.recorded is None]
     changed = [[presented] for presented in doubtful if presented.recorded is not None]
     return ([new] if new else []) + changed
@@ -157,9 +157,9 @@ def _settled(presented: Presented, outcome: Outcome, known: KnownHosts) -> Enrol
 
 
 async def _scan(host: Host, known: KnownHosts) -> HostKey:
-    link = Link(host, known)
+    transport = HostTransport(host, known)
     try:
-        return await bounded(lambda: link.scan(SCAN_S), link.close, SCAN_S + _GRACE_S)
+        return await bounded(lambda: transport.scan(SCAN_S), transport.close, SCAN_S + _GRACE_S)
     except TimeoutError:
         raise Unreachable(host.name, f"no answer within {SCAN_S:g} s") from None
 

@@ -1,13 +1,13 @@
-"""What can go wrong between here and a node over SSH: a type for each case that callers tell apart."""
+"""Errors of SSH: a type for each case that callers distinguish."""
 
 from orchestrator.errors import RoveError
 from orchestrator.foreign_text import one_line
 
 
 class SshError(RoveError):
-    """``reason`` is the message without the host's name, for those who state that by themselves.
+    """``reason``: the message without the host's name, for callers that add it themselves.
 
-    A host's own words are often a part of it: it is one line of plain text, whatever they are.
+    It often contains the host's own words, so it is made one line of plain text.
     """
 
     def __init__(self, host: str, reason: str) -> None:
@@ -17,11 +17,11 @@ class SshError(RoveError):
 
 
 class NodeFailed(SshError):
-    """An error that nobody foresaw while one host was dealt with. ``__cause__`` is that error."""
+    """An unforeseen error while one host was handled; ``__cause__`` is that error."""
 
 
 class Unreachable(SshError):
-    """Nobody answers, or not any more. It may help to try again."""
+    """The host does not answer, or not any more. It may help to try again."""
 
 
 class HostKeyUnknown(SshError):
@@ -37,7 +37,7 @@ class LoginRefused(SshError):
 
 
 class SudoRefused(SshError):
-    """The step needs privilege, and sudo does not give it without a password."""
+    """The step needs privilege, and sudo does not grant it without a password."""
 
 
 class CommandTimeout(SshError):
@@ -45,12 +45,12 @@ class CommandTimeout(SshError):
 
 
 class CommandFailed(SshError):
-    """The command ended with another status than 0, where that is a failure."""
+    """The command ended with a status other than 0, where that is a failure."""
 
 
 class TransferBroken(SshError):
-    """The file did not arrive. What did arrive is kept, and the next attempt goes on from there."""
+    """The file did not arrive. The part that arrived is kept, and the next attempt continues from there."""
 
 
 class DiskFull(SshError):
-    """There is no room for the file on the receiving side."""
+    """The receiving side has no room for the file."""

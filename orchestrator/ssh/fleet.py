@@ -1,4 +1,4 @@
-"""The same on many nodes, a bounded number at once: each node's result or failure, whatever befell others."""
+"""Does the same on many nodes, a limited number at once; returns each node's result or failure."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,7 +16,8 @@ T = TypeVar("T")
 async def on_all(
     nodes: Mapping[str, N], act: Callable[[N], Awaitable[T]], at_once: int = AT_ONCE
 ) -> dict[str, T | RoveError]:
-    """By node, in the order given. ``act`` bounds its own time; whatever it raises is that node's failure."""
+    """Returns results by node, in the given order. ``act`` limits its own
+    time; whatever it raises is that node's failure."""
     turns = asyncio.Semaphore(at_once)
 
     async def outcome(name: str, node: N) -> T | RoveError:
@@ -25,7 +26,7 @@ async def on_all(
                 return await act(node)
             except RoveError as error:
                 return error
-            except Exception as error:  # what one node says must not end the work on the others
+            except Exception as error:  # one node's failure must not end the work on the others
                 failure = NodeFailed(name, f"{type(error).__name__}: {error}")
                 failure.__cause__ = error
                 return failure

@@ -1,6 +1,6 @@
-"""Which key each host was enrolled with: a file in OpenSSH's known_hosts format, one per topology.
+"""Stores the key with which each host was enrolled: a file in OpenSSH's known_hosts format, one per topology.
 
-Strict: a host without a recorded key, or with another one, is not spoken to. Only enrolment records keys.
+Strict: no connection to a host without a recorded key, or with another one. Only enrolment records keys.
 """
 
 import base64
@@ -30,7 +30,8 @@ class HostKey(NamedTuple):
 
 
 def known_hosts_file(topology: str) -> Path:
-    """Where the keys of a topology's hosts are kept: in the user's data directory, by the topology's name."""
+    """Returns the file for the keys of a topology's hosts: in the
+    user's data directory, by the topology's name."""
     data = os.environ.get("XDG_DATA_HOME")
     home = Path(data) if data else Path.home() / ".local" / "share"
     return home / "rove" / "known_hosts" / topology
@@ -45,7 +46,7 @@ class KnownHosts:
         return self._keys.get(name)
 
     def demand(self, name: str) -> HostKey:
-        """The key that the host must have."""
+        """Returns the key that the host must have."""
         key = self.key_of(name)
         if key is None:
             raise HostKeyUnknown(name, "its host key is not known yet: rove enroll TOPOLOGY")
@@ -57,7 +58,7 @@ class KnownHosts:
             raise HostKeyChanged(name, changed(recorded, presented.fingerprint))
 
     def record(self, name: str, key: HostKey) -> None:
-        """Written at once, whole, for the user's eyes only."""
+        """Writes at once and atomically, readable by the user alone."""
         keys = {**self._keys, name: key}
         lines = [f"{host} {k.type} {base64.b64encode(k.data).decode()}\n" for host, k in keys.items()]
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=_FOLDER_MODE)

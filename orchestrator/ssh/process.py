@@ -1,6 +1,6 @@
-"""A long-lived program on a host whose standard streams are asyncio streams here.
+"""A long-lived program on a host, with its standard streams as asyncio streams here.
 
-A socket pair stands between: threads carry bytes to and from the SSH channel, as fast as they are read.
+A socket pair is between them: threads carry bytes to and from the SSH channel, as fast as they are read.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ from paramiko.ssh_exception import SSHException
 from orchestrator.ssh.command import CHUNK, SIGNALLED, end_input, is_gone
 
 LONGEST_LINE = 4 * 1024 * 1024
-"""Of what the program says: a line that does not end is an error when so much of it has come."""
+"""The limit of a line that the program writes: a longer one is an error."""
 MOST_STDERR = 16 * 1024 * 1024
 _SHELL_SIGNALLED = 128
 _JOIN_S = 5.0
 
 
 class RemoteProcess:
-    """Close it: a program that lives by its standard input then ends."""
+    """Must be closed: a program that reads its standard input then ends."""
 
     def __init__(self, channel: paramiko.Channel) -> None:
         self.reader: asyncio.StreamReader
@@ -36,28 +36,28 @@ class RemoteProcess:
 
     @classmethod
     async def over(cls, channel: paramiko.Channel, stderr: BinaryIO) -> "RemoteProcess":
-        """Carry the streams of what has begun on ``channel``; the file of its stderr is closed at the end."""
+        """Carries the streams of the program on ``channel``; closes the stderr file at the end."""
         process = cls(channel)
         ours, theirs = socket.socketpair()
         process._socket = theirs
         process.reader, process.writer = await asyncio.open_unix_connection(sock=ours, limit=LONGEST_LINE)
         loop = asyncio.get_running_loop()
 
-        def tell(status: int | None) -> None:
+        def report(status: int | None) -> None:
             with suppress(RuntimeError):  # the loop is closed: nobody waits
                 loop.call_soon_threadsafe(process._end, status)
 
         process._run(_carry_in, theirs, channel)
-        process._run(_carry_out, channel, theirs, tell)
-        process._run(_keep, channel, stderr)
+        process._run(_carry_out, channel, theirs, report)
+        process._run(_store_stderr, channel, stderr)
         return process
 
     async def wait(self) -> int | None:
-        """Its exit status; SIGNALLED if a signal ended it; None if the connection was lost."""
+        """Returns the exit status; SIGNALLED if a signal ended it; None if the connection was lost."""
         return await asyncio.shield(self._ended)
 
     async def close(self) -> None:
-        """May be repeated. Bounded: a host that does not answer is not waited for."""
+        """Closes the streams, within a time limit even if the host does not answer. May be repeated."""
         self.writer.close()
         with suppress(ConnectionError):
             await self.writer.wait_closed()
@@ -88,7 +88,7 @@ def _carry_in(source: socket.socket, channel: paramiko.Channel) -> None:
         end_input(channel)
 
 
-def _carry_out(channel: paramiko.Channel, sink: socket.socket, tell: Callable[[int | None], None]) -> None:
+def _carry_out(channel: paramiko.Channel, sink: socket.socket, report: Callable[[int | None], None]) -> None:
     with suppress(OSError):  # nobody reads any more
         while data := channel.recv(CHUNK):
             sink.sendall(data)
@@ -98,16 +98,16 @@ def _carry_out(channel: paramiko.Channel, sink: socket.socket, tell: Callable[[i
         status = None
     with suppress(OSError):
         sink.shutdown(socket.SHUT_RDWR)
-    tell(status)
+    report(status)
 
 
 def _is_lost(channel: paramiko.Channel) -> bool:
-    """Of one that ended without a status: a host that is there says itself that the program has ended."""
+    """Was the connection lost? A host that is there reports the end of the program itself."""
     return not channel.eof_received or is_gone(channel.get_transport())
 
 
 def how_it_ended(status: int) -> str:
-    """``ended with status 3``, or that a signal killed it: shells tell that by a status beyond 128."""
+    """Describes ``ended with status 3``, or the signal: shells report that by a status above 128."""
     if status == SIGNALLED:
         return "was killed by a signal"
     if status > _SHELL_SIGNALLED and (name := _signal_name(status - _SHELL_SIGNALLED)):
@@ -119,10 +119,10 @@ def _signal_name(number: int) -> str:
     return signal.Signals(number).name if number in {*signal.Signals} else ""
 
 
-def _keep(channel: paramiko.Channel, file: BinaryIO) -> None:
+def _store_stderr(channel: paramiko.Channel, file: BinaryIO) -> None:
     left = MOST_STDERR
     with file:
         while data := channel.recv_stderr(CHUNK):
-            with suppress(OSError):  # a full disk here must not hold up the program there
+            with suppress(OSError):  # a full disk here must not delay the program there
                 file.write(data[:left])
             left -= min(left, len(data))

@@ -1,4 +1,4 @@
-"""Blocking work, awaited: in daemon threads, so that a host that hangs holds up nobody, not even our end."""
+"""Runs blocking work in daemon threads and awaits it, so that a host that hangs delays nobody."""
 
 import asyncio
 import threading
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 def in_thread(work: Callable[[], T]) -> "Future[T]":
     future: Future[T] = Future()
-    future.set_running_or_notify_cancel()  # who gives up waiting does not undo what is under way
+    future.set_running_or_notify_cancel()  # cancelling the wait does not undo the work
 
     def do() -> None:
         try:
@@ -26,7 +26,7 @@ def in_thread(work: Callable[[], T]) -> "Future[T]":
 
 
 async def bounded(work: Callable[[], T], abort: Callable[[], None], seconds: float) -> T:
-    """Raises TimeoutError. Work that is given up is aborted, in another thread: that may block as well."""
+    """Raises TimeoutError. Aborts work that is given up, in another thread: that may block as well."""
     doing = in_thread(work)
     try:
         async with asyncio.timeout(seconds):

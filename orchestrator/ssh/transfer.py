@@ -1,7 +1,7 @@
-"""Files to and from a host: checked by SHA-256, put in place by renaming, resumed where they were broken off.
+"""Transfers files to and from a host: checked by SHA-256, renamed into place, resumed if interrupted.
 
-A partial file carries the digest of the whole in its name, so that it is never continued with other content.
-Blocking: for a thread.
+A partial file has the digest of the whole in its name, so that it is never continued with other content.
+Blocking: use it in a thread.
 """
 
 import errno
@@ -21,7 +21,7 @@ from orchestrator.ssh.command import CHUNK, Command, Completed, Session, is_gone
 from orchestrator.ssh.errors import DiskFull, TransferBroken, Unreachable
 
 STALL_S = 20.0
-"""Without a byte for so long, a transfer is broken off."""
+"""A transfer without a byte for so long is aborted."""
 _OPEN_S = 15.0
 _BLOCK = 32 * 1024
 _OWNER_ONLY = 0o600
@@ -33,7 +33,7 @@ _DIGEST_OF_BEGINNING = '[ -r "$2" ] && head -c "$1" < "$2" | sha256sum'
 
 
 class Transfer:
-    """Of one file. ``abort`` ends it; relative paths start in the user's home directory."""
+    """Transfers one file. ``abort`` ends it; relative paths start in the user's home directory."""
 
     def __init__(self, host: str, transport: paramiko.Transport) -> None:
         self._host = host
@@ -48,10 +48,10 @@ class Transfer:
             self._channel.close()
 
     def upload(self, local: Path, remote: str, mode: int) -> str:
-        """The digest of the file that is now at ``remote``."""
+        """Returns the digest of the file that is now at ``remote``."""
         size, whole = local.stat().st_size, _digest(local)
         part = f"{remote}.{whole[:16]}.part"
-        with self._telling_failures(remote), self._sftp() as sftp:
+        with self._as_transfer_errors(remote), self._sftp() as sftp:
             if _remote_size(sftp, remote) != size or self._remote_digest(remote, size) != whole:
                 self._send(sftp, local, part, size)
                 arrived = self._remote_digest(part, size)
@@ -67,13 +67,13 @@ class Transfer:
         return whole
 
     def download(self, remote: str, local: Path, size: int, whole: str) -> None:
-        """Fetch ``size`` bytes, and no more, whose digest is ``whole``; ``local`` is only the user's to read.
+        """Fetches ``size`` bytes, and no more, whose digest is ``whole``; only the user can read ``local``.
 
-        What the host says later about size or digest does not count.
+        What the host says later about size or digest is ignored.
         """
         if local.is_file() and local.stat().st_size == size and _digest(local) == whole:
             return
-        with self._telling_failures(remote):
+        with self._as_transfer_errors(remote):
             part = local.with_name(f".{local.name}.{whole[:16]}.part")
             self._fetch(remote, part, size)
             if _digest(part) != whole:
@@ -88,7 +88,7 @@ class Transfer:
         start = there if resumed else 0
         try:
             with local.open("rb") as source, sftp.open(part, "r+b" if resumed else "wb") as file:
-                file.chmod(_OWNER_ONLY)  # whatever it will be: nobody else reads it half-way
+                file.chmod(_OWNER_ONLY)  # nobody else may read it meanwhile
                 source.seek(start)
                 file.seek(start)
                 file.set_pipelined(True)
@@ -98,11 +98,11 @@ class Transfer:
             if not isinstance(error, TimeoutError) and not sftp.sock.closed:
                 self._blame_disk(sftp, part, size)
             raise
-        if _remote_size(sftp, part) != size:  # answers to the last writes are not looked at
+        if _remote_size(sftp, part) != size:  # answers to the last writes are not read
             self._blame_disk(sftp, part, size)
 
     def _fetch(self, remote: str, part: Path, size: int) -> None:
-        """As a stream: SFTP would wait for every block, or ask for all of them in a thread of its own."""
+        """Reads a stream: SFTP would wait for every block, or request all of them in a thread of its own."""
         here = part.stat().st_size if part.exists() else 0
         resumed = 0 < here <= size and self._remote_digest(remote, here) == _digest(part)
         start = here if resumed else 0
@@ -125,17 +125,17 @@ class Transfer:
                 raise DiskFull(self._host, no_room_here(part.parent, size)) from error
             raise
         if left:
-            if told := complaint.decode(errors="replace").strip().rpartition(": ")[2]:
-                raise TransferBroken(self._host, f"{remote}: {told.lower()}")
+            if message := complaint.decode(errors="replace").strip().rpartition(": ")[2]:
+                raise TransferBroken(self._host, f"{remote}: {message.lower()}")
             raise EOFError
 
     def _remote_digest(self, path: str, size: int) -> str:
-        """Of the first ``size`` bytes; empty if they cannot be read."""
+        """Returns the digest of the first ``size`` bytes; empty if they cannot be read."""
         done = self._executed("sh", "-c", _DIGEST_OF_BEGINNING, "sh", str(size), path)
         return done.stdout[:64].decode(errors="replace")
 
     def _blame_disk(self, sftp: paramiko.SFTPClient, part: str, size: int) -> None:
-        """SFTP has no word for a full disk. On one, what was begun is removed: it is only in the way."""
+        """Raises DiskFull if the disk is full, which SFTP cannot express, and removes the partial file."""
         done = self._executed("stat", "-f", "-c", "%a %S", str(PurePosixPath(part).parent))
         numbers = done.stdout.split()
         if done.status == 0 and len(numbers) == 2 and all(word[:18].isdigit() for word in numbers):
@@ -165,7 +165,7 @@ class Transfer:
                 raise
 
     @contextmanager
-    def _telling_failures(self, remote: str) -> Iterator[None]:
+    def _as_transfer_errors(self, remote: str) -> Iterator[None]:
         try:
             yield
         except TimeoutError as error:
@@ -173,7 +173,7 @@ class Transfer:
         except Unreachable as error:
             raise TransferBroken(self._host, f"{remote}: {error.reason}") from error
         except (EOFError, SSHException, paramiko.SFTPError) as error:
-            is_gone(self._transport)  # so that who connects again finds it to be so
+            is_gone(self._transport)  # so that the next connect sees it
             raise TransferBroken(self._host, f"{remote}: the connection was lost") from error
         except OSError as error:
             what = (error.strerror or str(error)).lower()
@@ -186,7 +186,7 @@ def no_room_here(directory: Path, size: int) -> str:
 
 
 def _private(path: Path, mode: Literal["ab", "wb"]) -> BinaryIO:
-    """Opened for writing, and only the user's to read."""
+    """Opens for writing, readable by the user alone."""
     return open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, _OWNER_ONLY))
 
 
@@ -198,7 +198,7 @@ def _remote_size(sftp: paramiko.SFTPClient, path: str) -> int | None:
 
 
 def _digest(path: Path, size: int | None = None) -> str:
-    """Of the first ``size`` bytes, or of all."""
+    """Returns the digest of the first ``size`` bytes, or of all."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         left = path.stat().st_size if size is None else size

@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from orchestrator.backends.core.link import DRIVER
+from orchestrator.backends.core.driver_client import DRIVER
 
 PYTHON = os.environ.get("ROVE_CORE_PYTHON", "/opt/core/venv/bin/python")
 DAEMON = os.environ.get("ROVE_CORE_DAEMON", "localhost:50051")

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from orchestrator.backends.core.link import LEFTOVERS
+from orchestrator.backends.core.driver_client import LEFTOVERS
 
 SCRIPT = """
 import json, socket, subprocess, sys

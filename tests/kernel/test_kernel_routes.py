@@ -172,7 +172,7 @@ def test_the_routes_of_others_are_never_replaced(node: Mark) -> None:
         routes.close()
 
     inside(node, NODE, scenario)
-    assert said == ["10.0.0.3: somebody else's route is there, and stays"]
+    assert said == ["10.0.0.3: a foreign route is there and stays"]
     assert ip(node, "route", "show") == before
 
 

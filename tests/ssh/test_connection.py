@@ -112,7 +112,7 @@ def test_a_command_that_says_more_and_more_is_broken_off(
 
     async def act(connection: Connection) -> None:
         for target in ("", " >&2"):
-            with pytest.raises(CommandFailed, match="a command said more than 6000000 bytes"):
+            with pytest.raises(CommandFailed, match="a command wrote more than 6000000 bytes"):
                 await connection.run(["sh", "-c", f"exec cat /dev/zero{target}"], timeout=25)
         assert (await connection.run(["true"])).status == 0
 
@@ -386,7 +386,7 @@ def test_a_node_behind_a_jump_host(make: Make, tmp_path: Path) -> None:
     inner.stop()
     known = known_hosts(tmp_path / "known", gateway, inner)
     gone = failure(host, known)
-    assert isinstance(gone, Unreachable) and "not to be had through" in str(gone) and gone.host == "inner"
+    assert isinstance(gone, Unreachable) and "cannot be reached through" in str(gone) and gone.host == "inner"
     gateway.stop()
     assert failure(host, known).host == "gateway"
 
@@ -408,8 +408,8 @@ def test_a_server_in_a_network_namespace_and_a_wire_that_is_pulled(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As nodes on an emulated radio have one: SSH over the control network."""
-    monkeypatch.setattr("orchestrator.ssh.link.KEEP_ALIVE_S", 1)
-    monkeypatch.setattr("orchestrator.ssh.link.GONE_S", 1)
+    monkeypatch.setattr("orchestrator.ssh.host_transport.KEEP_ALIVE_S", 1)
+    monkeypatch.setattr("orchestrator.ssh.host_transport.GONE_S", 1)
     number = os.getpid()
     name, link = f"testssh-{number}", f"tssh{number}"
     network = f"198.18.{number % 256}"

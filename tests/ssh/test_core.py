@@ -16,8 +16,8 @@ import pytest
 
 from node_agent.model.host_load import FILE as HOST_LOAD
 from node_agent.model.host_load import read_sample
+from orchestrator.backends.core.driver_client import CoreDriver, CoreError, left_of
 from orchestrator.backends.core.infrastructure import CoreInfrastructure
-from orchestrator.backends.core.link import CoreDriver, CoreError, left_of
 from orchestrator.backends.core.marks import Mark
 from orchestrator.backends.core.session import session_of
 from orchestrator.backends.core.session_leftovers import find_sessions, remove_sessions, sessions_left
@@ -110,7 +110,7 @@ def during(
     return directory
 
 
-def test_every_node_is_a_place_for_a_keeper_and_nothing_is_left(host: CoreHost) -> None:
+def test_every_node_is_a_place_for_a_supervisor_and_nothing_is_left(host: CoreHost) -> None:
     facts: dict[str, Any] = {}
 
     async def act(infrastructure: CoreInfrastructure) -> None:

@@ -59,7 +59,7 @@ class Losses(NamedTuple):
 
 @pytest.fixture(scope="module")
 def losses(standing_lab: Lab) -> Losses:
-    """A run in which n04 loses its keeper, n05 its power, and n06 the last of its room."""
+    """A run in which n04 loses its supervisor, n05 its power, and n06 the last of its room."""
     unkept, dying, full = standing_lab.nodes[3:]
     with full.small_disk(DISK) as disk, Drill(standing_lab, "losses", quorum=0.5, **busy(full)) as drill:
         drill.reach("measure")
@@ -94,10 +94,10 @@ def test_a_node_whose_disk_fills_up_fails_and_says_so(lab: Lab, losses: Losses) 
     check_readable(drill.completeness(node))
 
 
-def test_a_node_whose_keeper_is_killed_fails_and_is_tidied(lab: Lab, losses: Losses) -> None:
+def test_a_node_whose_supervisor_is_killed_fails_and_is_tidied(lab: Lab, losses: Losses) -> None:
     drill, node = losses.drill, lab.node("n04")
     outcome = drill.outcome("measure", node)
-    assert outcome.status is Status.FAILED and "its keeper was killed" in outcome.reason
+    assert outcome.status is Status.FAILED and "its supervisor was killed" in outcome.reason
     assert drill.completeness(node).complete, "the agent noticed, and stopped in order"
 
 
@@ -116,7 +116,7 @@ def check_readable(found: Completeness) -> None:
 @pytest.fixture(scope="module")
 def blips(standing_lab: Lab) -> Drill:
     """A run in which n06 is cut off while files are uploaded to it, n05 hangs for a while, and n04 loses what
-    ties its keeper to the connection."""
+    ties its supervisor to the connection."""
     untied, hanging, cut = standing_lab.nodes[3:]
     shutil.rmtree(cut.home / ".rove", ignore_errors=True)
     with Drill(standing_lab, "blips", lease="20s") as drill:
@@ -128,7 +128,7 @@ def blips(standing_lab: Lab) -> Drill:
         hanging.hang()
         hanging.cut()
         log = drill.on_node(hanging) / "keeper.log"
-        drill.until(lambda: "nobody owns the run" in log.read_text(), "the keeper has lost its owner")
+        drill.until(lambda: "nobody owns the run" in log.read_text(), "the supervisor has lost its owner")
         hanging.resume()
         drill.finish()
     return drill
@@ -150,13 +150,13 @@ def test_a_node_whose_sshd_hung_is_attached_again(lab: Lab, blips: Drill) -> Non
     assert owners(blips, lab.node("n05")) > 1
 
 
-def test_a_keeper_without_its_bridge_is_attached_again(lab: Lab, blips: Drill) -> None:
+def test_a_supervisor_without_its_bridge_is_attached_again(lab: Lab, blips: Drill) -> None:
     check_whole(blips, [lab.node("n04")])
     assert owners(blips, lab.node("n04")) > 1
 
 
 def owners(drill: Drill, node: LabNode) -> int:
-    """How often its keeper was attached to."""
+    """How often its supervisor was attached to."""
     return (drill.here(node) / "keeper.log").read_text().count("the run has a new owner")
 
 

@@ -24,7 +24,7 @@ from tests.unit.specs import planned
 
 pytestmark = [pytest.mark.timeout(TEST_S), pytest.mark.slow]
 UNTIL_END_S = 3.0
-"""A keeper that hangs is asked for its time for less long than that, and then to end."""
+"""A supervisor that hangs is asked for its time for less long than that, and then to end."""
 
 
 @pytest.fixture(autouse=True)

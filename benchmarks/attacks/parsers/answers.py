@@ -1,4 +1,4 @@
-"""What a node, its keeper or CORE's host answers to questions of the orchestrator."""
+"""What a node, its supervisor or CORE's host answers to questions of the orchestrator."""
 
 import asyncio
 import contextlib
@@ -15,9 +15,9 @@ from node_agent.agent.control import AskStatus, Report, State
 from node_agent.supervisor.place import Ended
 from node_agent.supervisor.status import PlaceStatus
 from orchestrator.backends.agent_channel import AgentChannel
-from orchestrator.backends.core.link import CoreDriver, left_of
+from orchestrator.backends.core.driver_client import CoreDriver, left_of
 from orchestrator.backends.core.marks import Mark
-from orchestrator.backends.remote import leftovers as remains
+from orchestrator.backends.remote import leftovers
 from orchestrator.backends.remote.ledger import Kept
 from orchestrator.backends.remote.requirements import require_free
 from orchestrator.clocks.book import ClockBook, When, read_book
@@ -129,7 +129,7 @@ def store(directory: Path) -> Answers:
 
 
 def reports(directory: Path) -> Answers:
-    """An agent's or a keeper's reports: its state, and its clock."""
+    """An agent's or a supervisor's reports: its state, and its clock."""
     sound = (
         Report(1, State.RUNNING, True, 1_700_000_000_000_000_000, reaches=("a", "b")),
         Report(2, State.STOPPED, False, 1, failure="it fell", error="no"),
@@ -157,7 +157,7 @@ def reports(directory: Path) -> Answers:
     return Answers(sound, ask)
 
 
-def keeper(directory: Path) -> Answers:
+def supervisor(directory: Path) -> Answers:
     status = PlaceStatus("other", "n1", PLACE, "running", None, (1, 2), 10, None)
     sound = ({"places": [status]}, {"left": [1, 2], "error": "e", "trouble": "t"}, Ended("x", 1, True))
 
@@ -167,8 +167,8 @@ def keeper(directory: Path) -> Answers:
             connection: Any = Answering(answer, status, answer[:100])
             for question in (
                 require_free(connection, deployed, "r"),
-                remains.end_keeper(KEPT, connection, "siege"),
-                remains._is_kept(KEPT, connection),
+                leftovers.end_supervisor(KEPT, connection, "siege"),
+                leftovers._is_kept(KEPT, connection),
             ):
                 with contextlib.suppress(RoveError):
                     await question

@@ -54,7 +54,7 @@ class LyingNode:
         self._cache = cache
         self._asked = 0
 
-    async def ensure(self, patience: float) -> None:
+    async def ensure(self, timeout: float) -> None:
         pass
 
     async def run(self, argv: Sequence[str], input: bytes = b"", **options: Any) -> Completed:

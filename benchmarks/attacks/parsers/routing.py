@@ -114,7 +114,7 @@ class OlsrPackets:
         if self.now % SECOND == 0:
             self._meet()
             self.daemon.wake(self.now)
-            routes = self.daemon.look(self.now)
+            routes = self.daemon.current_routes(self.now)
             outside = [to for to in routes.hosts() if not MANET.belongs(to)]
             if outside or routes.nets():
                 raise Forged(
@@ -164,7 +164,7 @@ class SealedPackets:
         seal = Seal(
             key, rng.choice(("olsr", "olsr", "aodv")), lambda: self._clock + rng.choice((0, -60, 5)) * SECOND
         )
-        data = sealed.close(seal, packet, sender)
+        data = sealed.seal_packet(seal, packet, sender)
         if rng.random() < 0.5:
             data = changed_bytes((data,), rng)
         return data, sender if rng.random() < 0.8 else NETWORK + rng.randrange(1, 6)

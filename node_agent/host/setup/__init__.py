@@ -1,5 +1,5 @@
-"""Setting up a real node for a run: its radio, its address, forwarding, and links that are only emulated.
+"""Sets up a real node for a run: its radio, its address, forwarding, and emulated links.
 
-``python -m node_agent.host.setup --order FILE`` needs root. It changes as little as it can, and when it ends,
-everything is as it was before.
+``python -m node_agent.host.setup --order FILE`` needs root. It changes as little as possible and restores
+everything when it ends. Others import ``order``, ``journal.path_for`` and ``facts``.
 """

@@ -1,4 +1,4 @@
-"""When to end: a signal came, or whoever holds the other end of standard input is gone."""
+"""Waits for the end: a signal, or the end of standard input."""
 
 import os
 import select
@@ -8,7 +8,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Ending:
-    """From the first of them on, further signals change nothing: the way back is always gone to its end."""
+    """After the first request further signals are ignored, so that undoing always completes."""
 
     def __init__(self) -> None:
         self._signalled, written = os.pipe()

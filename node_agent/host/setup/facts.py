@@ -1,4 +1,4 @@
-"""What `ip` and `tc` say about an interface, read into values. Needs no root."""
+"""Reads the output of `ip` and `tc` about an interface into values. Needs no root."""
 
 import re
 from typing import Any
@@ -15,11 +15,11 @@ _FOR_EVER = 2**32 - 1
 
 
 class FactsError(ValueError):
-    """One sentence: this is not what `ip` prints."""
+    """The output is not what `ip` prints; the message is one sentence."""
 
 
 class Address(Struct, frozen=True):
-    """``restore``: the words that give it back to the interface."""
+    """``restore``: the arguments that give the address back to the interface."""
 
     text: str
     is_ipv4: bool
@@ -31,7 +31,7 @@ class InterfaceState(Struct, frozen=True):
     hardware: str
     up: bool
     owned: tuple[Address, ...] = ()
-    """Without link-local ones of IPv6: the kernel makes those itself."""
+    """Without IPv6 link-local addresses: the kernel makes those itself."""
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -39,12 +39,12 @@ class InterfaceState(Struct, frozen=True):
 
 
 def facts_command(interface: str) -> tuple[str, ...]:
-    """Its output is what ``read_facts`` reads."""
+    """Returns the command whose output ``read_facts`` reads."""
     return ("ip", "-json", "address", "show", "dev", interface)
 
 
 def read_facts(output: str) -> InterfaceState:
-    """Raises FactsError. Another node's rules are made with the hardware address: it must be one."""
+    """Raises FactsError. The hardware address must be valid: other nodes' rules use it."""
     try:
         (link,) = (entry for entry in _LINKS.decode(output.encode(errors="replace")) if entry)
         hardware = link["address"].lower()
@@ -83,7 +83,7 @@ def _address(said: dict[str, Any]) -> Address:
 
 
 def read_routes(output: str) -> tuple[tuple[str, ...], ...]:
-    """IPv4 routes that the kernel does not make by itself, as words that `ip route` takes."""
+    """Returns IPv4 routes that the kernel does not make itself, as arguments of `ip route`."""
     return tuple(
         _route(each) for each in msgspec.json.decode(output or "[]") if each.get("protocol") != "kernel"
     )
@@ -99,7 +99,7 @@ def _route(said: dict[str, Any]) -> tuple[str, ...]:
 
 
 def read_root_queue(output: str) -> str:
-    """The queueing discipline that somebody gave the interface; empty for the kernel's own choice."""
+    """Returns the queueing discipline that somebody set on the interface; empty for the kernel's default."""
     for each in msgspec.json.decode(output or "[]"):
         if each.get("root") and each["handle"] != "0:":
             return f"{each['kind']} {each['handle']}"

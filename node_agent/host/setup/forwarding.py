@@ -1,4 +1,4 @@
-"""Passing on for others what comes in on the interface, without telling them of shorter ways."""
+"""Enables forwarding on the interface, without ICMP redirects."""
 
 from node_agent.host.setup.observed import Observed
 from node_agent.host.setup.order import SetupOrder
@@ -6,10 +6,10 @@ from node_agent.host.setup.steps import Command, Step, command
 
 
 def wanted_sysctls(order: SetupOrder) -> dict[str, str]:
-    """Only this interface's switch: the one for all would change others with it, for good.
+    """Changes only this interface's switch: the global one would change all others for good.
 
-    Every hop of a MANET goes out where it came in. A kernel takes that for a detour and tells the sender to
-    go directly (redirects), which radios out of each other's reach cannot.
+    In a MANET every hop leaves by the interface it came in on. The kernel takes that for a detour and tells
+    the sender to go directly (a redirect), which does not work for radios out of each other's range.
     """
     if not order.forwarding:
         return {}

@@ -1,4 +1,7 @@
-"""How to get back, on disk before each deed: whoever is killed leaves the way in a file beside the order."""
+"""Writes to disk how to undo each change before it is made, so that a killed process can be undone later.
+
+The file lies beside the order.
+"""
 
 import os
 from pathlib import Path
@@ -14,8 +17,9 @@ from node_agent.host.setup.steps import Command, SetupError
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
-class Way(Struct, frozen=True):
-    """Commands in the order in which they are to be given. Who managed the interface gets it back last."""
+class UndoRecord(Struct, frozen=True):
+    """Undo commands in the order in which to run them. ``give_back`` comes
+    last: it returns the interface to its manager."""
 
     boot: str
     order: SetupOrder
@@ -25,28 +29,28 @@ class Way(Struct, frozen=True):
 
 
 class Journal:
-    """``way`` is what is on disk. Nothing of it is true any more after a restart of the machine."""
+    """``record`` is what is on disk. It is void after a restart of the machine."""
 
     def __init__(self, path: Path, order: SetupOrder) -> None:
         self._path = path
-        self.way = Way(_boot(), order)
+        self.record = UndoRecord(_boot(), order)
 
     def managed(self, undo: tuple[Command, ...]) -> None:
-        self._write(replace(self.way, give_back=(*undo, *self.way.give_back)))
+        self._write(replace(self.record, give_back=(*undo, *self.record.give_back)))
 
     def starts_from(self, before: Observed) -> None:
-        self._write(replace(self.way, before=before))
+        self._write(replace(self.record, before=before))
 
     def intends(self, undo: tuple[Command, ...]) -> None:
-        if undo:  # on a memory card each writing takes its time
-            self._write(replace(self.way, undo=(*undo, *self.way.undo)))
+        if undo:  # each write is slow on a memory card
+            self._write(replace(self.record, undo=(*undo, *self.record.undo)))
 
-    def _write(self, way: Way) -> None:
+    def _write(self, record: UndoRecord) -> None:
         try:
-            _write_durably(self._path, msgspec.json.encode(way))
+            _write_durably(self._path, msgspec.json.encode(record))
         except OSError as error:
             raise SetupError(f"{self._path}: {error.strerror}") from None
-        self.way = way
+        self.record = record
 
 
 def _write_durably(path: Path, content: bytes) -> None:
@@ -67,15 +71,15 @@ def path_for(order_file: Path) -> Path:
     return order_file.with_name(order_file.name + ".undo")
 
 
-def left_behind(path: Path) -> Way | None:
-    """By a process that was killed since this machine was started."""
+def left_behind(path: Path) -> UndoRecord | None:
+    """Returns the record of a process that was killed since this machine started."""
     try:
-        way = msgspec.json.decode(path.read_bytes(), type=Way)
+        record = msgspec.json.decode(path.read_bytes(), type=UndoRecord)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError) as error:
         raise SetupError(f"{path}: {error}") from None
-    return way if way.boot == _boot() else None
+    return record if record.boot == _boot() else None
 
 
 def _boot() -> str:

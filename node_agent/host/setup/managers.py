@@ -1,4 +1,4 @@
-"""NetworkManager, dhcpcd and wpa_supplicant: asked to leave an interface alone, and given it back."""
+"""Asks NetworkManager, dhcpcd and wpa_supplicant to release an interface, and gives it back."""
 
 import re
 from itertools import pairwise
@@ -11,29 +11,32 @@ _UNMANAGED, _CONNECTED = 10, 100
 
 
 class Managers(Struct, frozen=True):
-    """Who has a hand on the interface. ``network_manager`` is its state there, None if that does not run."""
+    """Which managers control the interface. ``network_manager``: the
+    device's state there; None if it does not run."""
 
     network_manager: int | None = None
     dhcpcd: bool = False
     supplicant_unit: str | None = None
-    """The systemd unit that runs a wpa_supplicant of the interface's own."""
+    """The systemd unit of a wpa_supplicant for this interface alone."""
 
 
 def read_device_state(output: str) -> int | None:
-    """From `nmcli -t -f GENERAL.STATE device show X`, such as ``GENERAL.STATE:100 (connected)``."""
+    """Reads the output of `nmcli -t -f GENERAL.STATE device show X`,
+    e.g. ``GENERAL.STATE:100 (connected)``."""
     found = re.match(r"GENERAL\.STATE:(\d+)", output)
     return int(found[1]) if found else None
 
 
-def hands_off(interface: str, seen: Managers, exclusive: bool, works: bool) -> tuple[Step, ...]:
-    """A radio changes its mode, so everybody must let go. A LAN that works stays with who made it work."""
+def release_steps(interface: str, seen: Managers, exclusive: bool, works: bool) -> tuple[Step, ...]:
+    """Returns the steps that release the interface. A radio changes its mode, so every manager must release
+    it (``exclusive``). A LAN interface that works stays with its manager."""
     steps = []
     state = seen.network_manager
     if state is not None and state != _UNMANAGED and (exclusive or state != _CONNECTED):
         change = ("nmcli", "device", "set", interface, "managed")
         steps.append(Step(command(*change, "no"), (command(*change, "yes"),)))
     if seen.dhcpcd and (exclusive or not works):
-        # It answers with a failure where it does not look after the interface.
+        # It fails if it does not manage the interface.
         steps.append(
             Step(command("dhcpcd", "-x", interface), (command("dhcpcd", "-n", interface),), optional=True)
         )
@@ -51,6 +54,6 @@ def supplicant_of(interface: str, argv: tuple[str, ...]) -> bool:
 def refuse_held(interface: str, supplicants: tuple[int, ...]) -> None:
     if supplicants:
         raise SetupError(
-            f"wpa_supplicant (process {supplicants[0]}) holds {interface}, and nobody here can be asked to "
-            "end it and start it again: stop it"
+            f"wpa_supplicant (process {supplicants[0]}) controls {interface}, and no service manager can "
+            "stop it and start it again: stop it yourself"
         )

@@ -1,4 +1,4 @@
-"""Looking at the node: the interface, its radio, the kernel's switches, and who manages it."""
+"""Observes the node: the interface, its radio, the kernel's switches, and the interface's managers."""
 
 import os
 import socket
@@ -97,7 +97,7 @@ class _Process(NamedTuple):
 
 
 def _processes() -> list[_Process]:
-    """Of this network namespace: a manager in another one may well have an interface of the same name."""
+    """Returns the processes of this network namespace: another one may have an interface of the same name."""
     own = (_PROC / "self/ns/net").readlink()
     found = []
     for entry in _PROC.iterdir():
@@ -118,11 +118,11 @@ def _is_active(unit: str) -> bool:
 
 
 def _wireless(name: str) -> tuple[Wireless | None, RadioFacts | None]:
-    told = programs.run(Command(("iw", "dev", name, "info")))
-    if told.returncode:
+    info = programs.run(Command(("iw", "dev", name, "info")))
+    if info.returncode:
         return None, None
     power_save = programs.run(Command(("iw", "dev", name, "get", "power_save"))).stdout
-    wireless = read_wireless(told.stdout, power_save)
+    wireless = read_wireless(info.stdout, power_save)
     return wireless, read_radio(programs.output_of("iw", f"phy#{wireless.radio}", "info"))
 
 
@@ -138,7 +138,7 @@ def _root_queue(name: str) -> str:
 def _tables() -> tuple[str, ...]:
     done = programs.run(Command(("nft", "-j", "list", "tables", "netdev")))
     if done.returncode:
-        return ()  # a kernel without them says so again when it is given the rules
+        return ()  # a kernel without nftables fails again when the rules are set, with a clear message
     listed = msgspec.json.decode(done.stdout)["nftables"]
     names = [entry["table"]["name"] for entry in listed if "table" in entry]
     return tuple(name for name in names if name.startswith(TABLE_PREFIX))

@@ -1,4 +1,4 @@
-"""The state of an interface that a set-up may change, as one value; and what differs between two of them."""
+"""The state of an interface that a set-up may change, as one value, and how two of them differ."""
 
 from msgspec import Struct
 
@@ -7,23 +7,23 @@ from node_agent.host.setup.wireless import RadioFacts, Wireless
 
 
 class Observed(Struct, frozen=True):
-    """Only what the order could change is looked at; the rest is empty."""
+    """Holds only what the order could change; the rest is empty."""
 
     link: InterfaceState
     routes: tuple[tuple[str, ...], ...] = ()
     sysctls: dict[str, str] = {}
     root_queue: str = ""
     tables: tuple[str, ...] = ()
-    """Of nftables, family netdev, with our kind of name."""
+    """nftables tables of family netdev whose names have our prefix."""
     offloads: tuple[str, ...] = ()
-    """Those that merge or split frames, and are switched on."""
+    """Offloads that merge or split frames and are on."""
     wireless: Wireless | None = None
     radio: RadioFacts | None = None
     switched_off: bool = False
 
 
 def differences(before: Observed, after: Observed) -> tuple[str, ...]:
-    """What is not as it was. What others added in the meantime is theirs."""
+    """Returns what is not as it was, except what others added meanwhile."""
     name = before.link.name
     found = []
     if before.link.up != after.link.up:

@@ -1,7 +1,7 @@
-"""Switching off what merges and splits frames (GRO, GSO, TSO), by the kernel's ethtool interface.
+"""Switches off offloads that merge and split frames (GRO, GSO, TSO), by the kernel's ethtool interface.
 
-``python -m node_agent.host.setup.offload INTERFACE on|off FEATURE…``: one feature by name at a time, so that
-exactly what was on comes on again.
+``python -m node_agent.host.setup.offload INTERFACE on|off FEATURE…`` switches features by name, so that
+exactly those that were on can be switched on again.
 """
 
 import array
@@ -25,10 +25,10 @@ MERGING = (
 
 
 def merging_offloads(interface: str) -> tuple[str, ...]:
-    """Those of ``MERGING`` that are on and can be switched off."""
+    """Returns those of ``MERGING`` that are on and can be switched off."""
     words, bits = _features(interface)
     answer = _ask(interface, struct.pack("=II", _GET_FEATURES, words) + bytes(16 * words))
-    # Of each 32 features four words: can be changed, asked for, on, never to be changed.
+    # Four words for each 32 features: changeable, requested, active, never changeable.
     changeable_and_on = [answer[at] & answer[at + 2] for at in range(2, 2 + 4 * words, 4)]
     return tuple(name for name in MERGING if name in bits and _has(changeable_and_on, bits[name]))
 
@@ -45,7 +45,7 @@ def switch(interface: str, names: tuple[str, ...], on: bool) -> None:
 
 
 def _features(interface: str) -> tuple[int, dict[str, int]]:
-    """In how many words the kernel keeps them, and the number of each by its name."""
+    """Returns the number of words that hold the features, and each feature's bit by name."""
     count = _ask(interface, struct.pack("=IIQI", _GET_SET_SIZE, 0, 1 << _FEATURE_NAMES, 0))[4]
     asked = struct.pack("=III", _GET_STRINGS, _FEATURE_NAMES, count) + bytes(_NAME * count)
     names = _ask(interface, asked).tobytes()[12:]

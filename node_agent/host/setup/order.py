@@ -1,4 +1,4 @@
-"""What one node's network is to look like during a run, as a value that travels as a JSON file."""
+"""Describes one node's network during a run, as a value that is sent as a JSON file."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ Hardware = Annotated[str, Meta(pattern=r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$")]
 
 
 class Ibss(Struct, frozen=True, tag_field="mode", tag="ibss"):
-    """Ad-hoc mode. ``frequency`` is in MHz. With a ``bssid``, cells that part and meet are still one."""
+    """Ad-hoc mode. ``frequency`` is in MHz. With a ``bssid`` the cells stay one when they part and meet."""
 
     ssid: str
     frequency: int
@@ -18,21 +18,22 @@ class Ibss(Struct, frozen=True, tag_field="mode", tag="ibss"):
 
 
 class Mesh(Struct, frozen=True, tag_field="mode", tag="mesh"):
-    """802.11s without its own forwarding: ways are the routing daemon's business."""
+    """802.11s without its own forwarding: the routing daemon finds the routes."""
 
     ssid: str
     frequency: int
 
 
 class Lan(Struct, frozen=True, tag_field="mode", tag="lan"):
-    """A cable and a switch. Its manager keeps an interface that works already."""
+    """A cable and a switch. The manager keeps an interface that works already."""
 
 
 Radio = Ibss | Mesh | Lan
 
 
 class ShapedLink(Struct, frozen=True):
-    """``loss`` is of frames from this peer (1: no link), ``rate`` (bit/s) and ``delay`` of those to it."""
+    """``loss`` applies to frames from this peer (1: no link); ``rate``
+    (bit/s) and ``delay`` to those to it."""
 
     node: Word
     hardware: Hardware
@@ -42,7 +43,8 @@ class ShapedLink(Struct, frozen=True):
 
 
 class SetupOrder(Struct, frozen=True):
-    """``address`` with its prefix length. Without it and without ``radio``, the interface stays as it is."""
+    """``address`` includes its prefix length. Without ``address`` and
+    ``radio`` the interface stays as it is."""
 
     run: str
     interface: Word

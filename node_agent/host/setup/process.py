@@ -1,4 +1,4 @@
-"""The process that holds a set-up: makes it, says so, and takes it back when it ends or was killed."""
+"""Makes a set-up, reports when it is ready, holds it, and undoes it at the end."""
 
 import argparse
 import contextlib
@@ -14,8 +14,8 @@ import msgspec
 from node_agent.host.setup import journal, programs
 from node_agent.host.setup.ending import Ending
 from node_agent.host.setup.forwarding import forwarding_steps
-from node_agent.host.setup.journal import Journal, Way
-from node_agent.host.setup.managers import hands_off, refuse_held
+from node_agent.host.setup.journal import Journal, UndoRecord
+from node_agent.host.setup.managers import refuse_held, release_steps
 from node_agent.host.setup.observe import is_wireless, observe, observe_managers, programs_for, supplicants
 from node_agent.host.setup.observed import Observed, differences
 from node_agent.host.setup.order import SetupOrder, from_json
@@ -28,8 +28,8 @@ EXIT_BAD_ORDER = 2
 _QUIET_S, _SETTLED_WITHIN_S = 0.5, 10.0
 
 
-class _Asked(Exception):
-    """To end, before the set-up was complete."""
+class _AskedToEnd(Exception):
+    """The end was requested before the set-up was complete."""
 
 
 def main() -> int:
@@ -53,12 +53,12 @@ def _set_up(file: Path) -> int:
     except (OSError, msgspec.DecodeError) as error:
         _say({"error": f"{file}: {error}"})
         return EXIT_BAD_ORDER
-    with _alone_with(order.interface):
+    with _lock_interface(order.interface):
         return _hold(order, file)
 
 
 def plan(order: SetupOrder, seen: Observed) -> tuple[Step, ...]:
-    """Everything that is to be changed, each with its way back."""
+    """Returns all changes, each with its undo commands."""
     return (*radio_steps(order, seen), *forwarding_steps(order, seen), *shaping_steps(order, seen))
 
 
@@ -66,32 +66,32 @@ def _hold(order: SetupOrder, file: Path) -> int:
     ending = Ending()
     path = journal.path_for(file)
     notes = []
-    if (way := journal.left_behind(path)) is not None:
+    if (record := journal.left_behind(path)) is not None:
         notes.append("undid what a killed process had left")
-        notes += _undo(way, path)
+        notes += _undo(record, path)
     kept = Journal(path, order)
     try:
         notes += _apply(order, kept, ending)
         _say({"ready": True, "notes": notes})
         ending.wait()
-    except _Asked:
+    except _AskedToEnd:
         pass
     except SetupError as error:
-        left = _undo(kept.way, path)
+        left = _undo(kept.record, path)
         raise SetupError("; not as before: ".join([str(error), *left])) from None
     except BaseException:
-        _undo(kept.way, path)
+        _undo(kept.record, path)
         raise
-    return _report_undone(_undo(kept.way, path))
+    return _report_undone(_undo(kept.record, path))
 
 
 def _apply(order: SetupOrder, kept: Journal, ending: Ending) -> list[str]:
-    """What is worth knowing about it."""
+    """Makes the changes, and returns notes for the user."""
     programs.refuse_missing(programs_for(order))
     notes = []
     if order.radio is not None:
         works = bool(observe(order).link.addresses)
-        steps = hands_off(order.interface, observe_managers(order.interface), is_wireless(order), works)
+        steps = release_steps(order.interface, observe_managers(order.interface), is_wireless(order), works)
         for step in steps:
             kept.managed(step.undo)
             notes += _carry_out(step, ending)
@@ -110,7 +110,7 @@ def _apply(order: SetupOrder, kept: Journal, ending: Ending) -> list[str]:
 
 def _carry_out(step: Step, ending: Ending) -> list[str]:
     if ending.is_asked():
-        raise _Asked
+        raise _AskedToEnd
     done = programs.run(step.do)
     if done.returncode == 0:
         return []
@@ -121,7 +121,8 @@ def _carry_out(step: Step, ending: Ending) -> list[str]:
 
 
 def _settle(order: SetupOrder) -> None:
-    """Who lets go of an interface takes its addresses along, a little later."""
+    """Waits until the interface is stable: a manager that releases it
+    removes its addresses a little later."""
     deadline = time.monotonic() + _SETTLED_WITHIN_S
     before = observe(order)
     while time.monotonic() < deadline:
@@ -134,25 +135,26 @@ def _settle(order: SetupOrder) -> None:
 
 def _undo_left(file: Path) -> int:
     path = journal.path_for(file)
-    way = journal.left_behind(path)
-    if way is None:
-        path.unlink(missing_ok=True)  # of before a restart
+    record = journal.left_behind(path)
+    if record is None:
+        path.unlink(missing_ok=True)  # left from before a restart
         return _report_undone(())
-    with _alone_with(way.order.interface):
-        return _report_undone(_undo(way, path))
+    with _lock_interface(record.order.interface):
+        return _report_undone(_undo(record, path))
 
 
-def _undo(way: Way, path: Path) -> Sequence[str]:
-    """What is not as it was. A command may fail: the last deed may not have been done; looking tells."""
-    for command in way.undo:
+def _undo(record: UndoRecord, path: Path) -> Sequence[str]:
+    """Undoes the changes, and returns what is not as it was. Commands may fail, because the last change may
+    not have been made; so the result is observed."""
+    for command in record.undo:
         _try(command)
     left: list[str] = []
-    if way.before is not None:
+    if record.before is not None:
         try:
-            left += differences(way.before, observe(way.order))
+            left += differences(record.before, observe(record.order))
         except SetupError as error:
             left.append(str(error))
-    for command in way.give_back:
+    for command in record.give_back:
         left += _try(command)
     with contextlib.suppress(OSError):
         path.unlink()
@@ -175,8 +177,9 @@ def _report_undone(left: Sequence[str]) -> int:
     return EXIT_FAILED if left else 0
 
 
-def _alone_with(interface: str) -> socket.socket:
-    """A name that the kernel gives to one process of a network namespace, and takes back when it ends."""
+def _lock_interface(interface: str) -> socket.socket:
+    """Binds a socket name that only one process of a network namespace can
+    have; the kernel frees it with the process."""
     held = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
         held.bind(f"\0rove/setup/{interface}")
@@ -187,7 +190,7 @@ def _alone_with(interface: str) -> socket.socket:
 
 
 def _say(message: dict[str, object]) -> None:
-    # Nobody may be listening any more, which is no reason to leave things undone.
+    # Nobody may be reading any more; that must not prevent the undo.
     with contextlib.suppress(OSError):
         sys.stdout.write(msgspec.json.encode(message).decode() + "\n")
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Running the system's programs: bounded in time, and what they complain of in one sentence."""
+"""Runs the system's programs with a time limit, and turns their errors into one sentence."""
 
 import os
 import re
@@ -27,7 +27,7 @@ def find(program: str) -> str | None:
 
 
 def run(command: Command) -> "subprocess.CompletedProcess[str]":
-    """In a session of its own: a signal for us must not end what we are just doing or undoing."""
+    """Runs in a session of its own, so that a signal to us does not end the program."""
     program = find(command.argv[0])
     if program is None:
         raise SetupError(f"{command.argv[0]} is not installed here")

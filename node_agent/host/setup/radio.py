@@ -1,4 +1,4 @@
-"""The commands that put an interface into its mode and give it its address, and the way back."""
+"""Plans the commands that set an interface's mode and address, and the commands that undo them."""
 
 from node_agent.host.setup.observed import Observed
 from node_agent.host.setup.order import Ibss, Lan, Mesh, SetupOrder
@@ -6,7 +6,7 @@ from node_agent.host.setup.steps import Command, SetupError, Step, command
 from node_agent.host.setup.wireless import RadioFacts, Wireless
 
 _KINDS = {"managed": "managed", "IBSS": "ibss", "mesh point": "mp", "monitor": "monitor"}
-"""iw's words when it tells, and when it is told."""
+"""iw's names for the same modes, in its output and in its arguments."""
 
 
 def radio_steps(order: SetupOrder, seen: Observed) -> tuple[Step, ...]:
@@ -49,11 +49,11 @@ def _mode_steps(interface: str, radio: Ibss | Mesh, seen: Observed) -> tuple[Ste
     if seen.link.up:
         back = [_link(interface, "up"), *_rejoin(interface, now), *_restored_routes(interface, seen)]
         steps.append(Step(_link(interface, "down"), tuple(back)))
-    for address in reversed(seen.link.owned):  # a network's first address takes the later ones along
+    for address in reversed(seen.link.owned):  # deleting a network's first address deletes all
         add = command("ip", "address", "add", *address.restore, "dev", interface)
         if address.is_ipv4:  # an old network's address would draw traffic into the new one
             steps.append(Step(command("ip", "address", "del", address.text, "dev", interface), (add,)))
-        elif seen.link.up:  # those of IPv6 go by themselves with the link
+        elif seen.link.up:  # IPv6 addresses disappear with the link
             steps[0] = Step(steps[0].do, (*steps[0].undo, add))
     change = ("iw", "dev", interface, "set", "type")
     steps.append(Step(command(*change, _KINDS[kind]), (command(*change, _KINDS[now.kind]),)))
@@ -77,7 +77,8 @@ def _join(interface: str, radio: Ibss | Mesh) -> tuple[Step, ...]:
 
 
 def _awake(interface: str, now: Wireless) -> tuple[Step, ...]:
-    """A radio that sleeps between beacons delays what is measured. Not every driver can be told."""
+    """Switches power saving off: a radio that sleeps between beacons
+    delays packets. Some drivers cannot do this."""
     change = ("iw", "dev", interface, "set", "power_save")
     if not now.power_save:
         return ()
@@ -88,7 +89,7 @@ def _refuse_impossible(interface: str, kind: str, frequency: int, now: Wireless,
     if now.kind not in _KINDS:
         raise SetupError(f"{interface} is in use as {now.kind}: end that first")
     if now.kind == "mesh point" and now.frequency is not None:
-        # iw does not tell of a mesh what it is called.
+        # iw does not show a mesh's name.
         raise SetupError(
             f"{interface} is in a mesh already, which could not be joined again: leave it first "
             f"(iw dev {interface} mesh leave), or use it as it is (setup: configured)"
@@ -108,7 +109,7 @@ def _rejoin(interface: str, was: Wireless) -> tuple[Command, ...]:
     if was.ssid is None or was.frequency is None:
         return ()
     if was.kind != "IBSS":
-        return ()  # who is associated to an access point has a manager for that
+        return ()  # the manager of the access point's association restores it
     return (command("iw", "dev", interface, "ibss", "join", was.ssid, str(was.frequency)),)
 
 

@@ -1,7 +1,7 @@
-"""Emulated links: losses by nftables where frames come in, rates and delays by `tc` where they go out.
+"""Emulates links: nftables drops incoming frames, `tc` limits the rate of outgoing ones and delays them.
 
-A frame is lost by who sent it last, not by where it comes from, so ways over several hops lose on each of
-them. Broadcasts are lost like any other frame, and sent at the slowest of the rates.
+A frame is dropped by its last sender, not by its origin, so packets over several hops can be lost at each
+hop. Broadcasts are dropped like other frames, and sent at the slowest rate.
 """
 
 import re
@@ -79,7 +79,7 @@ def _rules(order: SetupOrder, table: str) -> str:
 
 
 def _offload_step(interface: str, offloads: tuple[str, ...]) -> Step:
-    """Frames merged by the kernel would be lost and queued all at once."""
+    """Frames merged by the kernel would be dropped and queued as one."""
     switch = (sys.executable, "-m", "node_agent.host.setup.offload", interface)
     return Step(command(*switch, "off", *offloads), (command(*switch, "on", *offloads),))
 

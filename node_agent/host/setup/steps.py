@@ -1,10 +1,10 @@
-"""What will be told to the system, as values: commands, and with each of them the way back."""
+"""Commands for the system as values, each with the commands that undo it."""
 
 from msgspec import Struct
 
 
 class SetupError(Exception):
-    """One sentence for the person who started it."""
+    """The message is one sentence for the user."""
 
 
 class Command(Struct, frozen=True, omit_defaults=True):
@@ -16,7 +16,7 @@ class Command(Struct, frozen=True, omit_defaults=True):
 
 
 class Step(Struct, frozen=True):
-    """``lacking`` explains a failure where the kernel lacks a part. An ``optional`` step may fail."""
+    """``lacking``: the message if the kernel lacks a feature for the step. An ``optional`` step may fail."""
 
     do: Command
     undo: tuple[Command, ...] = ()

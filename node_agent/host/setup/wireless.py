@@ -1,4 +1,4 @@
-"""What `iw` says about a wireless interface and its radio, read into values."""
+"""Reads the output of `iw` about a wireless interface and its radio into values."""
 
 import re
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Wireless(Struct, frozen=True):
-    """``kind`` in iw's words: managed, IBSS, mesh point, …"""
+    """``kind`` is iw's name of the mode: managed, IBSS, mesh point, …"""
 
     kind: str
     radio: int
@@ -16,14 +16,14 @@ class Wireless(Struct, frozen=True):
 
 
 class RadioFacts(Struct, frozen=True):
-    """``frequencies``: in MHz, each with why it may not be used for sending, or an empty text."""
+    """``frequencies``: in MHz, each with the reason why sending is not allowed, or an empty text."""
 
     modes: tuple[str, ...]
     frequencies: dict[int, str]
 
 
 def read_wireless(info: str, power_save: str) -> Wireless:
-    """From `iw dev X info` and `iw dev X get power_save`."""
+    """Reads the output of `iw dev X info` and `iw dev X get power_save`."""
     said = dict(re.findall(r"^\t(type|wiphy|ssid|channel) (.*)$", info, re.MULTILINE))
     channel = re.search(r"\((\d+)(?:\.\d+)? MHz\)", said.get("channel", ""))
     return Wireless(
@@ -36,7 +36,7 @@ def read_wireless(info: str, power_save: str) -> Wireless:
 
 
 def read_radio(info: str) -> RadioFacts:
-    """From `iw phy#N info`."""
+    """Reads the output of `iw phy#N info`."""
     modes = re.search(r"^\tSupported interface modes:\n((?:\t\t \* .*\n)+)", info, re.MULTILINE)
     listed = re.findall(r"^\t\t\t\* (\d+)(?:\.\d+)? MHz \[\d+\](.*)$", info, re.MULTILINE)
     return RadioFacts(

@@ -1,6 +1,6 @@
-"""jsoninfo: the same keys, types and units as olsrd 0.9; what only olsrd's inside could say is a constant.
+"""jsoninfo: the same keys, types and units as olsrd 0.9. Internals of olsrd are constants here.
 
-``/counters`` is ours: messages and bytes by kind, for the overhead of the protocol, and what was refused.
+``/counters`` is ours: messages and bytes by kind, for the protocol's overhead, and refusals.
 """
 
 import zlib
@@ -17,7 +17,7 @@ from node_agent.olsr.info.snapshot import BROKEN_LINK, BROKEN_ROUTE, Snapshot
 from node_agent.olsr.view import InterfaceView, LinkView, NeighbourView
 from node_agent.olsr.wire import dotted
 
-_WHOLE = 65536  # of a link whose quality is not made worse on purpose
+_WHOLE = 65536  # the multiplier of a link whose quality is not lowered on purpose
 _AGING = 0.05
 
 

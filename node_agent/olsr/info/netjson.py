@@ -40,7 +40,7 @@ def network_routes(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def network_graph(snapshot: Snapshot) -> dict[str, Any]:
-    """Directed, every edge once (olsrd repeats a node's own); what is broken is no edge."""
+    """Returns the directed graph, every edge once (olsrd repeats a node's own), without broken links."""
     view = snapshot.view
     aliases = {mid.main: mid.aliases for mid in view.mid}
     if len(view.interfaces) > 1:
@@ -72,7 +72,7 @@ _SECTIONS = {
 
 
 def render(snapshot: Snapshot, sections: Sequence[str]) -> str:
-    """One object is one answer: whoever asks for several gets the first."""
+    """Renders the first section only: an answer is one object."""
     if not sections:
         return ""
     return msgspec.json.encode(_SECTIONS[sections[0]](snapshot)).decode()

@@ -1,4 +1,4 @@
-"""Requests as olsrd's plug-ins read them: a line of HTTP or just a path, which may ask for several things."""
+"""Parses requests as olsrd's plug-ins do: a line of HTTP or just a path, which may name several sections."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -11,9 +11,9 @@ TOO_LARGE, BUSY = "413 Request Entity Too Large", "503 Service Unavailable"
 
 
 class Dialect(NamedTuple):
-    """One plug-in. ``commands`` says which sections a name stands for; "" is asked with an empty path.
+    """One plug-in. ``commands`` maps a name to its sections; "" is the empty path.
 
-    ``render`` gets the sections that were asked for, in the order of ``sections``.
+    ``render`` gets the requested sections in the order of ``sections``.
     """
 
     content_type: str
@@ -29,7 +29,7 @@ class Request(NamedTuple):
 
 
 def parse(data: bytes) -> Request:
-    """Never fails: what cannot be understood is something that is not found."""
+    """Never fails: a request that cannot be parsed is answered as not found."""
     line = data.decode("latin-1").lstrip().partition("\n")[0].strip()
     words = line.split()
     headers = len(words) == 3 and words[0].upper() == "GET" and words[2].upper() in ("HTTP/1.0", "HTTP/1.1")

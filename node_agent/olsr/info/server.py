@@ -1,4 +1,4 @@
-"""Answers over TCP: one request, one answer, then the connection ends. No client can cost much or stay."""
+"""Answers queries over TCP, one request a connection. Limits what a client can cost."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from node_agent.olsr.info.request import BUSY, TIMEOUT, TOO_LARGE, Dialect, answ
 from node_agent.olsr.info.snapshot import Snapshot
 
 MOST_CLIENTS = 16
-_MOST_CONNECTIONS = 64  # beyond that nobody is told that there are too many
+_MOST_CONNECTIONS = 64  # beyond that, connections are closed without an answer
 LONGEST_REQUEST = 8192
 _REQUEST_WITHIN_S = 1.0
 _PAUSE_S = 0.05
@@ -19,11 +19,11 @@ _FRESH_S = 0.1
 
 
 class CannotListen(Exception):
-    """One sentence: which port, and why not."""
+    """The message is one sentence: which port cannot be used, and why."""
 
 
 class InfoServer:
-    """All dialects answer from one snapshot while it is fresh, so what they say at one moment agrees."""
+    """All dialects answer from one snapshot while it is fresh, so their answers agree."""
 
     def __init__(self, snapshot: Callable[[], Snapshot], host: str = "127.0.0.1") -> None:
         self._take = snapshot
@@ -33,7 +33,7 @@ class InfoServer:
         self._last: tuple[float, Snapshot] | None = None
 
     async def listen(self, dialect: Dialect, port: int) -> int:
-        """The port: says which one was chosen if 0 was asked for."""
+        """Returns the port, which is chosen if 0 is given."""
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await self._serve(dialect, reader, writer)
@@ -67,7 +67,7 @@ class InfoServer:
                 writer.close()
                 await writer.wait_closed()
         except (TimeoutError, ConnectionError):
-            pass  # a client that is gone or asleep gets no more
+            pass  # the client is gone or silent
         finally:
             self._clients.pop(writer, None)
             writer.transport.abort()
@@ -91,9 +91,9 @@ class InfoServer:
 
 
 async def _request(reader: asyncio.StreamReader) -> bytes | None:
-    """A line, or with HTTP all headers: bytes left unread would turn the end of the connection into a reset.
+    """Reads a line, or with HTTP all headers: unread bytes would turn the close into a reset.
 
-    A client that sends no line end is one of olsrd's old friends: a short pause ends its request too.
+    Old clients of olsrd send no line end; a short pause ends their request.
     """
     data = b""
     with suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""All that an answer is made of, at one moment; and how olsrd writes the costs in it."""
+"""All data of an answer at one moment, and how olsrd writes costs."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -16,9 +16,9 @@ class Snapshot(NamedTuple):
     view: View
     config: OlsrConfig
     interfaces: Mapping[str, InterfaceFacts]
-    """By name; one that has vanished is missing."""
+    """By name; vanished interfaces are missing."""
     counters: Mapping[str, Mapping[str, int]]
-    """By kind of message: see the daemon's ``Counters``."""
+    """By kind of message; see the daemon's ``Counters``."""
     refusals: tuple[Refusal, ...]
     version: str
     pid: int
@@ -26,7 +26,8 @@ class Snapshot(NamedTuple):
 
     @property
     def counts_hops(self) -> bool:
-        """Then olsrd calls every link broken and every path free, and only ``metric`` says something."""
+        """Like olsrd without link quality: every link is broken, every path
+        costs 0, only ``metric`` has information."""
         return self.config.quality == "hops"
 
     def link_cost(self, cost: float | None) -> float:

@@ -1,4 +1,4 @@
-"""txtinfo: tables of text, columns separated by tabs. The headers are olsrd's, spelling included."""
+"""txtinfo: tables of text with columns separated by tabs. The headers are spelled as olsrd spells them."""
 
 from collections.abc import Callable, Iterable, Sequence
 

@@ -1,10 +1,10 @@
-"""How fast a stream may send: round-trip times (RFC 6298) and a NewReno window (RFC 5681, 6582, 3042)."""
+"""Limits how fast a stream sends: round-trip times (RFC 6298) and a NewReno window (RFC 5681, 6582, 3042)."""
 
 from node_agent.ports.virtual.segment import StreamConfig
 
 
 class RetransmissionTimeout:
-    """The smoothed round-trip time and what follows from it: how long to wait before sending again."""
+    """Computes the smoothed round-trip time and from it the retransmission timeout."""
 
     def __init__(self, config: StreamConfig) -> None:
         self._config = config
@@ -33,7 +33,7 @@ class RetransmissionTimeout:
 
 
 class CongestionWindow:
-    """How many bytes may be on their way. Told of acknowledgements, it says when to retransmit at once."""
+    """Computes how many bytes may be in flight, and says when to retransmit at once."""
 
     DUPLICATES = 3
 
@@ -53,7 +53,8 @@ class CongestionWindow:
         return self._bytes + min(self._duplicates, self.DUPLICATES - 1) * self._mss
 
     def acknowledged(self, count: int, up_to: int, flight_before: int) -> bool:
-        """``count`` new bytes are through; True if the next segment is known to be lost (partial ack)."""
+        """Counts ``count`` newly acknowledged bytes. Returns True if the next
+        segment is known to be lost (partial ack)."""
         self._duplicates = 0
         if self.recovering:
             if up_to < self._recover:
@@ -62,7 +63,7 @@ class CongestionWindow:
             self.recovering = False
             flight = flight_before - count
             self._bytes = min(self._threshold or self._bytes, max(flight, self._mss) + self._mss)
-        elif flight_before + self._mss > self._bytes:  # a window that is not used says nothing about the path
+        elif flight_before + self._mss > self._bytes:  # an unused window says nothing about the path
             if self._threshold is None or self._bytes < self._threshold:
                 self._bytes += min(count, self._mss)
             else:
@@ -70,12 +71,12 @@ class CongestionWindow:
         return False
 
     def duplicate(self, acknowledged: int, sent: int) -> bool:
-        """The peer repeated itself; True if the segment it misses is to be sent again now."""
+        """Counts a duplicate acknowledgement. Returns True if the missing segment must be sent again now."""
         if self.recovering:
             self._bytes += self._mss
             return False
         self._duplicates += 1
-        # Duplicates of data from before the last loss are echoes of our own retransmissions.
+        # Duplicates of data from before the last loss are caused by our own retransmissions.
         if self._duplicates != self.DUPLICATES or acknowledged < self._recover:
             return False
         self.recovering = True
@@ -85,7 +86,7 @@ class CongestionWindow:
         return True
 
     def timed_out(self, flight: int, sent: int, repeated: bool) -> None:
-        """Start over with one segment; ``repeated`` if the same data timed out before."""
+        """Starts over with one segment. ``repeated``: the same data timed out before."""
         if not repeated:
             self._threshold = max(flight // 2, 2 * self._mss)
         self._bytes = self._mss

@@ -1,4 +1,4 @@
-"""One end of a virtual stream: a stream machine on the host's clock, with coroutines that wait for it."""
+"""One end of a virtual stream: connects a stream machine to the host's clock and to waiting coroutines."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,7 +14,7 @@ class VirtualStream:
         self._host = host
         self._key = key
         self._machine = machine
-        self._partial = bytearray()  # read for a read_exactly that has not got all yet, or was cancelled
+        self._partial = bytearray()  # read for a read_exactly that is not complete or was cancelled
         self._wake_at: int | None = None
         self._reader: asyncio.Future[None] | None = None
         self._waiting: list[asyncio.Future[None]] = []
@@ -34,7 +34,7 @@ class VirtualStream:
         self._raise_if_over()
 
     def read_ahead(self) -> None:
-        """What arrives takes the room that it needs, up to the modelled receive buffer."""
+        """Does nothing: the modelled receive buffer is the limit."""
 
     def when_open(self, callback: Callable[[], None]) -> None:
         self._on_open = callback
@@ -95,7 +95,7 @@ class VirtualStream:
         self._settle()
 
     def _settle(self) -> None:
-        """Whatever the machine was told, pass on what follows from it."""
+        """Passes on what follows from the machine's last input: segments, callbacks, timers."""
         machine = self._machine
         if machine.outbox:
             outbox, machine.outbox = machine.outbox, []
@@ -120,7 +120,7 @@ class VirtualStream:
             self._host.clock.call_at_ns(deadline, self._on_wake, deadline)
 
     def _on_wake(self, at_ns: int) -> None:
-        # Timers are never cancelled: one that has been overtaken is ignored, one that is early sets the next.
+        # Timers are never cancelled: an outdated one is ignored, an early one sets the next.
         if at_ns == self._wake_at:
             self._wake_at = None
             self._machine.on_timer(at_ns)

@@ -1,4 +1,4 @@
-"""A virtual node's network stack: finds the stream or socket a packet is for, or passes it on hop by hop."""
+"""A virtual node's network stack: delivers packets to streams and sockets, or forwards them hop by hop."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ BROADCAST_HOST = "255.255.255.255"
 IP_HEADER = 20
 UDP_HEADER = 8
 TTL = 64
-LOOPBACK_NS = 10_000  # not zero: a node that talks to itself must not stop the clock
+LOOPBACK_NS = 10_000  # not zero: a node that sends to itself must not stop the clock
 EPHEMERAL_PORTS = range(49152, 65536)
 
 
@@ -24,12 +24,13 @@ class Clock(Protocol):
 
 class NextHop(Protocol):
     def __call__(self, destination: str, /) -> str | None:
-        """The neighbour (a node) on the way to ``destination`` (an address), or None."""
+        """Returns the neighbour (a node) towards ``destination`` (an address), or None."""
         ...
 
 
 class Datagram(NamedTuple):
-    """``ttl`` as it is sent, which for a broadcast is also as it arrives: nobody forwards it."""
+    """``ttl`` is the one it was sent with; for a broadcast also the
+    received one, because nobody forwards it."""
 
     source_port: int
     destination_port: int
@@ -50,21 +51,21 @@ class Packet(NamedTuple):
 
 
 class Forwarder(Protocol):
-    """Decides about whole packets, in place of a NextHop: it may keep one and ``pass_on`` it later.
+    """Decides about whole packets, in place of a NextHop: it may hold one and ``pass_on`` it later.
 
-    Nodes are named as the medium names them; ``came_from`` is None for packets of this host's own.
+    Nodes have the medium's names; ``came_from`` is None for this host's own packets.
     """
 
     def forward(self, packet: Packet, came_from: str | None) -> bool:
-        """False: there is no way, and the packet is lost."""
+        """Returns False if there is no route; the packet is then lost."""
         ...
 
     def arrived(self, packet: Packet) -> None:
-        """At its destination, this host."""
+        """Called when a packet arrives at this host as its destination."""
         ...
 
     def failed(self, packet: Packet, neighbour: str) -> None:
-        """Given up by the medium on the way to ``neighbour``."""
+        """Called when the medium gave up a packet to ``neighbour``."""
         ...
 
 
@@ -89,7 +90,7 @@ OnPacket = Callable[[Datagram, str], None]
 
 @dataclass
 class HostCounters:
-    """Packets. What the interface's own queue drops is counted by the medium."""
+    """Counts packets. The medium counts what the interface's own queue drops."""
 
     sent: int = 0
     received: int = 0
@@ -126,7 +127,7 @@ class VirtualHost:
         interface.attach(node, self._received, self._failed)
 
     def close(self) -> None:
-        """The node is gone: nothing more is sent or heard, and nobody is told."""
+        """Takes the node down: it sends and receives nothing more, and notifies nobody."""
         self._up = False
         for acceptor in list(self._acceptors.values()):
             acceptor.close()
@@ -135,11 +136,11 @@ class VirtualHost:
         self._sockets.clear()
 
     def use_forwarder(self, forwarder: Forwarder | None) -> None:
-        """In place of the next hops; None: by next hops again."""
+        """Uses a forwarder in place of the next hops; None: next hops again."""
         self._forwarder = forwarder
 
     def reaches(self, destination: str) -> bool:
-        """A forwarder can only say no by trying: it may have to look for the way first."""
+        """Returns True if there is a forwarder: it may have to search for a route first."""
         if destination == self.address or self._forwarder is not None:
             return True
         return self._next_hop(destination) is not None
@@ -162,7 +163,7 @@ class VirtualHost:
             self._interface.send(Frame(self.node, neighbour, packet.size, packet))
 
     def free_port(self) -> int:
-        """One that no stream, listener or socket here uses."""
+        """Returns a port that no stream, listener or socket here uses."""
         used = {key[0] for key in self._streams} | self._acceptors.keys() | self._sockets.keys()
         for _ in EPHEMERAL_PORTS:
             self._last_ephemeral += 1

@@ -1,6 +1,6 @@
-"""The network interface of a virtual node: what it hands to the medium, and the medium as seen from here.
+"""The network interface of a virtual node, as the medium implements it.
 
-The media themselves live with the orchestrator; anything of this shape will do.
+The media are in the orchestrator; anything that implements ``Interface`` will do.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,8 @@ BROADCAST = "*"
 
 
 class Frame(NamedTuple):
-    """``destination`` is a node or BROADCAST; ``size`` (bytes) decides the airtime; ``payload`` is opaque."""
+    """``destination``: a node or BROADCAST; ``size`` (bytes) determines
+    the airtime; ``payload`` is opaque."""
 
     source: str
     destination: str
@@ -23,7 +24,8 @@ OnFrame = Callable[[Frame], None]
 
 class Interface(Protocol):
     def attach(self, node: str, received: OnFrame, failed: OnFrame) -> None:
-        """``received``: a frame arrived at ``node``. ``failed``: a unicast frame of its own was given up."""
+        """``received`` is called when a frame arrives at ``node``, ``failed``
+        when a unicast frame of its own was given up."""
         ...
 
     def send(self, frame: Frame) -> None: ...

@@ -1,7 +1,7 @@
-"""An asyncio event loop in virtual time: the clock rests while callbacks run and jumps from event to event.
+"""An asyncio event loop in virtual time: the clock stands while callbacks run and jumps from event to event.
 
-Time is counted in whole nanoseconds; events of one instant run in the order in which they were scheduled, so
-the same program gives the same run. Nothing here waits, and no socket or thread can be reached from it.
+Time is counted in whole nanoseconds. Events of one instant run in the order in which they were scheduled, so
+the same program gives the same run. The loop never waits, and offers no sockets and no threads.
 """
 
 import asyncio
@@ -21,19 +21,20 @@ _COMPACT_FROM = 256
 
 
 class VirtualTimeError(Exception):
-    """Base of what goes wrong with virtual time itself."""
+    """Base of errors of virtual time itself."""
 
 
 class Deadlock(VirtualTimeError):
-    """Somebody waits, and nothing is left that could ever wake them."""
+    """A task waits, and nothing is left that could wake it."""
 
 
 class UnhandledErrors(BaseExceptionGroup):
-    """Exceptions that nobody took care of. They end the run instead of vanishing in a log."""
+    """Exceptions that nobody handled. They end the run instead of vanishing in a log."""
 
 
 class VirtualHandle(asyncio.TimerHandle):
-    """A scheduled callback. Holds only what this loop reads: much of a run's time goes into making these."""
+    """A scheduled callback. Holds only what this loop reads, because
+    creating handles takes much of a run's time."""
 
     __slots__ = ()
     _callback: Callable[..., object] | None
@@ -98,13 +99,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._now_ns / NS
 
     def call_at_ns(self, when_ns: int, callback: Callable[[*Ts], object], *args: *Ts) -> None:
-        """The cheapest way in: no handle to cancel by, no context of its own. The past means now."""
+        """Schedules a callback at the least cost: it cannot be cancelled
+        and has no context. A past time means now."""
         self._schedule(VirtualHandle(when_ns, callback, args, None, self))
 
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> VirtualHandle:
-        # Exact for times made from time(): a float tells apart every nanosecond of the first three weeks.
+        # Exact for times made from time(): a float distinguishes every nanosecond of the first three weeks.
         when_ns = _NEVER if when == math.inf else round(when * NS)
         return self._schedule(
             VirtualHandle(when_ns, callback, args, copy_context() if context is None else context, self)
@@ -139,7 +141,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         raise VirtualTimeError("a thread lives in real time: it cannot be waited for in virtual time")
 
     def run_until_ns(self, when_ns: int) -> None:
-        """Run every event up to and including ``when_ns``; afterwards it is exactly that late."""
+        """Runs every event up to and including ``when_ns``; then the clock shows exactly that time."""
         if when_ns < self._now_ns:
             raise ValueError(f"cannot go back from {self._now_ns} ns to {when_ns} ns")
         self._horizon_ns = when_ns
@@ -160,7 +162,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._raise_errors()
 
     def __del__(self) -> None:
-        """No warning for a loop that was not closed: it holds nothing of the operating system."""
+        """Gives no warning for a loop that was not closed: it holds nothing of the operating system."""
 
     def _schedule(self, handle: VirtualHandle) -> VirtualHandle:
         if self._closed:
@@ -177,13 +179,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _timer_cancelled(self) -> None:
         self._cancelled_timers += 1
         if self._cancelled_timers > _COMPACT_FROM and self._cancelled_timers * 2 > len(self._timers):
-            # In place: _run_once holds on to the list.
+            # In place: _run_once holds a reference to the list.
             self._timers[:] = [timer for timer in self._timers if not timer[2]._cancelled]
             heapify(self._timers)
             self._cancelled_timers = 0
 
     def _run_once(self) -> None:
-        """Called by run_forever until stopped; goes through as many instants as it can in one call."""
+        """Called by run_forever until stopped; handles as many instants as it can in one call."""
         ready, timers = self._ready, self._timers
         while not self._stopping:
             if not ready and not self._advance(timers):
@@ -207,7 +209,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 self._raise_errors()
 
     def _advance(self, timers: list[tuple[int, int, VirtualHandle]]) -> bool:
-        """Move the clock to the next instant and make its timers ready; False at the horizon."""
+        """Moves the clock to the next instant and makes its timers ready. Returns False at the horizon."""
         while timers and timers[0][2]._cancelled:
             heappop(timers)
             self._cancelled_timers -= 1

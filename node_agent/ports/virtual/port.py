@@ -1,4 +1,4 @@
-"""The virtual implementation of ``node_agent.ports``: an agent on a modelled network, in virtual time."""
+"""Implements ``node_agent.ports`` for an agent on a modelled network, in virtual time."""
 
 import asyncio
 import random
@@ -139,5 +139,5 @@ class VirtualDatagramSocket:
         self._on_datagram(datagram.data, _address(source, datagram.source_port))
 
 
-# There are few addresses, and one comes with every packet.
+# Cached: there are few addresses, and one comes with every packet.
 _address = lru_cache(maxsize=4096)(Address)

@@ -1,4 +1,4 @@
-"""The receiving half of a stream: segments in any order become bytes in order, within a window."""
+"""The receiving half of a stream: puts segments in order, within a window."""
 
 from bisect import bisect_left
 
@@ -23,7 +23,8 @@ class Reassembly:
         return bool(self._ahead)
 
     def add(self, sequence: int, data: bytes) -> None:
-        """Keep what is new and fits the window. It never shrinks, for only reading moves its far edge."""
+        """Stores new data that fits the window. The window's far edge
+        never moves back: only reading moves it."""
         if sequence > self.next:
             data = data[: max(self.next + self.window - sequence, 0)]
             place = bisect_left(self._ahead, (sequence, data))
@@ -40,7 +41,7 @@ class Reassembly:
         return data
 
     def discard(self) -> bool:
-        """Drop what nobody will read; True if there was something."""
+        """Drops unread data. Returns True if there was any."""
         had = bool(self._in_order)
         self._in_order.clear()
         return had

@@ -1,21 +1,21 @@
-"""What two stream machines say to each other, and what both must know beforehand."""
+"""Segments that two stream machines exchange, and their common configuration."""
 
 from typing import NamedTuple
 
 from msgspec import Struct
 
 SEGMENT_HEADER = 32
-"""20 bytes of TCP and 12 of its timestamp option, which the round-trip times come from."""
+"""20 bytes of TCP and 12 of its timestamp option, which gives the round-trip times."""
 
 
-# Plain integers, for an IntFlag costs a microsecond at each test.
+# Plain integers: an IntFlag costs a microsecond at each test.
 SYN = 1
 FIN = 2
 RST = 4
 
 
 class Segment(NamedTuple):
-    """SYN and FIN count for one byte each in ``sequence``. ``ack`` is None until the peer was heard."""
+    """SYN and FIN count one byte each in ``sequence``. ``ack`` is None until the peer has sent something."""
 
     source_port: int
     destination_port: int
@@ -38,7 +38,7 @@ class Segment(NamedTuple):
 
 
 class StreamConfig(Struct, frozen=True):
-    """Defaults follow Linux; sizes in bytes, times in nanoseconds."""
+    """Defaults follow Linux; sizes are in bytes, times in nanoseconds."""
 
     mss: int = 1448
     initial_window: int = 10
@@ -49,13 +49,14 @@ class StreamConfig(Struct, frozen=True):
     max_rto_ns: int = 60_000_000_000
     delayed_ack_ns: int = 40_000_000
     give_up_ns: int = 6_000_000_000
-    """After so long without an acknowledgement, or an answer to probes, the path is dead."""
+    """The path is dead after so long without an acknowledgement, or an answer to probes."""
     idle_ns: int = 6_000_000_000
     """Silence after which an idle peer is probed, so that a reader does not wait for a node that is gone."""
 
 
 def reset_in_answer_to(segment: Segment) -> Segment | None:
-    """What a host says to a segment of no stream it knows. Nothing to a reset, or two hosts would duel."""
+    """Returns a host's answer to a segment of no known stream. None for a
+    reset, or two hosts would answer forever."""
     if segment.flags & RST:
         return None
     return Segment(

@@ -1,7 +1,7 @@
-"""A reliable byte stream in the manner of TCP, as a state machine without I/O.
+"""A reliable byte stream like TCP, as a state machine without I/O.
 
-Segments and the time go in, segments come out of ``outbox``; whoever owns a machine delivers them, calls
-``on_timer`` no earlier than ``deadline_ns``, and looks at ``phase`` and ``ending`` afterwards.
+It takes segments and the time, and puts segments into ``outbox``. Its owner delivers them, calls ``on_timer``
+no earlier than ``deadline_ns``, and reads ``phase`` and ``ending`` afterwards.
 """
 
 from enum import Enum, StrEnum
@@ -41,7 +41,7 @@ class StreamMachine:
         self.phase = phase
         self.ending: Ending | None = None
         self.eof = False
-        """The peer has closed, and all it wrote has arrived."""
+        """The peer has closed, and all its data has arrived."""
         self.outbox: list[Segment] = []
         self._config = config
         self._local_port = local_port
@@ -122,15 +122,15 @@ class StreamMachine:
         return next_step if acknowledge is None else min(next_step, acknowledge)
 
     def write(self, data: bytes, now_ns: int) -> None:
-        """Takes all of ``data``; the writer is to wait while ``has_room`` is false."""
+        """Takes all of ``data``; the writer must wait while ``has_room`` is false."""
         self._buffer += data
         self._push(now_ns)
 
     def read(self, limit: int, now_ns: int) -> bytes:
-        """Up to ``limit`` of the bytes that have arrived in order, maybe none."""
+        """Returns up to ``limit`` bytes that have arrived in order, maybe none."""
         data = self._received.take(limit)
         if data and self.phase is Phase.OPEN:
-            # As in Linux: tell the peer only when its view of the window has become poor.
+            # As in Linux: announce the window only when the peer's view of it has become poor.
             left = self._advertised_edge - self._received.next
             if 2 * left <= self._config.receive_buffer and self._received.window >= 2 * left:
                 self._send_ack(now_ns)
@@ -191,7 +191,7 @@ class StreamMachine:
         return self._buffer_start + len(self._buffer)
 
     def _liveness_at(self) -> int:
-        """When an idle stream asks whether its peer is there, and when one that is over lets go."""
+        """When an idle stream probes its peer, and when a finished one is released."""
         config = self._config
         if self.phase is Phase.TIME_WAIT or self._fin_acknowledged:
             return self._progress_ns + config.give_up_ns
@@ -279,7 +279,7 @@ class StreamMachine:
             self.eof = True
             received.next += 1
         if self._fin is not None and received.discard() and self._fin_acknowledged:
-            self.abort(now_ns)  # nobody will ever read this: the writer had better know
+            self.abort(now_ns)  # nobody will read this: the writer must know
             return
         self._unanswered += 1
         if received.next == before or had_gap or self.eof or self._unanswered >= ACK_EVERY:
@@ -290,7 +290,7 @@ class StreamMachine:
     def _finish(self) -> None:
         if self.phase is Phase.OPEN and self.eof and self._fin_acknowledged:
             self._retransmit_at = None
-            # Who has the last word stays a while: it may have been lost.
+            # The end that sends the last acknowledgement stays a while, because it may be lost.
             if self._ack_now:
                 self.phase = Phase.TIME_WAIT
             else:
@@ -304,7 +304,8 @@ class StreamMachine:
         self._arm(now_ns)
 
     def _push(self, now_ns: int) -> None:
-        """Send what congestion window and receiver allow; no Nagle, but no silly small segments either."""
+        """Sends what congestion window and receiver allow, without Nagle's
+        algorithm but without needlessly small segments."""
         if self.phase is not Phase.OPEN:
             return
         limit = min(self._unacknowledged + self._congestion.size, self._right_edge)
@@ -335,7 +336,7 @@ class StreamMachine:
         self._send_data(sequence, max(min(count, self._config.mss), 0), now_ns)
 
     def _probe(self, now_ns: int) -> None:
-        """An old number makes the peer say where it stands."""
+        """Sends an old number, which makes the peer answer with its state."""
         self._probed_ns = now_ns
         self._emit(self._unacknowledged - 1, b"", 0, now_ns)
 

@@ -1,6 +1,6 @@
-"""The air that CORE is told to make: EMANE's 802.11, or a WLAN with a range, by the topology's radio.
+"""Configures CORE's radio by the topology's: EMANE's 802.11, or a WLAN with a range.
 
-All values go to CORE as text. Whatever has a default there that could matter is stated.
+All values are text. Every CORE default that could matter is set explicitly.
 """
 
 from msgspec import Struct
@@ -17,14 +17,14 @@ _MICROSECONDS = 1e6
 
 
 class Air(Struct, frozen=True):
-    """``emane``: the name of EMANE's model; empty for a WLAN of CORE's own with a range."""
+    """``emane``: the name of EMANE's model; empty for CORE's own WLAN with a range."""
 
     emane: str
     config: dict[str, str]
 
 
 def air_of(topology: Topology) -> Air:
-    """Of a topology without ``core_findings``."""
+    """Expects a topology without ``core_findings``."""
     radio = topology.radio
     if isinstance(radio, Radio80211b):
         return Air(EMANE_MODEL, emane_parameters(radio))
@@ -32,9 +32,9 @@ def air_of(topology: Topology) -> Air:
 
 
 def range_parameters(radio: DiscRadio, shaped: bool) -> dict[str, str]:
-    """``range`` is in pixels, which our sessions make metres.
+    """``range`` is in pixels; in our sessions a pixel is a metre.
 
-    CORE's own defaults (54 Mb/s, 5 ms) need a kernel with netem, without which no session starts.
+    CORE's own defaults (54 Mb/s, 5 ms) need a kernel with netem; without it no session starts.
     """
     return {
         "range": f"{radio.range:.0f}",
@@ -49,7 +49,7 @@ def range_parameters(radio: DiscRadio, shaped: bool) -> dict[str, str]:
 def emane_parameters(radio: Radio80211b) -> dict[str, str]:
     each = {
         "queuesize": radio.queue,
-        "retrylimit": radio.retries - 1,  # ours are transmissions in all
+        "retrylimit": radio.retries - 1,  # ours counts all transmissions
         "cwmin": radio.contention.cw_min + 1,  # ours is the highest number drawn
         "cwmax": radio.contention.cw_max + 1,
     }
@@ -64,7 +64,7 @@ def emane_parameters(radio: Radio80211b) -> dict[str, str]:
         "fixedantennagain": str(radio.antenna_gain),
         "bandwidth": f"{radio.receiver.noise_bandwidth:.0f}",
         "systemnoisefigure": str(radio.receiver.noise_figure),
-        "noisemode": "none",  # with any other the MAC drops all frames
+        "noisemode": "none",  # with any other value the MAC drops all frames
         **_propagation(radio),
     }
 

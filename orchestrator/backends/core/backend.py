@@ -1,4 +1,4 @@
-"""The backend ``core``: the nodes of an experiment in a session of CORE, on the host that runs it."""
+"""Builds the backend ``core``: an experiment's nodes in a CORE session, on the host that runs it."""
 
 from pathlib import Path
 

@@ -1,11 +1,11 @@
 """Drives CORE on its own host: uploaded with the modules that it imports, and run by CORE's Python.
 
-One JSON object a line: requests on stdin, answers on stdout. It owns one session. That ends when it is told
-so, when its stdin is closed, or when it is ended itself. With ``--find`` or ``--remove MARK`` it asks the
-daemon for what a run left.
+It reads requests from stdin and writes answers to stdout, one JSON object a line. It owns one session, and
+deletes it on request, when stdin is closed, or when it is ended itself. With ``--find`` or ``--remove
+MARK`` it asks the daemon for what a run left.
 
-Only the standard library and ``core.api.grpc`` (with the grpc that this brings) are there for certain, and a
-Python that may be 3.10.
+Only the standard library and ``core.api.grpc`` (with its grpc) are certain to be there, and Python may be
+3.10.
 """
 
 import argparse
@@ -44,14 +44,14 @@ Json = dict[str, Any]
 
 
 class Refused(Exception):
-    """What was asked for cannot be had; the message is for people."""
+    """The request cannot be fulfilled; the message is for the user."""
 
 
 class CoreSession:
     """The session of one run, and what was started in it."""
 
     def __init__(self, client: Any, marked: Json, ledger: str) -> None:
-        """``ledger``: the file in which it is noted for who has to remove what it leaves."""
+        """``ledger``: the file that records the session, for removing what it leaves."""
         self.client = client
         self.mark: str = marked["mark"]
         self.nodes: list[Json] = marked["nodes"]
@@ -61,7 +61,7 @@ class CoreSession:
         self.motion: Motion | None = None
         self.control: list[str] = []
         self.directory = ""
-        # Metadata is sent with a start only. One that merely defines the session puts the mark on it before
+        # Metadata is sent with a start only. A start that merely defines the session sets the mark before
         # there is anything to clean up.
         try:
             self.session = client.create_session()
@@ -75,8 +75,8 @@ class CoreSession:
             client.start_session(self.session, definition=True)
             self._describe(marked["air_id"])
             self._start()
-            self._look()
-            self._acquaint()
+            self._find_vcmd()
+            self._set_neighbours()
         except BaseException:
             self.delete()
             raise
@@ -113,7 +113,7 @@ class CoreSession:
         for entry in self.nodes:
             position = Position(x=entry["x"], y=entry["y"])
             node = session.add_node(entry["id"], model="PC", name=entry["name"], position=position)
-            # Not the default of this model, which sets a route of its own.
+            # Without this model's default services, which set a route of their own.
             node.services = {"IPForward"}
             interface = Interface(id=0, name="eth0", ip4=entry["address"], ip4_mask=32)
             session.add_link(node1=node, node2=air, iface1=interface)
@@ -122,22 +122,22 @@ class CoreSession:
         try:
             started, exceptions = self.client.start_session(self.session)
         except grpc.RpcError as error:
-            told = rpc_text(error)
-            if "netem" in told:
+            reason = rpc_text(error)
+            if "netem" in reason:
                 raise Refused(
                     "the kernel of CORE's host has no netem, which the disc's rate and latency need: "
                     "load sch_netem there, or write netem: false in the topology's section core"
                 ) from None
-            raise Refused(f"CORE could not start the session: {told}") from None
+            raise Refused(f"CORE could not start the session: {reason}") from None
         if not started or exceptions:
             raise Refused(
-                f"CORE could not start the session: {'; '.join(exceptions) or 'it does not say why'}"
+                f"CORE could not start the session: {'; '.join(exceptions) or 'it gives no reason'}"
             )
         state = self.state()
         if state != SessionState.RUNTIME.name:
             raise Refused(f"CORE's session did not start: its state is {state}")
 
-    def _look(self) -> None:
+    def _find_vcmd(self) -> None:
         first = self.nodes[0]["name"]
         vcmd = found("vcmd")
         channel = ["-c", f"{self.directory}/{first}", "--", "true"]
@@ -149,9 +149,9 @@ class CoreSession:
                 return
         raise Refused(f"vcmd cannot enter node {first}, nor can sudo -n vcmd: {done['stderr'].strip()}")
 
-    def _acquaint(self) -> None:
-        """Every node knows every other's hardware address, as in namespaces: a lost ARP request would delay
-        a first packet by a second, in one run and not in the next."""
+    def _set_neighbours(self) -> None:
+        """Tells every node every other's hardware address, as in namespaces: a lost ARP request would delay a
+        first packet by a second, in one run and not in the next."""
         hardware = {}
         for node in self.ids:
             words = self._must(node, ["ip", "-o", "link", "show", "dev", "eth0"]).split()
@@ -165,18 +165,18 @@ class CoreSession:
             self._must(node, ["ip", "-batch", "-"], lines)
 
     def enter(self, node: str) -> list[str]:
-        """The command in front of which a command runs in the node, as root."""
+        """Returns the command prefix that runs a command in the node, as root."""
         return [*self.control, "-c", f"{self.directory}/{node}", "--"]
 
     def enter_as_user(self, node: str) -> list[str]:
-        """… with the rights of whoever runs this, and their home."""
+        """Returns the prefix that runs it with the rights and the home of the user who runs this."""
         if os.geteuid() == 0:
             return self.enter(node)
         rights = ["--reuid", str(os.geteuid()), "--regid", str(os.getegid()), "--init-groups"]
         return [*self.enter(node), found("setpriv"), *rights, "--", "env", f"HOME={Path.home()}"]
 
     def state(self) -> str:
-        """Empty if somebody has deleted it."""
+        """Returns the session's state; empty if somebody has deleted it."""
         states = {one.id: one.state.name for one in self.client.get_sessions()}
         return str(states.get(self.id, ""))
 
@@ -184,7 +184,7 @@ class CoreSession:
         self.client.move_node(self.id, self.ids[node], position=Position(x=x, y=y))
 
     def command(self, node: str, argv: list[str], timeout: float = COMMAND_S) -> Json:
-        """Not by node_command, which loses stdout where a command fails."""
+        """Runs a command in a node. Not by node_command, which loses stdout if the command fails."""
         return executed([*self.enter(node), *argv], timeout)
 
     def try_out(self, preflight: Json) -> list[Json]:
@@ -216,11 +216,11 @@ class CoreSession:
             return {"heard": heard}
         try:
             return {"heard": True, "rx_dbm": self._receive_power(pair[0], pair[1])}
-        except Exception as error:  # whatever ails EMANE's own tools, the run can do without them
+        except Exception as error:  # EMANE's own tools may fail; the run can do without them
             return {"heard": True, "note": f"power not measured: {type(error).__name__}: {error}"}
 
     def _receive_power(self, node: str, sender: str) -> float:
-        """As the physical layer of ``node`` has it of ``sender``'s latest frame."""
+        """Returns the power of ``sender``'s latest frame at ``node``'s physical layer."""
         from emane.shell import ControlPortClient  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
         lines = Path(self.directory, "emane_nems").read_text().splitlines()
@@ -237,14 +237,14 @@ class CoreSession:
         of, power = labels.index("NEM"), labels.index("Rx Power")
         return float(next(row[power][0] for row in rows if row[of][0] == nems[sender]))
 
-    def _must(self, node: str, argv: list[str], told: str = "") -> str:
-        done = executed([*self.enter(node), *argv], told=told)
+    def _must(self, node: str, argv: list[str], input_text: str = "") -> str:
+        done = executed([*self.enter(node), *argv], input_text=input_text)
         if done["status"] != 0:
             raise Refused(f"{node}: {' '.join(argv)}: {(done['stderr'] or done['stdout']).strip()}")
         return str(done["stdout"])
 
     def delete(self) -> None:
-        """May be repeated."""
+        """Deletes the session. May be repeated."""
         if self.motion is not None:
             self.motion.stop()
         delete(self.client, self.id)
@@ -303,12 +303,12 @@ class Driver:
 
     def status(self, request: Json) -> Json:
         session = self._own()
-        told: Json = {"state": session.state(), "failure": "", "rounds": 0, "late_rounds": 0, "late_s": 0.0}
+        answer: Json = {"state": session.state(), "failure": "", "rounds": 0, "late_rounds": 0, "late_s": 0.0}
         if session.motion is not None:
             motion = session.motion
-            told.update(failure=motion.failure, rounds=motion.rounds, late_s=motion.late_s)
-            told["late_rounds"] = motion.late_rounds
-        return told
+            answer.update(failure=motion.failure, rounds=motion.rounds, late_s=motion.late_s)
+            answer["late_rounds"] = motion.late_rounds
+        return answer
 
     def execute(self, request: Json) -> Json:
         return self._own().command(request["node"], request["argv"], request["timeout"])
@@ -326,7 +326,7 @@ class Driver:
 
 
 def delete(client: Any, session_id: int) -> bool:
-    """What is in nodes dies with it. False if it is gone already."""
+    """Deletes the session with all processes in its nodes. Returns False if it is gone already."""
     try:
         client.delete_session(session_id)
     except grpc.RpcError as error:
@@ -336,17 +336,17 @@ def delete(client: Any, session_id: int) -> bool:
     return True
 
 
-def no_session(told: str) -> str:
-    if "File exists" not in told:
-        return f"CORE could not create a session: {told}"
+def no_session(reason: str) -> str:
+    if "File exists" not in reason:
+        return f"CORE could not create a session: {reason}"
     return (
-        f"CORE could not create a session ({told}): core-daemon has forgotten a session that left its "
+        f"CORE could not create a session ({reason}): core-daemon has forgotten a session that left its "
         "directory. If it was Rove's, rove down removes it; else see docs/core.md"
     )
 
 
 def marked(client: Any, mark: str) -> list[int]:
-    """The sessions that carry this mark, and no others."""
+    """Returns the sessions with this mark, and no others."""
     found = []
     for one in client.get_sessions():
         try:
@@ -358,9 +358,9 @@ def marked(client: Any, mark: str) -> list[int]:
     return found
 
 
-def executed(argv: list[str], timeout: float = COMMAND_S, told: str = "") -> Json:
+def executed(argv: list[str], timeout: float = COMMAND_S, input_text: str = "") -> Json:
     try:
-        done = subprocess.run(argv, input=told.encode(), capture_output=True, timeout=timeout)
+        done = subprocess.run(argv, input=input_text.encode(), capture_output=True, timeout=timeout)
     except subprocess.TimeoutExpired:
         return {"status": 124, "stdout": "", "stderr": f"not done within {timeout:g} s"}
     except OSError as error:
@@ -378,14 +378,14 @@ def found(program: str) -> str:
 
 
 def rpc_text(error: Any) -> str:
-    """One line of what gRPC has to say."""
+    """Returns gRPC's error as one line."""
     details = str(error.details() if callable(getattr(error, "details", None)) else error)
     lines = [line.strip() for line in details.splitlines() if line.strip()]
     return " ".join(lines)[:500] or type(error).__name__
 
 
 def rpc_failure(error: Exception) -> str:
-    """Why the daemon could not be told; empty if that is not what the error says."""
+    """Returns why the daemon could not be reached; empty for other errors."""
     return rpc_text(error) if isinstance(error, grpc.RpcError) else ""
 
 
@@ -395,11 +395,11 @@ def say(message: Json) -> None:
 
 
 def requests() -> Iterator[Json]:
-    """Until stdin is closed. Nobody waits for a daemon that hangs then, beyond a bound."""
+    """Yields requests until stdin is closed. Then a daemon that hangs is not awaited beyond a limit."""
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def read() -> None:
-        # Not by sys.stdin: its lock, held by a thread that waits, would break the interpreter's end.
+        # Not by sys.stdin: a waiting thread would hold its lock and break the interpreter's exit.
         rest = b""
         while chunk := os.read(0, 65536):
             *whole, rest = (rest + chunk).split(b"\n")

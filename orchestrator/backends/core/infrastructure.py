@@ -1,4 +1,4 @@
-"""What is below the nodes of a run on CORE: one host, one session, and the motion of its nodes."""
+"""The infrastructure below a run's nodes on CORE: one host, one session, and the nodes' motion."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from orchestrator.backends.core.link import (
+from orchestrator.backends.core.driver_client import (
     CoreDriver,
     CoreError,
     Created,
     Moving,
-    Standing,
+    SessionStatus,
     Welcome,
     remove,
 )
@@ -38,18 +38,18 @@ from orchestrator.services.registry import service_of
 from orchestrator.ssh.connection import Connection
 
 PERIOD_S = 0.1
-"""Nodes are moved ten times a second, as everywhere."""
+"""Nodes move ten times a second, as in all backends."""
 MOST_LATE = 0.01
-"""Share of the updates that may come more than one period late: more is another motion than the seed's."""
+"""Share of updates that may come more than one period late: with more, the motion is not the seed's."""
 LATEST_S = 2.5 * PERIOD_S
-"""No update may come later than this."""
+"""No update may be later than this."""
 HOST = "CORE's host"
 SETTLING_S = 60.0
 NODES_A_CONNECTION = 6
-"""Each holds a channel for as long as the run, and sshd allows ten of them."""
+"""Each node holds a channel for the whole run, and sshd allows ten a connection."""
 WATCH_S = 2.0
 RETURN_S = 10.0
-"""For a host that was lost to be back."""
+"""Time for a lost host to come back."""
 _LOG = "core.log"
 
 
@@ -76,7 +76,7 @@ class CoreInfrastructure:
         self._created: Created | None = None
         self._observed: list[Observed] = []
         self._moving: Moving | None = None
-        self._standing: Standing | None = None
+        self._status: SessionStatus | None = None
         self._watching: asyncio.Task[None] | None = None
         self._deployed: Deployed | None = None
         self._load: RemoteHostWatch | None = None
@@ -85,7 +85,7 @@ class CoreInfrastructure:
     async def open(self, progress: Progress) -> Mapping[str, Site | RoveError]:
         known = known_hosts_of(self._experiment)
         host = self._core.machine()
-        # The driver has a connection of its own: it must be heard whatever the nodes have to say.
+        # The driver has a connection of its own, so that nodes' traffic cannot delay it.
         for _ in range(1 + -(-len(self._session.nodes) // NODES_A_CONNECTION)):
             self._connections.append(await Connection.open(host, known))
         await require(self._connections[0], service_of(self._experiment.routing), privilege=False)
@@ -106,7 +106,7 @@ class CoreInfrastructure:
             raise self._broken
 
     def doubts(self) -> Sequence[str]:
-        return motion_doubts(self._standing) if self._standing is not None else []
+        return motion_doubts(self._status) if self._status is not None else []
 
     def facts(self) -> Mapping[str, Any]:
         if self._welcome is None or self._created is None:
@@ -124,7 +124,7 @@ class CoreInfrastructure:
                 ],
                 "motion": {
                     **(msgspec.to_builtins(self._moving) if self._moving else {}),
-                    **(msgspec.to_builtins(self._standing) if self._standing else {}),
+                    **(msgspec.to_builtins(self._status) if self._status else {}),
                 },
             }
         }
@@ -147,13 +147,14 @@ class CoreInfrastructure:
     async def _end(self, driver: CoreDriver) -> None:
         try:
             with suppress(CoreError):  # it may be lost, or have no session
-                self._standing = await driver.status()
+                self._status = await driver.status()
             with suppress(CoreError):
                 await driver.delete()
         finally:
             await driver.close()
         if self._intent is not None:
-            # Proof, and help for a driver or daemon that was lost: by the run's mark, and what was noted.
+            # Verifies the deletion, and cleans up after a lost driver or daemon: by the run's mark, and by
+            # what was recorded.
             await self._connections[0].ensure(RETURN_S)
             if left := await remove(self._connections[0], self._core, self._mark):
                 raise CoreError(f"still on CORE's host: {', '.join(left)}")
@@ -177,7 +178,7 @@ class CoreInfrastructure:
             raise CoreError("; ".join(found))
 
     async def _sites(self, created: Created, progress: Progress) -> dict[str, Site | RoveError]:
-        """The host's files are the nodes' files: what several need is put there once."""
+        """The nodes share the host's files, so each bundle is deployed once."""
         facts = await probe(self._connections[0])
         there: dict[str, Deployed | RoveError] = {}
         sites: dict[str, Site | RoveError] = {}
@@ -206,8 +207,8 @@ class CoreInfrastructure:
     async def _watch(self, driver: CoreDriver) -> None:
         while self._broken is None:
             try:
-                self._standing = await driver.status()
-                self._broken = _fault(self._standing)
+                self._status = await driver.status()
+                self._broken = _fault(self._status)
             except CoreError as error:
                 self._broken = error
             await asyncio.sleep(WATCH_S)
@@ -217,20 +218,20 @@ class CoreInfrastructure:
         return self._driver
 
 
-def motion_doubts(standing: Standing) -> list[str]:
-    """Whether nodes were where the seed has them: positions come every ``PERIOD_S``."""
-    if standing.late_rounds <= MOST_LATE * standing.rounds and standing.late_s <= LATEST_S:
+def motion_doubts(status: SessionStatus) -> list[str]:
+    """Checks whether nodes were where the seed puts them: positions are due every ``PERIOD_S``."""
+    if status.late_rounds <= MOST_LATE * status.rounds and status.late_s <= LATEST_S:
         return []
     return [
-        f"CORE moved the nodes late: {standing.late_rounds} of {standing.rounds} times by more than "
-        f"{PERIOD_S:g} s (limit {MOST_LATE:.0%}), once by {standing.late_s:.2f} s (limit {LATEST_S:g} s)"
+        f"CORE moved the nodes late: {status.late_rounds} of {status.rounds} times by more than "
+        f"{PERIOD_S:g} s (limit {MOST_LATE:.0%}), once by {status.late_s:.2f} s (limit {LATEST_S:g} s)"
     ]
 
 
-def _fault(standing: Standing) -> CoreError | None:
-    if standing.failure:
-        return CoreError(standing.failure)
-    if standing.state != "RUNTIME":
-        why = standing.state.lower() or "somebody deleted it, or core-daemon was restarted"
-        return CoreError(f"CORE's session is no more: {why}")
+def _fault(status: SessionStatus) -> CoreError | None:
+    if status.failure:
+        return CoreError(status.failure)
+    if status.state != "RUNTIME":
+        why = status.state.lower() or "somebody deleted it, or core-daemon was restarted"
+        return CoreError(f"CORE's session is gone: {why}")
     return None

@@ -1,15 +1,15 @@
-"""What a session of CORE left on its host where core-daemon knows nothing of it: found, and removed.
+"""Finds and removes what a session of CORE left on its host, even if core-daemon does not know it.
 
-A daemon that crashed forgets its sessions; their processes, bridges and directories live on. So the driver
-notes each session in a file, before anything of it is started. ``leftovers.py find|remove FILE`` goes by that
-file alone: it needs neither a daemon nor CORE's Python. Nothing is touched unless
+A daemon that crashed forgets its sessions; their processes, bridges and directories stay. So the driver
+records each session in a file before it starts anything. ``leftovers.py find|remove FILE`` uses that file
+alone: it needs neither a daemon nor CORE's Python. It touches nothing unless
 
-- the directory is the one that was noted (same inode, and our mark in it where it could be written), or is
-  gone. CORE refuses to use a directory that exists, so until then its number and names are ours;
-- a process is a ``vnoded`` or ``emane`` that was called with a path in that directory, after the note;
-- an interface carries the session's number in its name, and is newer than the note.
+- the directory is the recorded one (same inode, and our mark in it where it could be written), or is gone:
+CORE refuses to use a directory that exists, so until then its number and names are ours;
+- a process is a ``vnoded`` or ``emane`` with a path in that directory as argument, started after the record;
+- an interface has the session's number in its name, and is newer than the record.
 
-Uploaded next to the driver: the standard library alone, and a Python that may be 3.10.
+Uploaded next to the driver: it uses the standard library alone, and Python may be 3.10.
 """
 
 import json
@@ -39,27 +39,28 @@ Json = dict[str, Any]
 
 
 def short_id(session: int) -> str:
-    """As CORE shortens a session's number for the names of interfaces."""
+    """Shortens a session's number as CORE does for names of interfaces."""
     return f"{(session >> 8) ^ (session & 0xFF):x}"
 
 
 def is_program_of(argv: list[str], directory: str) -> bool:
-    """Was it called as a program of CORE's, with a path in the session's directory?"""
+    """Is it one of CORE's programs, with a path in the session's directory as argument?"""
     inside = any(word == directory or word.startswith(f"{directory}/") for word in argv[1:])
     return bool(argv) and Path(argv[0]).name in PROGRAMS and inside
 
 
 def interfaces_of(session: int, newest: int, present: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Bridges and ends of nodes that carry the session's number, and are newer than index ``newest``."""
+    """Returns bridges and node ends with the session's number in their
+    names that are newer than index ``newest``."""
     name = re.compile(rf"(?:b\.|veth|beth|tap|ctrl)[0-9A-Za-z.]*\.{re.escape(short_id(session))}")
     return [(index, one) for index, one in present if index > newest and name.fullmatch(one)]
 
 
-# The note
+# The record
 
 
 def note(file: Path, mark: str, session: int, directory: str) -> None:
-    """Before anything of the session is started. Raises OSError."""
+    """Records the session before anything of it is started. Raises OSError."""
     noted = {
         "mark": mark,
         "session": session,
@@ -78,7 +79,7 @@ def note(file: Path, mark: str, session: int, directory: str) -> None:
 
 
 def _write_mark(file: Path, mark: str) -> bool:
-    """The directory is the daemon's, which is root."""
+    """Uses sudo if needed: the directory belongs to the daemon, which is root."""
     try:
         file.write_text(mark)
         return True
@@ -89,7 +90,7 @@ def _write_mark(file: Path, mark: str) -> bool:
 
 
 def _read(file: Path) -> Json:
-    """Empty if there is none: then nothing was begun, or all has been removed."""
+    """Returns an empty record if there is none: nothing was started, or all has been removed."""
     try:
         noted: Json = json.loads(file.read_text())
         return noted
@@ -117,8 +118,8 @@ def _is_there(noted: Json) -> bool:
 
 
 def _is_current(noted: Json) -> bool:
-    """Do the number and names of the session still mean the one that was noted?"""
-    same_boot = _BOOT.read_text().strip() == noted["boot"]  # nothing but files survives a restart
+    """Do the session's number and names still mean the recorded session?"""
+    same_boot = _BOOT.read_text().strip() == noted["boot"]  # only files survive a restart
     return same_boot and (_is_there(noted) or not os.path.lexists(noted["directory"]))
 
 
@@ -134,9 +135,9 @@ def _is_process(pid: int, noted: Json) -> bool:
 
 
 def _started(pid: int) -> int:
-    """In clock ticks since the machine was started; -1 for one that is gone."""
+    """Returns clock ticks since boot; -1 if the process is gone."""
     try:
-        # The command name in parentheses may itself hold spaces and parentheses.
+        # The command name in parentheses may contain spaces and parentheses.
         return int((_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[19])
     except OSError:
         return -1
@@ -154,12 +155,12 @@ def _interfaces(noted: Json) -> list[tuple[int, str]]:
     others = (_DIRECTORY.fullmatch(path.name) for path in Path(noted["directory"]).parent.glob("pycore.*"))
     numbers = [int(match[1]) for match in others if match and int(match[1]) != session]
     if not _is_current(noted) or short_id(session) in map(short_id, numbers):
-        return []  # in the second case, names do not tell which of two sessions it is of
+        return []  # in the second case the names fit two sessions
     return interfaces_of(session, noted["newest_interface"], socket.if_nameindex())
 
 
 def find(file: Path) -> list[str]:
-    """What is left, in words."""
+    """Returns what is left, as text."""
     noted = _read(file)
     if not noted:
         return []
@@ -171,7 +172,7 @@ def find(file: Path) -> list[str]:
 
 
 def remove(file: Path) -> None:
-    """As root. May be repeated."""
+    """Removes everything; needs root. May be repeated."""
     noted = _read(file)
     if not noted:
         return
@@ -181,10 +182,10 @@ def remove(file: Path) -> None:
             _kill(pid, noted)
         time.sleep(0.02)
     for index, name in _interfaces(noted):
-        if (index, name) in socket.if_nameindex():  # it may have gone with the end of a node
+        if (index, name) in socket.if_nameindex():  # it may have gone with a node
             _done(["ip", "link", "delete", "dev", name])
             _done(["nft", "delete", "table", "bridge", name])
-    # The directory last: as long as it is there, the rest is known to be ours.
+    # The directory last: while it exists, the rest is known to be ours.
     if _is_there(noted) and not _processes(noted) and not _interfaces(noted):
         shutil.rmtree(noted["directory"])
     if not find(file):
@@ -192,7 +193,7 @@ def remove(file: Path) -> None:
 
 
 def _kill(pid: int, noted: Json) -> None:
-    """Whoever has this number now is looked at again once it is held: it may be another's by then."""
+    """Checks the process again once it is held: its number may have been reused."""
     with suppress(ProcessLookupError, PermissionError):
         held = os.pidfd_open(pid)
         try:
@@ -202,10 +203,11 @@ def _kill(pid: int, noted: Json) -> None:
             os.close(held)
 
 
-def _done(argv: list[str], told: str = "") -> bool:
+def _done(argv: list[str], input_text: str = "") -> bool:
     try:
         return (
-            subprocess.run(argv, input=told.encode(), capture_output=True, timeout=COMMAND_S).returncode == 0
+            subprocess.run(argv, input=input_text.encode(), capture_output=True, timeout=COMMAND_S).returncode
+            == 0
         )
     except (OSError, subprocess.TimeoutExpired):
         return False

@@ -1,7 +1,7 @@
-"""Whose session is it? The mark that a run's session carries, and where it is noted on CORE's host.
+"""The mark of a run's session, and the file that records it on CORE's host.
 
-Run ids are unique in one runs directory only: two users of a host may have the same. So a token goes with it,
-random and journalled before the session is made.
+Run ids are unique in one runs directory only: two users of a host may have the same. So a random token is
+added, and journalled before the session is created.
 """
 
 import secrets
@@ -12,14 +12,14 @@ FOLDER = ".rove/core"
 
 
 class Mark(Struct, frozen=True):
-    """``token`` is empty for a run of a version of Rove that had none."""
+    """``token`` is empty for runs of older versions of Rove."""
 
     run: str
     token: str = ""
 
     @property
     def text(self) -> str:
-        """What the session's metadata hold."""
+        """The value in the session's metadata."""
         return f"{self.run} {self.token}".rstrip()
 
     @property

@@ -1,6 +1,6 @@
-"""Moves the nodes of a session along their ways, on the clock of CORE's host, and measures how late.
+"""Moves the nodes of a session along their paths, on the clock of CORE's host, and measures the lateness.
 
-Uploaded next to the driver: the standard library alone, and a Python that may be 3.10.
+Uploaded next to the driver: it uses the standard library alone, and Python may be 3.10.
 """
 
 import threading
@@ -9,14 +9,14 @@ from bisect import bisect_right
 from collections.abc import Callable
 
 LEAST_MOVE = 0.01
-"""Pixels: less is not worth a call."""
+"""Pixels; a shorter move is not worth a call."""
 JOIN_S = 10.0
 Path = list[list[float]]
-"""Points of seconds, x and y."""
+"""Points: seconds, x, y."""
 
 
 class Motion(threading.Thread):
-    """A round that takes long delays the next."""
+    """Moves all nodes once a round; a slow round delays the next."""
 
     def __init__(
         self,
@@ -26,7 +26,8 @@ class Motion(threading.Thread):
         period: float,
         explain: Callable[[Exception], str],
     ) -> None:
-        """``places``: where the nodes are. ``explain``: why ``place`` failed; empty if it should not have."""
+        """``places``: the nodes' current positions. ``explain``: why
+        ``place`` failed; empty for an unexpected error."""
         super().__init__(name="motion", daemon=True)
         self._place = place
         self._placed = dict(places)
@@ -37,9 +38,9 @@ class Motion(threading.Thread):
         self.failure = ""
         self.rounds = 0
         self.late_rounds = 0
-        """Those that began more than a period late."""
+        """Rounds that began more than a period late."""
         self.late_s = 0.0
-        """The longest between the moments at which two rounds began, beyond the period."""
+        """The largest delay of a round's begin."""
         self._ended = threading.Event()
 
     def run(self) -> None:
@@ -78,7 +79,7 @@ class Motion(threading.Thread):
 
 
 def position(path: Path, times: list[float], t: float) -> tuple[float, float]:
-    """Straight between the points of a way; at its first before it, at its last after it."""
+    """Interpolates between the points of a path; before the first and after the last it stays there."""
     after = bisect_right(times, t)
     if after == 0 or after == len(path):
         _, x, y = path[0 if after == 0 else -1]

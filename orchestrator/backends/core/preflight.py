@@ -1,6 +1,6 @@
-"""Does CORE's air do what it was told? One pair of nodes is tried within reach and beyond, before the run.
+"""Tests CORE's radio before the run: one pair of nodes, within range and beyond.
 
-CORE may start a session in which every node hears every other, and say that all is well.
+CORE may start a session in which every node hears every other, and report success.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from orchestrator.spec.radio import Radio80211b
 from orchestrator.spec.topology import Topology
 
 RX_TOLERANCE_DB = 0.2
-"""Less than 1 % of distance under two-ray ground; CORE's positions are of single precision."""
+"""Less than 1 % of distance under two-ray ground; CORE's positions have single precision."""
 _ABOVE_DB = 10.0
 _BELOW_DB = 3.0
 _SHARE = 0.05
@@ -27,7 +27,7 @@ Spot = tuple[float, float]
 
 
 class Trial(Struct, frozen=True):
-    """Place the pair ``at``, so many metres apart, and ask: is it heard, and with what power?"""
+    """Places the pair ``at``, so many metres apart: is it heard, and with what power?"""
 
     distance_m: float
     at: tuple[Spot, Spot]
@@ -36,7 +36,7 @@ class Trial(Struct, frozen=True):
 
 
 class Preflight(Struct, frozen=True):
-    """``patience_s``: CORE's rules and EMANE's location events take a moment to have effect."""
+    """``patience_s``: CORE's rules and EMANE's location events take effect with a delay."""
 
     pair: tuple[str, str]
     trials: tuple[Trial, ...]
@@ -44,7 +44,7 @@ class Preflight(Struct, frozen=True):
 
 
 class Observed(Struct, frozen=True):
-    """``rx_dbm``: None if nobody could tell; ``note`` says why."""
+    """``rx_dbm``: None if it could not be measured; ``note`` says why."""
 
     heard: bool
     rx_dbm: float | None = None
@@ -52,7 +52,7 @@ class Observed(Struct, frozen=True):
 
 
 def preflight_of(topology: Topology, session: Session) -> Preflight | None:
-    """None where nobody has anybody to hear."""
+    """Returns None if there is only one node."""
     if len(session.nodes) < 2:
         return None
     first, second = (node.name for node in session.nodes[:2])
@@ -77,7 +77,7 @@ def preflight_of(topology: Topology, session: Session) -> Preflight | None:
 
 
 def farthest_within(path_loss: PathLoss, loss_db: float) -> float:
-    """The largest distance at which no more than ``loss_db`` is lost; 0 if there is none."""
+    """Returns the largest distance with a loss of at most ``loss_db``; 0 if there is none."""
     low, high = 0.0, _FARTHEST_M
     while high - low > 1e-3:
         middle = (low + high) / 2
@@ -87,13 +87,13 @@ def farthest_within(path_loss: PathLoss, loss_db: float) -> float:
 
 
 def _diagonal(distance: float, air: Air) -> tuple[Spot, Spot]:
-    """So that neither axis escapes the test."""
+    """Places the pair on a diagonal, so that both axes are tested."""
     side = distance / sqrt(2)
     return (0.0, 0.0), pixels(air).of((side, side))
 
 
 def problems(preflight: Preflight, observed: Sequence[Observed], air: Air) -> list[str]:
-    """What is not as it should be: nothing, if the run can be believed."""
+    """Returns what is wrong; nothing if the run's radio can be trusted."""
     found = []
     for trial, seen in zip(preflight.trials, observed, strict=True):
         apart = f"{' and '.join(preflight.pair)}, {trial.distance_m:.0f} m apart,"

@@ -1,6 +1,6 @@
-"""A run as CORE is told of it: reference point, nodes, air, and the way that each node goes.
+"""Describes a run for CORE: reference point, nodes, radio, and each node's path.
 
-Positions are pixels there. Here a pixel is a metre, for EMANE (which has the Earth's true shape) too.
+CORE's positions are pixels. Here a pixel is a metre, also for EMANE, which uses the Earth's true shape.
 """
 
 from typing import NamedTuple
@@ -15,21 +15,21 @@ from orchestrator.spec.topology import Topology
 
 INTERFACE = "eth0"
 PIXELS_PER_SCALE = 100.0
-"""``scale`` is the metres of a hundred pixels."""
+"""``scale``: the metres of a hundred pixels."""
 _ON_THE_GROUND_M = 1.0
 _SEMI_MAJOR_M = 6378137.0
 _MERIDIAN_M = 6335439.327
-"""WGS 84: the Earth's radius along the equator, and how it is curved there towards the poles."""
+"""WGS 84: the Earth's radius along the equator, and its radius of curvature there towards the poles."""
 
 PixelPath = tuple[tuple[float, float, float], ...]
-"""Seconds, x and y."""
+"""Seconds, x, y."""
 
 
 class Location(Struct, frozen=True):
     """Where (0, 0) is on Earth.
 
-    On the equator, for CORE places pixels by Web Mercator: anywhere else its metres are too short, by 0.675
-    at its default latitude. The altitude is the height of every antenna, and path loss follows from it.
+    On the equator, because CORE places pixels by Web Mercator: elsewhere its metres are too short, by 0.675
+    at its default latitude. The altitude is the height of every antenna, and determines the path loss.
     """
 
     lat: float = 0.0
@@ -47,7 +47,7 @@ class CoreNode(Struct, frozen=True):
 
 
 class Session(Struct, frozen=True):
-    """``mark``: by which it is found again, and told from sessions that are not the run's."""
+    """``mark`` identifies the session as the run's."""
 
     mark: str
     location: Location
@@ -57,8 +57,8 @@ class Session(Struct, frozen=True):
 
 
 class Pixels(NamedTuple):
-    """How many pixels a metre is. Web Mercator takes the Earth for a ball: on the equator, EMANE measures
-    0.7 % less from north to south than it was told."""
+    """How many pixels a metre is. Web Mercator treats the Earth as a sphere: on the equator, EMANE measures
+    0.7 % less from north to south than configured."""
 
     x: float
     y: float

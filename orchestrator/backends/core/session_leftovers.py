@@ -1,4 +1,4 @@
-"""Sessions that a run left on CORE's host: found and deleted by the run's mark, and no others."""
+"""Finds and deletes a run's sessions left on CORE's host: by the run's mark, and no others."""
 
 import asyncio
 from contextlib import suppress
@@ -19,13 +19,13 @@ JOURNAL_KIND = "core-session"
 
 
 def find_sessions(run_id: str, directory: Path) -> list[str]:
-    """Nobody is asked about a run that has removed its session itself."""
+    """Does not ask the host if the run has removed its session itself."""
     marks = _left(run_id, directory)
     return asyncio.run(_found(marks, directory)) if marks else []
 
 
 def remove_sessions(run_id: str, directory: Path, journal: Journal) -> None:
-    """What could not be removed is found afterwards, with the reason."""
+    """Removes the sessions. ``find_sessions`` reports what could not be removed, with the reason."""
     with suppress(RoveError):
         for number, mark in _left(run_id, directory).items():
             if not asyncio.run(_remove(mark, directory)):
@@ -33,7 +33,7 @@ def remove_sessions(run_id: str, directory: Path, journal: Journal) -> None:
 
 
 def sessions_left(directory: Path) -> list[str]:
-    """As far as the run's journal knows, without asking CORE's host: for `rove status`."""
+    """Returns what the run's journal knows, without asking CORE's host: for `rove status`."""
     entries = journals.read(RunDirectory(directory).journal)
     made = {entry["id"]: entry["session"] for entry in entries if "id" in entry and "session" in entry}
     return [
@@ -48,14 +48,14 @@ def _unremoved(entries: list[Entry]) -> list[Entry]:
 
 
 def _left(run_id: str, directory: Path) -> dict[int, Mark]:
-    """The sessions that were begun and are not known to be removed, by their number in the journal."""
+    """Returns sessions that were started and are not known to be removed, by their number in the journal."""
     entries = journals.read(RunDirectory(directory).journal)
     return {entry["id"]: Mark(run_id, entry.get("token", "")) for entry in _unremoved(entries)}
 
 
 async def _found(marks: dict[int, Mark], directory: Path) -> list[str]:
-    # Imported where they are used: runs elsewhere need not wait for paramiko.
-    from orchestrator.backends.core.link import left_of
+    # Imported here, so that other runs need not wait for paramiko.
+    from orchestrator.backends.core.driver_client import left_of
 
     try:
         core, connection = await _reached(directory)
@@ -69,7 +69,7 @@ async def _found(marks: dict[int, Mark], directory: Path) -> list[str]:
 
 
 async def _remove(mark: Mark, directory: Path) -> list[str]:
-    from orchestrator.backends.core.link import remove
+    from orchestrator.backends.core.driver_client import remove
 
     core, connection = await _reached(directory)
     try:

@@ -1,1 +1,4 @@
-"""Nodes as network namespaces on this machine: built from values, taken down by their mark."""
+"""The backend ``netns``: nodes as network namespaces on this machine, built from values, removed by mark.
+
+Other rooms import ``backend``, ``checks``, ``network``, ``enter``, ``rootless`` and ``marks``.
+"""

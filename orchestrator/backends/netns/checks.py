@@ -1,4 +1,4 @@
-"""Can this machine and this user run nodes as namespaces? Each check says what to do if not.
+"""Checks whether this machine and user can run nodes as namespaces. Each check says what to do if not.
 
 Everything is tried for real, in a throw-away namespace that is gone when the checks end.
 """
@@ -21,7 +21,7 @@ _TIMEOUT_S = 10.0
 
 @dataclass(frozen=True)
 class Check:
-    """``advice`` is empty where all is well. What is not ``required`` has a lesser substitute."""
+    """``advice`` is empty if all is well. If a check is not ``required``, there is a lesser substitute."""
 
     name: str
     ok: bool
@@ -30,7 +30,7 @@ class Check:
 
 
 def checks() -> list[Check]:
-    """As root directly; otherwise in a user namespace, which is what a run would use."""
+    """Runs the checks directly as root; otherwise in a user namespace, as a run would."""
     return _kernel_checks() if os.geteuid() == 0 else _rootless_checks()
 
 

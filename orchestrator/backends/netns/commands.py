@@ -1,4 +1,4 @@
-"""What the kernel will be told, as values: one frozen class per kind of command."""
+"""Commands for the kernel as values: one frozen class per kind of command."""
 
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
 @dataclass(frozen=True)
 class CreateNamespace:
-    """Make the namespace, mark it from inside, and only then give it its name."""
+    """Creates the namespace, marks it from inside, and only then gives it its name."""
 
     name: str
     alias: str
@@ -14,7 +14,7 @@ class CreateNamespace:
 
 @dataclass(frozen=True)
 class SetSysctl:
-    """``key`` as a path below ``net``. Where ``if_present``, a kernel without the key needs no setting."""
+    """``key``: a path below ``net``. ``if_present``: skipped by a kernel without the key."""
 
     key: str
     value: int
@@ -23,7 +23,7 @@ class SetSysctl:
 
 @dataclass(frozen=True)
 class CreateTap:
-    """The radio's end is the device's descriptor; the device outlives it, and ends with its namespace."""
+    """The radio's end is the device's descriptor. The device outlives it, and ends with its namespace."""
 
     link: str
 
@@ -42,7 +42,7 @@ class CreateVeth:
 
 @dataclass(frozen=True)
 class OpenPacketSocket:
-    """The radio's end where there is no TAP: raw frames on ``link``, on behalf of ``node``."""
+    """The radio's end without TAP: a raw socket on ``link``, on behalf of ``node``."""
 
     link: str
     node: str
@@ -50,7 +50,7 @@ class OpenPacketSocket:
 
 @dataclass(frozen=True)
 class DisableOffload:
-    """Frames as they would be on the air: checksums filled in, none larger than the MTU."""
+    """Makes frames as they would be on the air: with checksums, none larger than the MTU."""
 
     link: str
 
@@ -80,7 +80,7 @@ class AddRoute:
 
 @dataclass(frozen=True)
 class AddNeighbour:
-    """A permanent entry: no ARP for this peer."""
+    """A permanent entry, so that no ARP is needed for this peer."""
 
     link: str
     address: IPv4Address
@@ -104,7 +104,7 @@ Command = (
 
 @dataclass(frozen=True)
 class Step:
-    """A command and the node in whose namespace it is carried out."""
+    """A command and the node in whose namespace it runs."""
 
     node: str
     command: Command

@@ -1,7 +1,7 @@
-"""A control group (v2) per run, where this user may make one: everything in it ends with one write.
+"""Puts a run's processes into a control group (v2), if this user may create one: one write ends them all.
 
-It catches what the mark in the environment cannot: a process that cleared its environment and whose parent
-is gone. Where no group can be made, pidfds and the mark must do.
+It catches what the mark in the environment cannot: a process that cleared its environment and lost its
+parent. Without a group, pidfds and the mark are used.
 """
 
 import errno
@@ -22,12 +22,12 @@ class ControlGroup:
     path: Path
 
     def kill(self) -> None:
-        """End every process in the group, at once and for certain."""
+        """Ends every process in the group at once."""
         with suppress(FileNotFoundError):
             (self.path / "cgroup.kill").write_text("1")
 
     def remove(self, timeout: float) -> bool:
-        """Remove the group once its processes are gone. May be repeated; False if some are not."""
+        """Removes the group once its processes are gone. Returns False if some are not. May be repeated."""
         deadline = time.monotonic() + timeout
         while True:
             try:
@@ -45,7 +45,7 @@ class ControlGroup:
 
 
 def create_around(mark: Mark, pid: int) -> ControlGroup | None:
-    """The run's group, below our own, with ``pid`` in it; None where this user or kernel has none."""
+    """Returns the run's group, below our own, with ``pid`` in it; None if this user or kernel has none."""
     root, own = _root(), _own_place()
     if root is None or own is None:
         return None
@@ -65,7 +65,7 @@ def create_around(mark: Mark, pid: int) -> ControlGroup | None:
 
 
 def find(mark: Mark) -> list[ControlGroup]:
-    """The run's groups, wherever the session that made them had its own."""
+    """Returns the run's groups, whichever session created them."""
     root = _root()
     if root is None:
         return []

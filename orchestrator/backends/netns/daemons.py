@@ -1,4 +1,4 @@
-"""A routing daemon on every node of an emulation: started by the fork server, watched, stopped in order."""
+"""Runs a routing daemon on every node of an emulation: starts, watches and stops it."""
 
 import asyncio
 import secrets
@@ -34,16 +34,17 @@ class Daemons:
         await asyncio.gather(*(self._start(server, node) for node in self._emulation.hosts))
 
     def failure(self, node: str) -> str:
-        """Why the node has no routing daemon (any more); empty if it has one."""
+        """Returns why the node has no routing daemon (any more); empty if it has one."""
         running = self._running.get(node)
         return running.failure if running is not None else self._never_started.get(node, "")
 
     async def stop(self) -> None:
-        """In order, so that they take back what they put into the kernel; in any case within a bound."""
+        """Stops the daemons in order, so that they remove their routes
+        from the kernel, within a time limit."""
         await asyncio.gather(*(daemon.end(signal.SIGTERM) for daemon in self._running.values()))
 
     async def close(self) -> None:
-        """Let go of them; the fork server ends them. May be repeated."""
+        """Stops watching them; the fork server ends them. May be repeated."""
         for daemon in self._running.values():
             await daemon.close()
 

@@ -1,4 +1,4 @@
-"""Run a command on a node by hand, with the caller's own terminal: what `rove exec NODE -- cmd` does."""
+"""Runs a command on a node with the caller's own terminal: `rove exec NODE -- cmd`."""
 
 import os
 import signal
@@ -13,7 +13,8 @@ from orchestrator.errors import BadInput
 
 
 def execute_on(mark: Mark, node: str, argv: Sequence[str], directory: Path = names.HOST_NAMES) -> NoReturn:
-    """Become ``argv`` in the node's namespace. It carries the run's mark, so it ends with the network."""
+    """Replaces this process by ``argv`` in the node's namespace. It has
+    the run's mark, so it ends with the network."""
     with names.names_of(mark, directory) as found:
         places = {named.node: named.descriptor for named in found if named.descriptor is not None}
         descriptor = places.get(node)

@@ -1,4 +1,4 @@
-"""How the kernel side can fail."""
+"""Errors of the netns backend."""
 
 from orchestrator.errors import RoveError
 
@@ -8,4 +8,4 @@ class NetworkError(RoveError):
 
 
 class ForkServerError(RoveError):
-    """A process could not be started on a node, or the server that starts them is gone."""
+    """A process could not be started on a node, or the fork server is gone."""

@@ -45,15 +45,15 @@ Descriptors = dict[str, int]
 
 
 def execute(steps: Iterable[Step], directory: Path = names.HOST_NAMES) -> Descriptors:
-    """Carry out ``steps``, naming namespaces in ``directory``; the caller owns the descriptors.
+    """Carries out ``steps``, naming namespaces in ``directory``; the caller owns the descriptors.
 
-    On NetworkError the descriptors are closed, but what has a name stays: take it down by its mark.
+    On NetworkError it closes the descriptors, but named namespaces stay: take them down by their mark.
     """
     return syscalls.in_own_thread(lambda: _execute(steps, directory))
 
 
 def attach(namespaces: Mapping[str, int]) -> Descriptors:
-    """Take up the TAP in each of these namespaces, which its former holder has closed."""
+    """Opens again the TAP in each of these namespaces, after its former holder has closed it."""
     opened: Descriptors = {}
 
     def take_up() -> Descriptors:
@@ -67,7 +67,7 @@ def attach(namespaces: Mapping[str, int]) -> Descriptors:
     except OSError as error:
         for descriptor in opened.values():
             os.close(descriptor)
-        raise NetworkError(f"cannot take up the radio's ends: {error.strerror}") from error
+        raise NetworkError(f"cannot open the radio's ends again: {error.strerror}") from error
 
 
 def _execute(steps: Iterable[Step], directory: Path) -> Descriptors:
@@ -78,7 +78,7 @@ def _execute(steps: Iterable[Step], directory: Path) -> Descriptors:
                 builder.carry_out(step)
             except OSError as error:
                 raise NetworkError(f"{step.node}: {step.command}: {error.strerror}") from error
-        return builder.keep_radio_ends()
+        return builder.take_radio_ends()
     finally:
         builder.close()
 
@@ -100,7 +100,7 @@ class _Builder:
         for descriptor in self._radio_ends.values():
             os.close(descriptor)
 
-    def keep_radio_ends(self) -> Descriptors:
+    def take_radio_ends(self) -> Descriptors:
         kept, self._radio_ends = self._radio_ends, {}
         return kept
 
@@ -175,9 +175,9 @@ class _Builder:
 
 
 def open_tap(link: str) -> int:
-    """Make (or take up again) the TAP ``link`` in the calling thread's namespace.
+    """Creates (or opens again) the TAP ``link`` in the calling thread's namespace.
 
-    Persistent, because closing a device that is not costs the kernel 16 ms each; it ends with its namespace.
+    It is persistent, because closing a device that is not costs the kernel 16 ms; it ends with its namespace.
     """
     descriptor = os.open(TUN_DEVICE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

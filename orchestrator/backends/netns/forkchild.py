@@ -1,6 +1,6 @@
-"""From a fork of the server to a node's program: namespace, session, streams, user, then the program.
+"""Turns a fork of the server into a node's program: namespace, session, streams, user, then the program.
 
-Nothing of the server's may survive in the child: not its descriptors, not its handlers, not its way out.
+The child must keep nothing of the server's: no descriptors, no signal handlers, no exit handlers.
 """
 
 import importlib
@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from orchestrator.backends.netns import syscalls
 
 DESCRIPTORS = 4
-"""With each request, in this order: network namespace, standard input, output, error."""
+"""The descriptors of each request, in this order: network namespace, standard input, output, error."""
 
 ERROR_SIZE = 1 << 12
 _FIRST_AFTER_STREAMS = 3
@@ -22,7 +22,7 @@ _COULD_NOT_START = 127
 
 
 def run(request: dict[str, Any], descriptors: list[int], errors: int) -> NoReturn:
-    """Become the program; why it could not start goes to ``errors``, which is closed when it does."""
+    """Becomes the program. Writes to ``errors`` why it could not start, and closes it when it starts."""
     try:
         _take_descriptors(descriptors, errors)
         _prepare(request)

@@ -1,4 +1,4 @@
-"""The orchestrator's side of the fork server: start it, start programs on nodes, hear how they end."""
+"""The orchestrator's side of the fork server: starts it and programs on nodes, and learns how they end."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ Stream = Path | int | None
 
 @dataclass(frozen=True)
 class Launch:
-    """A program, the namespace it lives in and what it is given."""
+    """A program, its namespace, and what it is given."""
 
     program: Argv | Entry
     namespace: Path
@@ -57,14 +57,14 @@ class Child:
         self._ended = asyncio.Event()
 
     async def wait(self) -> int:
-        """As in ``subprocess``: the exit status, or minus the signal that ended it."""
+        """Returns the exit status, or minus the signal that ended it, as in ``subprocess``."""
         await self._ended.wait()
         if self._status is None:
             raise ForkServerError(f"the fork server is gone, and process {self.pid} with it")
         return self._status
 
     async def signal(self, number: signal.Signals) -> None:
-        """To the whole process group; nothing happens if its leader has ended."""
+        """Signals the whole process group; does nothing if its leader has ended."""
         if not self._ended.is_set():
             await self._server.send({"id": self._number, "signal": number})
 
@@ -88,17 +88,17 @@ class ForkServer:
         self._sending = asyncio.Lock()
         self._next = 0
         self._lost = ""
-        self._loop.add_reader(control, self._hear)
+        self._loop.add_reader(control, self._on_readable)
 
     @property
     def group(self) -> Path | None:
-        """The control group that its programs are in, where there is one."""
+        """The control group of its programs, if there is one."""
         return self._group.path if self._group is not None else None
 
     @classmethod
     async def start(cls, mark: Mark, preload: Sequence[str] = (), timeout: float = 30.0) -> Self:
-        """``preload``: modules that every child will find imported, or ``module:function:argument``: calls
-        whose results it will find made."""
+        """``preload``: modules to import before any fork, or
+        ``module:function:argument`` for calls whose results every child shares."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             process = _start_process(mark, theirs.fileno(), preload)
@@ -115,7 +115,8 @@ class ForkServer:
         return server
 
     async def spawn(self, launch: Launch, timeout: float = 10.0) -> Child:
-        """Returns when the program runs (in its namespace, or executed); ForkServerError if it cannot."""
+        """Returns when the program runs (in its namespace, or executed).
+        Raises ForkServerError if it cannot."""
         number = self._next
         self._next += 1
         request = {
@@ -166,7 +167,7 @@ class ForkServer:
         finally:
             self._loop.remove_writer(self._control)
 
-    def _hear(self) -> None:
+    def _on_readable(self) -> None:
         with suppress(BlockingIOError):
             while data := self._receive():
                 self._take(json.loads(data))
@@ -215,7 +216,7 @@ class ForkServer:
             child.end(None)
 
     async def close(self) -> None:
-        """End the server and all it started, at once. May be repeated."""
+        """Ends the server and all it started, at once. May be repeated."""
         self._lose("the fork server was closed")
         self._control.close()
         try:

@@ -1,8 +1,8 @@
-"""The process that node programs are forked from: heavy modules are loaded once, a child costs a fork.
+"""The process from which node programs are forked: heavy modules are imported once, a child costs a fork.
 
-Started by ``forkclient``. A request is one datagram of JSON with the child's namespace and standard streams
-as descriptors; the answers are ``{"id", "pid"}`` or ``{"id", "error"}``, then ``{"id", "status"}``. When its
-owner ends, in whatever way, the server ends everything that descends from it, and itself.
+``forkclient`` starts it. A request is one datagram of JSON, with the child's namespace and standard streams
+as descriptors. The answers are ``{"id", "pid"}`` or ``{"id", "error"}``, then ``{"id", "status"}``. When its
+owner ends, in whatever way, the server ends all its descendants and itself.
 """
 
 import gc
@@ -35,7 +35,7 @@ def main() -> None:
     except Exception as error:
         control.send(json.dumps({"failed": f"cannot preload: {error}"}).encode())
         return
-    # What the imports left would otherwise be copied page by page when a child's collector walks it.
+    # Objects left by the imports would otherwise be copied page by page when a child's collector visits them.
     gc.collect()
     gc.freeze()
     try:
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _preload(item: str) -> None:
-    """``module``, or ``module:function:argument`` for what is more than an import."""
+    """Imports ``module``, or calls ``module:function:argument``."""
     name, _, call = item.partition(":")
     module = importlib.import_module(name)
     if call:
@@ -54,7 +54,7 @@ def _preload(item: str) -> None:
 
 
 def _watch_parent(pid: int) -> int | None:
-    """A pidfd and not a parent-death signal: that would come with the end of the *thread* that started us."""
+    """Uses a pidfd, not a parent-death signal: that would come when the *thread* that started us ends."""
     with suppress(ProcessLookupError):
         descriptor = os.pidfd_open(pid)
         if os.getppid() == pid:
@@ -77,8 +77,8 @@ class _Server:
             self._poll.register(descriptor, select.POLLIN)
 
     def serve(self) -> None:
-        """Until the owner closes its end, or ends, or SIGTERM comes."""
-        self._tell(ready=True)
+        """Serves until the owner closes its end, or ends, or SIGTERM comes."""
+        self._answer(ready=True)
         while True:
             ready = [descriptor for descriptor, _ in self._poll.poll()]
             if self._owner in ready:
@@ -107,7 +107,7 @@ class _Server:
             else:
                 self._spawn(request, descriptors)
         except OSError as error:
-            self._tell(id=request["id"], error=str(error))
+            self._answer(id=request["id"], error=str(error))
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -136,13 +136,14 @@ class _Server:
         self._poll.register(errors, select.POLLIN)
 
     def _report_start(self, errors: int) -> None:
-        """The child closes its end when its program starts; what it wrote before is why it could not."""
+        """Reports a start. The child closes its end when its program starts;
+        anything it wrote says why it could not."""
         pid = self._starting.pop(errors)
         self._poll.unregister(errors)
         problem = os.read(errors, forkchild.ERROR_SIZE).decode(errors="replace")
         os.close(errors)
         outcome = {"error": problem} if problem else {"pid": pid}
-        self._tell(id=self._ids[pid], **outcome)
+        self._answer(id=self._ids[pid], **outcome)
 
     def _reap(self) -> None:
         while True:
@@ -156,15 +157,15 @@ class _Server:
                 continue  # an orphan that we adopted
             for errors in [errors for errors, starting in self._starting.items() if starting == pid]:
                 self._report_start(errors)
-            self._tell(id=self._ids.pop(pid), status=os.waitstatus_to_exitcode(status))
+            self._answer(id=self._ids.pop(pid), status=os.waitstatus_to_exitcode(status))
 
-    def _tell(self, **answer: Any) -> None:
+    def _answer(self, **answer: Any) -> None:
         with suppress(BrokenPipeError, ConnectionResetError):
             self._control.send(json.dumps(answer).encode())
 
 
 def _end_descendants() -> None:
-    """Whoever loses its parent here becomes our child, so killing children until there are none ends all."""
+    """Kills children until there are none: descendants that lose their parent become our children."""
     while children := _children():
         for pid in children:
             os.kill(pid, signal.SIGKILL)
@@ -178,7 +179,7 @@ def _children() -> list[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
-                # The command name in parentheses may itself hold spaces and parentheses.
+                # The command name in parentheses may contain spaces and parentheses.
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
                 if fields[1] == own:
                     found.append(int(entry.name))

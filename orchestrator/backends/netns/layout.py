@@ -1,7 +1,7 @@
-"""From a description of the nodes' network to the steps that build it; decided here, carried out elsewhere.
+"""Plans the steps that build the nodes' network; ``executor`` carries them out.
 
-Each node has ``wlan0`` (the radio) and ``ctl0``; all ``ctl0`` meet on a bridge in a namespace of their own,
-so that nothing appears in the host's network.
+Each node has ``wlan0`` (the radio) and ``ctl0``. A bridge in a namespace of its own connects all ``ctl0``, so
+that nothing appears in the host's network.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ CONTROL_LINK = "ctl0"
 RADIO_NETWORK = IPv4Network("10.0.0.0/16")
 CONTROL_NETWORK = IPv4Network("172.30.0.0/16")
 
-# ``default`` before any interface is made: interfaces copy it. ``ip_forward`` first: it resets others.
+# ``default`` before any interface is created: interfaces copy it. ``ip_forward`` first: it resets others.
 _NO_IPV6 = (
     SetSysctl("ipv6/conf/all/disable_ipv6", 1, if_present=True),
     SetSysctl("ipv6/conf/default/disable_ipv6", 1, if_present=True),
@@ -49,11 +49,11 @@ _SYSCTLS = (
 
 
 class RadioEnd(StrEnum):
-    """How the radio process gets at a node's frames."""
+    """How the radio process reads and writes a node's frames."""
 
     TAP = "tap"
     PACKET = "packet"
-    """A veth and a raw socket: where /dev/net/tun cannot be opened. Its queue counts bytes, not frames."""
+    """A veth and a raw socket, where /dev/net/tun cannot be opened. Its queue counts bytes, not frames."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,13 @@ class Layout:
     control: IPv4Interface
     """The bridge's own address on the control network."""
     queue_length: int = 100
-    """Frames that wait for the air at a node; the next one is dropped."""
+    """Frames that wait for the air at a node; further ones are dropped."""
     mtu: int = 1500
     static_neighbours: bool = False
-    """Also spares the ARP table, whose limit (gc_thresh3) all namespaces of the host share."""
+    """Also saves entries of the ARP table, whose limit (gc_thresh3) all namespaces of the host share."""
     radio_end: RadioEnd = RadioEnd.TAP
     ipv6: bool = False
-    """Its own chatter would be on the air, too: only for those who need it."""
+    """Off unless needed: IPv6's own messages would be on the air, too."""
 
 
 def numbered(
@@ -91,7 +91,8 @@ def numbered(
     radio: IPv4Network = RADIO_NETWORK,
     control: IPv4Network = CONTROL_NETWORK,
 ) -> Layout:
-    """Host 1, 2, … of both networks in the order of the names; the bridge has the control network's last."""
+    """Numbers the nodes 1, 2, … in both networks in the order of the names;
+    the bridge gets the control network's last."""
     nodes = tuple(
         NodeLayout(name, _host(radio, number), _host(control, number), mac_address(number))
         for number, name in enumerate(names, start=1)
@@ -104,12 +105,12 @@ def _host(network: IPv4Network, number: int) -> IPv4Interface:
 
 
 def mac_address(number: int) -> str:
-    """A locally administered address."""
+    """Returns a locally administered address."""
     return ":".join(f"{byte:02x}" for byte in (0x02, 0x52, *number.to_bytes(4, "big")))
 
 
 def problems(layout: Layout) -> list[str]:
-    """What makes the layout impossible to build; empty if nothing does."""
+    """Returns what makes the layout impossible to build; empty if nothing does."""
     found = [
         f"node name {node.name!r}: letters, digits, - and _ only, at most 63"
         for node in layout.nodes
@@ -139,7 +140,7 @@ def steps(layout: Layout, mark: Mark) -> tuple[Step, ...]:
     return (*_control_steps(layout, mark), *_air_steps(layout, mark), *_all_node_steps(layout, mark))
 
 
-def _born(node: str, mark: Mark, ipv6: bool = False) -> Iterator[Command]:
+def _namespace_commands(node: str, mark: Mark, ipv6: bool = False) -> Iterator[Command]:
     yield CreateNamespace(mark.namespace(node), mark.alias(node))
     if not ipv6:
         yield from _NO_IPV6
@@ -148,7 +149,7 @@ def _born(node: str, mark: Mark, ipv6: bool = False) -> Iterator[Command]:
 
 def _control_steps(layout: Layout, mark: Mark) -> Iterator[Step]:
     commands = (
-        *_born(CONTROL, mark),
+        *_namespace_commands(CONTROL, mark),
         CreateBridge(CONTROL_LINK),
         # A bridge without an address of its own takes that of a port, and changes it as ports come.
         SetLink(CONTROL_LINK, mark.alias(CONTROL), mac=mac_address(0)),
@@ -158,7 +159,7 @@ def _control_steps(layout: Layout, mark: Mark) -> Iterator[Step]:
 
 
 def _air_steps(layout: Layout, mark: Mark) -> Iterator[Step]:
-    commands = _born(AIR, mark) if layout.radio_end is RadioEnd.PACKET else iter(())
+    commands = _namespace_commands(AIR, mark) if layout.radio_end is RadioEnd.PACKET else iter(())
     return (Step(AIR, command) for command in commands)
 
 
@@ -166,7 +167,7 @@ def _all_node_steps(layout: Layout, mark: Mark) -> Iterator[Step]:
     for number, node in enumerate(layout.nodes, start=1):
         alias = mark.alias(node.name)
         port = f"node{number}"
-        for command in _born(node.name, mark, layout.ipv6):
+        for command in _namespace_commands(node.name, mark, layout.ipv6):
             yield Step(node.name, command)
         yield Step(node.name, CreateVeth(CONTROL_LINK, CONTROL, port))
         yield Step(CONTROL, SetLink(port, alias, master=CONTROL_LINK))

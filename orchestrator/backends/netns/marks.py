@@ -1,8 +1,8 @@
-"""Whose is it? The mark that every kernel object of a run carries, and the exact test for it.
+"""The mark of every kernel object of a run, and the exact test for it.
 
-The digest in a name is computed from the run's id and directory, and the namespace itself carries the same
-digest inside (alias of its ``lo``, set before it gets a name). Only what passes both tests is the run's own:
-a foreign object would have to copy both.
+A name contains a digest of the run's id and directory, and the namespace itself has the same digest inside
+(the alias of its ``lo``, set before it gets a name). Only an object that passes both tests is the run's: a
+foreign object would have to copy both.
 """
 
 import hashlib
@@ -14,10 +14,10 @@ from pathlib import Path
 from orchestrator.runs import processes
 
 CONTROL = ".control"
-"""Not a possible node name: the namespace of the bridge that joins all ``ctl0``."""
+"""The namespace of the bridge that connects all ``ctl0``; not a possible node name."""
 
 AIR = ".air"
-"""Not a possible node name: where the radio's ends are when it runs over veth instead of TAP."""
+"""The namespace of the radio's ends when it uses veth instead of TAP; not a possible node name."""
 
 NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 _IN_NAME = 12
@@ -25,7 +25,7 @@ _IN_NAME = 12
 
 @dataclass(frozen=True)
 class Mark:
-    """A run and the directory it lives in: run ids are unique in one place only."""
+    """A run and its directory: run ids are unique in one directory only."""
 
     run_id: str
     directory: Path
@@ -40,18 +40,18 @@ class Mark:
         return f"rove-{self.digest[:_IN_NAME]}"
 
     def namespace(self, node: str) -> str:
-        """``rove-<digest>-<node>``, or ``rove-<digest>.control``: what `ip netns` lists."""
+        """Returns ``rove-<digest>-<node>``, or ``rove-<digest>.control``, as `ip netns` lists it."""
         return f"{self.group}{node}" if node in (CONTROL, AIR) else f"{self.group}-{node}"
 
     def node_of(self, namespace: str) -> str | None:
-        """The inverse of ``namespace``; None for any name that it could not have made."""
+        """The inverse of ``namespace``; None for any other name."""
         node = namespace.removeprefix(self.group)
         node = node if node in (CONTROL, AIR) else node.removeprefix("-")
         known = node in (CONTROL, AIR) or NODE_NAME.fullmatch(node)
         return node if known and self.namespace(node) == namespace else None
 
     def alias(self, node: str) -> str:
-        """What links of ``node`` carry; readable with `ip link`."""
+        """Returns the alias of ``node``'s links, which `ip link` shows."""
         return f"rove {self.digest} {self.run_id} {node}"
 
     @property

@@ -1,6 +1,6 @@
-"""The names of namespaces: files with a namespace mounted on them, where `ip netns` looks for them.
+"""Names namespaces: files with a namespace mounted on them, where `ip netns` looks for them.
 
-A namespace is marked before it is named, so a name of ours whose namespace lacks our mark is a stranger's.
+A namespace is marked before it is named, so a name of ours whose namespace lacks our mark is foreign.
 """
 
 import errno
@@ -23,7 +23,7 @@ _NS_GET_NSTYPE = 0xB703
 
 @dataclass(frozen=True)
 class Named:
-    """A name of the run's. ``descriptor`` is the namespace, or None if a crash came before the mount."""
+    """A name of the run's. ``descriptor``: the namespace, or None if a crash came before the mount."""
 
     node: str
     path: Path
@@ -31,7 +31,7 @@ class Named:
 
 
 def prepare(directory: Path) -> None:
-    """Let mounts in ``directory`` reach every mount namespace, exactly as `ip netns add` does."""
+    """Lets mounts in ``directory`` reach every mount namespace, as `ip netns add` does."""
     directory.mkdir(parents=True, exist_ok=True)
     with _locked(directory):
         try:
@@ -54,13 +54,13 @@ def _locked(directory: Path) -> Iterator[None]:
 
 
 def name_own_namespace(path: Path) -> None:
-    """Give the calling thread's namespace a name. FileExistsError if the name is taken."""
+    """Gives the calling thread's namespace a name. Raises FileExistsError if the name is taken."""
     os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444))
     syscalls.mount(str(syscalls.OWN_NETWORK), path, flags=syscalls.MS_BIND)
 
 
 def open_namespace(path: Path) -> int | None:
-    """A descriptor of the namespace at ``path``; None if something else is there, or nothing."""
+    """Returns a descriptor of the namespace at ``path``; None if there is something else or nothing."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -73,9 +73,9 @@ def open_namespace(path: Path) -> int | None:
 
 
 def mark_inside(descriptor: int) -> str:
-    """The alias of the namespace's ``lo``, empty if it has no such link.
+    """Returns the alias of the namespace's ``lo``; empty if it has no such link.
 
-    Leaves the calling thread inside: give it a thread of its own.
+    Leaves the calling thread inside the namespace: call it in a thread of its own.
     """
     syscalls.setns(descriptor, syscalls.CLONE_NEWNET)
     with Netlink() as netlink, suppress(OSError):
@@ -85,7 +85,7 @@ def mark_inside(descriptor: int) -> str:
 
 @contextmanager
 def names_of(mark: Mark, directory: Path) -> Iterator[list[Named]]:
-    """The run's names in ``directory``, and nobody else's; the descriptors are closed at the end."""
+    """Returns the run's names in ``directory``, and no others; closes the descriptors at the end."""
     found: list[Named] = []
     try:
         syscalls.in_own_thread(lambda: _find(mark, directory, found))
@@ -129,7 +129,7 @@ def _is_unused_file(path: Path) -> bool:
 
 
 def release(path: Path) -> None:
-    """Take the name away. May be repeated."""
+    """Removes the name. May be repeated."""
     with suppress(FileNotFoundError):
         try:
             syscalls.unmount(path)

@@ -1,6 +1,6 @@
-"""Just enough rtnetlink to build and inspect a node's network, one acknowledged request at a time.
+"""A minimal rtnetlink client that builds and inspects a node's network, one acknowledged request at a time.
 
-A socket stays in the namespace in which it was opened, so one thread can speak to many namespaces.
+A socket stays in the namespace in which it was opened, so one thread can talk to many namespaces.
 """
 
 import os
@@ -38,7 +38,7 @@ _MAIN_TABLE, _BOOT, _UNIVERSE, _LINK, _NOWHERE, _UNICAST = 254, 3, 0, 253, 255, 
 _ONLINK = 4
 
 ROUTE_PROTOCOL = 82
-"""Who installed it: `ip route` shows ``proto 82`` on the routes that we keep up to date."""
+"""Marks the routes that we keep up to date: `ip route` shows ``proto 82``."""
 
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
@@ -93,7 +93,7 @@ def new_bridge(name: str) -> bytes:
 
 
 def new_veth(name: str, peer: str, peer_namespace: int) -> bytes:
-    """A pair: ``name`` here, ``peer`` in the namespace that descriptor ``peer_namespace`` refers to."""
+    """Describes a pair: ``name`` here, ``peer`` in the namespace of descriptor ``peer_namespace``."""
     other = _link(_text(_IFLA_IFNAME, peer), _number(_IFLA_NET_NS_FD, peer_namespace))
     data = attribute(_INFO_DATA | _NESTED, attribute(_VETH_PEER | _NESTED, other))
     info = attribute(_IFLA_LINKINFO | _NESTED, _text(_INFO_KIND, "veth") + data)
@@ -148,7 +148,7 @@ def _host_route(destination: IPv4Address, scope: int, flags: int) -> bytes:
 
 
 def set_host_route(destination: IPv4Address, via: IPv4Address | None, link: int) -> Order:
-    """To one host, over a neighbour or (None) directly; takes the place of the route there was."""
+    """Sets the route to one host, over a neighbour or (None) directly; replaces an existing one."""
     body = _host_route(destination, _LINK if via is None else _UNIVERSE, 0 if via is None else _ONLINK)
     gateway = b"" if via is None else attribute(_RTA_GATEWAY, via.packed)
     return Order(RTM_NEWROUTE, _CREATE | _REPLACE, body + gateway + _number(_RTA_OIF, link))
@@ -178,21 +178,22 @@ class Netlink:
             self._socket.setsockopt(_SOL_NETLINK, _ADD_MEMBERSHIP, group)
 
     def create(self, kind: int, body: bytes) -> None:
-        """Make something new; OSError with EEXIST if it is there already."""
+        """Creates something new; raises OSError with EEXIST if it exists already."""
         self._ask(kind, _ACK | _CREATE | _EXCLUSIVE, body)
 
     def change(self, kind: int, body: bytes) -> None:
         self._ask(kind, _ACK, body)
 
     def carry_out(self, orders: Sequence[Order]) -> list[OSError]:
-        """All of them with few system calls; says which errors there were, and stops for none."""
+        """Carries out all orders with few system calls. Returns the errors, and stops for none."""
         refused: list[OSError] = []
         for start in range(0, len(orders), _TOGETHER):
             refused += self._carry_out(orders[start : start + _TOGETHER])
         return refused
 
     def _carry_out(self, orders: Sequence[Order]) -> list[OSError]:
-        """Only the last is acknowledged; of the others only errors are reported, and all before that."""
+        """Asks for one acknowledgement, of the last order. The kernel
+        reports errors of the others before it."""
         last = len(orders)
         messages = []
         for number, (kind, flags, body) in enumerate(orders, start=1):
@@ -217,7 +218,7 @@ class Netlink:
         return found.get(_IFLA_IFALIAS, b"").rstrip(b"\0").decode(errors="replace")
 
     def dead_namespace(self, timeout: float) -> int | None:
-        """The id of a namespace that ended, from group GROUP_NSID; None after ``timeout`` seconds."""
+        """Returns the id of a namespace that ended, from group GROUP_NSID; None after ``timeout`` seconds."""
         self._socket.settimeout(max(timeout, 0.001))
         try:
             data = self._socket.recv(_REPLY_SIZE)

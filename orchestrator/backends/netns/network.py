@@ -1,4 +1,4 @@
-"""A run's network on this machine: up from a layout, down by its mark, and proof that nothing is left."""
+"""A run's network on this machine: builds it from a layout, removes it by its mark, finds what is left."""
 
 import os
 import time
@@ -9,14 +9,14 @@ from pathlib import Path
 from orchestrator.backends.netns import control_group, executor, names, syscalls
 from orchestrator.backends.netns.errors import NetworkError
 from orchestrator.backends.netns.executor import Descriptors
-from orchestrator.backends.netns.exit_report import Obituary
 from orchestrator.backends.netns.layout import Layout, problems, steps
 from orchestrator.backends.netns.marks import Mark
+from orchestrator.backends.netns.namespace_exits import NamespaceExits
 from orchestrator.errors import BadInput
 from orchestrator.runs import processes
 
 JOURNAL_KIND = "network"
-"""What a run's journal calls the intent to build one: teardown looks for it."""
+"""The journal's name for the intent to build a network; teardown looks for it."""
 
 _GRACE_S = 1.0
 _DRAIN_S = 1.0
@@ -24,7 +24,8 @@ _DRAIN_S = 1.0
 
 @dataclass(frozen=True)
 class Leftover:
-    """Something of the run's that still exists. ``kind``: namespace, process, visitor or group."""
+    """Something of the run's that still exists. ``kind``: namespace, process,
+    visitor (a foreign process inside) or group."""
 
     kind: str
     what: str
@@ -34,7 +35,7 @@ class Leftover:
 
 
 def up(layout: Layout, mark: Mark, directory: Path = names.HOST_NAMES) -> Descriptors:
-    """Build the network; all of it or nothing. The caller owns the radio's ends."""
+    """Builds the network completely or not at all. The caller owns the radio's ends."""
     if found := problems(layout):
         raise BadInput("; ".join(found))
     with names.names_of(mark, directory) as existing:
@@ -52,22 +53,22 @@ def up(layout: Layout, mark: Mark, directory: Path = names.HOST_NAMES) -> Descri
 
 
 def attach(mark: Mark, directory: Path = names.HOST_NAMES) -> Descriptors:
-    """The radio's ends of a network that is up, for a radio that did not build it (TAP only)."""
+    """Returns the radio's ends of an existing network, for a radio that did not build it (TAP only)."""
     with names.names_of(mark, directory) as found:
         nodes = {named.node: named.descriptor for named in found if not named.node.startswith(".")}
         return executor.attach({node: number for node, number in nodes.items() if number is not None})
 
 
 def down(mark: Mark, directory: Path = names.HOST_NAMES, timeout: float = 10.0) -> list[Leftover]:
-    """End the run's processes and remove its network, by mark alone; says what could not be removed.
+    """Ends the run's processes and removes its network, by mark alone. Returns what could not be removed.
 
-    May be repeated, and needs nothing but the mark: not the process that brought the network up.
+    May be repeated. It needs only the mark, not the process that brought the network up.
     """
     deadline = time.monotonic() + timeout
     groups = control_group.find(mark)
     for group in groups:
         group.kill()
-    # A process that is just forking can slip through one scan, not through several.
+    # A process that is just forking can escape one scan, but not several.
     while (alive := mark.processes()) and time.monotonic() < deadline:
         processes.end(alive, _GRACE_S)
     held = _remove_namespaces(mark, directory, deadline - time.monotonic())
@@ -82,18 +83,18 @@ def _remove_namespaces(mark: Mark, directory: Path, timeout: float) -> list[Left
         with names.names_of(mark, directory) as found:
             if not found:
                 return []
-            obituary = watching.enter_context(Obituary())
+            exits = watching.enter_context(NamespaceExits())
             identities = {}
             for named in found:
                 if named.descriptor is not None:
-                    obituary.expect(named.node, named.descriptor)
+                    exits.expect(named.node, named.descriptor)
                     identities[named.node] = _identity(os.fstat(named.descriptor))
             for named in found:
                 names.release(named.path)
-        # Only now, for until here we held them ourselves.
+        # Wait only now: until here we held the namespaces ourselves.
         while True:
             left = max(0.0, deadline - time.monotonic())
-            alive = obituary.wait(min(left, _DRAIN_S))
+            alive = exits.wait(min(left, _DRAIN_S))
             held = _held_by_processes() if alive else frozenset()
             alive = [node for node in alive if identities[node] in held]
             if not alive or left <= _DRAIN_S:
@@ -102,10 +103,10 @@ def _remove_namespaces(mark: Mark, directory: Path, timeout: float) -> list[Left
 
 
 def _held_by_processes() -> frozenset[tuple[int, int]]:
-    """Everything, namespaces among it, that a process is in or has open.
+    """Returns everything, including namespaces, that a process is in or has open.
 
-    A namespace that still exists and is not in here has no way back: TCP connections whose programs are gone
-    keep it until they give up, and then it ends by itself.
+    A namespace that still exists and is not among them cannot be entered again: TCP connections of ended
+    programs keep it until they time out, and then it ends by itself.
     """
     held = set()
     for process in Path("/proc").glob("[0-9]*"):
@@ -121,7 +122,7 @@ def _identity(facts: os.stat_result) -> tuple[int, int]:
 
 
 def leftovers(mark: Mark, directory: Path = names.HOST_NAMES) -> list[Leftover]:
-    """Everything of the run's that a scan of this machine finds; changes nothing."""
+    """Returns everything of the run's on this machine; changes nothing."""
     with names.names_of(mark, directory) as found:
         named = [Leftover("namespace", str(entry.path)) for entry in found]
     marked = [process.pid for process in mark.processes()]
@@ -134,7 +135,8 @@ def leftovers(mark: Mark, directory: Path = names.HOST_NAMES) -> list[Leftover]:
 
 
 def _inside(mark: Mark, directory: Path) -> list[int]:
-    """Processes in the run's namespaces, whoever started them: they keep one alive even without its name."""
+    """Returns processes in the run's namespaces, whoever started them:
+    they keep one alive even without its name."""
     return syscalls.in_own_thread(lambda: _find_inside(mark, directory))
 
 
@@ -157,7 +159,7 @@ def _is_in(mark: Mark, process: Path, directory: Path) -> bool:
     try:
         return names.mark_inside(descriptor).startswith(f"rove {mark.digest} ")
     except PermissionError:
-        # A rootless run's, seen from outside: its namespaces are closed to us, its view of the names is not.
+        # A rootless run, seen from outside: we cannot enter its namespaces, but see its names.
         seen = process / "root" / directory.relative_to("/")
         return any(mark.node_of(path.name) for path in seen.iterdir())
     finally:

@@ -1,7 +1,7 @@
-"""Root without root: a user namespace in which the same code builds the same network.
+"""Runs without root: creates a user namespace in which the same code builds the same network.
 
-``python -m orchestrator.backends.netns.rootless DIRECTORY ARGV…`` runs ARGV there, with DIRECTORY as the
-place for the names of namespaces. All of it ends with the last process inside.
+``python -m orchestrator.backends.netns.rootless DIRECTORY ARGV…`` runs ARGV there, with DIRECTORY for the
+names of namespaces. All of it ends with the last process inside.
 """
 
 import os
@@ -16,7 +16,7 @@ _ADVICE = "run as root, or allow user namespaces (sysctl user.max_user_namespace
 
 
 def enter(directory: Path) -> None:
-    """Move this process, which must have one thread only, into a user namespace of its own."""
+    """Moves this process, which must have a single thread, into a user namespace of its own."""
     user, group = os.getuid(), os.getgid()
     syscalls.unshare(syscalls.CLONE_NEWUSER | syscalls.CLONE_NEWNS)
     own = Path("/proc/self")
@@ -28,9 +28,10 @@ def enter(directory: Path) -> None:
 
 
 def become_root(argv: Sequence[str]) -> None:
-    """Where we are not root already: start ``argv`` over, as root of a user namespace. Does not return then.
+    """Restarts ``argv`` as root of a user namespace, and does not
+    return; does nothing if we are root already.
 
-    Names go where root has them; where that place is missing, only a tmpfs on all of /run can give it to us.
+    Names go where root has them; if that directory is missing, only a tmpfs on all of /run can provide it.
     """
     if os.geteuid() == 0:
         return
@@ -39,7 +40,7 @@ def become_root(argv: Sequence[str]) -> None:
 
 
 def join(pid: int) -> None:
-    """Move this process, which must have one thread only, to where the process ``pid`` is root."""
+    """Moves this process, which must have a single thread, into the user namespace of process ``pid``."""
     here, there = Path("/proc/self/ns/user"), Path(f"/proc/{pid}/ns/user")
     directory = Path.cwd()
     try:

@@ -1,4 +1,4 @@
-"""An emulation with whatever finds the ways on it: true routes, or a routing daemon on every node."""
+"""An emulation together with its routing: true routes, or a routing daemon on every node."""
 
 from collections.abc import Sequence
 
@@ -41,12 +41,12 @@ class RoutedNetwork:
         self._mark = mark
         self._journal = journal
         self._server: ForkServer | None = None
-        place = mark.directory.resolve()  # daemons live elsewhere: a relative path would mislead them
+        place = mark.directory.resolve()  # daemons have another working directory
         self._daemons = Daemons(self.service, self.emulation, place, seed) if self.service else None
 
     @property
     def server(self) -> ForkServer:
-        assert self._server is not None, "only for those who said which modules they need"
+        assert self._server is not None, "up() was called without modules"
         return self._server
 
     async def up(self, modules: Sequence[str] = ()) -> None:
@@ -62,17 +62,17 @@ class RoutedNetwork:
             await self._daemons.start(self._server)
 
     def failure(self, node: str) -> str:
-        """Why nobody finds ways for the node any more; empty if somebody does."""
+        """Returns why the node has no routing any more; empty if it has."""
         return self._daemons.failure(node) if self._daemons is not None else ""
 
     async def stop(self) -> None:
-        """Daemons in order, then the radio. May be repeated."""
+        """Stops the daemons in order, then the radio. May be repeated."""
         if self._daemons is not None:
             await self._daemons.stop()
         await self.emulation.stop_radio()
 
     async def down(self) -> None:
-        """Everything goes; raises NetworkError if the proof fails. May be repeated."""
+        """Removes everything; raises NetworkError if something is left. May be repeated."""
         try:
             if self._daemons is not None:
                 await self._daemons.close()

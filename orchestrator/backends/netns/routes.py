@@ -1,4 +1,4 @@
-"""Host routes on all nodes, kept in step with the true links: what a perfect routing daemon would install."""
+"""Installs host routes on all nodes by the true links, as a perfect routing daemon would."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ from orchestrator.backends.netns.netlink import Netlink, Order
 from orchestrator.radio.truth import Links, next_hops_towards
 
 Table = Mapping[str, str]
-"""For one node: which neighbour is next on the way to each destination it can reach."""
+"""One node's table: the next neighbour towards each reachable destination."""
 
 
 def tables(links: Links, nodes: Mapping[str, IPv4Address]) -> dict[str, Table]:
@@ -26,7 +26,7 @@ def tables(links: Links, nodes: Mapping[str, IPv4Address]) -> dict[str, Table]:
 
 
 def orders(old: Table, new: Table, nodes: Mapping[str, IPv4Address], link: int) -> Iterator[Order]:
-    """What turns the one table into the other."""
+    """Yields the orders that turn the old table into the new one."""
     for destination in old:
         if destination not in new:
             yield netlink.remove_host_route(nodes[destination])
@@ -51,16 +51,16 @@ class Routes:
             raise
 
     def install(self, links: Links) -> None:
-        """Changes only what differs from the last time."""
+        """Changes only what differs from the last call."""
         for node, table in tables(links, self._nodes).items():
             kernel, link = self._kernels[node]
             wanted = list(orders(self._installed[node], table, self._nodes, link))
             if not wanted:
                 continue
-            # A route that somebody else removed, with the interface say, need not be removed again.
+            # A route that disappeared already, for example with the interface, need not be removed.
             refused = [error for error in kernel.carry_out(wanted) if error.errno != errno.ESRCH]
             if any(error.errno == errno.ENETDOWN for error in refused):
-                # People take an interface down, and its routes go with it: once it is up, all are due.
+                # The interface was taken down and lost its routes: install all once it is up.
                 self._installed[node] = {}
                 continue
             self._installed[node] = table
@@ -68,7 +68,7 @@ class Routes:
                 raise NetworkError(f"{node}: {len(refused)} routes were refused: {refused[0].strerror}")
 
     def close(self) -> None:
-        """The routes stay: they end with their namespaces."""
+        """Closes the sockets. The routes stay, and end with their namespaces."""
         self._held.close()
 
     def _open(self, namespaces: Mapping[str, Path]) -> None:

@@ -1,4 +1,4 @@
-"""The system calls that Python 3.11 does not offer, each raising OSError as Python's own do."""
+"""System calls that Python 3.11 does not offer; each raises OSError."""
 
 import ctypes
 import os
@@ -51,20 +51,20 @@ def unmount(target: Path) -> None:
 
 
 def die_with_parent(number: int) -> None:
-    """Ask for signal ``number`` when the parent ends. A change of user id undoes it: call this last."""
+    """Requests signal ``number`` when the parent ends. A change of user id cancels it: call this last."""
     _checked(_libc.prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(number), 0, 0, 0))
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent ends."""
+    """Becomes the parent of every descendant whose own parent ends."""
     _checked(_libc.prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1), 0, 0, 0))
 
 
 def in_own_thread(function: Callable[[], T]) -> T:
-    """Run ``function`` in a thread that ends with it.
+    """Runs ``function`` in a thread that ends with it.
 
-    A thread that changes its network namespace takes the change to its grave: whatever goes wrong on the
-    way, the caller and the rest of the process stay where they were.
+    A thread that changes its network namespace must not be reused. Whatever goes wrong, the caller and the
+    rest of the process stay in their namespace.
     """
     outcome: Future[T] = Future()
 
@@ -79,6 +79,6 @@ def in_own_thread(function: Callable[[], T]) -> T:
     try:
         thread.join()
     except BaseException:
-        thread.join()  # interrupted: do not leave it at work behind the caller's back
+        thread.join()  # interrupted: do not leave the thread running
         raise
     return outcome.result()

@@ -1,4 +1,4 @@
-"""A program on a node whose end, unless it was asked for, is a failure that gets explained."""
+"""Watches a program on a node: an end that was not requested is a failure, with an explanation."""
 
 import asyncio
 import signal
@@ -12,10 +12,10 @@ END_S = 3.0
 
 
 class Watched:
-    """``failure`` is empty as long as the program does what it should."""
+    """``failure`` is empty while the program works."""
 
     def __init__(self, what: str, child: Child, log: Path) -> None:
-        """``what``: how people call it. ``log``: where its last words are."""
+        """``what``: its name in messages. ``log``: its log file."""
         self.failure = ""
         self._what = what
         self._child = child
@@ -24,7 +24,7 @@ class Watched:
         self._watching = asyncio.create_task(self._watch())
 
     async def end(self, first: signal.Signals | None) -> None:
-        """Wait until it ends, which ``first`` may ask for; if it does not, make it end."""
+        """Waits until it ends, optionally after the signal ``first``; kills it if it does not end."""
         self._stopping = True
         with suppress(ForkServerError):
             if first is not None:
@@ -35,7 +35,7 @@ class Watched:
                 await self._ended_within(END_S)
 
     async def close(self) -> None:
-        """Let go of it; the fork server ends it. May be repeated."""
+        """Stops watching; the fork server ends it. May be repeated."""
         self._stopping = True
         self._watching.cancel()
 

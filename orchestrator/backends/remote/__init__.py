@@ -1,1 +1,1 @@
-"""Nodes on other machines: a keeper on each, reached over SSH; what ssh and core have in common."""
+"""Nodes on other machines: a supervisor on each, reached over SSH; what ssh and core have in common."""

@@ -1,4 +1,4 @@
-"""Runs on other machines: a keeper, a routing daemon and an agent on each node, over any infrastructure."""
+"""Runs on other machines: a supervisor, routing daemon and agent on each node, over any infrastructure."""
 
 import asyncio
 import secrets
@@ -18,10 +18,10 @@ from orchestrator.backends.real_time import pass_until
 from orchestrator.backends.remote import ledger
 from orchestrator.backends.remote.collection import collect, note_refused, remove_place
 from orchestrator.backends.remote.infrastructure import Infrastructure
-from orchestrator.backends.remote.orders import WholeRun, keeper_order
+from orchestrator.backends.remote.orders import WholeRun, supervisor_order
 from orchestrator.backends.remote.outcomes import failures
 from orchestrator.backends.remote.site import Site
-from orchestrator.backends.remote.supervisor import RENEWALS, NodeKeeper
+from orchestrator.backends.remote.supervisor import RENEWALS, NodeSupervisor
 from orchestrator.clocks.book import ClockBook
 from orchestrator.clocks.watch import ClockWatch
 from orchestrator.errors import RoveError
@@ -61,7 +61,7 @@ class RemoteBackend:
         self._journal = journal
         self._infrastructure = infrastructure
         self._secret = secrets.token_bytes(KEY_SIZE)
-        self._keepers: dict[str, NodeKeeper] = {}
+        self._supervisors: dict[str, NodeSupervisor] = {}
         self._absent: dict[str, NodeOutcome] = {}
         self._entries: dict[str, int] = {}
         self._collected: dict[str, None] = {}
@@ -79,7 +79,7 @@ class RemoteBackend:
         return time.time_ns()
 
     def doubts(self) -> Sequence[str]:
-        took_part = [node for node in self._keepers if node not in self._absent]
+        took_part = [node for node in self._supervisors if node not in self._absent]
         clocks = self._book.doubts(self._experiment.clocks.uncertainty, took_part)
         loads = self._load.doubts(self._collected, self._book)
         return (*self._infrastructure.doubts(), *clocks, *loads)
@@ -126,13 +126,13 @@ class RemoteBackend:
 
     async def _start(self, run: WholeRun, site: Site) -> None:
         log = self._directory.temporary / f"{site.node}.attach"
-        keeper = NodeKeeper(site, self._run_id, self._experiment.lease, log)
-        order, files = keeper_order(run, site)
+        supervisor = NodeSupervisor(site, self._run_id, self._experiment.lease, log)
+        order, files = supervisor_order(run, site)
         self._entries[site.node] = ledger.intend(self._journal, site, self._run_id, self._experiment.lease)
-        self._keepers[site.node] = keeper
-        await keeper.launch(order, files)
-        self._asks[site.node] = lambda: keeper.ask(AskClock())
-        await keeper.start_agent()
+        self._supervisors[site.node] = supervisor
+        await supervisor.launch(order, files)
+        self._asks[site.node] = lambda: supervisor.ask(AskClock())
+        await supervisor.start_agent()
 
     async def converge(self) -> Outcomes:
         """Until every agent that is there knows ways to enough of the others, within a bound."""
@@ -145,7 +145,7 @@ class RemoteBackend:
 
     async def _unready(self, waiting: Iterable[str]) -> dict[str, str]:
         """Who is lost is waited for, who failed is not."""
-        nodes = [node for node in waiting if not self._keepers[node].failure]
+        nodes = [node for node in waiting if not self._supervisors[node].failure]
         reports = await asyncio.gather(*map(self._status, nodes))
         # Nobody knows who hears whom: all are to know a way to all that are there.
         there = dict.fromkeys((*self._present(), *nodes))
@@ -154,7 +154,7 @@ class RemoteBackend:
 
     async def _status(self, node: str) -> Report | None:
         try:
-            return await self._keepers[node].ask(AskStatus(), STATUS_S)
+            return await self._supervisors[node].ask(AskStatus(), STATUS_S)
         except AgentLost:
             return None
 
@@ -189,7 +189,7 @@ class RemoteBackend:
         """A node that was told late has not measured what the others have, even if it is back by the end."""
 
         async def one(node: str) -> None:
-            trouble = await self._keepers[node].open_sources()
+            trouble = await self._supervisors[node].open_sources()
             if not trouble:
                 self._shut.pop(node, None)
             elif node in self._shut:
@@ -198,16 +198,16 @@ class RemoteBackend:
         await asyncio.gather(*map(one, self._present()))
 
     async def crash(self, node: str) -> None:
-        keeper = self._keepers.get(node)
-        if keeper is None or keeper.failure:
+        supervisor = self._supervisors.get(node)
+        if supervisor is None or supervisor.failure:
             return  # it has died by itself, and that is to be told
         self._crashed[node] = None
-        await keeper.kill_agent()
+        await supervisor.kill_agent()
 
     async def restart(self, node: str) -> None:
         if node in self._crashed:
             del self._crashed[node]
-            await self._keepers[node].start_agent()
+            await self._supervisors[node].start_agent()
 
     async def silence(self, nodes: Collection[str]) -> None:
         raise RoveError("nobody can silence a radio that is not emulated here")
@@ -225,28 +225,28 @@ class RemoteBackend:
         limit = self._experiment.timeouts.collect
         deadline = asyncio.get_running_loop().time() + max(limit - MARGIN_S, limit / 2)
 
-        async def one(keeper: NodeKeeper) -> None:
+        async def one(supervisor: NodeSupervisor) -> None:
             try:
                 async with asyncio.timeout_at(deadline):
-                    await self._collect(keeper, into)
+                    await self._collect(supervisor, into)
             except TimeoutError:
-                kind = SshError if keeper.ended else Unreachable
-                raise kind(keeper.site.node, f"not done within {limit:g} s") from None
+                kind = SshError if supervisor.ended else Unreachable
+                raise kind(supervisor.site.node, f"not done within {limit:g} s") from None
 
-        troubles = await on_all(self._keepers, one)
+        troubles = await on_all(self._supervisors, one)
         outcomes = {outcome.node: outcome for outcome in self._outcomes()}
         for node, found in failures(troubles).items():
             reason = f"{found.reason}; its record stays there: rove collect {self._run_id} fetches it"
             outcomes[node] = NodeOutcome(node, found.status, reason)
         return list(outcomes.values())
 
-    async def _collect(self, keeper: NodeKeeper, into: Path) -> None:
-        site = keeper.site
+    async def _collect(self, supervisor: NodeSupervisor, into: Path) -> None:
+        site = supervisor.site
         place = str(site.place(self._run_id))
         await site.connection.ensure(MARGIN_S)
-        if not keeper.ended:
+        if not supervisor.ended:
             await site.connection.run(["true"], timeout=STATUS_S)  # one that hangs is not waited for
-            await keeper.end_from_outside("end of run")
+            await supervisor.end_from_outside("end of run")
             self._note_ends()
         found = await collect(site.connection, place, into / "nodes" / site.node)
         note_refused(self._directory, site.node, found.refused)
@@ -262,40 +262,44 @@ class RemoteBackend:
             await self._end_all("torn down", CLOSE_S, POLL_S)
             try:
                 async with asyncio.timeout(max(self._experiment.timeouts.down - 2 * CLOSE_S, CLOSE_S)):
-                    await on_all(self._keepers, self._tidy)
+                    await on_all(self._supervisors, self._tidy)
             except TimeoutError:
                 pass  # the journal knows who is left
         finally:
-            await asyncio.gather(*(keeper.close() for keeper in self._keepers.values()))
+            await asyncio.gather(*(supervisor.close() for supervisor in self._supervisors.values()))
             await self._infrastructure.close()
 
-    async def _tidy(self, keeper: NodeKeeper) -> None:
+    async def _tidy(self, supervisor: NodeSupervisor) -> None:
         """Where nothing has flowed yet, there is nothing to collect either."""
-        node = keeper.site.node
-        if node not in self._entries or not keeper.site.connection.alive:
+        node = supervisor.site.node
+        if node not in self._entries or not supervisor.site.connection.alive:
             return
-        if not keeper.ended:
-            await keeper.end_from_outside("torn down")
+        if not supervisor.ended:
+            await supervisor.end_from_outside("torn down")
             self._note_ends()
         if node in self._collected or not self._flowed:
-            await remove_place(keeper.site.connection, str(keeper.site.place(self._run_id)))
+            await remove_place(supervisor.site.connection, str(supervisor.site.place(self._run_id)))
             self._journal.done(self._entries.pop(node), removed=True)
 
     async def _end_all(self, reason: str, timeout: float, patience: float) -> None:
-        await asyncio.gather(*(keeper.end(reason, timeout, patience) for keeper in self._keepers.values()))
+        await asyncio.gather(
+            *(supervisor.end(reason, timeout, patience) for supervisor in self._supervisors.values())
+        )
         self._note_ends()
 
     def _note_ends(self) -> None:
-        for node, keeper in self._keepers.items():
-            if keeper.ended and not keeper.noted and node in self._entries:
-                keeper.noted = True
+        for node, supervisor in self._supervisors.items():
+            if supervisor.ended and not supervisor.noted and node in self._entries:
+                supervisor.noted = True
                 self._journal.done(self._entries[node], ended=True)
 
     def _present(self) -> list[str]:
         """Nodes that have come up, whatever has become of their connections; without those that failed."""
         return [
-            node for node, keeper in self._keepers.items() if node not in self._absent and not keeper.failure
+            node
+            for node, supervisor in self._supervisors.items()
+            if node not in self._absent and not supervisor.failure
         ]
 
     def _outcomes(self) -> list[NodeOutcome]:
-        return [*({n: k.outcome() for n, k in self._keepers.items()} | self._absent).values()]
+        return [*({n: k.outcome() for n, k in self._supervisors.items()} | self._absent).values()]

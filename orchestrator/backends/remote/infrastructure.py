@@ -36,6 +36,6 @@ class Infrastructure(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of the nodes, and take down what ``open`` made. The keepers have ended, or their leases
+        """Let go of the nodes, and take down what ``open`` made. The supervisors have ended, or their leases
         will end them."""
         ...

@@ -1,4 +1,4 @@
-"""What a run's journal knows of the nodes it has keepers on: enough to end, collect and remove without it."""
+"""What a run's journal knows of its nodes' supervisors: enough to end, collect and remove without them."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -20,7 +20,7 @@ KIND = "remote node"
 
 
 class Kept(Struct, frozen=True):
-    """One node's entry. ``keeping``: the command there that speaks to its keeper, without its verb.
+    """One node's entry. ``keeping``: the command there that speaks to its supervisor, without its verb.
 
     ``ended``: nothing runs there any more. ``collected``: its record is here and verified. ``removed``: the
     place is gone.

@@ -1,6 +1,6 @@
-"""What a run may have left on other machines: keepers that still run, and places nobody needs any more.
+"""What a run may have left on other machines: supervisors that still run, and places nobody needs any more.
 
-A record that was not collected is no remains: it stays until `rove collect` has it.
+A record that was not collected is no leftover: it stays until `rove collect` has it.
 """
 
 import asyncio
@@ -40,19 +40,19 @@ def find(directory: Path) -> list[str]:
     async def look(node: Kept, connection: Connection) -> str:
         if node.ended:
             return f"{node.node}: {node.place}, though it was collected"
-        return f"{node.node}: a keeper" if await _is_kept(node, connection) else ""
+        return f"{node.node}: a supervisor" if await _is_kept(node, connection) else ""
 
     return _asked(run, open_nodes, look)
 
 
 def remove(directory: Path, journal: Journal) -> list[str]:
-    """End the keepers, and remove what was collected; says what could not be done."""
+    """End the supervisors, and remove what was collected; says what could not be done."""
     run = RunDirectory(directory)
     todo = [node for node in nodes_of(run.path) if not node.removed]
 
     async def act(node: Kept, connection: Connection) -> str:
         if not node.ended:
-            await end_keeper(node, connection, "rove down")
+            await end_supervisor(node, connection, "rove down")
             journal.done(node.id, ended=True)
         if node.collected:
             await remove_place(connection, node.place)
@@ -62,7 +62,7 @@ def remove(directory: Path, journal: Journal) -> list[str]:
     return _asked(run, [node for node in todo if not node.ended or node.collected], act)
 
 
-async def end_keeper(node: Kept, connection: Connection, reason: str) -> None:
+async def end_supervisor(node: Kept, connection: Connection, reason: str) -> None:
     """In order, if it still runs. Raises SshError."""
     argv = [*node.keeping, "end", node.place, "--reason", reason]
     done = await connection.run(argv, timeout=END_S)

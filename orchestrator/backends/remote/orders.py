@@ -1,4 +1,4 @@
-"""From an experiment and a node's site to what its keeper is told, and the files that this needs."""
+"""From an experiment and a node's site to what its supervisor is told, and the files that this needs."""
 
 import shlex
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from node_agent.extensions.files import is_reference, split_reference
 from node_agent.host.setup.journal import path_for
 from node_agent.host.setup.order import to_json
 from node_agent.supervisor import PROTOCOL
-from node_agent.supervisor.order import KeeperOrder, Program, Undo
+from node_agent.supervisor.order import Program, SupervisorOrder, Undo
 from node_agent.transport.keys import derive
 from orchestrator.backends.agent_settings import agent_config, process_config, routing_seed
 from orchestrator.backends.remote.site import RECORD, Site
@@ -26,8 +26,8 @@ from orchestrator.spec.topology import NODE_NETWORK
 AGENT_FILE = "agent.json"
 SETUP_FILE = "setup.json"
 CODE = "extensions"
-BY_HAND = "keeping.sh"
-"""For who logs in on the node: the keeper's commands, with the code of this run."""
+BY_HAND = "supervisor.sh"
+"""For a person who logs in on the node: the supervisor's commands, with the code of this run."""
 _FULL_PATH = f"PATH=/usr/local/bin:/usr/bin:/bin:{SYSTEM_PATH}"
 
 
@@ -42,7 +42,7 @@ class WholeRun:
     service: RoutingService | None
 
 
-def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, bytes | Path]]:
+def supervisor_order(run: WholeRun, site: Site) -> tuple[SupervisorOrder, dict[str, bytes | Path]]:
     """The order, and the files of its place; those with secrets are shipped for the user's eyes only."""
     place = site.place(run.run_id)
     apps, shipped = {}, {}
@@ -74,7 +74,7 @@ def keeper_order(run: WholeRun, site: Site) -> tuple[KeeperOrder, dict[str, byte
         files |= {name: content.encode() for name, content in run.service.files(home).items()}
         services.append(_routing_program(run.service, home, site))
     command = site.deployed.command("node_agent.agent", "--config", str(place / AGENT_FILE))
-    order = KeeperOrder(
+    order = SupervisorOrder(
         run=run.run_id,
         node=site.node,
         protocol=PROTOCOL,

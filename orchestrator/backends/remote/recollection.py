@@ -14,7 +14,7 @@ from orchestrator.backends.remote.collection import (
     remove_place,
 )
 from orchestrator.backends.remote.ledger import Kept, nodes_of
-from orchestrator.backends.remote.leftovers import CONNECT_S, end_keeper
+from orchestrator.backends.remote.leftovers import CONNECT_S, end_supervisor
 from orchestrator.backends.remote.outcomes import outcome_of
 from orchestrator.errors import RoveError
 from orchestrator.runs.backend import Status
@@ -60,7 +60,7 @@ def fetch(
                     return collected_before(into)
                 raise SshError(node.node, f"there is nothing of the run any more in {node.place}")
             if not node.ended:
-                await end_keeper(node, connection, "rove collect")
+                await end_supervisor(node, connection, "rove collect")
                 journal.done(node.id, ended=True)
             found = await collect(connection, node.place, into, lambda *done: tell(node.node, *done))
             note_refused(directory, node.node, found.refused)

@@ -1,4 +1,4 @@
-"""What the keeper's commands print on a node, decoded within bounds: other words than these are refused."""
+"""What the supervisor's commands print on a node, decoded within bounds; anything else is refused."""
 
 from msgspec import Struct
 
@@ -25,7 +25,7 @@ class Ending(Struct, frozen=True):
 
 
 class _Launched(Struct, frozen=True):
-    """By ``keep``."""
+    """By ``start``."""
 
     error: str = ""
 
@@ -37,7 +37,7 @@ _LAUNCHED: Checked[_Launched] = Checked(_Launched, _MOST_SAID)
 
 
 def launch_error(output: bytes) -> str:
-    """Why the keeper did not start; empty where its first line does not say that."""
+    """Why the supervisor did not start; empty where its first line does not say that."""
     lines = output.lstrip().splitlines()
     try:
         return _LAUNCHED.decode(lines[0] if lines else b"").error

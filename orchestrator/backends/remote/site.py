@@ -1,4 +1,4 @@
-"""A node as a place where a keeper can be started: how it is reached, and what is to run there."""
+"""A node as a place where a supervisor can be started: how it is reached, and what is to run there."""
 
 from dataclasses import dataclass
 from pathlib import PurePosixPath

@@ -1,6 +1,6 @@
-"""The orchestrator's end of one node's keeper: started, attached to, its lease renewed, ended.
+"""The orchestrator's end of one node's supervisor: started, attached to, its lease renewed, ended.
 
-A connection that is lost is made again, and the keeper attached to anew, as long as this end is held; the
+A connection that is lost is made again, and the supervisor attached to anew, as long as this end is held; the
 node is lost only from one attachment to the next.
 """
 
@@ -16,9 +16,9 @@ import msgspec
 from node_agent.agent.control import Command, OpenSources, Report, Start
 from node_agent.model.checked import Refused
 from node_agent.supervisor import PROTOCOL
-from node_agent.supervisor.bridge import EXIT_NO_KEEPER
+from node_agent.supervisor.bridge import EXIT_NO_SUPERVISOR
 from node_agent.supervisor.commands import End, Hello, KillAgent, Renew, StartAgent
-from node_agent.supervisor.order import ORDER, KeeperOrder
+from node_agent.supervisor.order import ORDER, SupervisorOrder
 from node_agent.supervisor.place import ENDED, Ended
 from orchestrator.backends.agent_channel import AgentChannel, AgentLost, AgentRefused
 from orchestrator.backends.remote import said
@@ -41,19 +41,19 @@ RENEWALS = 6
 _PAUSE_S = 0.5
 _MOMENT_S = 0.05
 _SHELL_SIGNALLED = 128
-"""More than that: a signal ended the bridge to the keeper, which may be well."""
+"""More than that: a signal ended the bridge to the supervisor, which may be well."""
 _LAST_WORDS = 4096
 
 
-class KeeperFailed(RoveError):
-    """The node is there, but its keeper is not, or cannot do what it should. Its words become one line."""
+class SupervisorFailed(RoveError):
+    """The node is there, but its supervisor is gone or cannot do its work. The reason becomes one line."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(one_line(reason))
 
 
-class NodeKeeper:
-    """``failure`` is empty as long as what the keeper keeps does what it should."""
+class NodeSupervisor:
+    """``failure`` is empty as long as what the supervisor keeps does what it should."""
 
     def __init__(self, site: Site, run_id: str, lease: float, log: Path) -> None:
         """``log``: a file of ours for what goes wrong on the way."""
@@ -89,25 +89,25 @@ class NodeKeeper:
             return NodeOutcome(self.site.node, Status.UNREACHABLE, text)
         return NodeOutcome(self.site.node, Status.OK)
 
-    async def launch(self, order: KeeperOrder, files: Mapping[str, bytes | Path]) -> None:
-        """Ship what it needs, start it, attach to it. Raises SshError or KeeperFailed."""
+    async def launch(self, order: SupervisorOrder, files: Mapping[str, bytes | Path]) -> None:
+        """Ship what it needs, start it, attach to it. Raises SshError or SupervisorFailed."""
         everything = {ORDER: msgspec.json.encode(order), **files}
         await put(self.site.connection, self.site.deployed, self._place, everything)
-        argv = self.site.command(MODULE, "keep", self._place)
+        argv = self.site.command(MODULE, "start", self._place)
         done = await self.site.connection.run(argv, timeout=KEEP_S)
         error = said.launch_error(done.stdout)
         if done.status != 0 or error:
             complaint = done.stderr.decode(errors="replace").strip().splitlines()
             why = error or (complaint[-1] if complaint else f"status {done.status}")
-            raise KeeperFailed(f"{self.site.node}: the keeper did not start: {why}")
-        self._holding = asyncio.create_task(self._hold(), name=f"keeper of {self.site.node}")
+            raise SupervisorFailed(f"{self.site.node}: the supervisor did not start: {why}")
+        self._holding = asyncio.create_task(self._hold(), name=f"supervisor of {self.site.node}")
         try:
             async with asyncio.timeout(ATTACH_S):
                 await self._attached.wait()
         except TimeoutError:
             raise Unreachable(self.site.node, self.outcome().reason) from None
         if self.failure:
-            raise KeeperFailed(f"{self.site.node}: {self.failure}")
+            raise SupervisorFailed(f"{self.site.node}: {self.failure}")
 
     async def start_agent(self) -> None:
         """Its process, and the agent in it; sources stay shut. Raises AgentLost."""
@@ -193,7 +193,7 @@ class NodeKeeper:
             try:
                 await self.site.connection.ensure(self._lease)
                 await self._attach_and_renew()
-            except (KeeperFailed, HostKeyChanged, HostKeyUnknown, LoginRefused) as error:
+            except (SupervisorFailed, HostKeyChanged, HostKeyUnknown, LoginRefused) as error:
                 self._gone = error.reason if isinstance(error, SshError) else str(error)
             except SshError as error:
                 self._lost = error.reason
@@ -219,7 +219,7 @@ class NodeKeeper:
             self._attached.set()
             await self._keep_renewing(channel)
         except AgentRefused as error:
-            raise KeeperFailed(str(error)) from error
+            raise SupervisorFailed(str(error)) from error
         except AgentLost as error:
             await self._explain(process, str(error))
         finally:
@@ -244,7 +244,7 @@ class NodeKeeper:
                 await self._renew(channel, max(2 * pause, 2.0))
 
     async def _explain(self, process: RemoteProcess, why: str) -> None:
-        """Raises KeeperFailed where it is not the connection that is lost."""
+        """Raises SupervisorFailed where it is not the connection that is lost."""
         self._lost = why
         try:
             async with asyncio.timeout(1.0):
@@ -255,20 +255,22 @@ class NodeKeeper:
             self._lost = "the connection is lost"
             return
         if status == SIGNALLED or status > _SHELL_SIGNALLED:
-            self._lost = f"the process there that leads to the keeper {how_it_ended(status)}"
+            self._lost = f"the process there that leads to the supervisor {how_it_ended(status)}"
             return
-        epitaph = await self._epitaph()
-        if self._ending and epitaph is not None and epitaph.in_order:
+        exit_report = await self._exit_report()
+        if self._ending and exit_report is not None and exit_report.in_order:
             self.ended = True  # as it was told
             return
-        if epitaph is not None:
-            raise KeeperFailed(f"the run has ended there: {epitaph.reason}")
-        if status == EXIT_NO_KEEPER:
-            raise KeeperFailed("its keeper was killed, or the node was restarted: the run has ended there")
-        raise KeeperFailed(_last_line(self._log) or why)
+        if exit_report is not None:
+            raise SupervisorFailed(f"the run has ended there: {exit_report.reason}")
+        if status == EXIT_NO_SUPERVISOR:
+            raise SupervisorFailed(
+                "its supervisor was killed, or the node was restarted: the run has ended there"
+            )
+        raise SupervisorFailed(_last_line(self._log) or why)
 
-    async def _epitaph(self) -> Ended | None:
-        """What a keeper wrote down when it ended."""
+    async def _exit_report(self) -> Ended | None:
+        """What a supervisor wrote down when it ended."""
         with suppress(SshError, Refused):
             done = await self.site.connection.run(["cat", f"{self._place}/{ENDED}"], timeout=ANSWER_S)
             return said.ENDED.decode(done.stdout)

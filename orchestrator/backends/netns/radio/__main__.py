@@ -1,8 +1,8 @@
 """The radio process: `python -m orchestrator.backends.netns.radio CONFIG DESCRIPTOR,DESCRIPTOR,…`
 
-Descriptors are the radio's ends of the nodes, in their order. Commands come on standard input, answers and
-news go to standard output. Two processes: the loop carries frames and dies with its parent, the helper. The
-helper ends when its input does, so nothing of this outlives the owner.
+The descriptors are the nodes' radio ends, in the nodes' order. It reads commands from standard input, and
+writes answers and reports to standard output. It consists of two processes: the loop carries frames and dies
+with its parent, the helper. The helper ends when its input does, so nothing outlives the owner.
 """
 
 import os
@@ -21,9 +21,9 @@ import msgspec
 from orchestrator.backends.netns import syscalls
 from orchestrator.backends.netns.radio import shared
 from orchestrator.backends.netns.radio.config import RadioConfig, hardware_address
-from orchestrator.backends.netns.radio.desk import Desk
+from orchestrator.backends.netns.radio.helper import RadioHelper
 from orchestrator.backends.netns.radio.loop import TICK_NS, AirLoop
-from orchestrator.backends.netns.radio.priority import become_punctual
+from orchestrator.backends.netns.radio.priority import become_realtime
 from orchestrator.backends.netns.radio.shared import Shared
 from orchestrator.errors import BadInput
 from orchestrator.model.trace import Trace
@@ -51,7 +51,7 @@ def main() -> None:
     for descriptor in descriptors:
         os.close(descriptor)
     with suppress(BrokenPipeError):  # the owner is gone
-        Desk(config, radio, memory, first, first_tick, origin, loop).serve()
+        RadioHelper(config, radio, memory, first, first_tick, origin, loop).serve()
 
 
 def _carry_frames(
@@ -67,7 +67,7 @@ def _carry_frames(
         nowhere = os.open(os.devnull, os.O_RDWR)
         os.dup2(nowhere, 0)
         os.dup2(nowhere, 1)
-        memory.cells[shared.FIFO] = become_punctual()
+        memory.cells[shared.FIFO] = become_realtime()
         rng = random.Random(f"medium/{config.seed}")
         addresses = [hardware_address(address) for address in config.addresses.values()]
         AirLoop(first.channel, config.mac, rng, descriptors, addresses, memory, origin_ns, first_tick).run()

@@ -1,4 +1,4 @@
-"""The owner's side of the radio process: start it, hear how the links are, ask how late it was, stop it."""
+"""The owner's side of the radio process: starts it, receives link costs, asks for its lateness, stops it."""
 
 import asyncio
 import os
@@ -26,8 +26,8 @@ class RadioFailed(RoveError):
 
 
 class RadioProcess:
-    """The air of one network. Costs of ``links`` are expected transmissions until a full-size frame is
-    acknowledged (1 = every one is); pairs where fewer than one in ten exchanges succeeds have no link."""
+    """The radio of one network. Costs of ``links`` are expected transmissions until a full-size frame is
+    acknowledged (1 = every one is); pairs with fewer than one successful exchange in ten have no link."""
 
     def __init__(self, on_links: Callable[[Links], None] | None = None) -> None:
         self._on_links = on_links
@@ -45,48 +45,48 @@ class RadioProcess:
         return None if self._process is None else self._process.pid
 
     def check(self) -> None:
-        """Raises RadioFailed if it has ended by itself."""
+        """Raises RadioFailed if the process has ended by itself."""
         # Its exit status may become known only later.
         if self._process is not None and self._listener is not None and self._listener.done():
             raise RadioFailed(f"the radio ended{self._why()}")
 
     def links(self) -> Links:
-        """Ground truth as of the last tick of mobility."""
+        """Returns the true links as of the last mobility tick."""
         return self._links
 
     async def start(self, config: RadioConfig, descriptors: Mapping[str, int] | None = None) -> None:
-        """Returns when frames are carried. ``descriptors`` are those of ``network.up`` and stay the caller's:
-        close them. Without them the radio takes up the ends of a network that no other radio holds."""
+        """Returns when frames are carried. ``descriptors`` are those of ``network.up``; the caller must close
+        them. Without them the radio opens the ends of a network that no other radio holds."""
         if self._process is not None:
             raise RadioFailed("this radio is started already")
         config.check()
-        taken_up = {} if descriptors is not None else network.attach(config.mark)
-        ends = taken_up if descriptors is None else descriptors
+        attached = {} if descriptors is not None else network.attach(config.mark)
+        ends = attached if descriptors is None else descriptors
         try:
             if missing := [node for node in config.nodes if node not in ends]:
                 raise BadInput(f"the radio has no end of {', '.join(missing)}")
             await self._launch(config, [ends[node] for node in config.nodes])
         finally:
-            for descriptor in taken_up.values():
+            for descriptor in attached.values():
                 os.close(descriptor)
 
     async def report(self) -> LatenessReport:
-        """How late it was so far, up to a second ago."""
+        """Returns the lateness so far, up to a second ago."""
         return await self._ask_report(REPORT)
 
     async def silence(self, nodes: Collection[str]) -> None:
-        """The radios of these nodes, and of no others, are off; returns when it is so."""
+        """Switches the radios of exactly these nodes off; returns when it is done."""
         await self._ask(SILENCE, nodes)
 
     async def stop(self) -> LatenessReport:
-        """End it in order: the record is complete and ``radio/lateness.json`` is written."""
+        """Ends the process in order: the record is complete and ``radio/lateness.json`` is written."""
         try:
             return await self._ask_report(STOP)
         finally:
             await self.close()
 
     async def close(self) -> None:
-        """End it in any case. May be repeated."""
+        """Ends the process in any case. May be repeated."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -104,8 +104,8 @@ class RadioProcess:
 
     async def _launch(self, config: RadioConfig, descriptors: list[int]) -> None:
         config.place.mkdir(parents=True, exist_ok=True)
-        told = config.place / "config.json"
-        told.write_bytes(msgspec.json.encode(config))
+        config_file = config.place / "config.json"
+        config_file.write_bytes(msgspec.json.encode(config))
         self._stderr = config.place / "stderr.txt"
         with self._stderr.open("wb") as stderr:
             # A session of its own: the terminal's Ctrl-C is for the owner, which stops us in order.
@@ -113,7 +113,7 @@ class RadioProcess:
                 sys.executable,
                 "-m",
                 "orchestrator.backends.netns.radio",
-                str(told),
+                str(config_file),
                 ",".join(map(str, descriptors)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,

@@ -1,7 +1,7 @@
-"""How late the radio was: wall time minus model time for every single delivery, counted, never sampled.
+"""Measures how late the radio was: wall time minus model time, for every single delivery, not for samples.
 
-A delivery may come up to ``EARLY_NS`` before its time. Bins are about 1 µs wide up to a millisecond, and
-beyond it twice as wide each as the one before.
+A delivery may come up to ``EARLY_NS`` before its time. Bins are about 1 µs wide up to a millisecond; beyond
+it each is twice as wide as the one before.
 """
 
 import math
@@ -15,7 +15,7 @@ EARLY_NS = 40_000
 """How far ahead of the wall clock events may run. Must stay below DIFS, or a frame could miss its turn."""
 
 LIMIT_NS = 1_000_000
-"""Later than this is late."""
+"""A delivery later than this counts as late."""
 
 MOST_LATE = 0.01
 FINE_SHIFT = 10
@@ -24,7 +24,7 @@ COARSE_SHIFT = 20
 COARSE_BINS = 44
 BINS = FINE_BINS + COARSE_BINS
 
-# The first lateness in nanoseconds that is too much for each bin but the last.
+# The first lateness in nanoseconds beyond each bin but the last.
 _BEYOND = np.array(
     [((index + 1) << FINE_SHIFT) - EARLY_NS for index in range(FINE_BINS - 1)]
     + [LIMIT_NS + 1]
@@ -49,10 +49,10 @@ class LatenessReport(Struct, frozen=True):
     max_us: float
     channel_updates: int
     channel_lag_max_ms: float
-    """The longest that nodes had moved without the channel knowing."""
+    """The longest time for which nodes had moved without an update of the channel."""
     channel_fell_behind: bool
     scheduling: str
-    """``fifo``, or ``normal`` where real-time priority was not allowed."""
+    """``fifo``, or ``normal`` if real-time priority was not allowed."""
     wall_s: float
     loop_cpu_s: float
     helper_cpu_s: float
@@ -64,7 +64,7 @@ class LatenessReport(Struct, frozen=True):
 
     @property
     def honest(self) -> bool:
-        """May the run be believed, as far as the radio is concerned?"""
+        """Can the run be trusted, as far as the radio is concerned?"""
         return self.late_ratio <= MOST_LATE and not self.channel_fell_behind
 
     @property
@@ -78,8 +78,8 @@ class LatenessReport(Struct, frozen=True):
 
 
 class Tally:
-    """Counts deliveries by lateness. To note one is an append; they are sorted into bins many at a time.
-    ``bins``: as many 64-bit numbers, to be counted up."""
+    """Counts deliveries by lateness. Noting one is an append; many at a time are sorted
+    into bins. ``bins``: the array of 64-bit counters."""
 
     def __init__(self, origin_ns: int, bins: "memoryview | array[int]") -> None:
         self._origin = origin_ns
@@ -90,7 +90,7 @@ class Tally:
         """Takes a delivery's time on the clock minus its model time."""
 
     def settle(self) -> None:
-        """Count what was noted."""
+        """Counts the noted deliveries."""
         if not self._noted:
             return
         late = np.array(self._noted) - self._origin
@@ -100,12 +100,12 @@ class Tally:
 
 
 def upper_edge_us(index: int) -> float:
-    """Of a bin; early is on time, and the last bin has no end."""
+    """Returns the upper edge of a bin; early is on time, and the last bin has no end."""
     return max(int(_BEYOND[index]), 0) / 1e3 if index < BINS - 1 else math.inf
 
 
 def quantile_us(bins: Sequence[int], share: float) -> float:
-    """The upper edge of the bin that holds it."""
+    """Returns the upper edge of the bin with the quantile."""
     wanted = share * sum(bins)
     passed = 0
     for index, count in enumerate(bins):
@@ -116,7 +116,7 @@ def quantile_us(bins: Sequence[int], share: float) -> float:
 
 
 def histogram(bins: Sequence[int]) -> tuple[Bin, ...]:
-    """Bins that hold something; those of early deliveries are one."""
+    """Returns the bins that are not empty; those of early deliveries are merged."""
     merged: dict[float, int] = {}
     for index, count in enumerate(bins):
         if count:

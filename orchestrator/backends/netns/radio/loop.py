@@ -1,8 +1,8 @@
-"""The real-time loop: frames from TAP devices into the modelled medium and out of it, gated by the clock.
+"""The real-time loop: passes frames from TAP devices through the modelled medium, gated by the clock.
 
-The medium lives in model time. The wall clock only says how far it may run, so an event that is carried out
-late does not shift later ones. Of each node's frames only the first is read; the rest wait in the kernel's
-ring, which is the MAC's queue and drops what does not fit.
+The medium runs in model time. The wall clock only says how far it may run, so an event that is carried out
+late does not shift later ones. Only the first frame of each node is read; the rest wait in the kernel's ring,
+which is the MAC's queue and drops what does not fit.
 """
 
 import os
@@ -25,9 +25,9 @@ TICK_NS = 100_000_000
 """How often nodes move."""
 
 _PUBLISH_TICKS = 10
-# To sleep, be woken and find cold caches costs as much processor time: shorter waits are spent polling.
+# Sleeping, waking up and cold caches cost as much processor time: shorter waits are spent polling.
 _SPIN_NS = 50_000
-# A loop that is late looks at new arrivals at least this often, in model time.
+# A loop that is late checks for new frames at least this often, in model time.
 _STEP_NS = 10_000_000
 _RETRY_NS = 1_000_000
 _LARGEST_READ = 2048
@@ -65,7 +65,7 @@ class AirLoop:
         self._started_cpu = time.process_time_ns()
 
     def run(self, until_ns: int = NEVER) -> None:
-        """Until told to stop, or model time is so late."""
+        """Runs until stopped, or until model time ``until_ns``."""
         dcf, clock, origin, cells = self._dcf, self._clock, self._origin, self._memory.cells
         epoll, node_at = self._epoll, self._node_at
         poll, wait_for = epoll.poll, select.select
@@ -79,7 +79,7 @@ class AirLoop:
             if until > dcf.now_ns:
                 step = dcf.now_ns + _STEP_NS
                 if until > step:
-                    # Not late, only asleep: what woke us came now, not when there was last something to do.
+                    # Not late, only asleep: the frame that woke us came now, not at the last event.
                     until = min(until, max(step, dcf.next_delivery_ns()) if slept else step)
                 dcf.run_until(until)
             slept = False
@@ -89,7 +89,7 @@ class AirLoop:
                 look_at_channel = self._tick()
             if dcf.now_ns < now:
                 continue
-            # Ahead of time, but no further than the last event: a frame that arrives now waits for no more.
+            # Run ahead of time, but no further than the last event: a frame that arrives now is not delayed.
             dcf.run_events(min(now + EARLY_NS, look_at_channel))
             wake = min(dcf.next_delivery_ns() - EARLY_NS, look_at_channel)
             pause = wake - (clock() - origin)
@@ -99,7 +99,7 @@ class AirLoop:
         self._publish()
 
     def _tick(self) -> int:
-        """Nodes have moved, if the helper says so in time; returns when to look again."""
+        """Applies the nodes' next positions, if the helper has published them; returns when to look again."""
         memory, now = self._memory, self._dcf.now_ns
         cells = memory.cells
         if cells[shared.PUBLISHED] == cells[shared.APPLIED]:
@@ -169,8 +169,8 @@ class AirLoop:
             now = dcf.now_ns
             note(clock() - now)
             # What the receiving kernel does at once (forward, acknowledge, echo) is in its ring by now. It
-            # takes no model time, as in virtual time: seen only later, it would find the ACK on the air and
-            # back off, which costs a chain of five hops a fifth of its throughput.
+            # takes no model time, as in virtual time: if it were read only later, it would find the ACK on
+            # the air and back off, which costs a chain of five hops a fifth of its throughput.
             for descriptor, _ in poll(0, most):
                 dcf.offer(node_at[descriptor], now)
 
@@ -178,4 +178,4 @@ class AirLoop:
 
 
 def _ignore(sender: int, frame: Outgoing) -> None:
-    """A frame that was given up is lost; the kernel above finds out by itself."""
+    """Does nothing: a frame that was given up is lost, and the kernel above finds out by itself."""

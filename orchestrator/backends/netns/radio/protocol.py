@@ -1,4 +1,4 @@
-"""What the owner and the radio process say to each other: one JSON object a line."""
+"""Messages between the owner and the radio process: one JSON object a line."""
 
 from msgspec import Struct
 
@@ -8,9 +8,9 @@ REPORT, SILENCE, STOP = "report", "silence", "stop"
 
 
 class Command(Struct, frozen=True):
-    """``report``, ``silence`` or ``stop``: each is answered by a Message of the same id.
+    """``report``, ``silence`` or ``stop``; each is answered by a Message of the same id.
 
-    ``silence``: the radios of ``nodes``, and of no others, are off; answered once it is so.
+    ``silence``: the radios of exactly ``nodes`` are switched off; answered once it is done.
     """
 
     id: int
@@ -19,7 +19,7 @@ class Command(Struct, frozen=True):
 
 
 class Message(Struct, frozen=True, omit_defaults=True):
-    """An answer (``id``), or news: that the air is up (``origin_ns``), or how the links are now."""
+    """An answer (``id``) or a report: that the radio is up (``origin_ns``), or the current links."""
 
     id: int = 0
     now_ns: int = 0

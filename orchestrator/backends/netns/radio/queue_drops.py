@@ -1,4 +1,4 @@
-"""How many frames the nodes' transmit queues had no room for, as their kernels count."""
+"""Reads how many frames the nodes' transmit queues had no room for, as the kernel counts them."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +12,7 @@ _DROPPED_ON_SENDING = 11
 
 
 def queue_drops(mark: Mark, directory: Path = names.HOST_NAMES) -> dict[str, int]:
-    """Per node, since its interface was made; nodes whose namespace cannot be found are left out."""
+    """Per node, since its interface was created; leaves out nodes whose namespace cannot be found."""
     with names.names_of(mark, directory) as found:
         return syscalls.in_own_thread(
             lambda: {

@@ -1,7 +1,7 @@
-"""Memory that the real-time loop and its helper share: counters one way, channels the other.
+"""Memory shared by the real-time loop and its helper: counters one way, channels the other.
 
-The loop never waits: each cell has one writer, and a reader who comes in the middle of an update looks again.
-Channels go through a ring of slots, so that the helper can be ahead of time.
+The loop never waits: each cell has one writer, and a reader that meets an update reads again. Channels go
+through a ring of slots, so that the helper can work ahead.
 """
 
 import marshal
@@ -41,7 +41,7 @@ SLOTS = 4
 _SCALARS = 16
 _LOOKS = 1000
 _LOOK_AGAIN_S = 0.0005
-# The loop has no use for the SNR; who records it has the channel itself.
+# The loop does not need the SNR; the helper records it from the channel itself.
 _SENT = [field.name for field in fields(Channel) if field.name not in ("radio", "snr_db")]
 _NOT_SENT = np.empty((0, 0))
 
@@ -57,7 +57,7 @@ class Counters:
 
 
 class Shared:
-    """Made before the fork. ``cells`` are 64-bit numbers; the names above index the first of them."""
+    """Created before the fork. ``cells`` are 64-bit numbers; the names above index the first of them."""
 
     def __init__(self, node_count: int) -> None:
         self.node_count = node_count
@@ -67,7 +67,7 @@ class Shared:
         self._attempts = self._bins + BINS
         self._received = self._attempts + square
         cell_count = self._received + square
-        # Four matrices of floats at 9 bytes, lists of neighbours at 5, bit sets: more than it can be.
+        # Four matrices of floats at 9 bytes, lists of neighbours at 5, bit sets: an upper limit.
         self._slot_size = square * (4 * 9 + 5 + 4) + node_count * 128 + 4096
         self._memory = mmap.mmap(-1, cell_count * 8 + SLOTS * self._slot_size)
         everything = memoryview(self._memory)
@@ -81,7 +81,7 @@ class Shared:
         return self.cells[PUBLISHED] - self.cells[APPLIED] < SLOTS
 
     def publish(self, channel: Channel | None) -> None:
-        """The channel for the next tick; None: as before."""
+        """Publishes the channel for the next tick; None: unchanged."""
         number = self.cells[PUBLISHED] + 1
         data = b"" if channel is None else _dump(channel)
         start = number % SLOTS * self._slot_size
@@ -91,7 +91,7 @@ class Shared:
         self.cells[PUBLISHED] = number
 
     def counters(self) -> "Counters":
-        """All of one moment: figures of two updates must not be divided by each other."""
+        """Returns a consistent copy: values of two updates must not be mixed."""
         for _ in range(_LOOKS):
             before = self.cells[VERSION]
             copy = self.cells.tolist()
@@ -109,7 +109,7 @@ class Shared:
     # The loop's side
 
     def take(self, radio: Radio) -> Channel | None:
-        """The oldest channel not yet applied; None if it is as before. There must be one."""
+        """Returns the oldest channel not yet applied; None if unchanged. There must be one."""
         number = self.cells[APPLIED] + 1
         start = number % SLOTS * self._slot_size
         length = self.cells[self._lengths + number % SLOTS]
@@ -119,7 +119,7 @@ class Shared:
 
     @contextmanager
     def update(self) -> Iterator[None]:
-        """Around everything that belongs together."""
+        """Encloses changes that belong together."""
         self.cells[VERSION] += 1
         yield
         self.cells[VERSION] += 1

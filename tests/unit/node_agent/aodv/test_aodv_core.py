@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from node_agent.aodv import wire
 from node_agent.aodv.config import AodvConfig
 from node_agent.aodv.limits import SEEN_LIMIT, RateLimit, SeenRequests
-from node_agent.aodv.search import Ring, first_ring, next_ring, patience
+from node_agent.aodv.search import Ring, first_ring, next_ring, reply_timeout
 from node_agent.aodv.table import MAX_ROUTES, RouteTable, newer, newest
 from node_agent.aodv.wire import Reply, Request
 from node_agent.model.refusals import Refusal
@@ -53,7 +53,15 @@ def test_rings_and_patience_follow_the_rfc() -> None:
     while (wider := next_ring(config, rings[-1])) is not None:
         rings.append(wider)
     assert rings == [Ring(1), Ring(3), Ring(5), Ring(7), Ring(35), Ring(35, 1), Ring(35, 2)]
-    assert [round(patience(config, each), 2) for each in rings] == [0.24, 0.4, 0.56, 0.72, 2.8, 5.6, 11.2]
+    assert [round(reply_timeout(config, each), 2) for each in rings] == [
+        0.24,
+        0.4,
+        0.56,
+        0.72,
+        2.8,
+        5.6,
+        11.2,
+    ]
     assert first_ring(config, 3) == Ring(5)
     assert first_ring(config, 6) == Ring(35)
 

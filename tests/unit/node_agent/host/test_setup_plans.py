@@ -8,7 +8,7 @@ import pytest
 from node_agent.host.setup import programs
 from node_agent.host.setup.facts import FactsError, InterfaceState, read_facts, read_root_queue, read_routes
 from node_agent.host.setup.forwarding import forwarding_steps, wanted_sysctls
-from node_agent.host.setup.managers import Managers, hands_off, read_device_state, supplicant_of
+from node_agent.host.setup.managers import Managers, read_device_state, release_steps, supplicant_of
 from node_agent.host.setup.observe import programs_for
 from node_agent.host.setup.observed import Observed, differences
 from node_agent.host.setup.order import Ibss, Lan, Mesh, SetupOrder, ShapedLink, from_json, to_json
@@ -218,7 +218,7 @@ def test_links_of_two_runs_do_not_mix() -> None:
 
 def test_who_manages_an_interface_lets_go_of_it() -> None:
     everybody = Managers(100, True, "wpa_supplicant@wlan0.service")
-    steps = hands_off("wlan0", everybody, exclusive=True, works=True)
+    steps = release_steps("wlan0", everybody, exclusive=True, works=True)
     assert told(steps) == [
         "nmcli device set wlan0 managed no",
         "dhcpcd -x wlan0",
@@ -230,10 +230,10 @@ def test_who_manages_an_interface_lets_go_of_it() -> None:
         "nmcli device set wlan0 managed yes",
     ]
     # A LAN over which somebody may be logged in stays; one that is still asked for an address does not.
-    assert hands_off("eth0", everybody, exclusive=False, works=True) == ()
-    still_connecting = hands_off("eth0", Managers(70, True), exclusive=False, works=False)
+    assert release_steps("eth0", everybody, exclusive=False, works=True) == ()
+    still_connecting = release_steps("eth0", Managers(70, True), exclusive=False, works=False)
     assert told(still_connecting) == ["nmcli device set eth0 managed no", "dhcpcd -x eth0"]
-    assert hands_off("wlan0", Managers(10), exclusive=True, works=False) == ()
+    assert release_steps("wlan0", Managers(10), exclusive=True, works=False) == ()
 
 
 def test_managers_words() -> None:

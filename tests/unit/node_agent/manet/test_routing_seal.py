@@ -40,37 +40,37 @@ def sealing(clock: Clock | None = None, key: bytes = KEY, protocol: str = "olsr"
 
 def refusal(seal: Seal, data: bytes, sender: int = HERE) -> str:
     with pytest.raises(Unsealed) as raised:
-        seal.open(data, sender)
+        seal.check(data, sender)
     return raised.value.reason
 
 
 def test_what_is_sealed_can_be_opened_once() -> None:
     receiver, sender = sealing(), sealing()
-    first, second = (sender.close(content, HERE) for content in (b"one", b"two"))
+    first, second = (sender.add(content, HERE) for content in (b"one", b"two"))
     assert len(first) == 3 + SIZE
-    assert receiver.open(first, HERE) == b"one"
+    assert receiver.check(first, HERE) == b"one"
     assert refusal(receiver, first) == "replay"
-    assert receiver.open(second, HERE) == b"two"
+    assert receiver.check(second, HERE) == b"two"
     assert refusal(receiver, first) == "replay"
-    assert sealing().open(second, HERE) == b"two"  # another receiver
+    assert sealing().check(second, HERE) == b"two"  # another receiver
 
 
 def test_nobody_else_can_make_one() -> None:
-    receiver, data = sealing(), sealing().close(b"content", HERE)
+    receiver, data = sealing(), sealing().add(b"content", HERE)
     assert refusal(receiver, data, THERE) == "unauthenticated"  # sent from elsewhere
     assert refusal(receiver, b"") == refusal(receiver, bytes(SIZE)) == "unauthenticated"
-    assert refusal(receiver, sealing(key=b"other key").close(b"content", HERE)) == "unauthenticated"
-    assert refusal(receiver, sealing(protocol="aodv").close(b"content", HERE)) == "unauthenticated"
+    assert refusal(receiver, sealing(key=b"other key").add(b"content", HERE)) == "unauthenticated"
+    assert refusal(receiver, sealing(protocol="aodv").add(b"content", HERE)) == "unauthenticated"
     for at in range(len(data)):
         changed = bytearray(data)
         changed[at] ^= 1
         assert refusal(receiver, bytes(changed)) == "unauthenticated"
-    assert receiver.open(data, HERE) == b"content"
+    assert receiver.check(data, HERE) == b"content"
 
 
 def test_what_was_recorded_is_too_old_later_also_for_who_never_heard_it() -> None:
     clock = Clock()
-    receiver, data = sealing(clock), sealing(clock).close(b"content", HERE)
+    receiver, data = sealing(clock), sealing(clock).add(b"content", HERE)
     clock.seconds += FRESH_S
     assert refusal(receiver, data) == "replay"
 
@@ -80,24 +80,24 @@ def test_clocks_need_not_agree(behind: float) -> None:
     clock, slow = Clock(1_000_000.0), Clock(1_000_000.0 - behind)
     one, other = sealing(clock), sealing(slow)
     if behind > FRESH_S:
-        assert refusal(one, other.close(b"too old", THERE), THERE) == "replay"
-    assert other.open(one.close(b"hello", HERE), HERE) == b"hello"
-    assert one.open(other.close(b"hello", THERE), THERE) == b"hello"
+        assert refusal(one, other.add(b"too old", THERE), THERE) == "replay"
+    assert other.check(one.add(b"hello", HERE), HERE) == b"hello"
+    assert one.check(other.add(b"hello", THERE), THERE) == b"hello"
     slow.seconds -= 5  # somebody sets it back
-    assert one.open(other.close(b"again", THERE), THERE) == b"again"
+    assert one.check(other.add(b"again", THERE), THERE) == b"again"
 
 
 def test_a_restarted_node_is_believed_as_soon_as_it_has_heard_somebody() -> None:
     clock, slow = Clock(), Clock(10.0)
     neighbour, former = sealing(clock), sealing(clock)
-    recorded = former.close(b"before", HERE)
-    assert neighbour.open(recorded, HERE)
+    recorded = former.add(b"before", HERE)
+    assert neighbour.check(recorded, HERE)
     restarted = sealing(slow)
-    assert refusal(neighbour, restarted.close(b"greeting", HERE)) == "replay"
+    assert refusal(neighbour, restarted.add(b"greeting", HERE)) == "replay"
     clock.seconds += 1
     slow.seconds += 1
-    assert restarted.open(neighbour.close(b"hello", THERE), THERE)
-    assert neighbour.open(restarted.close(b"greeting", HERE), HERE) == b"greeting"
+    assert restarted.check(neighbour.add(b"hello", THERE), THERE)
+    assert neighbour.check(restarted.add(b"greeting", HERE), HERE) == b"greeting"
     assert refusal(neighbour, recorded) == "replay"
 
 
@@ -107,22 +107,22 @@ def test_a_member_that_stamps_the_far_future_ends_nothing(ahead_s: float) -> Non
     clock = Clock(1_800_000_000.0)
     seals = one, *_ = [sealing(clock) for _ in range(3)]
     for _ in range(20):
-        packet = sealing(Clock(ahead_s)).close(b"far", 9)
+        packet = sealing(Clock(ahead_s)).add(b"far", 9)
         with suppress(Unsealed):
-            one.open(packet, 9)  # the others do not hear it
+            one.check(packet, 9)  # the others do not hear it
     for _ in range(2):
         clock.seconds += 10
         for address, sender in enumerate(seals):
             receivers = [each for each in seals if each is not sender]
-            data = sender.close(b"hello", address)
-            assert [each.open(data, address) for each in receivers] == [b"hello"] * 2
+            data = sender.add(b"hello", address)
+            assert [each.check(data, address) for each in receivers] == [b"hello"] * 2
             assert [refusal(each, data, address) for each in receivers] == ["replay"] * 2
     restarted = sealing(clock)
     for _ in range(2):  # the first may take it less than all the way
         clock.seconds += 1
         with suppress(Unsealed):
-            restarted.open(one.close(b"hello", HERE), HERE)
-    assert one.open(restarted.close(b"hello", THERE), THERE)
+            restarted.check(one.add(b"hello", HERE), HERE)
+    assert one.check(restarted.add(b"hello", THERE), THERE)
 
 
 def test_a_node_that_is_several_leaps_behind_catches_up() -> None:
@@ -131,16 +131,16 @@ def test_a_node_that_is_several_leaps_behind_catches_up() -> None:
     for _ in range(5):
         clock.seconds += 1
         with suppress(Unsealed):
-            one.open(sealing(Clock((1 << 53) / 1000)).close(b"far", 9), 9)
+            one.check(sealing(Clock((1 << 53) / 1000)).add(b"far", 9), 9)
     restarted = sealing(clock)
     heard = 0
     for _ in range(10):
         clock.seconds += 1
         with suppress(Unsealed):
-            restarted.open(one.close(b"hello", HERE), HERE)
+            restarted.check(one.add(b"hello", HERE), HERE)
             heard += 1
     assert heard == 6
-    assert one.open(restarted.close(b"hello", THERE), THERE)
+    assert one.check(restarted.add(b"hello", THERE), THERE)
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,8 +148,8 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     receiver, sender = sealing(clock), sealing(clock)
     for address in range(20):
-        data = sender.close(b"x", address)
-        assert receiver.open(data, address)
+        data = sender.add(b"x", address)
+        assert receiver.check(data, address)
         assert refusal(receiver, data, address) == "replay"
     assert len(receiver._latest) <= 8
 
@@ -162,16 +162,16 @@ def test_a_key_without_bytes_is_none() -> None:
 def test_a_sealed_packet_is_still_olsr_and_comes_back_as_it_was() -> None:
     hello = wire.Message(wire.LQ_HELLO, 5, HERE, 1, 0, 1, bytes((0, 0, 5, 3)))
     packet = wire.encode_packet(7, [hello])
-    data = olsr.close(sealing(), packet, HERE)
+    data = olsr.seal_packet(sealing(), packet, HERE)
     read = wire.decode_packet(data)
     assert (read.seqno, read.messages[0]) == (7, hello)
     (seal,) = read.messages[1:]
     assert (seal.kind, seal.ttl, seal.originator, len(seal.body)) == (olsr.SEALED, 1, HERE, SIZE)
     assert olsr.open_packet(sealing(), data, HERE) == packet
     with pytest.raises(Unsealed):
-        olsr.open_packet(sealing(), sealing().close(b"short", HERE), HERE)
+        olsr.open_packet(sealing(), sealing().add(b"short", HERE), HERE)
     with pytest.raises(Unsealed):
-        aodv.open_message(sealing(), sealing().close(b"no extension", HERE), HERE)
+        aodv.open_message(sealing(), sealing().add(b"no extension", HERE), HERE)
 
 
 def refused(service: OlsrService) -> Counter[str]:

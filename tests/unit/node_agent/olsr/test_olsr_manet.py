@@ -12,8 +12,8 @@ from node_agent.host.interfaces import InterfaceFacts
 from node_agent.manet.membership import Manet, ManetConfig, manet_of
 from node_agent.manet.process import own_networks
 from node_agent.olsr import topology, validity, wire
+from node_agent.olsr.accepted_networks import AcceptedNetworks
 from node_agent.olsr.config import OlsrConfig
-from node_agent.olsr.consent import AcceptedNetworks
 from node_agent.olsr.daemon import Interface, Olsr
 from node_agent.olsr.neighbourhood import MAX_LINKS
 from node_agent.olsr.service import Table
@@ -78,7 +78,7 @@ class Hostile:
         return self.message(wire.HNA, originator, body)
 
     def installed(self) -> set[str]:
-        return set(Table(self.daemon.look(self.now), ["wlan0"]))
+        return set(Table(self.daemon.current_routes(self.now), ["wlan0"]))
 
     def refused(self) -> Counter[str]:
         counted = Counter[str]()

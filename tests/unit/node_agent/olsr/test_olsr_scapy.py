@@ -140,7 +140,7 @@ def test_what_is_not_a_capture_is_refused_in_one_line() -> None:
 
 def test_a_seal_is_shown() -> None:
     packet = wire.encode_packet(3, [wire.Message(wire.MID, 5, 1, 9, 0, 1, bytes(4))])
-    shown = Olsr(sealed.close(Seal(b"key", "olsr", lambda: 77_000_000), packet, 0x0A00_0001))
+    shown = Olsr(sealed.seal_packet(Seal(b"key", "olsr", lambda: 77_000_000), packet, 0x0A00_0001))
     _, seal = shown.messages
     assert (seal.sprintf("%kind%"), seal[OlsrSeal].time_ms, len(seal[OlsrSeal].tag)) == ("SEAL", 77, 16)
     assert "SEAL of 10.0.0.1" in shown.mysummary()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from node_agent.olsr import announced, duplicates, topology, validity, wire
 from node_agent.olsr.announced import Announced
 from node_agent.olsr.duplicates import DuplicateSet
-from node_agent.olsr.hello import Heard
+from node_agent.olsr.hello import HelloContent
 from node_agent.olsr.listing import MAX_LISTED, Listing
 from node_agent.olsr.outbox import Outbox
 from node_agent.olsr.paths import Path, cheapest
@@ -34,19 +34,19 @@ def _edges(known: Topology) -> list[int]:
 
 def test_a_newer_tc_replaces_and_an_older_one_is_ignored() -> None:
     known = Topology(_LQ)
-    known.hear(_tc(65535, 65535, 2, 3), 0)
-    known.hear(_tc(1, 1, 3, 4), 0)  # both counters have wrapped around
+    known.receive_tc(_tc(65535, 65535, 2, 3), 0)
+    known.receive_tc(_tc(1, 1, 3, 4), 0)  # both counters have wrapped around
     assert _edges(known) == [3, 4]
-    known.hear(_tc(0, 0, 9), 0)
+    known.receive_tc(_tc(0, 0, 9), 0)
     assert _edges(known) == [3, 4]
     assert known.origins[1].ignored == 1
 
 
 def test_the_same_tc_again_renews_without_a_change() -> None:
     known = Topology(_LQ)
-    known.hear(_tc(1, 1, 2), 0)
+    known.receive_tc(_tc(1, 1, 2), 0)
     changes = known.changes
-    known.hear(_tc(2, 1, 2), 10 * SECOND)
+    known.receive_tc(_tc(2, 1, 2), 10 * SECOND)
     known.expire(25 * SECOND)
     assert _edges(known) == [2] and known.changes == changes
     known.expire(30 * SECOND)
@@ -55,20 +55,20 @@ def test_the_same_tc_again_renews_without_a_change() -> None:
 
 def test_a_restarted_peer_is_believed_at_its_second_tc() -> None:
     known = Topology(_LQ)
-    known.hear(_tc(40_000, 500, 2), 0)
-    known.hear(_tc(100, 3, 5), 0)
+    known.receive_tc(_tc(40_000, 500, 2), 0)
+    known.receive_tc(_tc(100, 3, 5), 0)
     assert _edges(known) == [2]
-    known.hear(_tc(103, 3, 5), 0)
+    known.receive_tc(_tc(103, 3, 5), 0)
     assert _edges(known) == [5]
 
 
 def test_a_restart_just_below_the_old_counters_takes_a_few_more() -> None:
     known = Topology(_LQ)
-    known.hear(_tc(1000, 500, 2), 0)
+    known.receive_tc(_tc(1000, 500, 2), 0)
     for number in range(3):
-        known.hear(_tc(900 + number, 3, 5), 0)
+        known.receive_tc(_tc(900 + number, 3, 5), 0)
         assert _edges(known) == [2]
-    known.hear(_tc(903, 3, 5), 0)
+    known.receive_tc(_tc(903, 3, 5), 0)
     assert _edges(known) == [5]
 
 
@@ -77,7 +77,7 @@ def test_rfc_tcs_of_one_ansn_add_up() -> None:
 
     def hear(seqno: int, ansn: int, *neighbours: int) -> None:
         tc = wire.Tc(ansn, 0, 0, tuple(wire.Neighbour(address, b"") for address in neighbours))
-        known.hear(wire.Message(wire.TC, 0x48, 1, 255, 0, seqno, wire.encode_tc(tc, wire.TC)), 0)
+        known.receive_tc(wire.Message(wire.TC, 0x48, 1, 255, 0, seqno, wire.encode_tc(tc, wire.TC)), 0)
 
     hear(1, 1, 2)
     hear(2, 1, 3)
@@ -89,13 +89,13 @@ def test_rfc_tcs_of_one_ansn_add_up() -> None:
 @given(st.sets(st.integers(0, 2**32 - 1), min_size=1, max_size=60), st.sets(st.integers(0, 2**32 - 1)))
 def test_split_tcs_say_together_what_one_would(now: set[int], before: set[int]) -> None:
     known = Topology(_LQ)
-    known.hear(_tc(1, 1, *sorted(before)), 0)
+    known.receive_tc(_tc(1, 1, *sorted(before)), 0)
     listed = [wire.Neighbour(address, _PERFECT) for address in sorted(now)]
     parts = list(split_tc(2, listed, 4 + 8 * 7, measured=True))
     assert all(len(part.neighbours) <= 7 for part in parts)
     for number, part in enumerate(parts):
         body = wire.encode_tc(part, wire.LQ_TC)
-        known.hear(wire.Message(wire.LQ_TC, 0x48, 1, 255, 0, 2 + number, body), 0)
+        known.receive_tc(wire.Message(wire.LQ_TC, 0x48, 1, 255, 0, 2 + number, body), 0)
     assert _edges(known) == sorted(now)
 
 
@@ -124,23 +124,23 @@ def test_the_topology_is_bounded() -> None:
     known = Topology(_LQ)
     for originator in range(1, 2 * topology.MAX_ORIGINATORS):
         neighbours = range(originator, originator + 100)
-        known.hear(_tc(1, 1, *neighbours, originator=originator), 0)
+        known.receive_tc(_tc(1, 1, *neighbours, originator=originator), 0)
     assert len(known.origins) <= topology.MAX_ORIGINATORS
     assert sum(len(origin.edges) for origin in known.origins.values()) <= topology.MAX_EDGES
     assert known.evicted
     known.expire(60 * SECOND)
-    known.hear(_tc(1, 1, 2), 60 * SECOND)
+    known.receive_tc(_tc(1, 1, 2), 60 * SECOND)
     assert _edges(known) == [2]
 
 
 def test_announcements_are_bounded_and_expire_one_by_one() -> None:
     known = Announced[int]()
-    known.hear(1, [10, 11], 5)
-    known.hear(1, [11], 9)
+    known.update(1, [10, 11], 5)
+    known.update(1, [11], 9)
     known.expire(5)
     assert dict(known.each()) == {1: {11: 9}}
     for originator in range(2 * announced.MAX_ORIGINATORS):
-        known.hear(originator, range(1000), 20)
+        known.update(originator, range(1000), 20)
     sizes = [len(items) for _, items in known.each()]
     assert len(sizes) <= announced.MAX_ORIGINATORS and max(sizes) <= announced.MAX_PER_ORIGINATOR
 
@@ -196,7 +196,7 @@ def test_each_whom_a_neighbour_lists_is_forgotten_in_its_own_time(
         assert expired == (before != listing.costs)
         before = dict(listing.costs)
         unlisted = tuple(sorted(gone - listed.keys()))
-        news = listing.hear(Heard(SECOND, 3, {}, listed, unlisted), now + validity_ns)
+        news = listing.update(HelloContent(SECOND, 3, {}, listed, unlisted), now + validity_ns)
         for address in unlisted:
             expected.pop(address, None)
         expected |= {address: (cost, now + validity_ns) for address, cost in listed.items() if address != 6}
@@ -209,7 +209,9 @@ def test_each_whom_a_neighbour_lists_is_forgotten_in_its_own_time(
 def test_a_listing_is_bounded() -> None:
     listing = Listing(frozenset())
     for start in range(0, 2 * MAX_LISTED, 100):
-        listing.hear(Heard(SECOND, 3, {}, dict.fromkeys(range(start, start + 100), 1024), ()), SECOND)
+        listing.update(
+            HelloContent(SECOND, 3, {}, dict.fromkeys(range(start, start + 100), 1024), ()), SECOND
+        )
     assert len(listing.costs) == MAX_LISTED and listing.refused
     assert listing.expire(SECOND) and not listing.costs
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from node_agent.host.marked_processes import Identity, identify, send
-from node_agent.supervisor import ending
-from node_agent.supervisor import leftovers as remains
+from node_agent.supervisor import ending, leftovers
 from node_agent.supervisor.place import occupant, occupied
 from orchestrator.runs import processes
 
@@ -33,12 +32,12 @@ def earlier(process: "subprocess.Popen[bytes]") -> Identity:
     return Identity(now.pid, now.started - 1)
 
 
-def test_remains_that_ended_by_themselves_are_not_mistaken(
+def test_leftovers_that_ended_by_themselves_are_not_mistaken(
     stranger: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     looks = iter([[earlier(stranger)], [earlier(stranger)]])
-    monkeypatch.setattr(remains, "belonging", lambda run, place: next(looks, []))
-    remains.end_remains("run", tmp_path, 0.0)
+    monkeypatch.setattr(leftovers, "belonging", lambda run, place: next(looks, []))
+    leftovers.end_leftovers("run", tmp_path, 0.0)
     assert stranger.poll() is None
 
 
@@ -48,22 +47,22 @@ def test_a_run_ends_only_processes_that_it_looked_at(stranger: "subprocess.Popen
     assert stranger.poll() is None
 
 
-def test_what_a_keeper_before_wrote_down_is_not_this_keepers(
+def test_what_a_supervisor_before_wrote_down_is_not_this_supervisors(
     stranger: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A new keeper has the place, and the file still has the number of the one before."""
+    """A new supervisor has the place, and the file still has the number of the one before."""
     (tmp_path / HELD).write_text(str(stranger.pid))
     monkeypatch.setattr(ending, "LONGEST_END_S", 0.1)
     monkeypatch.setattr(ending, "_EXIT_S", 0.1)
-    monkeypatch.chdir(tmp_path)  # where it goes to speak to a keeper, and stays
+    monkeypatch.chdir(tmp_path)  # where it goes to speak to a supervisor, and stays
     with (tmp_path / HELD).open("rb+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert occupant(tmp_path) == 0
-        ending._end_keeper(tmp_path, "test")
+        ending._end_supervisor(tmp_path, "test")
     assert stranger.poll() is None
 
 
-def test_a_keeper_that_has_said_who_it_is_can_be_ended(tmp_path: Path) -> None:
+def test_a_supervisor_that_has_said_who_it_is_can_be_ended(tmp_path: Path) -> None:
     with occupied(tmp_path):
         assert occupant(tmp_path) == os.getpid()
     assert occupant(tmp_path) is None

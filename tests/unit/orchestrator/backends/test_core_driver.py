@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from orchestrator.backends.core.link import PROTOCOL
+from orchestrator.backends.core.driver_client import PROTOCOL
 from orchestrator.backends.core.session import pixel_paths
 from orchestrator.model.trace import Trace, Waypoint
 from orchestrator.spec.topology import Topology

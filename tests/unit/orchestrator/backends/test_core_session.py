@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from orchestrator.backends.core.air import air_of
+from orchestrator.backends.core.driver_client import SessionStatus
 from orchestrator.backends.core.infrastructure import motion_doubts
-from orchestrator.backends.core.link import Standing
 from orchestrator.backends.core.preflight import Observed, preflight_of, problems
 from orchestrator.backends.core.session import pixel_paths, session_of
 from orchestrator.mobility.generate import generate_trace
@@ -164,6 +164,6 @@ def test_their_topologies_differ_in_name_and_host_only() -> None:
 def test_motion_is_bounded_by_the_period_of_positions(
     rounds: int, late_rounds: int, late_s: float, doubted: bool
 ) -> None:
-    told = motion_doubts(Standing("RUNTIME", "", rounds, late_rounds, late_s))
+    told = motion_doubts(SessionStatus("RUNTIME", "", rounds, late_rounds, late_s))
     assert bool(told) == doubted
     assert all("CORE moved the nodes late" in doubt for doubt in told)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.backends.core.link import CoreDriver, CoreError
+from orchestrator.backends.core.driver_client import CoreDriver, CoreError
 from orchestrator.ssh.command import SIGNALLED
 
 

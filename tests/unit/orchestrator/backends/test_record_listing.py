@@ -143,7 +143,7 @@ class Here:
         self.downloads: list[str] = []
         self._says = says
 
-    async def ensure(self, patience: float) -> None: ...
+    async def ensure(self, timeout: float) -> None: ...
 
     async def run(self, argv: Sequence[str], *, timeout: float, input: bytes = b"") -> Completed:
         if self._says is not None and LIST in argv:

@@ -18,7 +18,7 @@ from node_agent.model.telemetry import AgentStart, AgentStop
 from node_agent.supervisor.order import decode_order
 from node_agent.telemetry.segment_log import SegmentLog
 from orchestrator.backends.remote.ledger import KIND, kept, leases_over, uncollected, waiting
-from orchestrator.backends.remote.orders import WholeRun, keeper_order, manet_network
+from orchestrator.backends.remote.orders import WholeRun, manet_network, supervisor_order
 from orchestrator.backends.remote.site import Site
 from orchestrator.deployment.deploy import Deployed
 from orchestrator.lifecycle.rejudging import NO_PLAN, judge_anew, mended
@@ -96,18 +96,18 @@ def order_of(tmp_path: Path, routing: str, **changes: Any) -> tuple[Any, dict[st
     spec = real(routing=routing)
     addresses = {name: node.address for name, node in spec.topology.real_nodes().items()}
     run = WholeRun(planned(spec), "r1", addresses, KEY, service_of(spec.routing))
-    order, files = keeper_order(run, site("n1", tmp_path, **changes))
+    order, files = supervisor_order(run, site("n1", tmp_path, **changes))
     return decode_order(msgspec.json.encode(order)), files
 
 
-def test_a_keeper_is_told_to_start_the_daemon_as_root_and_the_agent_as_the_user(tmp_path: Path) -> None:
+def test_a_supervisor_is_told_to_start_the_daemon_as_root_and_the_agent_as_the_user(tmp_path: Path) -> None:
     order, files = order_of(tmp_path, "olsr")
     (daemon,) = order.services
     assert daemon.privileged and not order.agent.privileged and order.setup is None
     assert daemon.argv[-4:] == ("-m", "node_agent.olsr", "--config", "/home/pi/.rove/runs/r1/n1/olsr.json")
     told = msgspec.json.decode(files["agent.json"], type=ProcessConfig)
     assert told.host == "10.77.0.1" and PurePosixPath(told.segments).parts[-2:] == ("record", "segments")
-    assert set(files) == {"agent.json", "keeping.sh", "olsr.json"}
+    assert set(files) == {"agent.json", "supervisor.sh", "olsr.json"}
 
 
 def test_daemons_of_others_are_found_where_the_node_has_them(tmp_path: Path) -> None:
@@ -119,16 +119,16 @@ def test_daemons_of_others_are_found_where_the_node_has_them(tmp_path: Path) -> 
 
 def test_no_daemon_is_started_where_one_runs_already(tmp_path: Path) -> None:
     order, files = order_of(tmp_path, "olsr", starts_daemon=False)
-    assert order.services == () and set(files) == {"agent.json", "keeping.sh"}
+    assert order.services == () and set(files) == {"agent.json", "supervisor.sh"}
 
 
-def test_who_logs_in_on_a_node_has_the_keepers_commands_at_hand(tmp_path: Path) -> None:
+def test_who_logs_in_on_a_node_has_the_supervisors_commands_at_hand(tmp_path: Path) -> None:
     """Nothing of ours is installed there: the code of the run is where it was deployed to."""
     code = tuple(str(Path(str(module.__file__)).parents[1]) for module in (node_agent, msgspec))
     deployed = Deployed(str(tmp_path), f"{tmp_path}/.rove", sys.executable, code)
     _, files = order_of(tmp_path, "olsr", deployed=deployed)
-    (tmp_path / "keeping.sh").write_bytes(files["keeping.sh"])
-    argv = ["sh", "keeping.sh", "status", deployed.rove]
+    (tmp_path / "supervisor.sh").write_bytes(files["supervisor.sh"])
+    argv = ["sh", "supervisor.sh", "status", deployed.rove]
     done = subprocess.run(argv, cwd=tmp_path, env={}, capture_output=True, check=True, timeout=50)
     assert msgspec.json.decode(done.stdout) == {"places": []}
 

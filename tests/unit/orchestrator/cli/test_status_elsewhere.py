@@ -27,10 +27,10 @@ def journal_of(run: RunDirectory) -> Journal:
     return journal
 
 
-def test_a_dead_run_names_its_keepers_its_session_and_its_records(tmp_path: Path) -> None:
+def test_a_dead_run_names_its_supervisors_its_session_and_its_records(tmp_path: Path) -> None:
     run = run_directory.create(tmp_path, "lab", "r1")
     journal_of(run).abandon()
-    assert noted(run.path) == ["a keeper on n2", "CORE session that had just been begun on core@lab"]
+    assert noted(run.path) == ["a supervisor on n2", "CORE session that had just been begun on core@lab"]
     for words in (("status",), ("status", "r1")):
         shown = rove(tmp_path, *words).stdout
         assert f"not seen to end: {', '.join(noted(run.path))}: rove down r1 ends it" in shown
@@ -43,7 +43,7 @@ def test_a_living_run_says_where_it_runs_and_a_tidied_one_nothing(tmp_path: Path
     run = run_directory.create(tmp_path, "lab", "r1")
     journal = journal_of(run)
     assert (
-        "runs elsewhere: a keeper on n2, CORE session that had just been begun on core@lab"
+        "runs elsewhere: a supervisor on n2, CORE session that had just been begun on core@lab"
         in rove(tmp_path, "status").stdout
     )
     journal.done(1, removed=True)

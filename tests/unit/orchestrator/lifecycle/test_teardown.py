@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.analytics.store import TableStore
-from orchestrator.backends import leftovers as remains
+from orchestrator.backends import leftovers
 from orchestrator.errors import EXIT_FAILED, RoveError
 from orchestrator.lifecycle import teardown
 from orchestrator.lifecycle.teardown import (
@@ -162,12 +162,12 @@ def test_what_the_journal_says_was_meant_is_removed_and_looked_for(
     def remove(run_id: str, directory: Path, journal: Journal) -> None:
         there.clear()
 
-    kite = remains.Kind(
+    kite = leftovers.Kind(
         find=lambda run_id, directory: list(there),
         remove=remove,
         kept=lambda run_id, directory: ["its string"],
     )
-    monkeypatch.setattr(remains, "KINDS", {"kite": kite})
+    monkeypatch.setattr(leftovers, "KINDS", {"kite": kite})
     run = run_directory.create(tmp_path, "quick", "windy")
     journal = Journal.create(run.journal)
     journal.intend("kite")
@@ -180,7 +180,7 @@ def test_what_the_journal_says_was_meant_is_removed_and_looked_for(
     def leave(run_id: str, directory: Path, journal: Journal) -> None:
         """It is stuck."""
 
-    monkeypatch.setattr(remains, "KINDS", {"kite": remains.Kind(find=kite.find, remove=leave)})
+    monkeypatch.setattr(leftovers, "KINDS", {"kite": leftovers.Kind(find=kite.find, remove=leave)})
     there.append("another")
     assert tear_down(run).left == ["another"]
 
@@ -204,9 +204,9 @@ def test_a_verdict_that_was_reached_stands(dead_run: RunDirectory) -> None:
 
 
 def test_a_run_that_died_before_its_first_entry_can_be_torn_down(tmp_path: Path) -> None:
-    run = run_directory.create(tmp_path, "quick", "unborn")
-    journals.unborn(run.journal).write_bytes(b'{"t": "2026')
-    assert [found.id for found in run_directory.all_runs(tmp_path)] == ["unborn"]
+    run = run_directory.create(tmp_path, "quick", "unlocked")
+    journals.unlocked_path(run.journal).write_bytes(b'{"t": "2026')
+    assert [found.id for found in run_directory.all_runs(tmp_path)] == ["unlocked"]
     assert state_of(run) is State.DEAD
     assert tear_down(run).left == []
     assert state_of(run) is State.FINISHED
@@ -297,7 +297,7 @@ def test_what_cannot_be_removed_keeps_nothing_else_from_being_removed(
     with Journal.take_over(dead_run.journal, 1.0) or pytest.fail() as journal:
         journal.intend("kite")
     dead_run.journal.write_text(dead_run.journal.read_text().rsplit("\n", 2)[0] + "\n")  # not closed
-    monkeypatch.setitem(remains.KINDS, "kite", remains.Kind(cannot_look, refuse))
+    monkeypatch.setitem(leftovers.KINDS, "kite", leftovers.Kind(cannot_look, refuse))
 
     def busy(path: Path) -> None:
         if path == stays:

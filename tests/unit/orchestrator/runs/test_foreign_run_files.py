@@ -11,7 +11,7 @@ import pytest
 
 from node_agent.apps.dataflow.faces.gallery import BadGallery, Gallery
 from node_agent.telemetry.segments import read_records
-from orchestrator.backends.core.link import CoreDriver, CoreError
+from orchestrator.backends.core.driver_client import CoreDriver, CoreError
 from orchestrator.backends.remote.collection import refused_before
 from orchestrator.backends.remote.ledger import leases_over, nodes_of
 from orchestrator.cli.app import app

@@ -1,7 +1,7 @@
-"""The loop's helper, at normal priority: computes channels ahead of time, keeps the record, obeys the owner.
+"""The loop's helper, at normal priority: computes channels ahead of time, writes the record, obeys the owner.
 
-Ground truth of a tick is recorded, and the owner told, once the loop has applied it. Times in the record are
-Unix time, as in the telemetry of the agents.
+It records the true links of a tick, and reports them to the owner, once the loop has applied them. Times in
+the record are Unix time, as in the agents' telemetry.
 """
 
 import os
@@ -43,8 +43,8 @@ class LoopDied(RoveError):
     """The process that carries the frames ended by itself."""
 
 
-class Desk:
-    """``loop`` is the pid of the real-time process, a child of this one."""
+class RadioHelper:
+    """``loop``: the pid of the real-time process, a child of this one."""
 
     def __init__(
         self,
@@ -71,15 +71,15 @@ class Desk:
         self._counted = memory.counters()
         self._latest = first
         self._current = first
-        self._told: dict[str, dict[str, float]] = {}
+        self._reported: dict[str, dict[str, float]] = {}
         self._waiting: deque[_Surveyed] = deque([_Surveyed(first_tick, first)])
         self._input = b""
         self._silent: frozenset[str] = frozenset()
         self._silencing: list[int] = []
-        """Commands to be answered when the loop has applied them."""
+        """Commands to answer when the loop has applied them."""
 
     def serve(self) -> None:
-        """Until told to stop, or the owner is gone."""
+        """Serves until told to stop, or the owner is gone."""
         self._await_loop()
         _say(Message(origin_ns=self._origin))
         while True:
@@ -111,7 +111,7 @@ class Desk:
         while self._memory.has_room():
             tick = self._first_tick + self._memory.cells[shared.PUBLISHED] + 1
             positions = self._positions(tick)
-            # A tick that is over already is skipped: the next one will bring the channel up to date.
+            # Skip a tick that is over already: the next one brings the channel up to date.
             missed = (tick + 1) * TICK_NS < self._now_ns()
             now_s = tick * TICK_NS / 1e9
             if missed or self._latest.holds(self._radio, positions, now_s, self._silent):
@@ -133,9 +133,9 @@ class Desk:
             tick, self._current = self._waiting.popleft()
             now = self._epoch + tick * TICK_NS
             self._recorder.links(now, self._current.links)
-            if self._current.links != self._told:
-                self._told = self._current.links
-                _say(Message(now_ns=now, links=self._told))
+            if self._current.links != self._reported:
+                self._reported = self._current.links
+                _say(Message(now_ns=now, links=self._reported))
             if tick % _SAMPLE_TICKS == 0:
                 self._recorder.positions(now, self._current.positions)
                 self._record_deliveries(now)
@@ -166,7 +166,7 @@ class Desk:
     # The owner
 
     def _obey(self) -> bool:
-        """False when there is nothing more to do."""
+        """Handles the owner's commands. Returns False when there is nothing more to do."""
         data = os.read(0, 65536)
         *lines, self._input = (self._input + data).split(b"\n")
         for line in lines:
@@ -240,14 +240,14 @@ def _say(message: Message) -> None:
 
 
 def _write_whole(path: Path, data: bytes) -> None:
-    """Nobody finds half of it."""
+    """Writes the file atomically."""
     draft = path.with_suffix(".tmp")
     draft.write_bytes(data + b"\n")
     draft.replace(path)
 
 
 def _drops(mark: Mark) -> dict[str, int]:
-    """Nothing if the network is gone already."""
+    """Returns nothing if the network is gone already."""
     with suppress(OSError, RoveError):
         return queue_drops(mark)
     return {}

@@ -1,6 +1,6 @@
-"""Notice of death for namespaces: the kernel frees one only when nothing holds it any more.
+"""Waits for the end of namespaces: the kernel frees one only when nothing holds it any more.
 
-A throw-away namespace gives each one it watches an id, and hears when the kernel takes the id back.
+A throw-away namespace gives each watched one an id, and is notified when the kernel takes the id back.
 """
 
 import time
@@ -11,7 +11,7 @@ from orchestrator.backends.netns import netlink, syscalls
 from orchestrator.backends.netns.netlink import Netlink
 
 
-class Obituary:
+class NamespaceExits:
     def __init__(self) -> None:
         self._expected: dict[int, str] = {}
         self._requests, self._notices = syscalls.in_own_thread(_open_elsewhere)
@@ -22,7 +22,7 @@ class Obituary:
         self._expected[number] = name
 
     def wait(self, timeout: float) -> list[str]:
-        """Names of the expected that are still alive after ``timeout`` seconds."""
+        """Returns the names of those that still exist after ``timeout`` seconds."""
         deadline = time.monotonic() + timeout
         while self._expected and (left := deadline - time.monotonic()) > 0:
             ended = self._notices.dead_namespace(left)

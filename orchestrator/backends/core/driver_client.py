@@ -1,4 +1,4 @@
-"""The orchestrator's end of the driver on CORE's host: it is put there, started, asked, and ended."""
+"""The orchestrator's side of the driver on CORE's host: uploads it, starts it, sends requests, ends it."""
 
 import asyncio
 import hashlib
@@ -21,13 +21,13 @@ from orchestrator.ssh.process import RemoteProcess, how_it_ended
 
 PROTOCOL = 2
 DRIVER = Path(__file__).with_name("driver.py")
-"""Never imported here: what it imports is on CORE's host."""
+"""Never imported here: its imports exist on CORE's host only."""
 LEFTOVERS = Path(__file__).with_name("leftovers.py")
 UPLOADED = (LEFTOVERS, Path(__file__).with_name("motion.py"), DRIVER)
 _ANSWER_S = 20.0
 _START_S = 30.0
 _START_A_NODE_S = 2.0
-"""Of a session; 25 nodes of EMANE took 9 s on a busy machine."""
+"""Time for starting a session; 25 nodes of EMANE took 9 s on a busy machine."""
 _PREFLIGHT_S = 90.0
 _DELETE_S = 30.0
 _LAST_WORDS = 2000
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class CoreError(RoveError):
-    """CORE, or its host, does not do what a run needs; nothing of the run can be."""
+    """CORE, or its host, does not do what a run needs; the run cannot go on."""
 
 
 class Welcome(Struct, frozen=True):
@@ -48,7 +48,7 @@ class Welcome(Struct, frozen=True):
 
 
 class Created(Struct, frozen=True):
-    """``enter``: what leads into each node, with the user's rights."""
+    """``enter``: each node's command prefix, with the user's rights."""
 
     session: int
     directory: str
@@ -59,7 +59,7 @@ class Moving(Struct, frozen=True):
     begun_ns: int
 
 
-class Standing(Struct, frozen=True):
+class SessionStatus(Struct, frozen=True):
     """``rounds``: how often all nodes were moved; ``late_rounds`` of them began more than a period late."""
 
     state: str
@@ -102,7 +102,7 @@ _heads: Checked[_Head] = Checked(_Head, MOST_ANSWER)
 
 
 class CoreDriver:
-    """Close it: the session that it owns goes with it."""
+    """Its session is deleted when it is closed."""
 
     def __init__(self, process: RemoteProcess, python: str, log: Path) -> None:
         self._process = process
@@ -114,7 +114,7 @@ class CoreDriver:
 
     @classmethod
     async def start(cls, connection: Connection, core: Core, log: Path) -> "CoreDriver":
-        """``log`` is the file for what it says besides answers."""
+        """``log``: the file for its standard error."""
         program = await put(connection)
         argv = [core.python, "-u", program.driver, "--daemon", core.daemon]
         return cls(await connection.start(argv, stderr=log), core.python, log)
@@ -123,7 +123,7 @@ class CoreDriver:
         return await self._ask("hello", Welcome, _ANSWER_S, protocol=PROTOCOL)
 
     async def create(self, session: Session, ledger: str) -> Created:
-        """``ledger``: the file on the host in which it is noted before anything of it is started."""
+        """``ledger``: the file on the host that records the session before anything of it is started."""
         patience = _START_S + _START_A_NODE_S * len(session.nodes)
         return await self._ask("create", Created, patience, session=session, ledger=ledger)
 
@@ -133,19 +133,19 @@ class CoreDriver:
     async def move(self, paths: dict[str, PixelPath], period: float) -> Moving:
         return await self._ask("move", Moving, _ANSWER_S, paths=paths, period=period)
 
-    async def status(self) -> Standing:
-        return await self._ask("status", Standing, _ANSWER_S)
+    async def status(self) -> SessionStatus:
+        return await self._ask("status", SessionStatus, _ANSWER_S)
 
     async def run(self, node: str, argv: Sequence[str], timeout: float) -> Done:
-        """In the node, as root. A status other than 0 is not an error here."""
+        """Runs a command in the node, as root. A status other than 0 is not an error here."""
         return await self._ask("run", Done, timeout + _ANSWER_S, node=node, argv=argv, timeout=timeout)
 
     async def delete(self) -> None:
-        """The session, and whatever runs in it."""
+        """Deletes the session, and whatever runs in it."""
         await self._ask("delete", _Nothing, _DELETE_S)
 
     async def close(self) -> None:
-        """May be repeated."""
+        """Ends the driver. May be repeated."""
         await self._process.close()
 
     async def _ask(self, do: str, answer: type[T], patience: float, **arguments: Any) -> T:
@@ -165,7 +165,7 @@ class CoreDriver:
             except ConnectionError:
                 line = b""
             if not line:
-                self._broken = await self._obituary()
+                self._broken = await self._exit_report()
                 raise CoreError(self._broken)
         try:
             head = _heads.decode(line)
@@ -173,10 +173,10 @@ class CoreDriver:
                 raise CoreError(head.error)
             return Checked[T](answer, MOST_ANSWER).decode(line)
         except Refused as error:
-            raise CoreError(f"CORE's driver says what cannot be understood: {error}") from None
+            raise CoreError(f"CORE's driver sent an answer that cannot be decoded: {error}") from None
 
     async def _answer_to(self, number: int) -> bytes:
-        """Answers that nobody waited for, because the run was interrupted, come before it."""
+        """Skips answers to earlier requests of an interrupted run."""
         while line := await self._process.reader.readline():
             with suppress(Refused):
                 if _heads.decode(line).id < number:
@@ -184,14 +184,14 @@ class CoreDriver:
             break
         return line
 
-    async def _obituary(self) -> str:
+    async def _exit_report(self) -> str:
         status = None
         with suppress(TimeoutError):
             async with asyncio.timeout(_ANSWER_S):
                 status = await self._process.wait()
         if status is None:
             return "CORE's host is lost: the connection to it broke"
-        await self._process.close()  # then all that it said is in the log
+        await self._process.close()  # then all its output is in the log
         words = await asyncio.to_thread(_last_words, self._log)
         if "ModuleNotFoundError" in words or "No such file" in words or "not found" in words:
             return (
@@ -202,14 +202,14 @@ class CoreDriver:
 
 
 class Programs(NamedTuple):
-    """Where they are on the host."""
+    """Where the programs are on the host."""
 
     driver: str
     leftovers: str
 
 
 async def put(connection: Connection) -> Programs:
-    """Our programs on the host, in a folder by their contents: another version is another folder."""
+    """Uploads our programs into a folder named by their contents: another version gets another folder."""
     contents = [await asyncio.to_thread(local.read_bytes) for local in UPLOADED]
     digest = hashlib.sha256(b"".join(contents)).hexdigest()
     folder = f"{FOLDER}/{digest[:12]}"
@@ -220,12 +220,13 @@ async def put(connection: Connection) -> Programs:
 
 
 async def left_of(connection: Connection, core: Core, mark: Mark) -> list[str]:
-    """What there is of the run on the host: sessions that the daemon knows, and what it has forgotten."""
+    """Returns what is left of the run on the host: sessions that the
+    daemon knows, and what it has forgotten."""
     return await _look(connection, core, mark, "find")
 
 
 async def remove(connection: Connection, core: Core, mark: Mark) -> list[str]:
-    """The daemon deletes what it knows; the rest is removed by what was noted. What is still there then."""
+    """The daemon deletes what it knows; the rest is removed by the record. Returns what is still there."""
     return await _look(connection, core, mark, "remove")
 
 
@@ -236,7 +237,7 @@ async def _look(connection: Connection, core: Core, mark: Mark, verb: str) -> li
     except CoreError:
         if not mark.token:
             raise
-        sessions = []  # a daemon that does not answer: the note tells what there is
+        sessions = []  # the daemon does not answer: the record says what there is
     found = [f"CORE session {session}" for session in sessions] if verb == "find" else []
     return [
         *found,
@@ -246,20 +247,20 @@ async def _look(connection: Connection, core: Core, mark: Mark, verb: str) -> li
 
 async def _sessions(connection: Connection, core: Core, program: str, mark: Mark, verb: str) -> list[int]:
     argv = [core.python, "-u", program, "--daemon", core.daemon, f"--{verb}", mark.text]
-    told = await _told(connection, argv, _Found)
-    if told.error:
-        raise CoreError(told.error)
-    return told.sessions
+    answer = await _answer_of(connection, argv, _Found)
+    if answer.error:
+        raise CoreError(answer.error)
+    return answer.sessions
 
 
 async def _forgotten(connection: Connection, core: Core, program: str, mark: Mark, verb: str) -> list[str]:
-    told = await _told(connection, [core.python, program, verb, mark.ledger], _Left)
-    if told.error:
-        raise CoreError(f"what is left on CORE's host cannot be looked at: {told.error}")
-    return told.left
+    answer = await _answer_of(connection, [core.python, program, verb, mark.ledger], _Left)
+    if answer.error:
+        raise CoreError(f"cannot find out what is left on CORE's host: {answer.error}")
+    return answer.left
 
 
-async def _told(connection: Connection, argv: Sequence[str], kind: type[T]) -> T:
+async def _answer_of(connection: Connection, argv: Sequence[str], kind: type[T]) -> T:
     done = await connection.run(argv, timeout=_DELETE_S)
     try:
         return Checked[T](kind, MOST_ANSWER).decode(done.stdout)

@@ -1,6 +1,6 @@
-"""The way between a keeper's owner and its agent: lines go through as they are, answers to who asked.
+"""Connects a supervisor's owner with its agent: passes on lines, and answers to who asked.
 
-Owners number their requests independently, so an answer that is late for one must not reach the next.
+Owners number their requests independently, so a late answer to one owner must not reach the next.
 """
 
 from collections import deque
@@ -19,32 +19,33 @@ _UNREAD = 1024 * 1024
 _REPORTS: Checked[Report] = Checked(Report, LONGEST_LINE)
 
 
-class Heard(Struct, frozen=True):
-    """How the agent is, as it said last."""
+class AgentState(Struct, frozen=True):
+    """The agent's last reported state."""
 
     state: State = State.NEW
     ready: bool = False
 
 
-class AgentLink:
-    """``failure``: what the agent said of itself. ``end_expected``: it was stopped or killed on demand."""
+class AgentConnection:
+    """``failure``: what the agent reported about itself.
+    ``end_expected``: it was stopped or killed on request."""
 
     def __init__(
         self, child: AgentChild, owner: Callable[[], Owner | None], say: Callable[[str], None]
     ) -> None:
         self.child = child
-        self.heard = Heard()
+        self.last_state = AgentState()
         self.failure = ""
         self.end_expected = False
         self.asked: deque[tuple[Owner, int]] = deque()
-        """And not answered yet."""
+        """Requests without an answer so far."""
         self._owner = owner
         self._say = say
 
     def pass_on(self, owner: Owner, do: str, number: int, line: bytes) -> str:
-        """Why not; empty if it was."""
+        """Returns why the line was not passed on; empty if it was."""
         if self.child.writer.transport.get_write_buffer_size() > _UNREAD:
-            return "the agent does not read what it is told"
+            return "the agent does not read its requests"
         if do == Stop.__struct_config__.tag:
             self.end_expected = True
         if number:
@@ -57,28 +58,29 @@ class AgentLink:
         self.child.writer.write(encode(Request(Stop(reason), _OWN_ID)))
 
     async def listen(self) -> None:
-        """Until its control is closed."""
+        """Reads the agent's reports until its control is closed."""
         try:
             while line := await self.child.reader.readline():
-                self._hear(line)
+                self._receive(line)
         except (ConnectionError, ValueError) as error:
             self._say(f"the agent's control is lost: {error}")
         self.child.writer.close()
 
-    def _hear(self, line: bytes) -> None:
+    def _receive(self, line: bytes) -> None:
         try:
             report = _REPORTS.decode(line)
         except Refused as error:
-            self._say(f"the agent said what is no report: {error}")
+            self._say(f"the agent sent something that is not a report: {error}")
             return
-        self.heard = Heard(report.state, report.ready)
+        self.last_state = AgentState(report.state, report.ready)
         self.failure = self.failure or report.failure
         owner = self._owner()
         if owner is not None and (report.id == 0 or self._asker(report.id) is owner):
             owner.write(line)
 
     def _asker(self, number: int) -> Owner | None:
-        """It answers one after the other: who asked before this one gets no answer any more."""
+        """Returns who sent the request. The agent answers in order, so
+        earlier open requests get no answer any more."""
         while self.asked and number != _OWN_ID:
             asker, asked = self.asked.popleft()
             if asked == number:

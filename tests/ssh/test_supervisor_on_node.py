@@ -1,4 +1,4 @@
-"""A keeper on a node, started over SSH by a user who is not root, with programs that need root."""
+"""A supervisor on a node, started over SSH by a user who is not root, with programs that need root."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ import msgspec
 import node_agent
 from node_agent.supervisor import PROTOCOL
 from node_agent.supervisor.commands import AskClock, End, Hello
-from node_agent.supervisor.order import KeeperOrder, Program
+from node_agent.supervisor.order import Program, SupervisorOrder
 from orchestrator.backends.agent_channel import AgentChannel
 from orchestrator.ssh.connection import Connection
 from tests.ssh.conftest import Make
@@ -38,7 +38,7 @@ MOUNTED = {Path(sys.base_prefix): PYTHON}
 for module, where in ((msgspec, LIBRARIES), (node_agent, SOURCES)):
     assert module.__file__ is not None
     MOUNTED[Path(module.__file__).parents[1]] = where
-ORDER = KeeperOrder(
+ORDER = SupervisorOrder(
     run="run",
     node="n01",
     protocol=PROTOCOL,
@@ -70,7 +70,7 @@ async def said(connection: Connection, *command: str) -> tuple[int, dict[str, An
     return done.status, json.loads(done.stdout)
 
 
-async def place(connection: Connection, folder: Path, order: KeeperOrder = ORDER) -> None:
+async def place(connection: Connection, folder: Path, order: SupervisorOrder = ORDER) -> None:
     await connection.output(["mkdir", "-m", "700", "-p", PLACE])
     file = folder / "order.json"
     file.write_bytes(msgspec.json.encode(order))
@@ -98,7 +98,7 @@ def test_programs_of_root_end_with_the_run_and_a_run_outlives_its_connection(
 
     async def begin(connection: Connection) -> None:
         await place(connection, tmp_path)
-        assert (await said(connection, "keep", PLACE))[0] == 0
+        assert (await said(connection, "start", PLACE))[0] == 0
 
         async def ask(channel: AgentChannel) -> None:
             await channel.ask(AskClock(), PATIENCE_S)
@@ -118,16 +118,16 @@ def test_programs_of_root_end_with_the_run_and_a_run_outlives_its_connection(
     asyncio.run(until(lambda: own_processes(server) == []))
     assert (place_of(server) / "undone").read_text() == "0"
     ended = json.loads((place_of(server) / "ended.json").read_bytes())
-    assert ended["trouble"] == ["olsr ended with status 137: 0"]  # deaf to SIGTERM: its tether killed it
+    assert ended["trouble"] == ["olsr ended with status 137: 0"]  # deaf to SIGTERM: its lifeline killed it
     assert log.stat().st_uid == FIRST_ID
 
 
-def test_programs_of_root_do_not_outlive_a_keeper_that_is_killed(make: Make, tmp_path: Path) -> None:
+def test_programs_of_root_do_not_outlive_a_supervisor_that_is_killed(make: Make, tmp_path: Path) -> None:
     server = node(make, sudo=True)
 
     async def act(connection: Connection) -> None:
         await place(connection, tmp_path)
-        status, ready = await said(connection, "keep", PLACE)
+        status, ready = await said(connection, "start", PLACE)
         assert status == 0
         log = place_of(server) / "record" / "routing.log"
         await until(lambda: log.read_text() == "0\n")
@@ -145,7 +145,7 @@ def test_where_sudo_is_refused_the_error_says_so(make: Make, tmp_path: Path) -> 
 
     async def act(connection: Connection) -> None:
         await place(connection, tmp_path)
-        status, told = await said(connection, "keep", PLACE)
+        status, told = await said(connection, "start", PLACE)
         assert status == 1
         assert told["error"].startswith("set-up ended with status 1: sudo: ")
         await until(lambda: own_processes(server) == [])
@@ -159,7 +159,7 @@ def test_how_a_run_ended_is_told_on_a_full_disk(make: Make, tmp_path: Path) -> N
 
     async def act(connection: Connection) -> None:
         await place(connection, tmp_path, small)
-        assert (await said(connection, "keep", PLACE))[0] == 0
+        assert (await said(connection, "start", PLACE))[0] == 0
         filled = await connection.run(["dd", "if=/dev/zero", f"of={HOME}/fill", "bs=1k"])
         assert b"No space left" in filled.stderr
         status, told = await said(connection, "end", PLACE, "--reason", "enough")

@@ -1,4 +1,4 @@
-"""A keeper and its set-up on a LAN of namespaces: whoever of them is killed, the node is as it was before."""
+"""A supervisor and its set-up on a LAN of namespaces: whichever is killed, the node is as it was before."""
 
 import json
 import os
@@ -16,7 +16,7 @@ import pytest
 from node_agent.host.marked_processes import marked
 from node_agent.host.setup.order import Lan, SetupOrder, ShapedLink, to_json
 from node_agent.supervisor import PROTOCOL
-from node_agent.supervisor.order import KeeperOrder, Program, Undo
+from node_agent.supervisor.order import Program, SupervisorOrder, Undo
 from tests.kernel.lan import INTERFACE, LanNode, lan
 
 pytestmark = pytest.mark.skipif(shutil.which("nft") is None, reason="needs nftables")
@@ -38,7 +38,7 @@ def place(nodes: dict[str, LanNode], tmp_path: Path) -> Path:
     file = place / "setup.json"
     file.write_bytes(to_json(SetupOrder("r1", INTERFACE, f"{node.address}/16", Lan(), True, links)))
     module = (sys.executable, "-m", "node_agent.host.setup")
-    order = KeeperOrder(
+    order = SupervisorOrder(
         run="r1",
         node="n01",
         protocol=PROTOCOL,
@@ -52,7 +52,7 @@ def place(nodes: dict[str, LanNode], tmp_path: Path) -> Path:
     return place
 
 
-def keeping(node: LanNode, command: str, place: Path) -> dict[str, Any]:
+def supervise(node: LanNode, command: str, place: Path) -> dict[str, Any]:
     entered = ["ip", "netns", "exec", node.namespace, sys.executable, "-m", "node_agent.supervisor"]
     done = subprocess.run([*entered, command, str(place)], capture_output=True, timeout=60)
     said: dict[str, Any] = json.loads(done.stdout)
@@ -65,21 +65,21 @@ def test_a_killed_set_up_is_undone_when_the_run_is_ended(
 ) -> None:
     node = nodes["n01"]
     before = node.state()
-    keeper = keeping(node, "keep", place)["pid"]
+    supervisor = supervise(node, "start", place)["pid"]
     assert node.state() != before
-    for process in marked("r1", place):  # the keeper first, so that it cannot do anything about it
-        if process.pid != keeper or killed == "both":
+    for process in marked("r1", place):  # the supervisor first, so that it cannot do anything about it
+        if process.pid != supervisor or killed == "both":
             os.kill(process.pid, signal.SIGKILL)
-    said = keeping(node, "end", place)
+    said = supervise(node, "end", place)
     assert (said["was"], said["left"], said["trouble"]) == (was, [], "")
     assert node.state() == before
     assert not (place / "setup.json.undo").exists()
 
 
-def test_what_could_not_be_given_back_is_in_the_epitaph(nodes: dict[str, LanNode], place: Path) -> None:
+def test_what_could_not_be_given_back_is_in_the_exit_report(nodes: dict[str, LanNode], place: Path) -> None:
     node = nodes["n01"]
-    keeping(node, "keep", place)
+    supervise(node, "start", place)
     node.sh("ip", "address", "add", "10.9.9.9/24", "dev", INTERFACE)
-    assert keeping(node, "end", place)["ended"]["trouble"] == [
+    assert supervise(node, "end", place)["ended"]["trouble"] == [
         "set-up ended with status 1: not as before: eth0: address 10.9.9.9/24 is left"
     ]

@@ -1,4 +1,4 @@
-"""One authenticated SSH transport to a host, through jump hosts if need be. Blocking: for a thread."""
+"""One authenticated SSH transport to a host, through jump hosts if needed. Blocking: use it in a thread."""
 
 import logging
 import socket
@@ -15,21 +15,21 @@ from orchestrator.ssh.host_keys import HostKey, KnownHosts, changed
 
 KEEP_ALIVE_S = 5
 GONE_S = 20
-"""A host that acknowledges nothing for so long is taken to be gone."""
+"""A host that acknowledges nothing for so long counts as gone."""
 _LATER_S = 5.0
 _RSA = ("rsa-sha2-512", "rsa-sha2-256")
 
-# Every failure is told as an exception; without a handler, paramiko's would be printed as well.
+# Every failure is reported as an exception; without a handler, paramiko would print it as well.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
-class Link:
-    """Opened at most once. ``close`` may come at any time, from any thread, and ends what is under way."""
+class HostTransport:
+    """Opened at most once. ``close`` may be called at any time, from any thread, and ends current calls."""
 
     def __init__(self, host: Host, known: KnownHosts) -> None:
         self.host = host
         self._known = known
-        self._behind = Link(host.jump, known) if host.jump else None
+        self._behind = HostTransport(host.jump, known) if host.jump else None
         self._socket: socket.socket | paramiko.Channel | None = None
         self._transport: paramiko.Transport | None = None
         self._closed = False
@@ -45,7 +45,7 @@ class Link:
         return self._transport
 
     def open(self, timeout: float) -> None:
-        """Whose key is not the recorded one is told nothing, neither user nor key."""
+        """Connects and logs in. A host with another key than the recorded one learns neither user nor key."""
         deadline = time.monotonic() + timeout
         expected = self._known.demand(self.host.name)
         try:
@@ -59,7 +59,8 @@ class Link:
             raise
 
     def scan(self, timeout: float) -> HostKey:
-        """The key that the host presents, whatever is recorded. Jump hosts on the way are not exempt."""
+        """Returns the key that the host presents, whatever is recorded. Jump
+        hosts on the way are checked as always."""
         try:
             return _key_of(self._negotiated(time.monotonic() + timeout, None))
         finally:
@@ -83,7 +84,7 @@ class Link:
         if expected is not None:
             kinds = _RSA if expected.type == "ssh-rsa" else (expected.type,)
             transport.get_security_options().key_types = kinds
-        # Longer than we wait ourselves: who is silent until then is told apart from who speaks otherwise.
+        # Longer than we wait ourselves, so that silence can be distinguished from a wrong answer.
         transport.banner_timeout = transport.handshake_timeout = _remaining(deadline) + _LATER_S
         done = threading.Event()
         transport.start_client(event=done)
@@ -93,7 +94,7 @@ class Link:
             failure = transport.get_exception()
             if expected is not None and isinstance(failure, IncompatiblePeer) and "host key" in str(failure):
                 raise HostKeyChanged(name, changed(expected, "one of another type"))
-            raise Unreachable(name, f"{self.host} does not speak SSH with us: {_told(failure)}")
+            raise Unreachable(name, f"{self.host} does not speak SSH with us: {_described(failure)}")
         return transport
 
     def _dial(self, deadline: float) -> socket.socket | paramiko.Channel:
@@ -114,13 +115,15 @@ class Link:
             what = (error.strerror or str(error)).lower()
             raise Unreachable(host.name, f"{host.address} port {host.port}: {what}") from error
         except (ChannelException, SSHException, EOFError) as error:
-            raise Unreachable(host.name, f"not to be had through {host.jump}: {_told(error)}") from error
+            raise Unreachable(
+                host.name, f"cannot be reached through {host.jump}: {_described(error)}"
+            ) from error
         _tune(dialled)
         return dialled
 
 
 def _tune(dialled: socket.socket) -> None:
-    # Commands are small packets that are waited for; paramiko's keep-alives make silence tell.
+    # Commands are small packets with an answer each; paramiko's keep-alives reveal a dead host.
     dialled.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         dialled.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, GONE_S * 1000)
@@ -135,5 +138,5 @@ def _remaining(deadline: float) -> float:
     return max(deadline - time.monotonic(), 0.001)
 
 
-def _told(failure: BaseException | None) -> str:
+def _described(failure: BaseException | None) -> str:
     return str(failure).splitlines()[0] if failure is not None and str(failure) else "it hung up"

@@ -1,4 +1,4 @@
-"""A place with a real agent for a keeper to keep, on this machine's loopback, and an owner at its door."""
+"""A place with a real agent for a supervisor, on this machine's loopback, and an owner that connects."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ import msgspec
 
 from node_agent.supervisor import PROTOCOL
 from node_agent.supervisor.commands import Hello
-from node_agent.supervisor.order import KeeperOrder, Program
+from node_agent.supervisor.order import Program, SupervisorOrder
 from orchestrator.backends.agent_channel import AgentChannel
 from tests.unit.node_agent.agent.test_agent_process import config_file
 
@@ -30,12 +30,12 @@ def new_place(rove: Path, **changes: Any) -> Path:
     config = json.loads(config_file(place).read_bytes())
     config["segments"] = "record/segments"
     (place / "agent.json").write_text(json.dumps(config))
-    order = KeeperOrder(RUN, "n1", PROTOCOL, lease=30.0, setup=None, services=(), agent=agent)
+    order = SupervisorOrder(RUN, "n1", PROTOCOL, lease=30.0, setup=None, services=(), agent=agent)
     (place / "order.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(order, **changes)))
     return place
 
 
-def keeping(command: str, place: Path, *more: str) -> tuple[int, dict[str, Any]]:
+def supervise(command: str, place: Path, *more: str) -> tuple[int, dict[str, Any]]:
     """The status and what it printed."""
     done = subprocess.run(
         [PYTHON, "-m", "node_agent.supervisor", command, str(place), *more],

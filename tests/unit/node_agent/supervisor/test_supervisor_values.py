@@ -1,4 +1,4 @@
-"""What a keeper decides without doing anything: orders, leases, and how programs are called."""
+"""What a supervisor decides without doing anything: orders, leases, and how programs are called."""
 
 import os
 import socket
@@ -15,13 +15,13 @@ from node_agent.supervisor import PROTOCOL
 from node_agent.supervisor.bridge import is_own
 from node_agent.supervisor.commands import AskClock, End, Renew
 from node_agent.supervisor.lease import Lease, is_term
-from node_agent.supervisor.order import BadOrder, KeeperOrder, Program, decode_order, read_order
+from node_agent.supervisor.order import BadOrder, Program, SupervisorOrder, decode_order, read_order
 from node_agent.supervisor.owner import read_envelope, read_request
 from node_agent.supervisor.place import NotPrivate, require_private
-from node_agent.supervisor.programs import Log, explained, tethered, with_rights
+from node_agent.supervisor.programs import Log, explained, with_lifeline, with_rights
 
 AGENT = Program("agent", ("python3", "-m", "node_agent.agent"), "agent.log")
-ORDER = KeeperOrder("run", "n1", PROTOCOL, 60.0, None, (), AGENT)
+ORDER = SupervisorOrder("run", "n1", PROTOCOL, 60.0, None, (), AGENT)
 
 
 def test_an_order_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_root_is_asked_for_only_where_it_is_needed_and_not_had() -> None:
     assert with_rights(["ip"], True, environment, 1000) == through_sudo
 
 
-def test_a_tethered_program_keeps_its_arguments() -> None:
-    assert tethered(["a", "--b"]) == [
+def test_a_program_with_a_lifeline_keeps_its_arguments() -> None:
+    assert with_lifeline(["a", "--b"]) == [
         sys.executable,
         "-m",
         "node_agent.supervisor.lifeline",
@@ -110,7 +110,7 @@ def test_a_tethered_program_keeps_its_arguments() -> None:
     ]
 
 
-def test_a_keeper_sees_whom_a_line_is_for() -> None:
+def test_a_supervisor_sees_whom_a_line_is_for() -> None:
     assert read_envelope(encode(Request(Start(), 7))).do.do == "start"
     assert read_envelope(encode(Request(Start(), 7))).id == 7
     for command in (AskClock(), Renew(5.0), End("enough")):
@@ -138,11 +138,11 @@ def test_a_place_must_be_the_users_alone(tmp_path: Path) -> None:
         require_private(place)
     place.chmod(0o700)
     (tmp_path / "link").symlink_to(place)
-    with pytest.raises(NotPrivate, match="not a directory of the user"):
+    with pytest.raises(NotPrivate, match="not a directory of this user"):
         require_private(tmp_path / "link")
     if os.geteuid() == 0:
         os.chown(place, 12345, 12345)
-        with pytest.raises(NotPrivate, match="not a directory of the user"):
+        with pytest.raises(NotPrivate, match="not a directory of this user"):
             require_private(place)
 
 
@@ -156,7 +156,7 @@ def test_only_this_user_and_root_may_be_at_the_other_end(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("line", [b"[" * 100_000, b'{"do": {"do": "end", "x": ' + b"[" * 100_000, b"\xff\n"])
-def test_no_line_is_too_odd_for_a_keeper(line: bytes) -> None:
+def test_no_line_is_too_odd_for_a_supervisor(line: bytes) -> None:
     for read in (read_envelope, read_request):
         with pytest.raises(Refused):
             read(line)

@@ -1,4 +1,4 @@
-"""A keeper with real programs and a real agent, from the first line to the last process."""
+"""A supervisor with real programs and a real agent, from the first line to the last process."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ from node_agent.supervisor.commands import AskClock, End, Hello, KillAgent, Rene
 from node_agent.supervisor.order import Program
 from node_agent.telemetry.segments import inspect, read_records
 from orchestrator.backends.agent_channel import AgentChannel, AgentLost
-from tests.unit.keeping import PATIENCE_S, PYTHON, attached, keeping, new_place, processes_of
+from tests.unit.supervising import PATIENCE_S, PYTHON, attached, new_place, processes_of, supervise
 
 SERVICE = """
 import signal, sys, time
@@ -53,18 +53,18 @@ def set_up(source: str = SETUP) -> Program:
 
 @pytest.fixture
 def rove(tmp_path: Path) -> Iterator[Path]:
-    """Whatever a test did, nothing may run when its keepers have been ended."""
+    """Whatever a test did, nothing may run when its supervisors have been ended."""
     yield tmp_path
     for place in (tmp_path / "runs").glob("*/*"):
-        status, _ = keeping("end", place)
+        status, _ = supervise("end", place)
         assert status == 0
         assert processes_of(place) == []
         assert not (place / "keeper.sock").exists()
 
 
 def begin(place: Path) -> int:
-    """The keeper's process."""
-    status, said = keeping("keep", place)
+    """The supervisor's process."""
+    status, said = supervise("start", place)
     assert status == 0, said
     pid: int = said["pid"]
     return pid
@@ -105,7 +105,7 @@ def scenario(act: Callable[[], Awaitable[None]]) -> None:
 
 def test_a_run_is_kept_and_ended_in_order(rove: Path) -> None:
     place = new_place(rove, setup=set_up(), services=(service(),))
-    status, said = keeping("keep", place)
+    status, said = supervise("start", place)
     assert (status, said["ready"], said["protocol"]) == (0, True, PROTOCOL)
     assert said["notes"] == ["no radio here"]
     assert (place / "keeper.sock").stat().st_mode & 0o777 == 0o600
@@ -128,18 +128,18 @@ def test_a_run_is_kept_and_ended_in_order(rove: Path) -> None:
     assert (place / "record" / "routing.log").read_text() == "the service runs\n"
 
 
-@pytest.mark.parametrize("keeper_too", [False, True], ids=["alone", "with its keeper"])
-def test_what_a_killed_service_left_is_removed(rove: Path, keeper_too: bool) -> None:
+@pytest.mark.parametrize("supervisor_too", [False, True], ids=["alone", "with its supervisor"])
+def test_what_a_killed_service_left_is_removed(rove: Path, supervisor_too: bool) -> None:
     undone = rove / "undone"
     undo = (PYTHON, "-c", f"open({str(undone)!r}, 'w')")
     place = new_place(rove, services=(structs.replace(service(), undo=undo),))
-    keeper = begin(place)
+    supervisor = begin(place)
     scenario(lambda: until(lambda: (place / "service.runs").exists()))
-    killed = [pid for pid in processes_of(place) if pid != keeper]
-    for pid in [*([keeper] if keeper_too else []), *killed]:
+    killed = [pid for pid in processes_of(place) if pid != supervisor]
+    for pid in [*([supervisor] if supervisor_too else []), *killed]:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    status, _ = keeping("end", place)
+    status, _ = supervise("end", place)
     assert status == 0
     assert undone.exists()
 
@@ -148,23 +148,23 @@ def test_a_service_that_ends_in_order_has_nothing_to_be_removed(rove: Path) -> N
     place = new_place(rove, services=(structs.replace(service(), undo=(PYTHON, "-c", "1/0")),))
     begin(place)
     scenario(lambda: until(lambda: (place / "service.runs").exists()))
-    assert keeping("end", place)[0] == 0
+    assert supervise("end", place)[0] == 0
     assert ended(place)["in_order"], ended(place)
 
 
 def test_when_the_lease_ends_all_ends_in_order(rove: Path) -> None:
     place = new_place(rove, lease=1.0, setup=set_up(), services=(service(),))
-    keeper = begin(place)
+    supervisor = begin(place)
 
     async def act() -> None:
         async with attached(place) as channel:
             await channel.ask(Renew(PATIENCE_S), PATIENCE_S)
             await start_agent(channel)
             await channel.ask(OpenSources(), PATIENCE_S)
-            with pytest.raises(AgentLost, match="no time"):
+            with pytest.raises(AgentLost, match="no valid lease"):
                 await channel.ask(Renew(-1.0), PATIENCE_S)
             await channel.ask(Renew(0.3), PATIENCE_S)
-        await until(lambda: gone(keeper))
+        await until(lambda: gone(supervisor))
 
     scenario(act)
     assert ended(place) | {"t_ns": 0} == {
@@ -180,8 +180,8 @@ def test_when_the_lease_ends_all_ends_in_order(rove: Path) -> None:
 
 def test_a_lease_that_nobody_renews_ends_without_an_owner(rove: Path) -> None:
     place = new_place(rove, lease=0.3)
-    keeper = begin(place)
-    scenario(lambda: until(lambda: gone(keeper)))
+    supervisor = begin(place)
+    scenario(lambda: until(lambda: gone(supervisor)))
     assert ended(place)["reason"] == "the lease ended"
 
 
@@ -333,7 +333,7 @@ def test_what_cannot_start_is_one_clear_error_and_leaves_nothing(
     first = Program("first", (PYTHON, "-c", SERVICE), "first.log")
     services = programs.get("services", ())
     place = new_place(rove, **(programs | {"services": (first, *services)}))
-    status, said = keeping("keep", place)
+    status, said = supervise("start", place)
     assert status == 1 and said["error"].startswith(complaint)
     assert processes_of(place) == []
     assert complaint in ended(place)["reason"]
@@ -341,13 +341,13 @@ def test_what_cannot_start_is_one_clear_error_and_leaves_nothing(
 
 def test_a_bad_order_is_one_clear_error(rove: Path) -> None:
     place = new_place(rove, lease=-3.0)
-    status, said = keeping("keep", place)
-    assert status == 1 and said == {"error": f"{place}/order.json: lease: -3 s is no time to wait"}
+    status, said = supervise("start", place)
+    assert status == 1 and said == {"error": f"{place}/order.json: lease: -3 s is no valid lease"}
 
 
 def test_another_version_is_refused(rove: Path) -> None:
     place = new_place(rove, protocol=PROTOCOL + 1)
-    status, said = keeping("keep", place)
+    status, said = supervise("start", place)
     assert status == 1 and "deploy the same version" in said["error"]
 
 
@@ -381,23 +381,23 @@ def test_who_does_not_say_hello_is_turned_away(
     assert msgspec.json.decode(told)["error"].startswith("refused: ")
 
 
-def test_there_is_one_keeper_in_a_place(rove: Path) -> None:
+def test_there_is_one_supervisor_in_a_place(rove: Path) -> None:
     place = new_place(rove)
     begin(place)
-    status, said = keeping("keep", place)
+    status, said = supervise("start", place)
     assert status == 3 and "already" in said["error"]
 
 
-def test_of_several_keepers_at_once_one_stays(rove: Path) -> None:
+def test_of_several_supervisors_at_once_one_stays(rove: Path) -> None:
     place = new_place(rove)
-    keep = [PYTHON, "-m", "node_agent.supervisor", "keep", str(place)]
-    starting = [subprocess.Popen(keep, stdout=subprocess.PIPE) for _ in range(3)]
+    start = [PYTHON, "-m", "node_agent.supervisor", "start", str(place)]
+    starting = [subprocess.Popen(start, stdout=subprocess.PIPE) for _ in range(3)]
     told = [process.communicate(timeout=2 * PATIENCE_S)[0] for process in starting]
     assert sorted(process.returncode for process in starting) == [0, 3, 3], told
     assert len(processes_of(place)) == 1
 
 
-def test_a_keeper_can_be_asked_in_a_pipeline(rove: Path) -> None:
+def test_a_supervisor_can_be_asked_in_a_pipeline(rove: Path) -> None:
     place = new_place(rove)
     begin(place)
     asked = b"".join(encode(Request(command, 7)) for command in (Hello(PROTOCOL), AskClock()))
@@ -406,17 +406,17 @@ def test_a_keeper_can_be_asked_in_a_pipeline(rove: Path) -> None:
     assert [msgspec.json.decode(line)["id"] for line in done.stdout.splitlines()] == [7, 7]
 
 
-def test_a_keeper_stops_in_order_on_a_signal(rove: Path) -> None:
+def test_a_supervisor_stops_in_order_on_a_signal(rove: Path) -> None:
     place = new_place(rove, services=(service(),))
-    keeper = begin(place)
+    supervisor = begin(place)
 
     async def act() -> None:
         async with attached(place) as channel:
             await start_agent(channel)
-            os.kill(keeper, signal.SIGTERM)
+            os.kill(supervisor, signal.SIGTERM)
             await until(lambda: channel.failure)
             assert channel.failure == "the run ends on this node: asked by a signal"
-            await until(lambda: gone(keeper))
+            await until(lambda: gone(supervisor))
 
     scenario(act)
     assert ended(place)["in_order"] and len(stops(place)) == 1
@@ -437,35 +437,35 @@ def test_who_comes_while_a_run_ends_is_told_why_it_does(rove: Path) -> None:
     scenario(act)
 
 
-def test_what_a_killed_keeper_leaves_is_ended(rove: Path) -> None:
+def test_what_a_killed_supervisor_leaves_is_ended(rove: Path) -> None:
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
     place = new_place(rove, setup=set_up(), services=(service(), service(deaf, "deaf")))
-    keeper = begin(place)
+    supervisor = begin(place)
 
     async def act() -> None:
         async with attached(place) as channel:
             await start_agent(channel)
-            os.kill(keeper, signal.SIGKILL)
-            await until(lambda: gone(keeper))
-        assert keeping("status", rove)[1]["places"][0]["state"] == "dead"
-        status, said = keeping("end", place, "--reason", "cleaning up")
+            os.kill(supervisor, signal.SIGKILL)
+            await until(lambda: gone(supervisor))
+        assert supervise("status", rove)[1]["places"][0]["state"] == "dead"
+        status, said = supervise("end", place, "--reason", "cleaning up")
         assert (status, said["was"], said["left"]) == (0, "dead", [])
         assert said["ended"]["reason"] == "cleaning up" and not said["ended"]["in_order"]
-        assert keeping("end", place)[1]["was"] == "ended"
+        assert supervise("end", place)[1]["was"] == "ended"
 
     scenario(act)
     assert [stop["reason"] for stop in stops(place)] == ["control closed"]
     assert (place / "setup.undone").exists() and (place / "service.ended").exists()
 
 
-def test_what_escaped_its_keeper_is_found_by_its_mark(rove: Path) -> None:
+def test_what_escaped_its_supervisor_is_found_by_its_mark(rove: Path) -> None:
     escaping = "import os, subprocess, sys, time\nif os.fork() == 0:\n os.setsid()\n time.sleep(600)\n"
     escaping += "print(1)\ntime.sleep(600)"
     place = new_place(rove, services=(service(escaping),))
     begin(place)
     scenario(lambda: until(lambda: (place / "record" / "routing.log").exists()))
     time.sleep(0.5)
-    status, said = keeping("end", place, "--reason", "enough")
+    status, said = supervise("end", place, "--reason", "enough")
     assert (status, said["was"]) == (0, "running")
     assert processes_of(place) == []
     assert not said["ended"]["in_order"] and "had to be ended" in said["ended"]["trouble"][0]
@@ -479,11 +479,11 @@ def test_after_a_reboot_a_place_is_dead_and_nobody_waits_for_it(
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind("keeper.sock")
     (place / "keeper.pid").write_text(str(os.getpid()))
-    assert keeping("status", rove)[1]["places"][0]["state"] == "dead"
+    assert supervise("status", rove)[1]["places"][0]["state"] == "dead"
     attach = [PYTHON, "-m", "node_agent.supervisor", "attach", str(place)]
     done = subprocess.run(attach, capture_output=True, timeout=PATIENCE_S, text=True)
-    assert done.returncode == 4 and "no keeper answers here" in done.stderr
-    assert keeping("end", place)[1]["was"] == "dead"
+    assert done.returncode == 4 and "no supervisor answers here" in done.stderr
+    assert supervise("end", place)[1]["was"] == "dead"
 
 
 def test_status_tells_of_every_place_without_disturbing_it(rove: Path) -> None:
@@ -493,7 +493,7 @@ def test_status_tells_of_every_place_without_disturbing_it(rove: Path) -> None:
     async def act() -> None:
         async with attached(place) as channel:
             await start_agent(channel)
-            _, said = keeping("status", rove)
+            _, said = supervise("status", rove)
             [told] = said["places"]
             assert (told["run"], told["node"], told["state"]) == ("run-1", "n1", "running")
             assert 0 < told["lease"]["left"] <= 30 and told["lease"]["owned"] and told["lease"]["agent"]
@@ -501,20 +501,20 @@ def test_status_tells_of_every_place_without_disturbing_it(rove: Path) -> None:
             await channel.ask(AskClock(), PATIENCE_S)
 
     scenario(act)
-    assert keeping("end", place, "--reason", "enough")[1]["ended"]["reason"] == "enough"
-    [told] = keeping("status", rove)[1]["places"]
+    assert supervise("end", place, "--reason", "enough")[1]["ended"]["reason"] == "enough"
+    [told] = supervise("status", rove)[1]["places"]
     assert (told["state"], told["pids"], told["ended"]["in_order"]) == ("ended", [], True)
 
 
 def test_a_place_that_is_gone_is_nothing_to_end(tmp_path: Path) -> None:
-    status, said = keeping("end", tmp_path / "runs" / "r" / "n1")
+    status, said = supervise("end", tmp_path / "runs" / "r" / "n1")
     assert (status, said["was"], said["ended"]) == (0, "absent", None)
-    assert keeping("status", tmp_path) == (0, {"places": []})
+    assert supervise("status", tmp_path) == (0, {"places": []})
 
 
 def test_a_directory_that_is_no_place_is_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "letters").mkdir()
-    assert keeping("end", tmp_path / "letters")[1]["was"] == "absent"
+    assert supervise("end", tmp_path / "letters")[1]["was"] == "absent"
     assert list((tmp_path / "letters").iterdir()) == []
 
 
@@ -539,9 +539,9 @@ def test_long_names_are_no_obstacle(rove: Path) -> None:
         async with attached(place) as channel:
             await channel.ask(Hello(PROTOCOL), PATIENCE_S)
 
-    with pytest.raises(AgentLost, match="said first"):
+    with pytest.raises(AgentLost, match="must be the first line"):
         scenario(act)
-    assert keeping("end", place)[1]["was"] == "running"
+    assert supervise("end", place)[1]["was"] == "running"
 
 
 def test_a_flood_on_the_agents_stderr_is_only_logged(rove: Path) -> None:
