@@ -21,7 +21,7 @@ class BadInput(RoveError):
     exit_code = EXIT_BAD_INPUT
 
 
-def told(error: OSError, place: object = "") -> str:
+def system_error_text(error: OSError, place: object = "") -> str:
     """What the system refused, in words for people. ``place``: where that was, if the error does not say."""
     what = error.strerror or str(error)
     where = error.filename or place

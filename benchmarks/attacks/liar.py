@@ -12,7 +12,7 @@ from benchmarks.attacks.parsers.segments import Forgery, Segments, place_special
 from benchmarks.attacks.sound import sound_run
 from orchestrator.analytics.java import find_java
 from orchestrator.errors import RoveError
-from orchestrator.lifecycle.rejudging import judge_anew
+from orchestrator.lifecycle.rejudging import rejudge
 from orchestrator.planning.load import load_experiment
 from orchestrator.runs.files import read_json
 from orchestrator.runs.run_directory import RunDirectory
@@ -46,7 +46,7 @@ def analysed_together(directory: Path, rng: random.Random, found: Besieged) -> N
     for run in forged:
         forgery = _drawn(target, rng)
         _forge(run, forgery)
-        verdict = judge_anew(run, load_experiment(run.spec), ())
+        verdict = rejudge(run, load_experiment(run.spec), ())
         found.messages += 1
         if forgery.must_fail and verdict.verdict is Judgement.VALID:
             found.forged_accepted += 1

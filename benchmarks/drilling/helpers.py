@@ -28,7 +28,7 @@ def _writes(log: str) -> Callable[[int], bool]:
 
 _IS_AGENT, _IS_DAEMON = _writes("agent.log"), _writes("routing.log")
 _FORK_SERVER = "orchestrator.backends.netns.forkserver"
-VICTIMS: dict[str, Callable[[int], bool]] = {
+TARGETS: dict[str, Callable[[int], bool]] = {
     "fork server": lambda pid: _called(_FORK_SERVER)(pid) and not (_IS_AGENT(pid) or _IS_DAEMON(pid)),
     "radio": _called("orchestrator.backends.netns.radio"),
     "agent": _IS_AGENT,
@@ -38,35 +38,35 @@ VICTIMS: dict[str, Callable[[int], bool]] = {
 
 def kill_helper(drill: Drill) -> None:
     """Each of them in each phase, in turn: killed, or (every third) stopped."""
-    number, name = divmod(drill.number, len(VICTIMS))
-    victim = list(VICTIMS)[name]
+    number, name = divmod(drill.number, len(TARGETS))
+    target = list(TARGETS)[name]
     phase = (*NEEDED, "stop")[number % (len(NEEDED) + 1)]
     how = signal.SIGSTOP if drill.number % 3 == 2 else signal.SIGKILL
-    drill.note(f"{how.name} to a {victim} in {phase}")
+    drill.note(f"{how.name} to a {target} in {phase}")
     process = drill.start_run(drill.experiment(duration="3 s", timeouts={"up": "20s", "converge": "15s"}))
     if not come(drill, drill.run, Moment(phase), process):
         drill.found.wrong_verdicts.append(f"{phase} never came: {drill.told[-300:]}")
-    victims: list[int] = []
+    targets: list[int] = []
 
     def struck() -> bool:
-        victims.extend(strike(drill, drill.run, VICTIMS[victim], how))
-        return bool(victims)
+        targets.extend(strike(drill, drill.run, TARGETS[target], how))
+        return bool(targets)
 
     drill.until(struck, process)
     code = drill.wait(process)
-    if victims and phase in NEEDED and verdict_of(drill.run).get("verdict") == "valid":
-        drill.found.wrong_verdicts.append(f"valid, though the {victim} was lost in {phase}")
+    if targets and phase in NEEDED and verdict_of(drill.run).get("verdict") == "valid":
+        drill.found.wrong_verdicts.append(f"valid, though the {target} was lost in {phase}")
     settle(drill, drill.run, code)
 
 
 def strike(
-    drill: Drill, run: RunDirectory, is_victim: Callable[[int], bool], number: signal.Signals
+    drill: Drill, run: RunDirectory, is_target: Callable[[int], bool], number: signal.Signals
 ) -> list[int]:
     """One of those that there are."""
     found = []
     for process in processes.marked(run.id, run.path):
         with suppress(OSError):
-            if is_victim(process.pid):
+            if is_target(process.pid):
                 found.append(process.pid)
     if not found:
         return []

@@ -1,6 +1,6 @@
 """`kill -9` at random moments in the life of `rove up`, then `rove down`: what does a scan find afterwards?
 
-Victims in turn: the radio, the orchestrator, both. One run id for all rounds, so that decoys can resemble it.
+Targets in turn: the radio, the orchestrator, both. One run id for all rounds, so that decoys can resemble it.
 """
 
 import os
@@ -32,7 +32,7 @@ radio: {{model: 80211b}}
 RUN_ID = "killed"
 PATIENCE_S = 20.0
 LATEST_S = 2.0
-"""Counted from when the victim was born: a network of 50 nodes is up by then, on a busy machine as well."""
+"""Counted from the start of the target: a network of 50 nodes is up by then, even on a busy machine."""
 
 
 class Killed(NamedTuple):

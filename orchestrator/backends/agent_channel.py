@@ -27,7 +27,7 @@ class AgentRefused(AgentLost):
     """It did answer: that it cannot do it."""
 
 
-def news(command: Command) -> bytes:
+def notification(command: Command) -> bytes:
     """A request that wants no answer, ready to be told to many agents."""
     return encode(Request(command))
 
@@ -81,7 +81,7 @@ class AgentChannel:
         await self._gone.wait()
         return self._lost
 
-    def tell_latest(self, line: bytes) -> None:
+    def send_latest(self, line: bytes) -> None:
         """Pass ``line`` on when the agent is ready to read it, unless a newer one comes before that."""
         self._latest = line
         self._news.set()

@@ -10,7 +10,7 @@ from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.events import EventLog
 
 
-class Stricken(Protocol):
+class FaultTargets(Protocol):
     """The nodes that it happens to."""
 
     def now_ns(self) -> int: ...
@@ -28,14 +28,14 @@ class Stricken(Protocol):
         ...
 
 
-async def inflict(steps: Sequence[Step], warmup: float, on: Stricken, events: EventLog) -> None:
+async def inject_faults(steps: Sequence[Step], warmup: float, on: FaultTargets, events: EventLog) -> None:
     """Begin with the warm-up; returns after the last step."""
     loop = asyncio.get_running_loop()
     measured_from = loop.time() + warmup
     silent: dict[str, None] = {}
     for step in steps:
         await asyncio.sleep(max(0.0, measured_from + step.at - loop.time()))
-        match step.deed:
+        match step.action:
             case "crash":
                 await on.crash(step.node)
             case "restart":
@@ -46,13 +46,13 @@ async def inflict(steps: Sequence[Step], warmup: float, on: Stricken, events: Ev
             case "unsilence":
                 del silent[step.node]
                 await on.silence(tuple(silent))
-        events.add("fault", deed=step.deed, node=step.node, t_ns=on.now_ns())
+        events.add("fault", deed=step.action, node=step.node, t_ns=on.now_ns())
 
 
-class Infliction:
+class FaultInjector:
     """The faults of a run in real time, beside all else that goes on in it."""
 
-    def __init__(self, run: PlannedRun, on: Stricken, events: Path) -> None:
+    def __init__(self, run: PlannedRun, on: FaultTargets, events: Path) -> None:
         self._steps = run.faults
         self._warmup = run.experiment.warmup
         self._on = on
@@ -62,8 +62,8 @@ class Infliction:
     def begin(self) -> None:
         """With the first time that the query flows. May be repeated."""
         if self._task is None and self._steps:
-            deeds = inflict(self._steps, self._warmup, self._on, EventLog(self._events))
-            self._task = asyncio.create_task(deeds, name="faults")
+            faults = inject_faults(self._steps, self._warmup, self._on, EventLog(self._events))
+            self._task = asyncio.create_task(faults, name="faults")
 
     def check(self) -> None:
         """Raises what went wrong with them, if anything did."""

@@ -9,7 +9,7 @@ from orchestrator.backends.core.session_leftovers import find_sessions, remove_s
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.remote.ledger import KIND as REMOTE_KIND
-from orchestrator.backends.remote.ledger import kept, leases_over, waiting
+from orchestrator.backends.remote.ledger import leases_over, node_entries, waiting
 from orchestrator.runs import journal as journals
 from orchestrator.runs.journal import Journal
 from orchestrator.runs.run_directory import RunDirectory
@@ -48,7 +48,7 @@ def _remove_remote(run_id: str, directory: Path, journal: Journal) -> None:
     remove(directory, journal)
 
 
-def _kept_remote(run_id: str, directory: Path) -> list[str]:
+def _uncollected_remote(run_id: str, directory: Path) -> list[str]:
     nodes = waiting(directory)
     what = "the record" if len(nodes) == 1 else "the records"
     return [f"{what} of {', '.join(nodes)}: rove collect {run_id} fetches it"] if nodes else []
@@ -58,15 +58,17 @@ def noted(directory: Path) -> list[str]:
     """What still runs on other machines, as far as the run's journal knows. Asks nobody."""
     entries = journals.read(RunDirectory(directory).journal)
     over = leases_over(directory)
-    told = [
-        f"a supervisor on {node.node}" for node in kept(entries) if not (node.ended or node.removed or over)
+    running = [
+        f"a supervisor on {node.node}"
+        for node in node_entries(entries)
+        if not (node.ended or node.removed or over)
     ]
-    return [*told, *(f"CORE session {session}" for session in sessions_left(directory))]
+    return [*running, *(f"CORE session {session}" for session in sessions_left(directory))]
 
 
 KINDS: dict[str, Kind] = {
     network.JOURNAL_KIND: Kind(_find_network, _remove_network),
-    REMOTE_KIND: Kind(_find_remote, _remove_remote, _kept_remote),
+    REMOTE_KIND: Kind(_find_remote, _remove_remote, _uncollected_remote),
     # After the supervisors in it, which then have ended in order.
     CORE_SESSION: Kind(find_sessions, remove_sessions),
 }

@@ -25,7 +25,7 @@ from orchestrator.cli.run import run
 from orchestrator.cli.status import status
 from orchestrator.cli.up import up
 from orchestrator.cli.validate import validate
-from orchestrator.errors import BadInput, RoveError, told
+from orchestrator.errors import BadInput, RoveError, system_error_text
 
 app = typer.Typer(
     name="rove",
@@ -51,7 +51,7 @@ def rove(
     """Run stream queries on mobile ad-hoc networks: one experiment file, one command, one report."""
 
 
-def telling_failure(verb: Callable[..., None]) -> Callable[..., None]:
+def reporting_failure(verb: Callable[..., None]) -> Callable[..., None]:
     """``verb``, but with --json it prints its failure as a document, and what the system refuses is one."""
 
     @wraps(verb)
@@ -74,7 +74,7 @@ def _without_system_errors(verb: Callable[..., None], parameters: dict[str, Any]
     except ExtensionError as error:
         raise BadInput(str(error)) from error
     except OSError as error:
-        raise RoveError(told(error, parameters.get("runs_dir", ""))) from error
+        raise RoveError(system_error_text(error, parameters.get("runs_dir", ""))) from error
 
 
 def _document(error: RoveError) -> dict[str, Any]:
@@ -103,7 +103,7 @@ for verb in (
     doctor,
     enroll,
 ):
-    app.command("exec" if verb is execute else None)(telling_failure(verb))
+    app.command("exec" if verb is execute else None)(reporting_failure(verb))
 
 for group in GROUPS:
     try:
@@ -113,5 +113,5 @@ for group in GROUPS:
         continue
     verbs = typer.Typer(help=found.help, no_args_is_help=True, rich_markup_mode="rich")
     for name, of_group in found.verbs.items():
-        verbs.command(name)(telling_failure(printing(of_group)))
+        verbs.command(name)(reporting_failure(printing(of_group)))
     app.add_typer(verbs, name=group)

@@ -114,7 +114,7 @@ def _collected(run: RunDirectory) -> _Found:
     from orchestrator.backends.remote.collection import refused_before
     from orchestrator.backends.remote.ledger import nodes_of, uncollected, waiting
     from orchestrator.backends.remote.recollection import fetch
-    from orchestrator.lifecycle.rejudging import judge_anew
+    from orchestrator.lifecycle.rejudging import rejudge
     from orchestrator.planning.load import load_experiment
 
     # Whoever was killed, the run itself or one who collected, may not have judged what was here by then.
@@ -138,7 +138,7 @@ def _collected(run: RunDirectory) -> _Found:
             )
         finally:  # interrupted as well: what is here is not fetched, and so not judged, again
             if changed := died or waiting(run.path) != waited:
-                judge_anew(run, experiment, uncollected(run.path), refused_before(run))
+                rejudge(run, experiment, uncollected(run.path), refused_before(run))
     finally:
         journal.close(TORN_DOWN)
     return _Found(run, fetched, changed)
@@ -232,15 +232,15 @@ def _show(document: dict[str, Any]) -> None:
     if not document["nodes"]:
         console.print("Nothing to collect: what the nodes recorded is here.", markup=False)
     for node in document["nodes"]:
-        told = node["reason"] or _told(node)
-        console.print(f"{node['node']}  {node['outcome']}  {told}", markup=False, soft_wrap=True)
+        text = node["reason"] or _summary(node)
+        console.print(f"{node['node']}  {node['outcome']}  {text}", markup=False, soft_wrap=True)
     console.print(f"verdict  {verdict_text(document['verdict'])}")
     for reason in document["reasons"]:
         console.print(f"  {reason}", markup=False, soft_wrap=True)
     console.print(f"data     {document['directory']}", markup=False, soft_wrap=True)
 
 
-def _told(node: dict[str, Any]) -> str:
+def _summary(node: dict[str, Any]) -> str:
     text = f"{node['files']} files, {node['bytes']:,} bytes, {node['fetched']:,} of them new"
     refused = node["refused"]
     return f"{text}; {refused} refused: no record has such files" if refused else text

@@ -42,22 +42,22 @@ def down(
     if runs:
         chosen = [run for reference in runs for run in _with_members(resolve(reference, runs_dir))]
     else:
-        haunted = processes.marked_places()
-        chosen = [run for run in all_runs(runs_dir) if everything or _is_meant(run, haunted)]
+        with_processes = processes.marked_places()
+        chosen = [run for run in all_runs(runs_dir) if everything or _needs_cleanup(run, with_processes)]
     removals = [_take_down(run) for run in dict.fromkeys(chosen)]
     failures = Failures()
     tables = [str(path) for path in teardown.remove_abandoned_tables(runs_dir, failures)]
     if as_json:
         runs_left = [asdict(removal) for removal in removals]
-        print_json({"runs": runs_left, "tables": tables, "tables_left": failures.told})
+        print_json({"runs": runs_left, "tables": tables, "tables_left": failures.texts})
     else:
-        for line in _report(removals, tables, failures.told):
+        for line in _report(removals, tables, failures.texts):
             console.print(line, markup=False, soft_wrap=True)
-    if failures.told or any(removal.left for removal in removals):
+    if failures.texts or any(removal.left for removal in removals):
         raise typer.Exit(EXIT_FAILED)
 
 
-def _is_meant(run: RunDirectory, haunted: set[Path]) -> bool:
+def _needs_cleanup(run: RunDirectory, with_processes: set[Path]) -> bool:
     """A network of `rove up`; or a run that is not alive but did not end, or whose processes did not."""
     if run.network.exists():
         return True
@@ -65,7 +65,7 @@ def _is_meant(run: RunDirectory, haunted: set[Path]) -> bool:
         state = teardown.state_of(run)
     except OSError:
         return True  # what is wrong with it is told when it is taken down
-    return state is State.DEAD or (state is State.FINISHED and run.path.resolve() in haunted)
+    return state is State.DEAD or (state is State.FINISHED and run.path.resolve() in with_processes)
 
 
 def _with_members(run: RunDirectory) -> list[RunDirectory]:
@@ -79,7 +79,7 @@ def _take_down(run: RunDirectory) -> Removal:
     with failures.noting("not taken down"):
         stopped = teardown.state_of(run) is State.ALIVE and teardown.stop_orchestrator(run)
         removal = teardown.tear_down(run, stopped)
-    return removal or Removal(run.id, left=failures.told)
+    return removal or Removal(run.id, left=failures.texts)
 
 
 def _report(removals: list[Removal], tables: list[str], tables_left: list[str]) -> list[str]:
@@ -90,16 +90,16 @@ def _report(removals: list[Removal], tables: list[str], tables_left: list[str]) 
 
 
 def _describe(removal: Removal) -> str:
-    deeds = ["stopped"] if removal.stopped else []
+    done = ["stopped"] if removal.stopped else []
     if removal.processes:
-        deeds.append(f"ended {len(removal.processes)} processes ({', '.join(map(str, removal.processes))})")
+        done.append(f"ended {len(removal.processes)} processes ({', '.join(map(str, removal.processes))})")
     if removal.paths:
-        deeds.append(f"removed {', '.join(removal.paths)}")
+        done.append(f"removed {', '.join(removal.paths)}")
     if removal.judged:
-        deeds.append("judged failed, for its orchestrator died")
+        done.append("judged failed, for its orchestrator died")
     if removal.left:
-        deeds.append(f"STILL THERE: {', '.join(removal.left)}")
+        done.append(f"STILL THERE: {', '.join(removal.left)}")
     else:
-        deeds.append("nothing runs any more" if removal.kept else "nothing is left; data kept")
-    deeds += [f"not here yet: {what}" for what in removal.kept]
-    return f"{removal.run}: {'; '.join(deeds)}"
+        done.append("nothing runs any more" if removal.kept else "nothing is left; data kept")
+    done += [f"not here yet: {what}" for what in removal.kept]
+    return f"{removal.run}: {'; '.join(done)}"

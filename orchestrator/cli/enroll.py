@@ -68,7 +68,7 @@ def enroll(
     names = [host.name for level in by_distance(hosts) for host in level]
     statement = Statement.read(fingerprint or [], names)
     known = KnownHosts(known_hosts_file(topology.name))
-    confirm = _nobody_asked if as_json else _ask
+    confirm = _refuse if as_json else _ask
     enrolled = asyncio.run(enrol(hosts, known, statement, yes, confirm))
     if not as_json:
         _show(enrolled)
@@ -93,7 +93,7 @@ def enroll(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _nobody_asked(keys: "Sequence[Presented]") -> bool:
+def _refuse(keys: "Sequence[Presented]") -> bool:
     return False
 
 
@@ -118,8 +118,8 @@ def _show(enrolled: "Sequence[Enrolled]") -> None:
     addresses = max(len(str(one.host)) for one in enrolled)
     for one in enrolled:
         text = f"{one.host.name:<{names}}  {one.host!s:<{addresses}}  {one.outcome.value:<11}"
-        told = "  ".join(part for part in (one.key.fingerprint if one.key else "", one.reason) if part)
-        console.print(f"{text}  {told}", markup=False, soft_wrap=True)
+        shown = "  ".join(part for part in (one.key.fingerprint if one.key else "", one.reason) if part)
+        console.print(f"{text}  {shown}", markup=False, soft_wrap=True)
 
 
 def _entry(one: "Enrolled") -> dict[str, Any]:

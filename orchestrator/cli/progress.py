@@ -96,11 +96,11 @@ def step(console: Console, what: str) -> Iterator[Callable[[str, float], None]]:
 
 def _lines(console: Console, what: str) -> Callable[[str, float], None]:
     """One line a stage."""
-    said: list[str] = []
+    stages: list[str] = []
 
     def tell(stage: str, fraction: float) -> None:
-        if stage not in said:
-            said.append(stage)
+        if stage not in stages:
+            stages.append(stage)
             console.print(f"{what}: {stage}", markup=False)
 
     return tell

@@ -220,16 +220,16 @@ def _show(document: dict[str, Any], summary: dict[str, Any] | None) -> None:
         show_results(cells_of(summary))
         for note in notes(summary):
             console.print(note, markup=False, soft_wrap=True)
-    said = document["reasons"]
+    reasons = document["reasons"]
     if len(document["runs"]) > 1:
         for run in document["runs"]:
-            said = [reason for reason in said if not reason.startswith(f"{run['run']}: ")]
+            reasons = [reason for reason in reasons if not reason.startswith(f"{run['run']}: ")]
             if run["verdict"] != "valid":
                 factors = escape(" ".join(f"{name}={value}" for name, value in run["factors"].items()))
                 console.print(f"{run['run']}  {factors}  {verdict_text(run['verdict'])}", soft_wrap=True)
                 _show_reasons(run["reasons"])
     console.print(f"verdict  {verdict_text(document['verdict'])}")
-    _show_reasons(said)
+    _show_reasons(reasons)
     if refused := refused_text(document["refused"]):
         console.print(f"refused  {refused}", markup=False, soft_wrap=True)
     where = document["report"] or document["directory"]

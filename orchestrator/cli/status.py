@@ -115,14 +115,14 @@ def _show_one(directory: RunDirectory, as_json: bool) -> None:
         )
         return
     facts["age"] = _age(facts.pop("age_s"))
-    told = _elsewhere({**facts, "waiting": waits})
+    notes = _elsewhere({**facts, "waiting": waits})
     del facts["elsewhere"], facts["waiting"]
     if directory.report.exists():
         facts["report"] = str(directory.report)
     width = max(map(len, facts))
     for name, value in facts.items():
         console.print(f"{name:<{width}}  {'–' if value is None else value}", markup=False, soft_wrap=True)
-    for text in told:
+    for text in notes:
         console.print(f"  {text}", markup=False, soft_wrap=True)
     if verdict is not None:
         _show_verdict(verdict)
@@ -134,12 +134,12 @@ def _elsewhere(row: dict[str, Any]) -> list[str]:
     """What a run still has on other machines; one that is alive looks after it itself."""
     if row["state"] is State.ALIVE:
         return [f"runs elsewhere: {', '.join(row['elsewhere'])}"] if row["elsewhere"] else []
-    told = [f"cannot be read: {row['trouble']}"] if "trouble" in row else []
+    notes = [f"cannot be read: {row['trouble']}"] if "trouble" in row else []
     if row["elsewhere"]:
-        told.append(f"not seen to end: {', '.join(row['elsewhere'])}: rove down {row['run']} ends it")
+        notes.append(f"not seen to end: {', '.join(row['elsewhere'])}: rove down {row['run']} ends it")
     if row["waiting"]:
-        told.append(f"still on {', '.join(row['waiting'])}: rove collect {row['run']} fetches it")
-    return told
+        notes.append(f"still on {', '.join(row['waiting'])}: rove collect {row['run']} fetches it")
+    return notes
 
 
 def _show_verdict(verdict: Verdict) -> None:

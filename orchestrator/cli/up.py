@@ -77,7 +77,7 @@ def up(
 
     become_root(rove_command())
     from orchestrator.lifecycle.interruption import Interruption
-    from orchestrator.lifecycle.standing import hold
+    from orchestrator.lifecycle.standing_network import hold
 
     async def hold_until_interrupted() -> bool:
         interruption = Interruption(lambda urgency: errors.print("Taking the network down."))
@@ -173,5 +173,5 @@ def _show(document: dict[str, Any], as_json: bool, end_with: str, routing: "Rout
 def _until_routes(routing: "RoutingSection") -> str:
     from orchestrator.services.registry import routing_service
 
-    told = routing_service(routing).once_up()
-    return f"; {told}" if told else ""
+    expectation = routing_service(routing).once_up()
+    return f"; {expectation}" if expectation else ""

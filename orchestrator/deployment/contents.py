@@ -99,8 +99,8 @@ class Installed:
         """As its wheel said; without a word about it, whether there is machine code in it says enough."""
         text = self._found.read_text("WHEEL")
         if text is not None:
-            said = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("Tag:")]
-            return frozenset(tag for each in said for tag in parse_tag(each))
+            tags = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("Tag:")]
+            return frozenset(tag for each in tags for tag in parse_tag(each))
         if not any(name.endswith(".so") for name, _ in self._files()):
             return parse_tag("py3-none-any")
         major, minor, _ = platform.python_version_tuple()

@@ -45,7 +45,7 @@ _Path = Annotated[str, Meta(pattern=r"\A/[^\x00-\x1f\x7f]{0,1000}\Z")]
 _Number = Annotated[int, Meta(ge=0, le=999)]
 
 
-class _Told(Struct, frozen=True, forbid_unknown_fields=True):
+class _Answer(Struct, frozen=True, forbid_unknown_fields=True):
     """The facts as a node tells them. Each is bounded: they choose among what is here, and make commands."""
 
     python: _Path
@@ -61,7 +61,7 @@ class _Told(Struct, frozen=True, forbid_unknown_fields=True):
     abiflags: _Word
 
 
-_FACTS: Checked[_Told] = Checked(_Told, _MOST_FACTS_BYTES)
+_FACTS: Checked[_Answer] = Checked(_Answer, _MOST_FACTS_BYTES)
 
 
 @dataclass(frozen=True)
@@ -99,31 +99,31 @@ class NodeFacts:
 async def probe(connection: Connection, timeout: float = PROBE_S) -> NodeFacts:
     """Raises WrongPython, CannotDeploy, and what ``Connection.run`` raises."""
     done = await connection.run(["sh", "-c", _FIND, "sh", _SCRIPT], timeout=timeout)
-    told = done.stdout.decode(errors="replace").strip().splitlines()
+    lines = done.stdout.decode(errors="replace").strip().splitlines()
     host = connection.host.name
     if done.status == _NO_PYTHON:
-        raise WrongPython(host, no_python(told))
-    if done.status != 0 or not told:
+        raise WrongPython(host, no_python(lines))
+    if done.status != 0 or not lines:
         complaint = done.stderr.decode(errors="replace").strip().splitlines()
         text = complaint[-1] if complaint else f"status {done.status}"
         raise CannotDeploy(host, f"its Python cannot tell what the node is: {text}")
-    if len(told) > 1:
-        raise CannotDeploy(host, _talkative(told[0]))
+    if len(lines) > 1:
+        raise CannotDeploy(host, _shell_prints(lines[0]))
     try:
-        return read_facts(host, told[-1].encode())
+        return read_facts(host, lines[-1].encode())
     except Refused:
-        text = f"its Python cannot tell what the node is: it says {told[-1][:80]!r}"
+        text = f"its Python cannot tell what the node is: it says {lines[-1][:80]!r}"
         raise CannotDeploy(host, text) from None
 
 
-def read_facts(host: str, told: bytes) -> NodeFacts:
+def read_facts(host: str, lines: bytes) -> NodeFacts:
     """Raises Refused."""
-    return NodeFacts(host=host, **structs.asdict(_FACTS.decode(told)))
+    return NodeFacts(host=host, **structs.asdict(_FACTS.decode(lines)))
 
 
-def _talkative(said: str) -> str:
+def _shell_prints(line: str) -> str:
     return (
-        f"its shell says {said[:60]!r} before each command, which would get into files and answers: "
+        f"its shell says {line[:60]!r} before each command, which would get into files and answers: "
         "print such things only at terminals (in ~/.bashrc, ~/.profile or ~/.ssh/rc: [ -t 1 ] && echo …)"
     )
 

@@ -49,8 +49,8 @@ def _libc() -> tuple[str, tuple[int, int]]:
     except (AttributeError, OSError, ValueError):
         pass
     for loader in sorted(Path("/lib").glob("ld-musl-*")):
-        told = subprocess.run([str(loader)], capture_output=True, text=True).stderr
-        match = re.search(r"Version (\d+)\.(\d+)", told)
+        output = subprocess.run([str(loader)], capture_output=True, text=True).stderr
+        match = re.search(r"Version (\d+)\.(\d+)", output)
         if match:
             return "musl", (int(match[1]), int(match[2]))
     return "", (0, 0)

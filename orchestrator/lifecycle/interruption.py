@@ -32,7 +32,7 @@ class Interruption:
     def by_signals(self) -> Iterator[None]:
         """Call inside a running loop."""
         loop = asyncio.get_running_loop()
-        before = {number: signal.getsignal(number) for number in _heeded()}
+        before = {number: signal.getsignal(number) for number in _handled()}
         for number in before:
             loop.add_signal_handler(number, self.request)
         try:
@@ -46,7 +46,7 @@ class Interruption:
 @contextmanager
 def signals_as_keyboard_interrupt() -> Iterator[None]:
     """For work outside a loop: SIGTERM ends it as Ctrl-C does, so that what it holds is let go of."""
-    before = {number: signal.getsignal(number) for number in _heeded()}
+    before = {number: signal.getsignal(number) for number in _handled()}
 
     def raise_it(number: int, frame: object) -> None:
         raise KeyboardInterrupt
@@ -60,6 +60,6 @@ def signals_as_keyboard_interrupt() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _heeded() -> list[signal.Signals]:
+def _handled() -> list[signal.Signals]:
     hang_up_is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # under nohup, and meant so
     return [signal.SIGINT, signal.SIGTERM, *([] if hang_up_is_ignored else [signal.SIGHUP])]

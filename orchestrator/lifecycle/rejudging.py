@@ -33,7 +33,7 @@ Event = dict[str, Any]
 E = TypeVar("E")
 
 
-def judge_anew(
+def rejudge(
     directory: RunDirectory,
     experiment: Experiment,
     missing: Collection[str],
@@ -53,11 +53,11 @@ def judge_anew(
     else:
         events = read_lines(directory.events)
         in_order = [node for node in nodes if _ended_in_order(directory, node)]
-        history = mended(events, missing, in_order, experiment.quorum)
+        history = after_arrival(events, missing, in_order, experiment.quorum)
         run = recorded_run(experiment, apps)
         unplanned = [NO_PLAN] if run is None and _got_beyond_planning(events) else []
         loads = _load_doubts(directory, experiment, known, missing)
-        doubts = list(dict.fromkeys([*_told_doubts(known), *unplanned, *loads, *examined.doubts]))
+        doubts = list(dict.fromkeys([*_recorded_doubts(known), *unplanned, *loads, *examined.doubts]))
         verdict = judge_run(
             history,
             examined.completeness,
@@ -78,7 +78,7 @@ def _got_beyond_planning(events: Sequence[Event]) -> bool:
     return any(event.get("phase") in beyond for event in events)
 
 
-def _told_doubts(known: Mapping[str, Any]) -> list[str]:
+def _recorded_doubts(known: Mapping[str, Any]) -> list[str]:
     """Those that the run had when it ended."""
     told = known.get("doubts")
     return [str(doubt) for doubt in told] if isinstance(told, list) else []
@@ -99,17 +99,20 @@ def _load_doubts(
     return [doubt for load in loads for doubt in load.doubts]
 
 
-def mended(
+def after_arrival(
     events: Sequence[Event], missing: Collection[str], in_order: Collection[str], quorum: float
 ) -> list[PhaseResult]:
     """The phases as they ended, but collection and stop as they look now."""
     ended = _converted(events, _Ended, kind="phase", state="finished")
     history = [PhaseResult(each.phase, each.outcome, each.seconds, each.reason) for each in ended]
     outcomes = {each.phase: _outcomes(each) for each in _converted(events, _Nodes, kind="nodes")}
-    return [_mended(result, outcomes.get(result.phase, []), missing, in_order, quorum) for result in history]
+    return [
+        _after_arrival(result, outcomes.get(result.phase, []), missing, in_order, quorum)
+        for result in history
+    ]
 
 
-def _mended(
+def _after_arrival(
     result: PhaseResult,
     outcomes: Sequence[NodeOutcome],
     missing: Collection[str],

@@ -120,27 +120,27 @@ def tear_down(directory: RunDirectory, stopped: bool = False) -> Removal:
         judged=judged,
         processes=[process.pid for process in ended],
         paths=[str(path) for path in paths],
-        left=[*_traces(directory), *failures.told],
+        left=[*_traces(directory), *failures.texts],
         kept=_kept(directory),
     )
     with failures.noting(str(directory.journal)):
         journal.close(TORN_DOWN, processes=removal.processes, paths=removal.paths, left=removal.left)
-    return replace(removal, left=[*dict.fromkeys([*removal.left, *failures.told])])
+    return replace(removal, left=[*dict.fromkeys([*removal.left, *failures.texts])])
 
 
 class Failures:
     """Errors that are noted, so that the work after them is still done."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.texts: list[str] = []
 
     @contextmanager
     def noting(self, what: str) -> Iterator[None]:
         try:
             yield
         except (OSError, RoveError) as error:
-            told = error.strerror if isinstance(error, OSError) else None
-            self.told.append(f"{what}: {told or error}")
+            reason = error.strerror if isinstance(error, OSError) else None
+            self.texts.append(f"{what}: {reason or error}")
 
 
 def remove_abandoned_tables(root: Path, failures: Failures) -> list[Path]:
@@ -168,7 +168,7 @@ def _traces(directory: RunDirectory) -> list[str]:
     for kind in _kinds(directory):
         with failures.noting("what it made cannot be looked for"):
             found += kind.find(directory.id, directory.path)
-    return list(dict.fromkeys([*found, *map(str, directory.temporary_paths()), *failures.told]))
+    return list(dict.fromkeys([*found, *map(str, directory.temporary_paths()), *failures.texts]))
 
 
 def _kept(directory: RunDirectory) -> list[str]:

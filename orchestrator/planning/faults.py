@@ -9,10 +9,10 @@ from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.faults import Fault, NamedTarget
 from orchestrator.spec.problems import Finding, did_you_mean, listed, shown
 
-Deed = Literal["unsilence", "restart", "silence", "crash"]
+FaultAction = Literal["unsilence", "restart", "silence", "crash"]
 # A node that dies falls silent first: nobody hears its kernel close the connections of what was killed on it.
-_ORDER: Sequence[Deed] = ("unsilence", "restart", "silence", "crash")
-_UNDONE_BY: dict[str, Deed] = {"silence": "unsilence", "crash": "restart"}
+_ORDER: Sequence[FaultAction] = ("unsilence", "restart", "silence", "crash")
+_UNDONE_BY: dict[str, FaultAction] = {"silence": "unsilence", "crash": "restart"}
 Plans = Mapping[str, AppPlan]
 
 
@@ -20,7 +20,7 @@ class Step(NamedTuple):
     """``at``: seconds since the measurement began."""
 
     at: float
-    deed: Deed
+    action: FaultAction
     node: str
 
 
@@ -38,7 +38,7 @@ def planned_faults(experiment: Experiment, plans: Plans) -> tuple[tuple[Step, ..
             until[fault.kind, node] = inf if fault.seconds is None else fault.at + fault.seconds
             steps += _steps(fault, node)
         findings += [Finding(("faults", index, *f.at), f.message, f.hint) for f in found]
-    in_order = sorted(steps, key=lambda step: (step.at, _ORDER.index(step.deed), step.node))
+    in_order = sorted(steps, key=lambda step: (step.at, _ORDER.index(step.action), step.node))
     return tuple(in_order), findings
 
 

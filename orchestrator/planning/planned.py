@@ -26,7 +26,7 @@ class PlannedRun:
 
     def crashes(self) -> Counter[str]:
         """How often each node's agent is killed."""
-        return Counter(step.node for step in self.faults if step.deed == "crash")
+        return Counter(step.node for step in self.faults if step.action == "crash")
 
     def nodes_in_use(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(node for plan in self.apps.values() for node in plan.nodes()))

@@ -36,10 +36,10 @@ class LinkQuality(Section):
     def summary(self) -> str:
         if self.loss == 1:
             return "none"
-        said = [f"loss {100 * self.loss:g}%"] if self.loss else []
-        said += [f"{self.rate / 1e6:g} Mb/s"] if self.rate is not None else []
-        said += [f"{1000 * self.delay:g} ms"] if self.delay else []
-        return ", ".join(said) or "as the LAN"
+        parts = [f"loss {100 * self.loss:g}%"] if self.loss else []
+        parts += [f"{self.rate / 1e6:g} Mb/s"] if self.rate is not None else []
+        parts += [f"{1000 * self.delay:g} ms"] if self.delay else []
+        return ", ".join(parts) or "as the LAN"
 
 
 def _read_ends(value: Any) -> tuple[str, str]:

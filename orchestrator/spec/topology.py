@@ -139,7 +139,7 @@ class Topology(Section):
 
     @model_validator(mode="after")
     def _everyone_has_a_place(self) -> "Topology":
-        findings = self._mobility_findings() + _unheard_of(self) + _unknown_owners(self)
+        findings = self._mobility_findings() + _unknown_nodes(self) + _unknown_owners(self)
         findings += host_findings(self.node_names, self.hosts, self.defaults, self.addresses())
         if self.core is not None and CORE_HOST in self.hosts:
             findings.append(Finding(("hosts", CORE_HOST), "this is the name of the host that runs CORE"))
@@ -158,7 +158,7 @@ class Topology(Section):
             return [Finding(("mobility", "model"), str(error))]
 
 
-def _unheard_of(topology: Topology) -> list[Finding]:
+def _unknown_nodes(topology: Topology) -> list[Finding]:
     radio = topology.radio
     if not isinstance(radio, Radio80211b):
         return []

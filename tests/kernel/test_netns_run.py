@@ -150,8 +150,8 @@ def test_an_agent_that_is_killed_on_purpose_comes_back_and_spoils_nothing(
     tmp_path: Path, run: RunDirectory
 ) -> None:
     dies = {"at": "2s", "for": "2s"}
-    victim = {"operator": "detect", "replica": 0}
-    faults = [{**dies, "crash": victim}, {**dies, "silence": victim}, {"at": "6s", "crash": {"node": "d"}}]
+    target = {"operator": "detect", "replica": 0}
+    faults = [{**dies, "crash": target}, {**dies, "silence": target}, {"at": "6s", "crash": {"node": "d"}}]
     file = experiment_file(tmp_path, backend="netns", warmup="1s", duration="7s", faults=faults)
     ended = rove(root_of(run), "run", str(file), "--run-id", RUN_ID, "--no-analyze", "--json")
     assert ended.returncode in (0, 3), ended.stderr

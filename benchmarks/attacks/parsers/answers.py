@@ -18,7 +18,7 @@ from orchestrator.backends.agent_channel import AgentChannel
 from orchestrator.backends.core.driver_client import CoreDriver, left_of
 from orchestrator.backends.core.marks import Mark
 from orchestrator.backends.remote import leftovers
-from orchestrator.backends.remote.ledger import Kept
+from orchestrator.backends.remote.ledger import NodeEntry
 from orchestrator.backends.remote.requirements import require_free
 from orchestrator.clocks.book import ClockBook, When, read_book
 from orchestrator.clocks.correction import ahead_ns, pieces_of
@@ -33,7 +33,7 @@ from orchestrator.spec.core import Core
 from orchestrator.ssh.command import Completed
 
 PLACE = "/home/pi/.rove/runs/r/n1"
-KEPT = Kept(1, "n1", PLACE, ("python3", "-m", "node_agent.supervisor"), 60.0)
+ENTRY = NodeEntry(1, "n1", PLACE, ("python3", "-m", "node_agent.supervisor"), 60.0)
 
 
 class _Host:
@@ -167,8 +167,8 @@ def supervisor(directory: Path) -> Answers:
             connection: Any = Answering(answer, status, answer[:100])
             for question in (
                 require_free(connection, deployed, "r"),
-                leftovers.end_supervisor(KEPT, connection, "siege"),
-                leftovers._is_kept(KEPT, connection),
+                leftovers.end_supervisor(ENTRY, connection, "siege"),
+                leftovers._is_supervised(ENTRY, connection),
             ):
                 with contextlib.suppress(RoveError):
                     await question

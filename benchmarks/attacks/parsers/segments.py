@@ -22,7 +22,7 @@ from node_agent.apps.dataflow.events import tuple_by_tuple
 from node_agent.telemetry.segments import read_records
 from orchestrator.apps.dataflow.decisions.history import read_history
 from orchestrator.errors import RoveError
-from orchestrator.lifecycle.rejudging import judge_anew, read_verdict
+from orchestrator.lifecycle.rejudging import read_verdict, rejudge
 from orchestrator.planning.load import load_experiment
 from orchestrator.runs.verdict import Judgement
 
@@ -161,7 +161,7 @@ class Segments:
             self._restore(segments, forgery.node)
 
     def _judge(self, forgery: Forgery) -> None:
-        verdict = judge_anew(self._run, self._experiment, ())
+        verdict = rejudge(self._run, self._experiment, ())
         assert read_verdict(self._run) == verdict, "verdict.json does not say what was judged"
         if forgery.must_fail and verdict.verdict is Judgement.VALID:
             raise Forged(f"the run is valid although {forgery.must_fail}")

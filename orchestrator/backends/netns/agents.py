@@ -61,8 +61,8 @@ class AgentProcess(Watched):
     async def status(self) -> Report | None:
         return await self.ask(AskStatus())
 
-    def tell_latest(self, line: bytes) -> None:
-        self._channel.tell_latest(line)
+    def send_latest(self, line: bytes) -> None:
+        self._channel.send_latest(line)
 
     async def stop(self, reason: str) -> None:
         """In order if it can, in any case within a bounded time."""

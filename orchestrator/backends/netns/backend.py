@@ -15,9 +15,9 @@ from node_agent.agent.process import ProcessConfig
 from node_agent.model.cost_graph import CostGraph
 from node_agent.model.refusals import Refusal
 from node_agent.transport.keys import KEY_SIZE
-from orchestrator.backends.agent_channel import news
+from orchestrator.backends.agent_channel import notification
 from orchestrator.backends.agent_settings import agent_config, process_config
-from orchestrator.backends.fault_injector import Infliction
+from orchestrator.backends.fault_injector import FaultInjector
 from orchestrator.backends.netns.agents import AgentProcess
 from orchestrator.backends.netns.errors import ForkServerError
 from orchestrator.backends.netns.marks import Mark
@@ -51,13 +51,13 @@ class NetnsBackend:
             self._mark,
             journal,
             experiment.routing,
-            self._tell_costs,
+            self._send_costs,
         )
         self._emulation = self._network.emulation
         self._agents: dict[str, AgentProcess] = {}
         self._never_started: dict[str, str] = {}
         self._crashed: dict[str, None] = {}
-        self._faults = Infliction(run, self, RunDirectory(self._directory).events)
+        self._faults = FaultInjector(run, self, RunDirectory(self._directory).events)
         self._costs: bytes | None = None
         self._secret = secrets.token_bytes(KEY_SIZE)
         self._watch: HostWatch | None = None
@@ -177,7 +177,7 @@ class NetnsBackend:
             return
         self._agents[node] = agent
         if self._costs is not None:
-            agent.tell_latest(self._costs)
+            agent.send_latest(self._costs)
         await agent.ask(Start())
 
     def _config(self, node: str) -> ProcessConfig:
@@ -187,9 +187,9 @@ class NetnsBackend:
         place = self._directory / "nodes" / node
         return process_config(self._run, agent, hosts[node], self._network.service, place)
 
-    def _tell_costs(self, graph: CostGraph) -> None:
+    def _send_costs(self, graph: CostGraph) -> None:
         if self._experiment.routing.reader != OWN_READER:
             return  # agents read their costs themselves
-        self._costs = news(Costs(graph))
+        self._costs = notification(Costs(graph))
         for agent in self._agents.values():
-            agent.tell_latest(self._costs)
+            agent.send_latest(self._costs)

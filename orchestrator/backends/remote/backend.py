@@ -12,7 +12,7 @@ from node_agent.model.refusals import Refusal
 from node_agent.supervisor.commands import AskClock
 from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_channel import AgentLost
-from orchestrator.backends.fault_injector import Infliction
+from orchestrator.backends.fault_injector import FaultInjector
 from orchestrator.backends.readiness import unready, unready_within
 from orchestrator.backends.real_time import pass_until
 from orchestrator.backends.remote import ledger
@@ -69,7 +69,7 @@ class RemoteBackend:
         self._crashed: dict[str, None] = {}
         self._flowed = False
         self._shut = dict.fromkeys((source.node for source, _ in run.traffic()), NOT_OPENED)
-        self._faults = Infliction(run, self, self._directory.events)
+        self._faults = FaultInjector(run, self, self._directory.events)
         self._book = ClockBook()
         self._asks: dict[str, Callable[[], Awaitable[Report]]] = {}
         self._clocks = ClockWatch(self._book, self._asks)

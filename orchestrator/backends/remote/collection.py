@@ -157,13 +157,13 @@ async def _listed(connection: Connection, place: str, into: Path) -> tuple[Listi
         first, count = one_line(listing.unreadable[0], 100), len(listing.unreadable)
         return listing, f"{count} of its files cannot be read there, such as '{first}'"
     if done.status != 0:
-        told = done.stderr.decode(errors="replace").strip() or f"status {done.status}"
-        return listing, f"its record cannot be listed: {told[:200]}"
+        errors = done.stderr.decode(errors="replace").strip() or f"status {done.status}"
+        return listing, f"its record cannot be listed: {errors[:200]}"
     return listing, ""
 
 
 async def _fetch(connection: Connection, place: str, file: Listed) -> None:
-    with _telling_full_disk(connection.host.name, file):
+    with _reporting_full_disk(connection.host.name, file):
         _make_room(file.target)
         await connection.download(f"{place}/{file.name}", file.target, file.size, file.digest)
 
@@ -180,7 +180,7 @@ async def _fetch_batch(connection: Connection, place: str, batch: Sequence[Liste
         if hashlib.sha256(content).hexdigest() != file.digest:
             late.append(file)
             continue
-        with _telling_full_disk(connection.host.name, file):
+        with _reporting_full_disk(connection.host.name, file):
             _make_room(file.target)
             write_atomic(file.target, content, _OWNER_ONLY)
     return late
@@ -203,7 +203,7 @@ def _require_room(node: str, into: Path, size: int) -> None:
 
 
 @contextmanager
-def _telling_full_disk(node: str, file: Listed) -> Iterator[None]:
+def _reporting_full_disk(node: str, file: Listed) -> Iterator[None]:
     try:
         yield
     except OSError as error:

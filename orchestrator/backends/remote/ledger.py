@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 KIND = "remote node"
 
 
-class Kept(Struct, frozen=True):
+class NodeEntry(Struct, frozen=True):
     """One node's entry. ``keeping``: the command there that speaks to its supervisor, without its verb.
 
     ``ended``: nothing runs there any more. ``collected``: its record is here and verified. ``removed``: the
@@ -48,14 +48,16 @@ def intend(journal: Journal, site: "Site", run_id: str, lease: float) -> int:
     return journal.intend(KIND, node=site.node, place=place, keeping=keeping, lease=lease)
 
 
-def kept(entries: Iterable[Mapping[str, Any]]) -> list[Kept]:
+def node_entries(entries: Iterable[Mapping[str, Any]]) -> list[NodeEntry]:
     """In the order in which the nodes came up."""
-    found: dict[int, Kept] = {}
+    found: dict[int, NodeEntry] = {}
     for entry in entries:
         number = entry.get("id")
         if entry.get("entry") == "intent" and entry.get("kind") == KIND:
             with suppress(msgspec.ValidationError):
-                node = msgspec.convert({**entry, "ended": False, "collected": False, "removed": False}, Kept)
+                node = msgspec.convert(
+                    {**entry, "ended": False, "collected": False, "removed": False}, NodeEntry
+                )
                 found[node.id] = node
         elif entry.get("entry") == "done" and number in found:
             changes = {key: True for key in ("ended", "collected", "removed") if entry.get(key)}
@@ -63,14 +65,14 @@ def kept(entries: Iterable[Mapping[str, Any]]) -> list[Kept]:
     return list(found.values())
 
 
-def nodes_of(directory: Path) -> list[Kept]:
-    return kept(journals.read(RunDirectory(directory).journal))
+def nodes_of(directory: Path) -> list[NodeEntry]:
+    return node_entries(journals.read(RunDirectory(directory).journal))
 
 
 def leases_over(directory: Path) -> bool:
     """Has nobody renewed any lease for longer than it lasts? Who has closed the journal renews none."""
     entries = journals.read(RunDirectory(directory).journal)
-    longest = max((node.lease for node in kept(entries)), default=0.0)
+    longest = max((node.lease for node in node_entries(entries)), default=0.0)
     if not journals.is_closed(entries):
         return False
     since = datetime.now(UTC) - datetime.fromisoformat(entries[-1]["t"])

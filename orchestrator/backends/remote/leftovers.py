@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from node_agent.model.checked import Refused
 from orchestrator.backends.remote.access import at_once, hosts_of, known_hosts_of
 from orchestrator.backends.remote.collection import remove_place
-from orchestrator.backends.remote.ledger import Kept, leases_over, nodes_of
-from orchestrator.backends.remote.said import ENDINGS, PLACES
+from orchestrator.backends.remote.ledger import NodeEntry, leases_over, nodes_of
+from orchestrator.backends.remote.supervisor_output import ENDINGS, PLACES
 from orchestrator.errors import RoveError
 from orchestrator.planning.load import load_checked
 from orchestrator.runs.journal import Journal
@@ -24,7 +24,7 @@ CONNECT_S = 8.0
 END_S = 120.0
 _LOST_LAYERS = ("No module named", "No such file or directory", "not found")
 
-Act = Callable[[Kept, Connection], Awaitable[str]]
+Act = Callable[[NodeEntry, Connection], Awaitable[str]]
 
 
 def find(directory: Path) -> list[str]:
@@ -37,10 +37,10 @@ def find(directory: Path) -> list[str]:
         if not node.removed and (node.collected or not (node.ended or over))
     ]
 
-    async def look(node: Kept, connection: Connection) -> str:
+    async def look(node: NodeEntry, connection: Connection) -> str:
         if node.ended:
             return f"{node.node}: {node.place}, though it was collected"
-        return f"{node.node}: a supervisor" if await _is_kept(node, connection) else ""
+        return f"{node.node}: a supervisor" if await _is_supervised(node, connection) else ""
 
     return _asked(run, open_nodes, look)
 
@@ -50,7 +50,7 @@ def remove(directory: Path, journal: Journal) -> list[str]:
     run = RunDirectory(directory)
     todo = [node for node in nodes_of(run.path) if not node.removed]
 
-    async def act(node: Kept, connection: Connection) -> str:
+    async def act(node: NodeEntry, connection: Connection) -> str:
         if not node.ended:
             await end_supervisor(node, connection, "rove down")
             journal.done(node.id, ended=True)
@@ -62,26 +62,26 @@ def remove(directory: Path, journal: Journal) -> list[str]:
     return _asked(run, [node for node in todo if not node.ended or node.collected], act)
 
 
-async def end_supervisor(node: Kept, connection: Connection, reason: str) -> None:
+async def end_supervisor(node: NodeEntry, connection: Connection, reason: str) -> None:
     """In order, if it still runs. Raises SshError."""
     argv = [*node.keeping, "end", node.place, "--reason", reason]
     done = await connection.run(argv, timeout=END_S)
     if done.status == 0:
         return
     try:
-        said = ENDINGS.decode(done.stdout)
+        answer = ENDINGS.decode(done.stdout)
     except Refused:
-        told = done.stderr.decode(errors="replace").strip()
+        errors = done.stderr.decode(errors="replace").strip()
         # Layers that nobody used for long are removed: then nothing of that run lives any more.
-        if any(sign in told for sign in _LOST_LAYERS):
+        if any(sign in errors for sign in _LOST_LAYERS):
             return
-        raise CommandFailed(node.node, told[-200:] or f"end: status {done.status}") from None
-    left = [f"process {pid} cannot be ended" for pid in said.left]
-    trouble = [text for text in (said.error, said.trouble) if text]
+        raise CommandFailed(node.node, errors[-200:] or f"end: status {done.status}") from None
+    left = [f"process {pid} cannot be ended" for pid in answer.left]
+    trouble = [text for text in (answer.error, answer.trouble) if text]
     raise CommandFailed(node.node, "; ".join([*left, *trouble]) or f"end: status {done.status}")
 
 
-async def _is_kept(node: Kept, connection: Connection) -> bool:
+async def _is_supervised(node: NodeEntry, connection: Connection) -> bool:
     rove = PurePosixPath(node.place).parents[2]
     done = await connection.run([*node.keeping, "status", str(rove)])
     try:
@@ -91,14 +91,14 @@ async def _is_kept(node: Kept, connection: Connection) -> bool:
     return any(p.place == node.place and (p.state == "running" or p.pids) for p in places)
 
 
-def _asked(run: RunDirectory, nodes: list[Kept], act: Act) -> list[str]:
+def _asked(run: RunDirectory, nodes: list[NodeEntry], act: Act) -> list[str]:
     """What ``act`` says of each; of those that cannot be reached, when they end by themselves."""
     if not nodes:
         return []
     experiment = load_checked(run.spec)
     hosts, known = hosts_of(experiment), known_hosts_of(experiment)
 
-    async def one(node: Kept) -> str:
+    async def one(node: NodeEntry) -> str:
         connection = await Connection.open(hosts[node.node], known, CONNECT_S)
         try:
             return await act(node, connection)
@@ -106,10 +106,10 @@ def _asked(run: RunDirectory, nodes: list[Kept], act: Act) -> list[str]:
             await connection.close()
 
     found = asyncio.run(on_all({node.node: node for node in nodes}, one, at_once(experiment)))
-    return [_told(node, found[node.node]) for node in nodes if found[node.node]]
+    return [_described(node, found[node.node]) for node in nodes if found[node.node]]
 
 
-def _told(node: Kept, what: str | RoveError) -> str:
+def _described(node: NodeEntry, what: str | RoveError) -> str:
     if isinstance(what, Unreachable) and not node.ended:
         return f"{node.node}: unreachable ({what.reason}); it ends by itself within {node.lease:g} s"
     if isinstance(what, SshError):

@@ -78,8 +78,8 @@ def read_listing(node: str, output: bytes, into: Path) -> Listing:
         refused.add(FILE, node, "name")
     listing = Listing(tuple(sorted(files.values())), tuple(sorted(unreadable)), tuple(refused))
     if listing.bytes > MOST_BYTES:
-        told = f"{listing.bytes / 2**30:.0f} GiB, more than {MOST_BYTES / 2**30:.0f} GiB"
-        raise CommandFailed(node, f"its record has {told}: nothing was fetched; see what fills it there")
+        size = f"{listing.bytes / 2**30:.0f} GiB, more than {MOST_BYTES / 2**30:.0f} GiB"
+        raise CommandFailed(node, f"its record has {size}: nothing was fetched; see what fills it there")
     return listing
 
 

@@ -13,7 +13,7 @@ from orchestrator.backends.remote.collection import (
     note_refused,
     remove_place,
 )
-from orchestrator.backends.remote.ledger import Kept, nodes_of
+from orchestrator.backends.remote.ledger import NodeEntry, nodes_of
 from orchestrator.backends.remote.leftovers import CONNECT_S, end_supervisor
 from orchestrator.backends.remote.outcomes import outcome_of
 from orchestrator.errors import RoveError
@@ -50,7 +50,7 @@ def fetch(
         share[node] = here / total if total else 1.0
         progress(node, sum(share.values()) / len(share))
 
-    async def one(node: Kept) -> Collected:
+    async def one(node: NodeEntry) -> Collected:
         connection = await Connection.open(hosts[node.node], known, CONNECT_S)
         try:
             into = directory.nodes / node.node

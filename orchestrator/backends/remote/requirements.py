@@ -2,7 +2,7 @@
 
 from node_agent.model.checked import Refused
 from node_agent.supervisor.status import PlaceStatus
-from orchestrator.backends.remote.said import PLACES
+from orchestrator.backends.remote.supervisor_output import PLACES
 from orchestrator.deployment.deploy import Deployed
 from orchestrator.services.base import RoutingService
 from orchestrator.services.program import SYSTEM_PATH
@@ -30,9 +30,9 @@ async def require(connection: Connection, service: RoutingService | None, privil
 async def require_free(connection: Connection, deployed: Deployed, run_id: str) -> None:
     """Nobody else's run: two would share ports, routes and the radio. Raises NotReady."""
     argv = deployed.command("node_agent.supervisor", "status", deployed.rove)
-    told = await connection.output(argv, timeout=_STATUS_S)
+    output = await connection.output(argv, timeout=_STATUS_S)
     try:
-        places = PLACES.decode(told.encode()).places
+        places = PLACES.decode(output.encode()).places
     except Refused as error:
         raise NotReady(connection.host.name, f"what runs there cannot be told: {error}") from None
     for place in places:

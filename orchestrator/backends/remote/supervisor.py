@@ -21,7 +21,7 @@ from node_agent.supervisor.commands import End, Hello, KillAgent, Renew, StartAg
 from node_agent.supervisor.order import ORDER, SupervisorOrder
 from node_agent.supervisor.place import ENDED, Ended
 from orchestrator.backends.agent_channel import AgentChannel, AgentLost, AgentRefused
-from orchestrator.backends.remote import said
+from orchestrator.backends.remote import supervisor_output
 from orchestrator.backends.remote.site import Site
 from orchestrator.deployment.place import put
 from orchestrator.errors import RoveError
@@ -76,8 +76,8 @@ class NodeSupervisor:
 
     @property
     def failure(self) -> str:
-        said = self._channel.failure if self._channel is not None else ""
-        return self._failure or said or self._gone
+        reported = self._channel.failure if self._channel is not None else ""
+        return self._failure or reported or self._gone
 
     def outcome(self) -> NodeOutcome:
         """How the node is now."""
@@ -95,7 +95,7 @@ class NodeSupervisor:
         await put(self.site.connection, self.site.deployed, self._place, everything)
         argv = self.site.command(MODULE, "start", self._place)
         done = await self.site.connection.run(argv, timeout=KEEP_S)
-        error = said.launch_error(done.stdout)
+        error = supervisor_output.launch_error(done.stdout)
         if done.status != 0 or error:
             complaint = done.stderr.decode(errors="replace").strip().splitlines()
             why = error or (complaint[-1] if complaint else f"status {done.status}")
@@ -111,17 +111,17 @@ class NodeSupervisor:
 
     async def start_agent(self) -> None:
         """Its process, and the agent in it; sources stay shut. Raises AgentLost."""
-        await self.insist(StartAgent(), KEEP_S)
-        await self.insist(Start(), ANSWER_S)
+        await self.ask_until_answered(StartAgent(), KEEP_S)
+        await self.ask_until_answered(Start(), ANSWER_S)
 
     async def kill_agent(self) -> None:
         """As a fault would have it. Raises AgentLost."""
-        await self.insist(KillAgent(), ANSWER_S)
+        await self.ask_until_answered(KillAgent(), ANSWER_S)
 
     async def open_sources(self) -> str:
         """Why they are still shut; empty if they are not."""
         try:
-            await self.insist(OpenSources(), ANSWER_S)
+            await self.ask_until_answered(OpenSources(), ANSWER_S)
         except AgentLost as error:
             return str(error)
         return ""
@@ -132,7 +132,7 @@ class NodeSupervisor:
             raise AgentLost(self.outcome().reason or "not attached")
         return await self._channel.ask(command, timeout)
 
-    async def insist(self, command: Command, timeout: float) -> Report | None:
+    async def ask_until_answered(self, command: Command, timeout: float) -> Report | None:
         """The same, but a connection that is lost meanwhile is waited for.
 
         None: it was lost on the way, and the second time the answer was that there is nothing to do.
@@ -167,7 +167,7 @@ class NodeSupervisor:
             return
         self._ending = True
         try:
-            await self.insist(End(reason), timeout)
+            await self.ask_until_answered(End(reason), timeout)
             self.ended = True
         except AgentLost as error:
             if not self.ended:  # the connection may have broken before the answer came
@@ -273,7 +273,7 @@ class NodeSupervisor:
         """What a supervisor wrote down when it ended."""
         with suppress(SshError, Refused):
             done = await self.site.connection.run(["cat", f"{self._place}/{ENDED}"], timeout=ANSWER_S)
-            return said.ENDED.decode(done.stdout)
+            return supervisor_output.ENDED.decode(done.stdout)
         return None
 
 

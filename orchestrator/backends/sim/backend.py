@@ -120,9 +120,9 @@ class SimBackend:
                 return reply.outcomes
             if progress is not None:
                 progress(reply.progress)
-        raise SimulatorFailed(f"the simulator ended during {do}: {self._last_words()}")
+        raise SimulatorFailed(f"the simulator ended during {do}: {self._last_error()}")
 
-    def _last_words(self) -> str:
+    def _last_error(self) -> str:
         with suppress(OSError):
             lines = self._stderr.read_text(errors="replace").strip().splitlines()
             if lines:

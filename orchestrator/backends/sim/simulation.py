@@ -24,7 +24,7 @@ from node_agent.ports.virtual.segment import StreamConfig
 from node_agent.telemetry.segment_log import SegmentLog
 from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_settings import agent_config
-from orchestrator.backends.fault_injector import inflict
+from orchestrator.backends.fault_injector import inject_faults
 from orchestrator.backends.readiness import shortfalls
 from orchestrator.backends.sim.air import make_air
 from orchestrator.mobility.generate import generate_trace
@@ -118,7 +118,7 @@ class Simulation:
             self._moving_since_ns = self.now_ns()
             if steps := self._run.faults:
                 events = EventLog(RunDirectory(self._directory).events)
-                faults = inflict(steps, self._experiment.warmup, self, events)
+                faults = inject_faults(steps, self._experiment.warmup, self, events)
                 self._faults = self._loop.create_task(faults, name="faults")
         self._loop.call_soon(self._open_sources)
 

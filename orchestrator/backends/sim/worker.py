@@ -41,12 +41,12 @@ class Worker:
         while line := self._input.readline():
             command = msgspec.json.decode(line, type=Command)
             try:
-                self._obey(command)
+                self._handle(command)
             except Exception as error:
                 self._answer(command, error=f"{type(error).__name__}: {error}")
                 raise
 
-    def _obey(self, command: Command) -> None:
+    def _handle(self, command: Command) -> None:
         simulation = self._simulation
         match command.do:
             case "up":

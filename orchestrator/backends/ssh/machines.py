@@ -157,5 +157,5 @@ class Machines:
         except FactsError as error:
             if node.host.profile is Profile.TERMUX and not shapes_links(self._experiment.topology):
                 return None  # Android does not let apps look
-            told = done.stderr.decode(errors="replace").strip() or str(error)
-            raise NotReady(node.host.name, told) from error
+            errors = done.stderr.decode(errors="replace").strip() or str(error)
+            raise NotReady(node.host.name, errors) from error

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from node_agent.apps.dataflow.belief import scopes_of
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
-from orchestrator.apps.dataflow.births import births_in
+from orchestrator.apps.dataflow.birth_clocks import birth_clocks
 from orchestrator.apps.dataflow.recorded import deployment_in
 from orchestrator.results.contribution import Ends, PlanReader
 
@@ -24,4 +24,4 @@ def _places(plan: DeploymentPlan) -> Mapping[str, Sequence[str]]:
     return found
 
 
-READER = PlanReader(deployment_in, _ends, _places, scopes_of, births_in)
+READER = PlanReader(deployment_in, _ends, _places, scopes_of, birth_clocks)

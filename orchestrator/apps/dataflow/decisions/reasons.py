@@ -39,14 +39,14 @@ def _reason(decision: RouteDecision) -> str:
     situation, choice = situation_of(decision, 0), choice_of(decision)
     policy = _known(decision.policy)
     if policy is not None and not policy.adapts:
-        return _told(decision.policy, policy, situation, choice)
+        return _by_policy(decision.policy, policy, situation, choice)
     if choice.hop is None:
         return _why_none(decision, situation, policy)
     if situation.whole:
-        return _told(DEFAULT, POLICIES[DEFAULT], situation, choice)
+        return _by_policy(DEFAULT, POLICIES[DEFAULT], situation, choice)
     if policy is None:
         return _by_default(decision.policy, situation, choice)
-    return _told(decision.policy, policy, situation, choice)
+    return _by_policy(decision.policy, policy, situation, choice)
 
 
 def choice_of(decision: RouteDecision) -> Choice:
@@ -65,14 +65,14 @@ def _known(name: str) -> SwitchingPolicy | None:
         return None
 
 
-def _told(name: str, policy: SwitchingPolicy, situation: Situation, choice: Choice) -> str:
-    tell = policy.reason
-    if tell is None:
+def _by_policy(name: str, policy: SwitchingPolicy, situation: Situation, choice: Choice) -> str:
+    explain = policy.reason
+    if explain is None:
         return _by_default(name, situation, choice)
     if POLICIES.is_builtin(name):
-        return tell(situation, choice)
+        return explain(situation, choice)
     try:
-        return str(guarded(Foreign.of(WHAT, name, tell), lambda: tell(situation, choice)))
+        return str(guarded(Foreign.of(WHAT, name, explain), lambda: explain(situation, choice)))
     except Failed:
         return _by_default(name, situation, choice)
 

@@ -48,7 +48,7 @@ def add(
     from orchestrator.apps.dataflow.faces.enrolment import add_pictures
 
     changed, count = add_pictures(gallery, name, images)
-    return _told(f"{name}: {count} picture{'' if count == 1 else 's'} added", changed, gallery)
+    return _answer(f"{name}: {count} picture{'' if count == 1 else 's'} added", changed, gallery)
 
 
 def list_persons(gallery: GalleryOption = DEFAULT_FILE) -> Answer:
@@ -80,10 +80,10 @@ def remove(name: Person, gallery: GalleryOption = DEFAULT_FILE) -> Answer:
     """
     from orchestrator.apps.dataflow.faces.enrolment import remove_person
 
-    return _told(f"{name} removed", remove_person(gallery, name), gallery)
+    return _answer(f"{name} removed", remove_person(gallery, name), gallery)
 
 
-def _told(what: str, found: "Gallery", file: Path) -> Answer:
+def _answer(what: str, found: "Gallery", file: Path) -> Answer:
     persons, pictures = len(found.persons), len(found.samples)
     text = (
         f"{file}: {persons} person{'' if persons == 1 else 's'}, {pictures}"

@@ -49,7 +49,7 @@ def _filled(slots: Sequence[Slot], before: Placed, choose: Choose) -> dict[Slot,
     return placed
 
 
-def heeding(roles: Mapping[str, Collection[str]], operators: Collection[str], choose: Choose) -> Choose:
+def within_roles(roles: Mapping[str, Collection[str]], operators: Collection[str], choose: Choose) -> Choose:
     """``choose``, but an operator whose name is a role of some nodes goes to these, and the others do not."""
     meant = {node: [role for role in own if role in operators] for node, own in roles.items()}
     wanted = {role for own in meant.values() for role in own}

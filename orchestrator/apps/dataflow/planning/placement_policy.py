@@ -8,7 +8,7 @@ from node_agent.apps.dataflow.model.query import Query
 from node_agent.extensions import ExtensionError
 from node_agent.extensions.files import short_name
 from node_agent.extensions.guard import Failed, Foreign, guarded
-from orchestrator.apps.dataflow.planning.arrangement import Choose, Placed, Slot, arranged, heeding
+from orchestrator.apps.dataflow.planning.arrangement import Choose, Placed, Slot, arranged, within_roles
 from orchestrator.planning.distances import Distance
 from orchestrator.spec.base import Section, Seed
 
@@ -72,7 +72,7 @@ def one_by_one(make: Callable[[Site], Choose]) -> Hosts:
     """Places replicas one after the other, so that a larger k adds replicas and moves none; heeds roles."""
 
     def hosts(site: Site, counts: Mapping[str, int]) -> dict[Slot, str]:
-        return arranged(site.query, counts, heeding(site.roles, site.query.names(), make(site)))
+        return arranged(site.query, counts, within_roles(site.roles, site.query.names(), make(site)))
 
     return hosts
 

@@ -89,7 +89,7 @@ class Switching(Section):
 
     def summary(self) -> str:
         """In one line, for people."""
-        told = {"link_state": "the network layer", "exchange": "each other (exchange)"}[self.mode]
+        source = {"link_state": "the network layer", "exchange": "each other (exchange)"}[self.mode]
         threshold = threshold_of(self.threshold)
         adapted = f"{short_name(self.policy)} every {self.period:g} s, threshold {threshold}"
-        return f"{adapted}; costs are known from {told}"
+        return f"{adapted}; costs are known from {source}"

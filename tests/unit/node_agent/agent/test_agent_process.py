@@ -22,7 +22,7 @@ from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.model.cost_graph import CostGraph
 from node_agent.ports import Address
 from node_agent.telemetry.segments import inspect, read_records
-from orchestrator.backends.agent_channel import AgentChannel, AgentLost, news
+from orchestrator.backends.agent_channel import AgentChannel, AgentLost, notification
 from tests.unit.query_agents import query_agent
 
 HOST = "127.0.0.1"
@@ -107,7 +107,7 @@ def test_an_agent_does_as_it_is_told_over_any_stream(tmp_path: Path, carried: An
         async with carried(config_file(tmp_path)) as (process, channel):
             assert (await channel.ask(AskStatus(), PATIENCE_S)).state is State.NEW
             assert (await channel.ask(Start(), PATIENCE_S)).state is State.RUNNING
-            channel.tell_latest(news(Costs(GRAPH)))
+            channel.send_latest(notification(Costs(GRAPH)))
 
             async def ready() -> bool:
                 return bool((await channel.ask(AskStatus(), PATIENCE_S)).ready)

@@ -91,13 +91,13 @@ def test_a_segment_cut_at_any_byte(which: int, at: int) -> None:
         directory = Path(name)
         write_boot(directory)
         files = [directory / str(segment) for segment in segment_names(directory)]
-        victim = files[which % len(files)]
-        content = victim.read_bytes()
+        damaged = files[which % len(files)]
+        content = damaged.read_bytes()
         cut = content[: at % (len(content) + 1)]
-        victim.write_bytes(cut)
+        damaged.write_bytes(cut)
 
         found = inspect(directory)
-        is_last = victim == files[-1]
+        is_last = damaged == files[-1]
         # A line that lost only its newline is whole.
         seen = cut + b"\n" if content.startswith(cut + b"\n") and cut else cut
         whole = seen.count(b"\n")

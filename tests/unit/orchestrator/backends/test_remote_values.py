@@ -18,11 +18,11 @@ from node_agent.host.setup.order import Lan, SetupOrder
 from node_agent.model.telemetry import AgentStart, AgentStop
 from node_agent.supervisor.order import decode_order
 from node_agent.telemetry.segment_log import SegmentLog
-from orchestrator.backends.remote.ledger import KIND, kept, leases_over, uncollected, waiting
+from orchestrator.backends.remote.ledger import KIND, leases_over, node_entries, uncollected, waiting
 from orchestrator.backends.remote.orders import WholeRun, manet_network, supervisor_order
 from orchestrator.backends.remote.site import Site
 from orchestrator.deployment.deploy import Deployed
-from orchestrator.lifecycle.rejudging import NO_PLAN, judge_anew, mended
+from orchestrator.lifecycle.rejudging import NO_PLAN, after_arrival, rejudge
 from orchestrator.planning.load import load_experiment
 from orchestrator.runs import run_directory
 from orchestrator.runs.journal import Journal
@@ -191,7 +191,7 @@ def test_the_journal_knows_what_became_of_each_node(tmp_path: Path) -> None:
     journal.done(1, collected=True)
     journal.done(1, removed=True)
     assert waiting(run.path) == ["n2"]
-    first, second = kept([json.loads(line) for line in run.journal.read_text().splitlines()])
+    first, second = node_entries([json.loads(line) for line in run.journal.read_text().splitlines()])
     assert (first.ended, first.collected, first.removed) == (True, True, True)
     assert (second.ended, second.collected, second.removed, second.lease) == (True, False, False, 60.0)
     journal.done(2, removed=True)
@@ -232,7 +232,7 @@ HISTORY = [
 
 
 def endings(waiting: list[str], in_order: list[str], events: list[dict[str, Any]] = HISTORY) -> list[Ending]:
-    results = mended(events, waiting, in_order, 0.5)
+    results = after_arrival(events, waiting, in_order, 0.5)
     return [result.ending for result in results if result.phase in (Phase.STOP, Phase.COLLECT)]
 
 
@@ -244,7 +244,7 @@ def test_an_arrived_record_mends_collection_and_if_it_says_so_the_stop() -> None
 
 def test_a_measurement_that_lost_a_node_is_not_mended_by_its_record() -> None:
     broken = [told("measure", n2="lost"), phase("measure", "degraded", "n2: lost"), *HISTORY[5:]]
-    (measured, *_) = mended(broken, [], ["n1", "n2"], 0.5)
+    (measured, *_) = after_arrival(broken, [], ["n1", "n2"], 0.5)
     assert measured.ending is Ending.DEGRADED
 
 
@@ -272,24 +272,24 @@ def test_a_run_whose_collection_broke_becomes_what_its_data_says(
     ended_run: tuple[RunDirectory, Experiment],
 ) -> None:
     run, spec = ended_run
-    assert judge_anew(run, spec, ["n1"]).verdict is Judgement.INVALID
-    verdict = judge_anew(run, spec, [])
+    assert rejudge(run, spec, ["n1"]).verdict is Judgement.INVALID
+    verdict = rejudge(run, spec, [])
     assert verdict.verdict is Judgement.VALID, verdict.reasons
     written = json.loads(run.manifest.read_text())
     assert "nodes/n1/ended.json" in written["files"] and written["clocks"] == {"kept": True}
     run.manifest.write_text(json.dumps({**written, "doubts": ["the clock of n1 was off"]}))
-    assert judge_anew(run, spec, []).reasons == ("the clock of n1 was off",)
+    assert rejudge(run, spec, []).reasons == ("the clock of n1 was off",)
 
 
 def test_records_that_nobody_can_check_are_doubted(ended_run: tuple[RunDirectory, Experiment]) -> None:
     run, spec = ended_run
     run.manifest.write_text('{"run": "r1", "files": {}, "host_load": Infinity}')
-    verdict = judge_anew(run, spec, [])
+    verdict = rejudge(run, spec, [])
     assert verdict.verdict is Judgement.INVALID and verdict.reasons == (NO_PLAN,)
 
 
 def test_a_run_whose_orchestrator_died_stays_failed(ended_run: tuple[RunDirectory, Experiment]) -> None:
     run, spec = ended_run
     run.verdict.write_text(json.dumps(judge_dead("measure").document()))
-    verdict = judge_anew(run, spec, [])
+    verdict = rejudge(run, spec, [])
     assert verdict.verdict is Judgement.FAILED and verdict.completeness["n1"].boots == 1

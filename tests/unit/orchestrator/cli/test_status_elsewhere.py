@@ -10,7 +10,7 @@ import pytest
 from orchestrator.backends.core.session_leftovers import JOURNAL_KIND
 from orchestrator.backends.leftovers import noted
 from orchestrator.backends.remote.ledger import KIND
-from orchestrator.errors import told
+from orchestrator.errors import system_error_text
 from orchestrator.runs import run_directory
 from orchestrator.runs.files import write_atomic
 from orchestrator.runs.journal import Journal
@@ -62,7 +62,7 @@ def test_a_full_disk_is_named_with_what_to_do(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(OSError, match="No space left on device") as failed:
         write_atomic(tmp_path / "verdict.json", b"{}")
     assert list(tmp_path.iterdir()) == [], "nothing half-written is left"
-    text = told(failed.value, tmp_path)
+    text = system_error_text(failed.value, tmp_path)
     assert text.startswith(f"No space left on device: {tmp_path / 'verdict.json'}: make room on that disk")
     nameless = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    assert str(tmp_path) in told(nameless, tmp_path)
+    assert str(tmp_path) in system_error_text(nameless, tmp_path)

@@ -15,7 +15,7 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.model.units import SameTau
 from node_agent.model.checked import Checked, Refused
-from orchestrator.apps.dataflow.births import births_in
+from orchestrator.apps.dataflow.birth_clocks import birth_clocks
 from orchestrator.clocks.book import ClockBook, NodeClock, When, read_book
 from orchestrator.clocks.correction import ahead_ns, clocks_in, pieces_of
 from orchestrator.clocks.offsets import MOST_DRIFT, Exchange, Offset, between, estimate
@@ -232,7 +232,7 @@ def test_births_are_of_the_clock_of_their_source() -> None:
         node: pieces_of(NodeClock((Offset(NOON_NS, first, 0), Offset(NOON_NS + 60 * SECOND, last, 0))))
         for node, (first, last) in ahead.items()
     }
-    births = births_in(clocks, plan)
+    births = birth_clocks(clocks, plan)
     assert births["left/0"] == clocks["n1"]
     assert births["right/0"] == clocks["n2"]
     assert ahead_ns(births["both"], NOON_NS - 9 * SECOND) == 5 * MS

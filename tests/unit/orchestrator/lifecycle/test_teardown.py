@@ -101,7 +101,7 @@ def test_nothing_beyond_a_link_is_removed(dead_run: RunDirectory, tmp_path: Path
     shutil.rmtree(tmp_path / ".tables")
     (elsewhere / "v3/staging").mkdir(parents=True)
     (tmp_path / ".tables").symlink_to(elsewhere)
-    assert remove_abandoned_tables(tmp_path, failures) == [] and failures.told == []
+    assert remove_abandoned_tables(tmp_path, failures) == [] and failures.texts == []
     assert thesis.exists() and (folder / "all.txt").exists() and (staging / "thesis.tex").exists()
     assert not (elsewhere / "lock").exists() and not (elsewhere / "v3/lock").exists()
 

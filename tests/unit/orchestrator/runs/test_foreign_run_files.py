@@ -15,7 +15,7 @@ from orchestrator.backends.core.driver_client import CoreDriver, CoreError
 from orchestrator.backends.remote.collection import refused_before
 from orchestrator.backends.remote.ledger import leases_over, nodes_of
 from orchestrator.cli.app import app
-from orchestrator.lifecycle.rejudging import mended
+from orchestrator.lifecycle.rejudging import after_arrival
 from orchestrator.lifecycle.teardown import last_phase
 from orchestrator.runs import journal as journals
 from orchestrator.runs.events import EventLog, describe
@@ -147,7 +147,7 @@ def test_events_that_are_not_ours_are_passed_over(tmp_path: Path) -> None:
         {"kind": "phase", "state": "finished"},
     ]
     nodes = {"kind": "nodes", "phase": "up", "ok": 5, "failed": [], "unreachable": {}}
-    [result] = mended([*odd, nodes, ended, {"kind": "nodes"}], (), (), 1.0)
+    [result] = after_arrival([*odd, nodes, ended, {"kind": "nodes"}], (), (), 1.0)
     assert (result.phase, result.ending) == (Phase.UP, Ending.OK)
     run = RunDirectory(tmp_path)
     run.events.write_text(

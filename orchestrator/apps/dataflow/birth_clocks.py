@@ -6,7 +6,7 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from orchestrator.clocks.correction import Pieces, most_ahead
 
 
-def births_in(clocks: Mapping[str, Pieces], plan: DeploymentPlan) -> dict[str, Pieces]:
+def birth_clocks(clocks: Mapping[str, Pieces], plan: DeploymentPlan) -> dict[str, Pieces]:
     """By origin of tuples: the clock that their births were read from.
 
     What a window or a join made has the latest birth of its inputs. If these come from several nodes, it is
