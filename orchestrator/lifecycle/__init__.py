@@ -1,1 +1,5 @@
-"""From a planned run to its verdict: phases, journal, teardown."""
+"""Runs planned experiments: drives a backend through the phases, judges the run, takes everything down.
+
+Import ``invocation.Invocation`` for one `rove run`, ``teardown`` for `rove down`, ``rejudging.rejudge`` for
+`rove collect`, ``standing_network.hold`` for `rove up`.
+"""

@@ -1,6 +1,6 @@
-"""What a run's records are worth: how complete they are, what was refused and by whom, what nobody made.
+"""Examines a run's records: how complete they are, what was refused and by whom, what nobody emitted.
 
-One pass over the segments, right after the run and whenever more of them have arrived.
+It reads the segments once, right after the run and again whenever more of them have arrived.
 """
 
 from collections import Counter
@@ -26,13 +26,13 @@ from orchestrator.spec.application import APPLICATIONS
 _REFUSED = tag_of(RefusalCount)
 _FAILED = tag_of(ExtensionFailed)
 LONGEST = 200
-"""Characters of what a node calls what it refused."""
+"""Limits the name, in characters, that a node gives to what it refused."""
 
 
 class Examined(Struct, frozen=True):
-    """``never_emitted``: by node, what it delivered and nobody says to have emitted, of all applications.
+    """``never_emitted``: by node, how much it delivered that nobody recorded as emitted, of all applications.
 
-    ``failed``: extensions of others that failed on nodes.
+    ``failed``: extensions of other authors that failed on nodes.
     """
 
     completeness: dict[str, Completeness]
@@ -42,16 +42,18 @@ class Examined(Struct, frozen=True):
 
     @property
     def doubts(self) -> list[str]:
-        """What the records themselves say against the run."""
+        """Returns the reasons in the records why the run may not be valid."""
         return doubts_of(self.failed)
 
 
 def examine(
     directory: RunDirectory, nodes: Sequence[str], apps: Mapping[str, RecordedApp], run: str = ""
 ) -> Examined:
-    """``apps``: none if the run did not get so far; then no record can be held against them.
+    """Reads all records of a run.
 
-    ``run``: what the records call their run, if not as its directory is called now.
+    ``apps``: empty if the run was not planned; then records are not checked against applications.
+
+    ``run``: the run's id in the records, if the directory has another name now.
     """
     format = record_format()
     examiners = examiners_of(apps)
@@ -78,7 +80,7 @@ def examine(
 
 
 def examiners_of(apps: Mapping[str, RecordedApp]) -> dict[str, Examiner]:
-    """Of the applications that are known here and whose plans can be read."""
+    """Returns examiners of those applications that are known here and whose plans can be read."""
     found = {
         name: application(app.kind).examiner(app.document)
         for name, app in apps.items()
@@ -88,7 +90,7 @@ def examiners_of(apps: Mapping[str, RecordedApp]) -> dict[str, Examiner]:
 
 
 def agent_starts(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How often the run started each agent that it started more than once, by its events."""
+    """Counts from the run's events how often each agent was started; agents started once are left out."""
     starts: dict[str, int] = {}
     for event in events:
         match event:
@@ -98,7 +100,7 @@ def agent_starts(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 class _Notes:
-    """What one node's records tell that is needed here, in bounded memory."""
+    """Collects from one node's records what the examination needs, in bounded memory."""
 
     def __init__(self, node: str, examiners: Mapping[str, Examiner]) -> None:
         self.refusals: dict[tuple[int, str, str, str], int] = {}
@@ -108,7 +110,7 @@ class _Notes:
 
     def take(self, record: Any) -> None:
         if record.kind == _REFUSED:
-            # Each counts since its agent's start: the highest is the last.
+            # Counters grow from the agent's start: the highest value is the last one.
             what, source, reason = (each[:LONGEST] for each in (record.what, record.source, record.reason))
             key = record.boot, what, source, reason
             if key in self.refusals or len(self.refusals) < 16 * MOST_REFUSED:
@@ -124,7 +126,7 @@ class _Notes:
             examiner.take(self._node, record)
 
     def failed_extensions(self, node: str) -> list[FailedExtension]:
-        """Added up over the boots of the agent; the last error of each extension."""
+        """Adds the failures over all boots of the agent; keeps the last error of each extension."""
         added: dict[tuple[str, str], FailedExtension] = {}
         for (_, what, name), each in self.failed.items():
             before = added.get((what, name))

@@ -1,4 +1,4 @@
-"""The user's wish to leave, shared by everything that must hear of it.
+"""The user's request to stop, shared by everything that has to react to it.
 
 The first SIGINT, SIGTERM or SIGHUP asks to stop in order, the second to tear down at once.
 """
@@ -30,7 +30,7 @@ class Interruption:
 
     @contextmanager
     def by_signals(self) -> Iterator[None]:
-        """Call inside a running loop."""
+        """Turns signals into requests to stop. Call it inside a running loop."""
         loop = asyncio.get_running_loop()
         before = {number: signal.getsignal(number) for number in _handled()}
         for number in before:
@@ -45,7 +45,7 @@ class Interruption:
 
 @contextmanager
 def signals_as_keyboard_interrupt() -> Iterator[None]:
-    """For work outside a loop: SIGTERM ends it as Ctrl-C does, so that what it holds is let go of."""
+    """For work outside a loop: lets SIGTERM end it as Ctrl-C does, so that it releases what it holds."""
     before = {number: signal.getsignal(number) for number in _handled()}
 
     def raise_it(number: int, frame: object) -> None:
@@ -61,5 +61,5 @@ def signals_as_keyboard_interrupt() -> Iterator[None]:
 
 
 def _handled() -> list[signal.Signals]:
-    hang_up_is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # under nohup, and meant so
+    hang_up_is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # as nohup wants it
     return [signal.SIGINT, signal.SIGTERM, *([] if hang_up_is_ignored else [signal.SIGHUP])]

@@ -22,7 +22,7 @@ from orchestrator.runs.verdict import Verdict, judge_sweep
 from orchestrator.spec.experiment import Experiment
 
 CellObserver = Callable[[int, Phase, float], None]
-"""Told of a cell's number, the phase it is in, and the fraction of that phase that is done."""
+"""Called with a cell's number, its phase, and the fraction of that phase that is done."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class FinishedRun:
 
 @dataclass(frozen=True)
 class Finished:
-    """``verdict`` is that of the only run, or of the sweep as a whole."""
+    """The result of a command. ``verdict`` is that of the only run, or of the sweep as a whole."""
 
     verdict: Verdict
     runs: tuple[FinishedRun, ...]
@@ -67,7 +67,10 @@ class Invocation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """A run that breaks off before its verdict counts as dead: `rove down` cleans up and judges it."""
+        """Closes the journal.
+
+        A run without a verdict then counts as dead: `rove down` cleans up and judges it.
+        """
         with self.journal:
             self.directory.remove_temporary()
             if error is not None and not self.directory.verdict.exists():
@@ -85,13 +88,13 @@ class Invocation:
 
         async def take_turn(cell: Cell) -> None:
             async with places:
-                # A single run is judged in any case; it begins nothing if the user wants out already.
+                # A single run always gets a verdict; it starts nothing if the user has asked to stop already.
                 if interruption.urgency is Urgency.NONE or not self.is_sweep:
                     self._finished[cell.number] = await self._run_cell(
                         cell, create_backend, interruption, observe, command
                     )
 
-        # One run that breaks does not take the others with it; they end in their own order first.
+        # When one run breaks, the others still end in order before the error is raised.
         endings = await asyncio.gather(*map(take_turn, self._cells), return_exceptions=True)
         for ending in endings:
             if isinstance(ending, BaseException):
@@ -128,7 +131,7 @@ class Invocation:
         run_id = run_directory.member_id(self.directory.id, cell.number)
         intent = self.journal.intend("run", run=run_id)
         self._started[cell.number] = run_id
-        self._write_members()  # before it is there, so that no crash leaves a member that nobody knows
+        self._write_members()  # before the directory exists, so that a crash leaves no unlisted member
         return run_directory.create_member(self.directory, cell.number), intent
 
     def _write_members(self) -> None:
@@ -142,7 +145,7 @@ class Invocation:
         write_json(self.directory.sweep, document)
 
     def judge(self, runs: Sequence[FinishedRun]) -> Verdict:
-        """Of the only run, or of the sweep as a whole; a sweep's is written down."""
+        """Returns the verdict of the only run, or of the sweep as a whole; writes the sweep's to its file."""
         if not self.is_sweep:
             return runs[0].verdict
         verdict = judge_sweep({run.directory.id: run.verdict for run in runs}, len(self._cells))
@@ -152,7 +155,7 @@ class Invocation:
 
 
 def _write_spec(experiment: Experiment, directory: RunDirectory) -> None:
-    """With all that it refers to: a run can be repeated from its own directory."""
+    """Writes the experiment with all files it names, so that the run can be repeated from its directory."""
     for name, content in bundle(experiment).items():
         path = directory.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -160,7 +163,7 @@ def _write_spec(experiment: Experiment, directory: RunDirectory) -> None:
 
 
 def default_jobs(experiment: Experiment, cells: int) -> int:
-    """Runs on the real clock would make each other late."""
+    """Returns how many runs go on at the same time: one in real time, as they would delay each other."""
     if not experiment.traits.virtual_time:
         return 1
     return max(1, min(len(os.sched_getaffinity(0)), cells))

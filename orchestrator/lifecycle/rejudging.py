@@ -1,7 +1,7 @@
-"""Judging a run anew when more of its data has arrived: by its events, its manifest and what is here now.
+"""Judges a run again when more of its data has arrived: by its events, its manifest and the files here.
 
-Only what an arrived record can mend is mended: a collection that lacked it, and a stop that nobody here could
-see but that the node wrote down.
+A record that arrives late changes two phases only: collection, which lacked it, and stop, if the node wrote
+down a stop that was not seen here.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -39,9 +39,9 @@ def rejudge(
     missing: Collection[str],
     refused: Iterable[Refusal] = (),
 ) -> Verdict:
-    """Writes manifest and verdict; ``missing``: nodes whose records are still not here, or lost.
+    """Judges the run, writes manifest and verdict. ``missing``: nodes whose records are not here or are lost.
 
-    ``refused``: what collection did not take from nodes.
+    ``refused``: what collection refused to take from nodes.
     """
     nodes = experiment.topology.node_names
     known = read_object(directory.manifest)
@@ -79,7 +79,7 @@ def _got_beyond_planning(events: Sequence[Event]) -> bool:
 
 
 def _recorded_doubts(known: Mapping[str, Any]) -> list[str]:
-    """Those that the run had when it ended."""
+    """Returns the doubts that were recorded when the run ended."""
     told = known.get("doubts")
     return [str(doubt) for doubt in told] if isinstance(told, list) else []
 
@@ -87,7 +87,7 @@ def _recorded_doubts(known: Mapping[str, Any]) -> list[str]:
 def _load_doubts(
     directory: RunDirectory, experiment: Experiment, known: Mapping[str, Any], missing: Collection[str]
 ) -> list[str]:
-    """Of nodes that are machines of their own: how busy they were is in their records."""
+    """Returns doubts about the load of nodes that are machines of their own, from their records."""
     begin, end = known.get("measure_from_ns"), known.get("measure_until_ns")
     if not experiment.traits.own_machines or not isinstance(begin, int) or not isinstance(end, int):
         return []
@@ -102,7 +102,7 @@ def _load_doubts(
 def after_arrival(
     events: Sequence[Event], missing: Collection[str], in_order: Collection[str], quorum: float
 ) -> list[PhaseResult]:
-    """The phases as they ended, but collection and stop as they look now."""
+    """Returns the phases as they ended, with collection and stop as the arrived records show them."""
     ended = _converted(events, _Ended, kind="phase", state="finished")
     history = [PhaseResult(each.phase, each.outcome, each.seconds, each.reason) for each in ended]
     outcomes = {each.phase: _outcomes(each) for each in _converted(events, _Nodes, kind="nodes")}
@@ -137,7 +137,7 @@ def _after_arrival(
 
 
 class _Ended(Struct, frozen=True):
-    """How a phase ended, as an event."""
+    """The event that says how a phase ended."""
 
     phase: Phase
     outcome: Ending
@@ -146,7 +146,7 @@ class _Ended(Struct, frozen=True):
 
 
 class _Nodes(Struct, frozen=True):
-    """What became of the nodes in a phase, as an event."""
+    """The event that lists the nodes' outcomes in a phase."""
 
     phase: Phase
     ok: tuple[str, ...]
@@ -155,7 +155,7 @@ class _Nodes(Struct, frozen=True):
 
 
 def _converted(events: Sequence[Event], to: type[E], **facts: str) -> Iterator[E]:
-    """The events with these facts; one that is not what we write is passed over."""
+    """Returns the events with these facts; skips events that Rove cannot have written."""
     for event in events:
         if all(event.get(key) == value for key, value in facts.items()):
             with suppress(ValidationError):

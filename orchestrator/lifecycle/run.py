@@ -1,4 +1,4 @@
-"""One run from plan to verdict: drives a backend through the phases and writes down what came of each."""
+"""One run from plan to verdict: drives a backend through the phases and records each result."""
 
 import asyncio
 import time
@@ -40,12 +40,12 @@ CANCEL_GRACE_S = 5.0
 
 CreateBackend = Callable[[PlannedRun, str, Path, Journal], Backend]
 Observer = Callable[[Phase, float], None]
-"""Told of the phase a run is in, and the fraction of that phase that is done."""
+"""Called with the run's phase and the fraction of that phase that is done."""
 
 
 @dataclass(frozen=True)
 class RunOrder:
-    """What is to be run, and what to write down about it."""
+    """What to run, and what to record about it."""
 
     run: PlannedRun
     factors: dict[str, Any]
@@ -93,7 +93,7 @@ class Run:
                 if is_wanted(phase, history, self._interruption.urgency):
                     history.append(await self._perform(phase, perform()))
         finally:
-            # Even if we ourselves break (a full disk, a cancelled task), nothing is left behind.
+            # Leave nothing behind even if the orchestrator itself breaks (a full disk, a cancelled task).
             if all(result.phase is not Phase.DOWN for result in history):
                 await asyncio.wait_for(self._down(), self._timeout(Phase.DOWN))
         return await self._judge(history)
@@ -205,7 +205,8 @@ class Run:
         return await self._nodes.collect(self._directory.path)
 
     async def _down(self) -> Outcomes:
-        """The backend takes down what it made; a scan for the run's mark proves that nothing is left."""
+        """Lets the backend take down what it made, then scans for the run's mark to prove that nothing is
+        left."""
         try:
             if self._backend is not None:
                 await self._backend.down()
@@ -225,7 +226,7 @@ class Run:
 
     async def _judge(self, history: list[PhaseResult]) -> Verdict:
         self._observe(Phase.VERDICT, 0.0)
-        # On disk before the verdict is: a power cut must not leave a verdict without its records.
+        # Sync records before the verdict: a power cut must not leave a verdict without its records.
         await asyncio.to_thread(sync_tree, self._directory.path)
         examined, sums = await asyncio.to_thread(self._examine)
         backend = self._backend
@@ -287,13 +288,13 @@ class Run:
 
 
 class PhaseInterrupted(Exception):
-    """The user's wish to leave came before the phase's end."""
+    """The user asked to stop before the phase ended."""
 
 
 async def bounded(
     work: Coroutine[Any, Any, Outcomes], timeout: float, interruption: Interruption, level: Urgency | None
 ) -> Outcomes:
-    """Await ``work``; raises TimeoutError, or PhaseInterrupted once the user's urgency reaches ``level``."""
+    """Awaits ``work``. Raises TimeoutError, or PhaseInterrupted once the user's urgency reaches ``level``."""
     task = asyncio.create_task(work)
     watch = [] if level is None else [asyncio.create_task(interruption.reaches(level))]
     try:
@@ -306,7 +307,7 @@ async def bounded(
     finally:
         for unfinished in (task, *watch):
             unfinished.cancel()
-        # Bounded as well: work that does not heed its cancellation must not hold up the teardown.
+        # Bounded as well: work that ignores its cancellation must not delay the teardown.
         await asyncio.wait([task, *watch], timeout=CANCEL_GRACE_S)
         if task.done() and not task.cancelled():
-            task.exception()  # heard: what went wrong after the cancellation changes nothing
+            task.exception()  # marks it as retrieved: an error after the cancellation changes nothing

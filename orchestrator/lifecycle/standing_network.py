@@ -1,4 +1,4 @@
-"""A network without a run: brought up for people to use by hand, held until they have done with it."""
+"""`rove up`: brings up a network without a run and holds it until the user stops it."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ from orchestrator.spec.routing import RoutingSection
 from orchestrator.spec.topology import Topology
 
 MOVING_S = 3600.0
-"""Nodes move for an hour and then stay where they are."""
+"""How long nodes move, in seconds; then they stay where they are."""
 
 CHECK_S = 1.0
 
@@ -41,11 +41,11 @@ async def hold(
     announce: Announce,
     routing: RoutingSection,
 ) -> bool:
-    """Bring it up, announce it, hold it until the user wants out, take it down.
+    """Brings the network up, announces it, holds it until the user asks to stop, takes it down.
 
-    False if the user wanted out before it was up.
+    Returns False if the user asked to stop before it was up.
     """
-    air_settings(topology)  # complains before anything is created, as does the next one
+    air_settings(topology)  # raises before anything is created, as does the next check
     if (service := service_of(routing)) is not None:
         service.require()
     directory = run_directory.create(root, topology.name, run_id)
@@ -83,7 +83,7 @@ async def _hold(
             await asyncio.wait([leaving], timeout=CHECK_S)
         return True
     except RoveError as error:
-        # In the background nobody hears it otherwise.
+        # A process in the background has no other way to report it.
         events.add("network", state="failed", reason=str(error))
         raise
     finally:
@@ -93,11 +93,11 @@ async def _hold(
         events.add("phase", phase=Phase.DOWN, state="started")
         directory.network.unlink(missing_ok=True)
         await network.down()
-        journal.close()  # whatever ended it: nothing is left
+        journal.close()  # nothing is left, whatever ended it
 
 
 def _note_failures(network: RoutedNetwork, known: dict[str, str], events: EventLog) -> None:
-    """A node that lost its daemon is an event, often a wanted one; raises if no node has one any more."""
+    """Records each node that lost its daemon (users often kill one); raises if no node has a daemon left."""
     nodes = network.emulation.hosts
     for node in nodes:
         if node not in known and (failure := network.failure(node)):

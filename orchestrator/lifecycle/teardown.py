@@ -1,6 +1,7 @@
-"""Taking down what a run left behind: its journal, a scan for its mark, and proof that nothing is left.
+"""Takes down what a run left behind, by its journal and a scan for its mark; proves that nothing is left.
 
-Only processes that carry the run's mark and files inside its directory are touched; recorded data is kept.
+It touches only processes that carry the run's mark and files inside the run's directory. It keeps recorded
+data.
 """
 
 import shutil
@@ -35,7 +36,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Removal:
-    """What a teardown did to a run. ``left`` is empty unless the proof failed, ``kept`` stays on purpose."""
+    """What a teardown did. ``left``: what could not be removed. ``kept``: what stays on purpose."""
 
     run: str
     stopped: bool = False
@@ -54,7 +55,7 @@ def state_of(directory: RunDirectory) -> State:
     if journals.is_locked(directory.journal):
         return State.ALIVE
     entries = journals.read(directory.journal)
-    # A run copied from elsewhere may come without its journal: then its verdict says that it ended.
+    # A run copied from another machine may lack its journal: then its verdict shows that it ended.
     ended = journals.is_closed(entries) if entries else directory.verdict.exists()
     return State.FINISHED if ended else State.DEAD
 
@@ -66,7 +67,7 @@ def last_phase(directory: RunDirectory) -> str | None:
 
 
 def stop_orchestrator(directory: RunDirectory, patience: float = ORDERLY_STOP_S) -> bool:
-    """Ask a living orchestrator to stop, in order, then at once, then not at all politely."""
+    """Stops a living orchestrator: asks it to stop in order, then at once, then kills it."""
     owner = journals.owner(journals.read(directory.journal))
     if owner is None or not journals.is_locked(directory.journal) or not owner.is_alive():
         return False
@@ -87,9 +88,9 @@ def _let_go(directory: RunDirectory, owner: Identity, seconds: float) -> bool:
 
 
 def tear_down(directory: RunDirectory, stopped: bool = False) -> Removal:
-    """Remove what is left of a run whose orchestrator is gone. May be repeated.
+    """Removes what is left of a run whose orchestrator is gone. May be repeated.
 
-    What cannot be removed keeps nothing else from being removed: it is in ``left``, with the reason.
+    It goes on after a failure: ``left`` lists what could not be removed, with the reason.
     """
     state = state_of(directory)
     if state is State.FINISHED and not _traces(directory):
@@ -109,7 +110,7 @@ def tear_down(directory: RunDirectory, stopped: bool = False) -> Removal:
         with failures.noting(str(path)):
             remove_path(path)
             paths.append(path)
-    # A network without a run ends without a verdict; so it stays.
+    # A network of `rove up` has no verdict, so it gets none here.
     judged = state is not State.FINISHED and not directory.verdict.exists()
     if judged:
         with failures.noting(str(directory.verdict)):
@@ -129,7 +130,7 @@ def tear_down(directory: RunDirectory, stopped: bool = False) -> Removal:
 
 
 class Failures:
-    """Errors that are noted, so that the work after them is still done."""
+    """Notes errors, so that the work after them is still done."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -144,9 +145,9 @@ class Failures:
 
 
 def remove_abandoned_tables(root: Path, failures: Failures) -> list[Path]:
-    """Tables that an analysis was preparing when it was killed; the store's lock tells if one still is.
+    """Removes tables that a killed analysis was preparing; the store's lock shows whether one still is.
 
-    What lies beyond a link is not ours to remove.
+    It does not follow symbolic links.
     """
     removed = []
     for staging in sorted(root.glob(".tables/*/staging")):
@@ -160,7 +161,7 @@ def remove_abandoned_tables(root: Path, failures: Failures) -> list[Path]:
 
 
 def _traces(directory: RunDirectory) -> list[str]:
-    """The proof: a fresh look for anything of the run that should be gone."""
+    """Looks again for anything of the run that should be gone."""
     failures = Failures()
     found: list[str] = []
     with failures.noting("its processes cannot be looked for"):
@@ -172,11 +173,11 @@ def _traces(directory: RunDirectory) -> list[str]:
 
 
 def _kept(directory: RunDirectory) -> list[str]:
-    """What stays elsewhere on purpose."""
+    """Lists what stays on other machines on purpose."""
     return [what for kind in _kinds(directory) for what in kind.kept(directory.id, directory.path)]
 
 
 def _kinds(directory: RunDirectory) -> list[leftovers.Kind]:
-    """What the run meant to create, as far as it takes more than ending processes to remove it."""
+    """Returns the kinds of things the run meant to create that do not go away with their processes."""
     intended = dict.fromkeys(entry.get("kind") for entry in journals.read(directory.journal))
     return [kind for name, kind in leftovers.KINDS.items() if name in intended]
