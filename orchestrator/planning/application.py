@@ -1,8 +1,8 @@
-"""What an application is to the orchestrator: ``Application``, and ``AppPlan`` for one application of a run.
+"""The protocol of applications: ``Application`` for a kind, ``AppPlan`` for one application of a run.
 
 A new application is a folder ``orchestrator/apps/<name>`` with a subclass of each, and one line in
-``orchestrator.spec.application.APPLICATIONS``. Everything has a default but what no application can do
-without. Applications are given the scenario of an experiment, and never see each other.
+``orchestrator.spec.application.APPLICATIONS``. Every method has a default, except those that each application
+must define. An application sees the scenario of its experiment and never another application.
 
     class Echo(Application):
         section = EchoSection
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class End(NamedTuple):
-    """Where traffic begins or ends: what it is called there, and the node."""
+    """One end of traffic: its name in the application, and the node."""
 
     name: str
     node: str
@@ -42,9 +42,9 @@ class End(NamedTuple):
 
 @dataclass(frozen=True)
 class Requirement:
-    """Something that an application needs of this machine. ``lacking`` is empty where all is well.
+    """Something that an application needs on this machine. ``lacking`` is empty if it is there.
 
-    What is not ``required`` has a lesser substitute. ``advice``: how to get it.
+    If it is not ``required``, a lesser substitute is used. ``advice``: how to get it.
     """
 
     name: str
@@ -57,17 +57,17 @@ class Requirement:
 class Examiner:
     """Reads the records of one application of a run, after they were checked one by one.
 
-    ``scopes``: what the parts of the application on each node can tell of.
+    ``scopes``: by node, what the application's parts on it can report about.
     """
 
     def __init__(self, scopes: AppScopes) -> None:
         self.scopes = scopes
 
     def take(self, node: str, record: Any) -> None:
-        """A record of the application that its node can have written."""
+        """Takes one record of the application that its node can have written."""
 
     def never_emitted(self, completeness: Mapping[str, Completeness]) -> dict[str, int]:
-        """By node, how much it delivered that nobody says to have emitted. Called after the last record."""
+        """Counts, by node, what it delivered and nobody recorded as emitted. Called after the last record."""
         return {}
 
 
@@ -77,132 +77,142 @@ class AppPlan(ABC):
     name: str
     kind: ClassVar[str]
     title: ClassVar[str] = "Plan"
-    """What `rove plan` calls what ``shown`` shows."""
+    """The title in `rove plan` of what ``shown`` returns."""
 
     @abstractmethod
     def nodes(self) -> tuple[str, ...]:
-        """The nodes that have a part in it."""
+        """The nodes that run a part of it."""
 
     @abstractmethod
     def agent_config(self, node: str) -> Struct:
-        """What the node's agent is told about it: the config struct of the application in ``node_agent``."""
+        """Returns the application's config struct for the node's agent, as ``node_agent`` defines it."""
 
     @abstractmethod
     def record(self) -> dict[str, Any]:
-        """What the manifest keeps of it, besides its kind."""
+        """Returns what the manifest stores of it, besides its kind."""
 
     def seeds(self) -> dict[str, Any]:
-        """Seeds of its own, for the manifest."""
+        """Returns its own seeds, for the manifest."""
         return {}
 
     def pinned(self, directory: Path) -> Self:
-        """With copies in the run's directory of what must not change while it runs. Raises BadInput."""
+        """Returns the plan with copies, in the run's directory, of files that must not change.
+
+        Raises BadInput.
+        """
         return self
 
     def needs(self, node: str) -> Iterator[Part]:
-        """What has to be installed on the node, besides what every agent needs."""
+        """Returns what has to be installed on the node, besides what every agent needs."""
         yield from ()
 
     def shipped(self, node: str, place: str) -> tuple[Self, dict[str, Path]]:
-        """For a node of another machine: the plan with paths as they are there, and the files to send.
+        """For a node on another machine: returns the plan with the paths there, and the files to send.
 
         ``place``: the run's folder on the node, absolute. The files are named relative to it.
         """
         return self, {}
 
     def preload(self, folder: Path) -> list[str]:
-        """Entries ``module:function:file`` for the fork server: what agents on this machine can share."""
+        """Returns entries ``module:function:file`` for the fork server: what agents on this machine can
+        share."""
         return []
 
     def traffic(self) -> tuple[tuple[End, End], ...]:
-        """From where to where its traffic goes. The first nodes have something to open when a run begins."""
+        """Returns pairs of ends that its traffic goes between.
+
+        The first nodes open their sources at the start.
+        """
         return ()
 
     def cut_off(self, islands: Mapping[str, int], why: str) -> list[Finding]:
-        """What can never work where no node moves; ``islands``: nodes of one number can reach each other."""
+        """Returns what can never work if no node moves; nodes with the same number in ``islands`` are
+        connected."""
         return []
 
     def node_of(self, part: Mapping[str, Any]) -> str | Finding:
-        """The node that a fault's target means, or what is wrong with it, relative to the target."""
+        """Returns the node of a fault's target, or what is wrong with the target, at a place within it."""
         raise NotImplementedError("applications without a target have no parts that faults can name")
 
     def harmed_by_crash(self, node: str) -> Finding | None:
-        """Why the agent of this node must not be killed."""
+        """Returns why the agent of this node must not be killed, if there is a reason."""
         return None
 
     def summary(self) -> list[tuple[str, str]]:
-        """Rows for `rove plan`: a title and a line."""
+        """Returns rows for `rove plan`: a title and a line."""
         return []
 
     def shown(self) -> "list[RenderableType]":
-        """What `rove plan` prints of it."""
+        """Returns what `rove plan` prints about it."""
         return []
 
     def document(self) -> dict[str, Any]:
-        """What `rove plan --json` says of it."""
+        """Returns what `rove plan --json` prints about it."""
         return {}
 
     def graph(self, form: str) -> str:
-        """A drawing: ``svg`` or ``mmd`` (Mermaid)."""
+        """Returns a drawing as ``svg`` or ``mmd`` (Mermaid)."""
         raise BadInput(f"{self.name} has no graph to draw")
 
 
 class Application(AppKind, ABC):
-    """One kind of application. There is one instance of each, in the registry."""
+    """One kind of application. The registry holds one instance of each."""
 
     @abstractmethod
     def plan(self, entry: AppEntry) -> AppPlan:
-        """Check the application and plan it. Raises Unusable with everything that is wrong in the file."""
+        """Checks the application and plans it. Raises Unusable with everything that is wrong in the file."""
 
     @abstractmethod
     def recorded(self, entry: AppEntry, record: Mapping[str, Any]) -> AppPlan | None:
-        """The plan that ``AppPlan.record`` wrote into a manifest; None if it cannot be read."""
+        """Reads the plan that ``AppPlan.record`` wrote into a manifest; None if it cannot be read."""
 
     @abstractmethod
     def examiner(self, record: Mapping[str, Any]) -> Examiner | None:
-        """For the records of a run, by what its manifest keeps; None if that cannot be read."""
+        """Returns an examiner for the run's records, from its manifest; None if that cannot be read."""
 
     def own_findings(self, entry: AppEntry) -> list[Finding]:
-        """What is wrong with a section by itself: said even if the rest of the file cannot be planned."""
+        """Returns what is wrong with a section alone; reported even if the rest of the file cannot be
+        planned."""
         return []
 
     def findings(self, entries: Sequence[AppEntry]) -> list[Finding]:
-        """What is wrong with the applications of this kind in one experiment, taken together."""
+        """Returns what is wrong with all applications of this kind in one experiment together."""
         return []
 
     def unused_findings(self, entry: AppEntry) -> list[Finding]:
-        """Settings that have no effect in any cell of a sweep."""
+        """Returns settings that have no effect in any cell of a sweep."""
         return []
 
     def require(self, plans: Sequence[AppPlan]) -> None:
-        """Raises BadInput if this machine lacks what they need to run."""
+        """Raises BadInput if this machine lacks what these plans need to run."""
 
     def parts(self) -> tuple[Part, ...]:
-        """Everything that ``AppPlan.needs`` may name, of Rove's own."""
+        """Returns every part that ``AppPlan.needs`` may name, of Rove's own code."""
         return ()
 
     def requirements(self) -> list[Requirement]:
-        """What `rove doctor` looks for."""
+        """Returns what `rove doctor` looks for."""
         return []
 
     def bundled(self, entry: AppEntry, document: dict[str, Any]) -> dict[str, bytes]:
-        """Files that the section names, but not by a ``FileReference``: by path in the run's directory.
+        """Returns, by path in the run's directory, files that the section names other than by ``FileReference``.
 
-        ``document``, the resolved section, is changed to name them there.
+        It changes ``document``, the resolved section, to name them there.
         """
         return {}
 
     def explain(self, directory: RunDirectory, app: str, at_s: float, part: str | None) -> Answer:
-        """Why it did what it did at a moment."""
+        """Explains why it did what it did at a given time."""
         raise BadInput(f"{app} is an application that explains nothing")
 
     def replay(self, directory: RunDirectory, app: str, policy: str, threshold: str | None) -> Answer:
-        """What it would have done under another policy."""
+        """Computes what it would have done under another policy."""
         raise BadInput(f"{app} is an application that decides nothing: there is nothing to replay")
 
 
 def application(kind: str) -> Application:
-    """Raises BadInput for an unknown kind: manifests of others name kinds, and never a file to be run."""
+    """Returns the application of a kind. Raises BadInput if it is unknown: a kind never names a file to run,
+    as it may come from somebody else's manifest."""
     if kind not in APPLICATIONS:
         raise BadInput(APPLICATIONS.unknown(kind))
     found = APPLICATIONS[kind]

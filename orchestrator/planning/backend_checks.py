@@ -1,4 +1,4 @@
-"""Whether the backend of an experiment can do what the experiment asks for."""
+"""Checks that the backend of an experiment can do what the experiment asks for."""
 
 from node_agent.extensions import ExtensionError
 from orchestrator.services.costs import reader_findings
@@ -10,12 +10,12 @@ from orchestrator.spec.registered import file_of, naming_the_file
 
 
 def backend_findings(experiment: Experiment) -> list[Finding]:
-    """With ``auto``, of every backend that may be chosen."""
+    """Returns what the backend cannot do; with ``auto``, checks every backend that may be chosen."""
     return _protocol_findings(experiment) + _own_findings(experiment) + _silence_findings(experiment)
 
 
 def _candidates(experiment: Experiment) -> list[str]:
-    """The backends that the experiment may run on."""
+    """Returns the backends that the experiment may run on."""
     return choosable() if experiment.backend == AUTO else [experiment.backend]
 
 
@@ -36,7 +36,7 @@ def _protocol_findings(experiment: Experiment) -> list[Finding]:
 
 
 def _own_findings(experiment: Experiment) -> list[Finding]:
-    """What the backends say themselves."""
+    """Returns the findings of the backends' own checks."""
     found: dict[Finding, None] = {}
     for name in _candidates(experiment):
         check = BACKENDS[name].findings

@@ -1,4 +1,4 @@
-"""An experiment as files that need nothing outside their directory: spec.yaml, and the files it names."""
+"""Packs an experiment into files that need nothing outside their directory: spec.yaml and what it names."""
 
 from typing import Any
 
@@ -15,7 +15,8 @@ SPEC = "spec.yaml"
 
 
 def bundle(experiment: Experiment) -> dict[str, bytes]:
-    """Contents by path within the directory; spec.yaml comes last and loads to the same experiment."""
+    """Returns contents by path within the directory; spec.yaml comes last and loads to the same
+    experiment."""
     document = experiment.resolved()
     files: dict[str, bytes] = {}
     _collect(experiment, "", document, files)
@@ -33,9 +34,9 @@ def bundle(experiment: Experiment) -> dict[str, bytes]:
 def _collect(
     section: Section, folder: str, document: dict[str, Any], files: dict[str, bytes], within: str = ""
 ) -> None:
-    """Take the files that a section and its parts name into ``files``, and rename them in ``document``.
+    """Puts the files that a section and its parts name into ``files``, and renames them in ``document``.
 
-    A file goes to a folder that is called like the section that names it, in the folder ``within``.
+    A file goes into a folder named after its section, in the folder ``within``.
     """
     for key, field in type(section).model_fields.items():
         value = getattr(section, key)
@@ -53,7 +54,7 @@ def _collect(
 
 
 def _take_code(name: str, folder: str, document: Any, key: str | int, files: dict[str, bytes]) -> None:
-    """A user's extension, ``my_model.py:Model``."""
+    """Packs the file of a user's extension, ``my_model.py:Model``."""
     if is_reference(name):
         path, attribute = split_reference(name)
         files[f"{folder}/{path.name}"] = path.read_bytes()

@@ -1,6 +1,6 @@
-"""How far nodes are from each other when a run begins: in hops where they stay, else in metres.
+"""Distances between nodes when a run begins: in hops if nodes stay, else in metres.
 
-Where nodes move, the first network says little about the next ones; places drift apart more slowly.
+If nodes move, the first network says little about later ones, while positions change more slowly.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +16,7 @@ Neighbours = Mapping[str, Iterable[str]]
 
 
 def initial_distance(topology: Topology, seed: int) -> Distance:
-    """``seed`` is the one of the movements."""
+    """Returns a function for the distance of two nodes. ``seed`` is that of the movements."""
     places = generate_trace(topology, seed, 0.0).at(0.0)
     looked_up = not isinstance(topology.radio, DiscRadio) and not topology.radio.pathloss.follows_distance
     if topology.mobility.mean_speed() == 0.0 or looked_up:
@@ -25,14 +25,14 @@ def initial_distance(topology: Topology, seed: int) -> Distance:
 
 
 def network_at(topology: Topology, places: Mapping[str, Position]) -> Neighbours:
-    """Who has a link to whom, in the beginning."""
+    """Returns the links at the start of the run."""
     radio = topology.radio
     if isinstance(radio, DiscRadio):
         return {
             node: [other for other, there in places.items() if dist(here, there) <= radio.range]
             for node, here in places.items()
         }
-    # Imported here: numpy comes with it, which is worth its time only where it is needed.
+    # Imported here: it imports numpy, which takes time that not every command needs.
     from orchestrator.radio.from_spec import air_settings
     from orchestrator.radio.survey import survey
 
@@ -41,7 +41,7 @@ def network_at(topology: Topology, places: Mapping[str, Position]) -> Neighbours
 
 
 def in_hops(network: Neighbours) -> Distance:
-    """Infinite where there is no way."""
+    """Returns the hops between nodes; infinite if they are not connected."""
     known: dict[str, dict[str, int]] = {}
 
     def distance(one: str, other: str) -> float:
@@ -63,7 +63,7 @@ def _hops_from(network: Neighbours, start: str) -> dict[str, int]:
 
 
 def islands(neighbours: Neighbours) -> dict[str, int]:
-    """For each node the number of the group it can talk to over any number of hops."""
+    """Returns for each node the number of the group it can reach over any number of hops."""
     island: dict[str, int] = {}
     for number, start in enumerate(neighbours):
         frontier = [] if start in island else [start]

@@ -1,4 +1,4 @@
-"""Tries the extensions of others before a run begins, so that what fails names the user's file and line."""
+"""Tries users' extensions before a run begins, so that errors name the user's file and line."""
 
 from orchestrator.errors import BadInput
 from orchestrator.mobility.generate import generate_trace

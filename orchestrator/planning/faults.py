@@ -1,4 +1,4 @@
-"""From the faults that an experiment names to what is done to which node, and when."""
+"""Turns the faults of an experiment into steps: which action on which node, and when."""
 
 from collections.abc import Mapping, Sequence
 from math import inf
@@ -10,14 +10,14 @@ from orchestrator.spec.faults import Fault, NamedTarget
 from orchestrator.spec.problems import Finding, did_you_mean, listed, shown
 
 FaultAction = Literal["unsilence", "restart", "silence", "crash"]
-# A node that dies falls silent first: nobody hears its kernel close the connections of what was killed on it.
+# Silence comes before crash: others must not receive the FINs that the kernel sends for the killed agent.
 _ORDER: Sequence[FaultAction] = ("unsilence", "restart", "silence", "crash")
 _UNDONE_BY: dict[str, FaultAction] = {"silence": "unsilence", "crash": "restart"}
 Plans = Mapping[str, AppPlan]
 
 
 class Step(NamedTuple):
-    """``at``: seconds since the measurement began."""
+    """One action on one node. ``at``: seconds since the measurement began."""
 
     at: float
     action: FaultAction
@@ -25,7 +25,10 @@ class Step(NamedTuple):
 
 
 def planned_faults(experiment: Experiment, plans: Plans) -> tuple[tuple[Step, ...], list[Finding]]:
-    """What is done when, and what is wrong with the faults. What lasts to the end of a run is not undone."""
+    """Returns the steps in order of time, and what is wrong with the faults.
+
+    A fault that lasts to the end of the run is not undone.
+    """
     findings: list[Finding] = []
     steps: list[Step] = []
     until: dict[tuple[str, str], float] = {}
@@ -50,7 +53,7 @@ def _steps(fault: Fault, node: str) -> list[Step]:
 
 
 def _examined(experiment: Experiment, fault: Fault, plans: Plans) -> tuple[list[Finding], str | None]:
-    """What is wrong with one fault by itself, at places within it; and the node that it happens to."""
+    """Returns what is wrong with one fault alone, at places within it; and its target node."""
     findings = []
     if fault.at >= experiment.duration:
         text = f"{fault.at:g} s is not within the {experiment.duration:g} s of the measurement"
@@ -68,7 +71,7 @@ def _examined(experiment: Experiment, fault: Fault, plans: Plans) -> tuple[list[
 
 
 def node_of(target: NamedTarget, plans: Plans) -> str | Finding:
-    """The node that a target means; or what is wrong with it, at a place within it."""
+    """Returns the node that a target names, or what is wrong with the target, at a place within it."""
     kind = target.kind()
     if kind is None:
         assert target.node is not None, "validated"

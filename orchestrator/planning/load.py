@@ -1,4 +1,4 @@
-"""Files to values: ``load_experiment`` and ``load_topology``, which say everything that is wrong at once."""
+"""Loads experiment and topology files as values; reports everything that is wrong with a file at once."""
 
 from collections.abc import Callable
 from itertools import takewhile
@@ -22,17 +22,17 @@ from orchestrator.spec.yaml_source import Document, read_document
 
 _SUFFIXES = (".yaml", ".yml")
 _STAND_INS: dict[Place, Any] = {("name",): "unnamed", ("duration",): 1.0}
-"""For required values that are wrong, so that the rest of the file can be checked nonetheless."""
+"""Stand-ins for required values that are wrong, so that the rest of the file can still be checked."""
 
 S = TypeVar("S", bound=Section)
 
 
 Change = Callable[[Experiment], Experiment]
-"""What is to be different from the file: another seed, the backend that ``auto`` stands for."""
+"""Changes the experiment after loading: another seed, the backend that ``auto`` stands for."""
 
 
 class Loaded(NamedTuple):
-    """A file that can be used; ``cells`` are the planned runs of an experiment."""
+    """A usable file; ``cells`` are the planned runs of an experiment."""
 
     experiment: Experiment | None
     topology: Topology
@@ -40,7 +40,7 @@ class Loaded(NamedTuple):
 
 
 class PlannedExperiment(NamedTuple):
-    """An experiment and its runs, one for each cell of its sweep; each was checked and planned once."""
+    """An experiment and its runs, one for each cell of its sweep; each is checked and planned once."""
 
     experiment: Experiment
     cells: tuple[Cell, ...]
@@ -56,14 +56,14 @@ def load_planned(path: Path, change: Change | None = None) -> PlannedExperiment:
 
 
 def load_experiment(path: Path) -> Experiment:
-    """The experiment alone, checked as by ``load_planned``."""
+    """Returns the experiment alone, checked as by ``load_planned``."""
     return load_planned(path).experiment
 
 
 def load_checked(path: Path) -> Experiment:
-    """An experiment that was planned before, such as a run's own: its applications are not planned again.
+    """Loads an experiment that was planned before, such as a run's own, without planning it again.
 
-    ``expect`` is left out: the extension that has a metric may be gone, or be unknown to this process.
+    It leaves ``expect`` out: the extension that defines a metric may be gone or unknown to this process.
     """
     document = _mapping_in(path, "an experiment", Experiment)
     document.value.pop("expect", None)
@@ -80,16 +80,16 @@ def load_topology(path: Path, *, code_allowed: bool = True) -> Topology:
 
 
 class Network(NamedTuple):
-    """The part of an experiment that says which nodes there are, and how they reach each other."""
+    """The part of an experiment that says which nodes there are and how they reach each other."""
 
     backend: str | None
     topology: Topology
 
 
 def load_network(path: Path) -> Network:
-    """Of an experiment file, without its query: no code that the file names is run.
+    """Loads the network of an experiment file without its query; runs no code that the file names.
 
-    Raises BadInput, also where the topology itself names code.
+    Raises BadInput, also if the topology itself names code.
     """
     document = _mapping_in(path, "an experiment", Experiment)
     value, problems = _with_topology(document, path, code_allowed=False)
@@ -101,7 +101,7 @@ def load_network(path: Path) -> Network:
 
 
 def load_any(path: Path) -> Loaded:
-    """An experiment or a topology, whichever the file looks like."""
+    """Loads an experiment or a topology, whichever the file looks like."""
     document = _mapping_in(path, "an experiment or a topology", Experiment)
     if _looks_like_topology(document.value):
         return Loaded(None, _topology(document, path))
@@ -136,7 +136,7 @@ def _experiment(document: Document, path: Path, change: Change | None = None) ->
     changed = change(experiment) if change is not None else experiment
     expansion = expand(changed)
     findings = expansion.findings
-    if changed.backend != experiment.backend:  # what is wrong with the file is wrong on every machine
+    if changed.backend != experiment.backend:  # problems of the file do not depend on the machine's backend
         findings = list(dict.fromkeys([*findings, *backend_findings(experiment)]))
     if findings or document.problems:
         raise _bad(document, document.placed(findings))
@@ -170,7 +170,7 @@ def _mapping_in(path: Path, what: str, model: type[Section]) -> Document:
 def _with_topology(
     document: Document, path: Path, *, code_allowed: bool = True
 ) -> tuple[dict[str, Any], list[Problem]]:
-    """The experiment with its topology put in; problems of the topology's file carry that file's name."""
+    """Puts the topology into the experiment; problems of the topology's file carry that file's name."""
     reference = document.value.get("topology")
     if not isinstance(reference, str):
         return document.value, []
@@ -202,7 +202,7 @@ def _unfit_reference(reference: str) -> tuple[str, str] | None:
 def _examined(
     model: type[S], document: dict[str, Any], folder: Path, *, code_allowed: bool = True
 ) -> tuple[S | None, list[Finding]]:
-    """Validate, set aside what is wrong and validate the rest, so that one error does not hide another."""
+    """Validates, sets aside what is wrong and validates the rest, so that one error does not hide another."""
     findings: list[Finding] = []
     removed: set[Place] = set()
     rest = _copied(document)
@@ -225,7 +225,7 @@ def _examined(
 
 
 def _copied(value: Any) -> Any:
-    """Mappings are changed while a document is examined; values that were read before are not."""
+    """Copies mappings, which change while a document is examined; keeps values that were read before."""
     return {key: _copied(inner) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
@@ -234,13 +234,13 @@ def _within(at: Place, places: set[Place]) -> bool:
 
 
 def _set_aside(document: dict[str, Any], finding: Finding) -> Place:
-    """Take out an unknown key, else the whole section that is wrong: half a section breeds false alarms."""
+    """Removes an unknown key, or else the whole wrong section: half a section causes false errors."""
     depth = len(finding.at) if finding.message == UNKNOWN_KEY else 3 if finding.at[:1] == (APPS,) else 1
     place = finding.at[:depth]
     if place in _STAND_INS:
         document[str(place[0])] = _STAND_INS[place]
         return place
-    # Entries of a list have no names to be left out by: the whole list goes.
+    # A list entry cannot be left out by name: remove the whole list.
     named = takewhile(lambda key: isinstance(key, str), place)
     place = tuple(named)
     holder: Any = document

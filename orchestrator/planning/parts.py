@@ -1,12 +1,12 @@
-"""Parts of Python distributions: what is deployed to a node, and no more."""
+"""Parts of Python distributions that are deployed to a node."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, order=True)
 class Part:
-    """``module`` is imported on the node to see that it works there. ``only``: patterns of the files that are
-    used, if not all are. What is not ``required`` is left out where it is not to be had."""
+    """One part. ``module`` is imported on the node to check that it works there. ``only``: patterns of the
+    files that are used, if not all. A part that is not ``required`` is left out if it is not available."""
 
     distribution: str
     module: str = ""

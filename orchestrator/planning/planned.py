@@ -1,4 +1,4 @@
-"""One run, planned: made once for each cell of a sweep, and handed to everything that works on the run."""
+"""A planned run: made once for each cell of a sweep and handed to everything that works on the run."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,25 +14,25 @@ from orchestrator.spec.experiment import Experiment
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """``faults``: what is done to which node, in the order of time."""
+    """An experiment with the plans of its applications. ``faults``: the steps in order of time."""
 
     experiment: Experiment
     apps: Mapping[str, AppPlan]
     faults: tuple[Step, ...] = ()
 
     def pinned(self, directory: Path) -> Self:
-        """With copies of what applications need in the run's directory. Raises BadInput."""
+        """Returns the run with copies, in its directory, of files that applications need. Raises BadInput."""
         return replace(self, apps={name: plan.pinned(directory) for name, plan in self.apps.items()})
 
     def crashes(self) -> Counter[str]:
-        """How often each node's agent is killed."""
+        """Counts how often each node's agent is killed."""
         return Counter(step.node for step in self.faults if step.action == "crash")
 
     def nodes_in_use(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(node for plan in self.apps.values() for node in plan.nodes()))
 
     def traffic(self) -> tuple[tuple[End, End], ...]:
-        """From where to where traffic goes; where there are several applications, with their names."""
+        """Returns the ends of all traffic; with several applications, ends carry the application's name."""
         if len(self.apps) == 1:
             return next(iter(self.apps.values())).traffic()
         return tuple(
@@ -42,7 +42,7 @@ class PlannedRun:
         )
 
     def record(self) -> dict[str, dict[str, Any]]:
-        """What the manifest keeps of the applications."""
+        """Returns what the manifest stores about the applications."""
         return {name: {"kind": plan.kind, **plan.record()} for name, plan in self.apps.items()}
 
     def seeds(self) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class PlannedRun:
 
 
 def recorded_run(experiment: Experiment, apps: Mapping[str, RecordedApp]) -> PlannedRun | None:
-    """The run as its manifest records it: nothing is planned anew. None if a plan cannot be read."""
+    """Reads the run back from its manifest without planning it again; None if a plan cannot be read."""
     plans: dict[str, AppPlan] = {}
     for name, entry in experiment.entries().items():
         record = apps.get(name)

@@ -1,6 +1,6 @@
-"""Look before you run: what radio and movements let applications expect, without sending a frame.
+"""Predicts, without sending a frame, what radio and movements let applications expect.
 
-Links are those that routing would use; the air is taken to be otherwise silent.
+It considers the links that routing would use, and assumes that nobody else sends.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,11 +24,11 @@ Flags = npt.NDArray[np.bool_]
 
 DELIVERIES = (0.9, 0.5, 0.1)
 _MOST_CELLS = 4_000_000
-"""Samples × nodes × nodes: what takes about a second."""
+"""Limit of samples × nodes × nodes; that much takes about a second."""
 _GRID_M = np.geomspace(0.1, 1e6, 40_000)
 _CURVE_POINTS = 241
 _BEYOND = 1.25
-"""How far a curve is drawn, in ranges."""
+"""Length of a drawn curve, in radio ranges."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class LinkOutlook:
     destination: str
     distance_m: float
     snr_db: float | None
-    """None where the radio knows no noise."""
+    """None if the radio model has no noise."""
     expected_delivery: float
 
 
@@ -64,10 +64,10 @@ class Outlook:
     step_s: float
     mean_degree: float
     isolated: dict[str, float]
-    """Nodes without any neighbour, and the share of time that they are."""
+    """Nodes that are without any neighbour, and the share of time."""
     pairs: tuple[PairOutlook, ...]
     links: tuple[LinkOutlook, ...]
-    """Only if nobody moves; every pair with a link."""
+    """Every pair with a link; only if no node moves."""
     static: bool
 
     @property
@@ -85,11 +85,11 @@ class Outlook:
 
 
 End = tuple[str, str]
-"""What traffic is called where it begins or ends, and the node."""
+"""The name of the traffic's end, and its node."""
 
 
 def look_ahead(topology: Topology, trace: Trace, seconds: float, pairs: Iterable[tuple[End, End]]) -> Outlook:
-    """``trace`` names its nodes in the topology's order."""
+    """Computes the outlook. ``trace`` lists nodes in the topology's order."""
     air = _air(topology)
     nodes = list(trace.paths)
     static = all(len({(x, y) for _, x, y in path}) == 1 for path in trace.paths.values())
@@ -116,18 +116,18 @@ def look_ahead(topology: Topology, trace: Trace, seconds: float, pairs: Iterable
 
 @dataclass(frozen=True)
 class Reach:
-    """What becomes of full frames over distance, on a silent radio."""
+    """Delivery of full frames over distance, without interference."""
 
     distances_m: list[float]
     expected: list[float]
     snr_db: list[float] | None
-    """None where the radio knows no noise; -inf where nothing arrives at all."""
+    """None if the radio model has no noise; -inf if nothing arrives."""
     ranges_m: dict[float, float]
     """Where the expected delivery falls below the key."""
 
 
 def reach(topology: Topology) -> Reach | None:
-    """None where distance does not matter, or nothing is out of range."""
+    """Returns the reach; None if distance does not matter or nothing is out of range."""
     air = _air(topology)
     ranges = {share: found for share in DELIVERIES if (found := air.reach(share)) is not None}
     if not ranges:
@@ -191,7 +191,7 @@ class _DcfAir:
 
     def snr_db(self, distance: Matrix, times: Matrix) -> Matrix | None:
         if self.is_fixed or self.changes:
-            # Losses that are looked up are those of one sample.
+            # Losses from a file are looked up for each sample.
             each = zip(distance, times.tolist(), strict=True)
             snr_db = np.stack([self._snr_db(sample, t) for sample, t in each])
         else:
@@ -240,7 +240,7 @@ def _pair(links: Flags, nodes: list[str], source: End, sink: End) -> PairOutlook
 
 
 def _hops(links: Flags, start: int, end: int) -> npt.NDArray[np.int64]:
-    """Hops of the shortest path in each sample; -1 where there is none."""
+    """Returns the hops of the shortest path in each sample; -1 if there is none."""
     reached = np.zeros(links.shape[:2], dtype=bool)
     reached[:, start] = True
     hops = np.where(reached[:, end], 0, -1)

@@ -1,6 +1,6 @@
-"""What no single section can tell: whether topology, backend and applications go together.
+"""Checks what no single section can: whether topology, backend and applications fit together.
 
-``plan_run`` checks an experiment and plans it in one go: nothing is worked out twice.
+``plan_run`` checks and plans an experiment in one pass, so that nothing is computed twice.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,16 +20,16 @@ from orchestrator.spec.radio import DiscRadio
 
 
 class Checked(NamedTuple):
-    """``run`` is None where there are findings."""
+    """The planned run and the findings. ``run`` is None if there are findings."""
 
     run: PlannedRun | None
     findings: list[Finding]
 
 
 def plan_run(experiment: Experiment) -> Checked:
-    """Of an experiment without a sweep, or of one cell of it."""
+    """Checks and plans an experiment without a sweep, or one cell of a sweep."""
     if broken := extension_findings(experiment):
-        return Checked(None, broken)  # nothing that needs them can be checked
+        return Checked(None, broken)  # what depends on these applications cannot be checked
     entries = experiment.entries()
     findings = backend_findings(experiment)
     plans: dict[str, AppPlan] = {}
@@ -39,7 +39,7 @@ def plan_run(experiment: Experiment) -> Checked:
         except Unusable as error:
             findings += error.findings
     findings += _joint_findings(entries.values()) + _expectation_findings(experiment)
-    if findings:  # what cannot be placed cannot be reached or fail either
+    if findings:  # reachability and faults are checked on a complete plan only
         return Checked(None, findings)
     faults, findings = planned_faults(experiment, plans)
     findings = _reachability_findings(experiment, plans) + findings
@@ -54,12 +54,12 @@ def _expectation_findings(experiment: Experiment) -> list[Finding]:
 
 
 def own_findings(experiment: Experiment) -> list[Finding]:
-    """What is wrong with applications by themselves, where the rest of the file cannot be used."""
+    """Returns what is wrong with applications alone, for a file that is otherwise unusable."""
     return [f for entry in experiment.entries().values() for f in application(entry.kind).own_findings(entry)]
 
 
 def unused_findings(experiment: Experiment) -> list[Finding]:
-    """Settings that have no effect, in any cell of a sweep."""
+    """Returns settings that have no effect in any cell of a sweep."""
     entries = experiment.entries().values()
     return [finding for entry in entries for finding in application(entry.kind).unused_findings(entry)]
 
@@ -72,13 +72,13 @@ def _joint_findings(entries: Iterable[AppEntry]) -> list[Finding]:
 
 
 def _reachability_findings(experiment: Experiment, plans: Mapping[str, AppPlan]) -> list[Finding]:
-    """Nodes that never move and are out of radio contact in the beginning stay out of it."""
+    """Reports traffic between nodes that never move and are out of radio contact."""
     positions = experiment.topology.static_positions()
     if not positions or experiment.traits.own_machines:
-        return []  # of real nodes nobody here knows who hears whom
+        return []  # the links between real nodes are unknown here
     radio = experiment.topology.radio
     if not isinstance(radio, DiscRadio) and radio.pathloss.changes:
-        return []  # links come and go, though nobody moves
+        return []  # losses change over time although nodes do not move
     island = islands(network_at(experiment.topology, positions))
     if isinstance(radio, DiscRadio):
         why = f"hops of {radio.range:g} m do not connect them"

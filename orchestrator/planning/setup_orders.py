@@ -1,4 +1,4 @@
-"""From a topology to what each of its real nodes is told about its network."""
+"""Turns a topology into the network setup order for each of its real nodes."""
 
 from collections.abc import Mapping
 
@@ -10,14 +10,14 @@ from orchestrator.spec.topology import Topology
 
 
 def shapes_links(topology: Topology) -> bool:
-    """Only then the hardware addresses of the nodes' interfaces are needed."""
+    """Says whether links are shaped, which needs the hardware addresses of the nodes' interfaces."""
     return topology.links is not None
 
 
 def setup_order(
     topology: Topology, node: str, hardware_addresses: Mapping[str, str], run: str
 ) -> SetupOrder | None:
-    """None where nothing is to be changed. Links to nodes of unknown hardware address are left out."""
+    """Returns the node's order; None if nothing changes. Omits links to nodes of unknown hardware address."""
     own = topology.real_nodes()[node]
     peers = [peer for peer in topology.real_nodes() if peer != node]
     links = _shaped(topology.links or Links(), node, peers, hardware_addresses)
@@ -36,7 +36,8 @@ def setup_order(
 def _shaped(
     links: Links, node: str, peers: list[str], hardware_addresses: Mapping[str, str]
 ) -> tuple[ShapedLink, ...]:
-    """Losses belong to who receives, rates and delays to who sends."""
+    """Returns the shaping at this node: losses are applied by the receiver, rates and delays by the
+    sender."""
     shaped = []
     for peer in peers:
         there, back = links.quality(node, peer), links.quality(peer, node)

@@ -1,4 +1,4 @@
-"""From an experiment with a sweep to its cells: one experiment for every combination of the varied values.
+"""Expands a sweep into its cells: one experiment for every combination of the varied values.
 
 Nothing but the varied values differs between cells. Mobility follows from ``seed`` and the topology alone, so
 cells that differ in ``replicas`` see the same movements: comparisons of k are paired.
@@ -26,7 +26,7 @@ MAX_CELLS = 10_000
 _ROUTING = "routing"
 _ENOUGH_FINDINGS = 100
 Choice = tuple[int, ...]
-"""For each factor the position of the value taken."""
+"""The position of the chosen value, for each factor."""
 _FIXED = {
     "name": "all cells belong to one experiment",
     "sweep": "a sweep cannot vary itself",
@@ -43,7 +43,7 @@ class Cell:
     number: int
     """From 1, as in the names of the runs' directories."""
     factors: dict[str, Scalar]
-    """What distinguishes this cell, by path; quantities in base units."""
+    """The cell's values of the factors, by path; quantities in base units."""
     run: PlannedRun
 
     @property
@@ -57,7 +57,7 @@ class Expansion(NamedTuple):
 
 
 def cells(experiment: Experiment) -> tuple[Cell, ...]:
-    """All combinations, the file's last factor varying fastest; an experiment without sweep is one cell."""
+    """Returns all combinations, the file's last factor varying fastest; without a sweep, one cell."""
     expansion = expand(experiment)
     if expansion.findings:
         raise BadSpec(experiment.name, [Problem(dotted(f.at), f.message, f.hint) for f in expansion.findings])
@@ -65,7 +65,7 @@ def cells(experiment: Experiment) -> tuple[Cell, ...]:
 
 
 def expand(experiment: Experiment) -> Expansion:
-    """Every cell is checked and planned here, and nowhere else."""
+    """Checks and plans every cell; nothing else does."""
     if not experiment.sweep:
         run, findings = plan_run(experiment)
         findings += unused_findings(experiment)
@@ -115,14 +115,14 @@ def _expanded(experiment: Experiment, document: dict[str, Any]) -> Expansion:
         return Expansion(tuple(done), _repeated(done, experiment))
     attributed = []
     for finding, failed in failing.items():
-        # Cells that could not be looked at further say nothing against a common cause.
+        # A cell that could not be examined further does not rule out a common cause.
         tried = [choice for choice in looked_at if choice in failed or choice not in unusable]
         attributed.append(_attributed(finding, failed, tried, experiment))
     return Expansion((), attributed)
 
 
 def _constant(experiment: Experiment) -> dict[str, Any]:
-    """What no factor varies, as the values that the file was read to: they need not be read again."""
+    """Returns what no factor varies, as validated values, so that it need not be validated again."""
     varied = {path.partition(".")[0] for path in experiment.sweep}
     own = {kind: section for kind, section in experiment.apps.items() if kind in SECTIONS}
     values = {
@@ -166,19 +166,20 @@ def _paths(document: dict[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def _varied(document: dict[str, Any], written: dict[str, Varied]) -> dict[str, Any]:
-    """``routing`` is put in before values in it, whatever their order in the file."""
+    """Applies the cell's values; sets ``routing`` before values inside it, whatever their order in the
+    file."""
     for path in sorted(written, key=lambda path: path != _ROUTING):
         value = written[path]
         if path == _ROUTING and isinstance(value, str):
             own: dict[str, Any] = document[_ROUTING]
-            # The file's own protocol, with the settings that the file gives it; others with their defaults.
+            # The file's own protocol keeps the file's settings; other protocols get their defaults.
             value = own if own["protocol"] == value else {"protocol": value}
         document = _with(document, path.split("."), value)
     return document
 
 
 def _with(document: dict[str, Any], keys: list[str], value: Any) -> dict[str, Any]:
-    """A copy that differs at one place; the rest is shared."""
+    """Returns a copy that differs at one place and shares the rest."""
     first, *rest = keys
     inner = document.get(first)
     replaced = _with(inner, rest, value) if rest and isinstance(inner, dict) else value
@@ -186,7 +187,8 @@ def _with(document: dict[str, Any], keys: list[str], value: Any) -> dict[str, An
 
 
 def _factors(written: dict[str, Varied], cell: Experiment) -> dict[str, Scalar]:
-    """Values in base units; where a name or a mapping stands for a whole section, what was written."""
+    """Returns values in base units; for a name or mapping that stands for a whole section, what was
+    written."""
     resolved = cell.resolved()
     factors: dict[str, Scalar] = {}
     for path, value in written.items():
@@ -198,12 +200,12 @@ def _factors(written: dict[str, Varied], cell: Experiment) -> dict[str, Scalar]:
 
 
 def _named(value: Scalar) -> Scalar:
-    """A user's extension without its folder: ``my_policy.py:decide``."""
+    """Shortens a user's extension to ``my_policy.py:decide``, without its folder."""
     return short_name(value) if isinstance(value, str) else value
 
 
 def _label(value: Varied) -> Scalar:
-    """``{protocol: olsr, metric: hops}`` is ``olsr metric=hops`` among the factors."""
+    """Labels a value: ``{protocol: olsr, metric: hops}`` becomes ``olsr metric=hops``."""
     if not isinstance(value, dict):
         return _named(value)
     settings = [f"{key}={in_words(value[key])}" for key in value if key != "protocol"]
@@ -213,7 +215,7 @@ def _label(value: Varied) -> Scalar:
 def _attributed(
     finding: Finding, failed: set[Choice], tried: list[Choice], experiment: Experiment
 ) -> Finding:
-    """The finding where its cause stands: in the file itself, a value of the sweep, or a combination."""
+    """Moves a finding to its cause: the file itself, a value of the sweep, or a combination of values."""
     place = dotted(finding.at)
     if len(failed) == len(tried) and place not in experiment.sweep:
         return finding
@@ -231,7 +233,7 @@ def _attributed(
 
 
 def _repeated(done: list[Cell], experiment: Experiment) -> list[Finding]:
-    """``5 m/s`` and ``18 km/h`` are written differently and mean the same."""
+    """Finds values that mean the same, such as ``5 m/s`` and ``18 km/h``."""
     for path in experiment.sweep:
         values = {cell.experiment.routing if path == _ROUTING else cell.factors[path] for cell in done}
         if len(values) < len(experiment.sweep[path]):
