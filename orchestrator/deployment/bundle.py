@@ -1,7 +1,7 @@
-"""Choosing, for a node and its needs, where each package comes from; the choice as layers to be there.
+"""Chooses, for a node and its needs, where each package comes from, and packs the choice as layers.
 
-In this order: a wheel in the wheel house, this machine's own environment where that fits the node, the
-package that the node has itself. So that all nodes compute with the same versions if that can be had.
+It tries in this order: a wheel in the wheel house, this machine's own environment if that fits the node, the
+package that the node has itself. So all nodes compute with the same versions where possible.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ OUR_MODULES = ("node_agent.agent.process", *(name.partition(":")[0] for name in 
 
 @dataclass(frozen=True)
 class OwnPackage:
-    """One that the node has, in the directory ``site``."""
+    """A package that the node has itself, in the directory ``site``."""
 
     name: str
     version: str
@@ -42,7 +42,7 @@ class OwnPackage:
 
 @dataclass(frozen=True)
 class Bundle:
-    """``modules`` are imported on the node before it is relied on."""
+    """The layers for a node. ``modules`` are imported on the node to test the bundle before it is used."""
 
     layers: tuple[Layer, ...]
     own: tuple[OwnPackage, ...]
@@ -50,7 +50,7 @@ class Bundle:
 
     @property
     def digest(self) -> str:
-        """Another one whenever something else would run."""
+        """Changes whenever other code would run."""
         parts = [
             [layer.digest for layer in self.layers],
             [(own.name, own.version, own.site) for own in self.own],
@@ -59,13 +59,13 @@ class Bundle:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def versions(self) -> dict[str, str]:
-        """Of every distribution that the node runs with, for the record."""
+        """Versions of every distribution that the node runs with, for the manifest."""
         layers = {layer.name: layer.version for layer in self.layers if layer.version}
         return layers | {own.name: own.version for own in self.own}
 
 
 def bundle_for(facts: NodeFacts, needs: Needs) -> Bundle:
-    """Blocks while it packs what is not in the cache yet; for a thread. Raises CannotDeploy."""
+    """Makes a node's bundle. Blocks while it packs layers, so call it in a thread. Raises CannotDeploy."""
     layers = [layer_of(Sources())]
     own: dict[str, OwnPackage] = {}
     modules = [*OUR_MODULES]
@@ -85,7 +85,7 @@ def bundle_for(facts: NodeFacts, needs: Needs) -> Bundle:
 
 
 def provided(facts: NodeFacts, part: Part) -> Wheel | Installed | None:
-    """What this machine has of it that fits the node."""
+    """Returns the package from this machine, if it fits the node."""
     return _wheel(facts, part) or _installed(facts, part)
 
 
@@ -94,7 +94,7 @@ def own_package(facts: NodeFacts, part: Part) -> OwnPackage | None:
 
 
 def _fits(version: str, distribution: str) -> bool:
-    """A version that a node made up fits nothing."""
+    """Whether the node's version fits; an invalid version fits nothing."""
     try:
         return version in requirement(distribution)
     except InvalidVersion:
@@ -112,7 +112,7 @@ def _requirements() -> dict[str, SpecifierSet]:
 
 
 def requirement(distribution: str) -> SpecifierSet:
-    """Which versions our own metadata allows."""
+    """Returns which versions Rove's own metadata allows."""
     return _requirements().get(distribution, SpecifierSet())
 
 

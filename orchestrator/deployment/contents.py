@@ -1,4 +1,4 @@
-"""Where the files of a layer come from: our own sources, an installed distribution, or a wheel."""
+"""The sources of a layer's files: Rove's own code, an installed distribution, or a wheel."""
 
 import hashlib
 import platform
@@ -29,7 +29,7 @@ ALSO_KNOWN_AS = {
 }
 """Distributions that bring the same module."""
 _DEAD_WEIGHT = (".pyc", ".pyx", ".pxd", ".c", ".h", ".cpp", ".hpp", ".a")
-"""Nothing that runs opens these; they are most of some wheels."""
+"""Files that no program opens; they are most of some wheels."""
 _KEPT_METADATA = ("METADATA", "entry_points.txt")
 _DATA = re.compile(r"[^/]+\.data/(?P<scheme>[^/]+)/(?P<rest>.+)")
 _METADATA = re.compile(r"[^/]+\.(dist|egg)-info/(?P<file>.+)")
@@ -49,7 +49,7 @@ class Contents(Protocol):
     def version(self) -> str: ...
 
     def stamp(self) -> str:
-        """Another one whenever the files may be others; cheap."""
+        """Changes whenever the files may have changed; cheap to compute."""
         ...
 
     def entries(self) -> Iterator[Entry]: ...
@@ -96,7 +96,7 @@ class Installed:
         return None
 
     def tags(self) -> frozenset[Tag]:
-        """As its wheel said; without a word about it, whether there is machine code in it says enough."""
+        """Returns the tags of its wheel; if unknown, decides by whether it contains machine code."""
         text = self._found.read_text("WHEEL")
         if text is not None:
             tags = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("Tag:")]
@@ -107,7 +107,7 @@ class Installed:
         return parse_tag(f"cp{major}{minor}-cp{major}{minor}-linux_{platform.machine()}")
 
     def can_run_with(self, facts: NodeFacts, tag: Tag) -> bool:
-        """Whether the node's C library has what ours has, which matters to what was built here."""
+        """Whether the node's C library is recent enough for what was built on this machine."""
         if not is_local(tag):
             return True
         name, version = platform.libc_ver()

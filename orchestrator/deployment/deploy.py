@@ -1,4 +1,4 @@
-"""A bundle onto a node: only what is not there yet is sent; what is there is whole, and has been tried."""
+"""Deploys a bundle to a node: sends only missing layers, and tests that everything can be imported."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ _SCRIPT = Path(store_on_node.__file__).read_text()
 
 
 class Answer(Struct, frozen=True):
-    """What the store on a node says. The first four are failures; the others answer ``begin``.
+    """The answer of the store on a node. The first four fields are failures; the others answer ``begin``.
 
     ``missing``: the layers that are not there yet, with how many bytes of each have arrived.
     """
@@ -46,7 +46,7 @@ _ANSWERS: Checked[Answer] = Checked(Answer, _MOST_SAID)
 
 @dataclass(frozen=True)
 class Deployed:
-    """Where our code is on a node, and how to run it. ``paths``: where its Python looks for modules."""
+    """Where Rove's code is on a node, and how to run it. ``paths``: where its Python looks for modules."""
 
     home: str
     rove: str
@@ -55,7 +55,7 @@ class Deployed:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Bytecode is there already; root must not leave any that the user could not remove."""
+        """Returns the environment; writes no bytecode, as files of root could not be removed by the user."""
         return {
             "PYTHONPATH": ":".join(self.paths),
             "PYTHONSAFEPATH": "1",
@@ -63,14 +63,14 @@ class Deployed:
         }
 
     def command(self, module: str, *arguments: str) -> list[str]:
-        """``python -m module``; the environment is part of it, so that it survives sudo."""
+        """Returns ``python -m module``; the environment is part of the command, so that it survives sudo."""
         settings = [f"{name}={value}" for name, value in self.environment.items()]
         return ["env", *settings, self.python, "-m", module, *arguments]
 
 
 class _Deployer:
-    """Of a connection. ``owner``: whose a partial upload is; its owner takes it up again at once, others when
-    it is abandoned. One deployment at a time: a second one then finds all in place."""
+    """One connection's deployments, one at a time: a second one finds all in place. ``owner`` of a partial
+    upload: it continues the upload at once, others only when it is abandoned."""
 
     def __init__(self) -> None:
         self.owner = secrets.token_hex(4)
@@ -134,7 +134,7 @@ async def _deploy(
     try:
         await ask(connection, facts.python, {"do": "finish", **about, **trial}, FINISH_S)
     except TransferBroken:
-        for layer in bundle.layers:  # one of them is not what it was when it was packed
+        for layer in bundle.layers:  # one of them changed since it was packed
             layer.archive.unlink(missing_ok=True)
         raise
     return deployed
@@ -150,7 +150,10 @@ def _deployed(facts: NodeFacts, bundle: Bundle) -> Deployed:
 async def ask(
     connection: Connection, python: str, order: Mapping[str, Any], timeout: float, content: bytes = b""
 ) -> Answer:
-    """What the store on the node says to an order. Raises DiskFull, TransferBroken or CannotDeploy."""
+    """Sends an order to the store on the node, returns its answer.
+
+    Raises DiskFull, TransferBroken or CannotDeploy.
+    """
     given = json.dumps(order).encode() + b"\n" + content
     done = await connection.run([python, "-P", "-c", _SCRIPT], timeout=timeout, input=given)
     host = connection.host.name

@@ -1,4 +1,4 @@
-"""Where deployment keeps its files on this machine, as the XDG base directories have it."""
+"""Where deployment stores its files on this machine, following the XDG base directories."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Why a node cannot be deployed to; a full disk is ``orchestrator.ssh.errors.DiskFull``, as everywhere."""
+"""Errors of deployment; a full disk is ``orchestrator.ssh.errors.DiskFull``, as everywhere."""
 
 from orchestrator.ssh.errors import SshError
 
@@ -8,4 +8,4 @@ class WrongPython(SshError):
 
 
 class CannotDeploy(SshError):
-    """A package that the node needs is not to be had for it, is too old there, or does not load."""
+    """A package that the node needs is not available for it, is too old there, or does not load."""

@@ -1,4 +1,4 @@
-"""What a node is: its Python, its machine, the packages it has, asked in one round trip."""
+"""Asks a node in one round trip for its Python, its machine and its packages."""
 
 import shlex
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _CANDIDATES = (
     "/usr/local/bin/python3",
     "/data/data/com.termux/files/usr/bin/python3",
 )
-# The first Python that is new enough tells the facts; what else was found is told if there is none.
+# The first Python that is new enough prints the facts; if there is none, the older ones are listed.
 _FIND = f"""
 older=
 for python in {shlex.join(_CANDIDATES)}; do
@@ -46,7 +46,7 @@ _Number = Annotated[int, Meta(ge=0, le=999)]
 
 
 class _Answer(Struct, frozen=True, forbid_unknown_fields=True):
-    """The facts as a node tells them. Each is bounded: they choose among what is here, and make commands."""
+    """The facts as a node reports them. Each is bounded, as they go into choices and commands."""
 
     python: _Path
     version: tuple[_Number, _Number, _Number]
@@ -66,7 +66,7 @@ _FACTS: Checked[_Answer] = Checked(_Answer, _MOST_FACTS_BYTES)
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """``machine`` is that of its Python: a 32-bit one on a 64-bit kernel counts as what it is.
+    """``machine`` is that of the node's Python: a 32-bit Python on a 64-bit kernel counts as 32-bit.
 
     ``packages`` are the node's own: normalised name → version; ``sites``: the directory each is in.
     """
@@ -76,7 +76,7 @@ class NodeFacts:
     version: tuple[int, int, int]
     machine: str
     system: str
-    """linux, android, or what else Python calls it."""
+    """linux, android, or another platform name of Python."""
     libc: str
     """glibc, musl, or empty."""
     libc_version: tuple[int, int]
@@ -88,7 +88,7 @@ class NodeFacts:
 
     @property
     def rove(self) -> str:
-        """All that is ours on the node is in there."""
+        """The directory that holds everything of Rove on the node."""
         return f"{self.home}/.rove"
 
     def __str__(self) -> str:

@@ -17,7 +17,7 @@ _NARROW = {"aarch64": "armv7l", "arm64": "armv7l", "armv8l": "armv7l", "x86_64":
 
 
 def _packages() -> tuple[dict[str, str], dict[str, str]]:
-    """From the names of directories: to read what is in them would take a second on a small machine."""
+    """Lists packages by directory names: reading their metadata takes a second on a small machine."""
     versions: dict[str, str] = {}
     sites: dict[str, str] = {}
     for site in sys.path:
@@ -30,7 +30,7 @@ def _packages() -> tuple[dict[str, str], dict[str, str]]:
                     sites.setdefault(name, site)
     spec = importlib.util.find_spec("cv2")
     if spec is not None and spec.origin and not any(name.startswith("opencv") for name in versions):
-        # Distributions of systems do not say that they have it.
+        # System packages do not list it.
         asked = subprocess.run(
             [sys.executable, "-c", "import cv2; print(cv2.__version__)"], capture_output=True, text=True
         )

@@ -1,4 +1,4 @@
-"""Which distributions code that is not ours needs: by what its files import, and by what packages require."""
+"""Finds the distributions that users' code needs: by its imports, and by what packages require."""
 
 import ast
 import sys
@@ -16,7 +16,7 @@ _OWN_IMPORTS = ("node_agent", "orchestrator", "__future__")
 
 
 def imported(file: Path) -> list[str]:
-    """The top-level modules that a Python file imports when it runs, besides Python's own and ours."""
+    """Returns the top-level modules that a Python file imports, besides Python's own and Rove's."""
     names: dict[str, None] = {}
 
     class Finder(ast.NodeVisitor):
@@ -36,7 +36,7 @@ def imported(file: Path) -> list[str]:
 
 
 def providing(module: str, known: Iterable[Part]) -> Iterator[Part]:
-    """What brings a module; ``known``: parts that Rove names itself."""
+    """Returns the distributions that provide a module; ``known``: parts that Rove names itself."""
     for part in known:
         if part.module == module:
             yield Part(part.distribution, module)
@@ -52,7 +52,7 @@ def _providers() -> Mapping[str, list[str]]:
 
 
 def dependencies(name: str) -> Iterator[Part]:
-    """Of a distribution, as far as they are installed here: what is not, was not needed here either."""
+    """Returns a distribution's dependencies that are installed here; others were not needed here either."""
     seen = {name}
     waiting = [name]
     while waiting:

@@ -1,4 +1,4 @@
-"""Layers: content-addressed archives in the user's cache. The same files make the same layer, anywhere."""
+"""Layers: content-addressed archives in the user's cache. Equal files make equal layers on every machine."""
 
 import gzip
 import hashlib
@@ -41,7 +41,7 @@ class Layer:
 
 
 def layer_of(contents: Contents, only: tuple[str, ...] = ()) -> Layer:
-    """Packed anew only if its files may have changed since. Blocks; safe in threads and beside other runs."""
+    """Packs a layer, unless the cached one is up to date. Blocks; safe in threads and beside other runs."""
     with _packing:
         key = "\0".join([str(FORMAT), contents.name, contents.version, *only, contents.stamp()])
         note = _folder() / f"{hashlib.sha256(key.encode()).hexdigest()}.json"
@@ -73,7 +73,7 @@ def _packed(contents: Contents) -> Layer:
 
 
 class _Digested:
-    """A stream that knows what was written to it."""
+    """A stream that computes the digest of what is written to it."""
 
     def __init__(self, stream: gzip.GzipFile) -> None:
         self.digest = hashlib.sha256()
@@ -85,7 +85,7 @@ class _Digested:
 
 
 def write_archive(file: BinaryIO, entries: Iterable[Entry]) -> tuple[str, int]:
-    """The digest of the content, and what its files take on a disk. Neither time nor owner gets in."""
+    """Writes the archive without times and owners; returns its digest, and the files' size on a disk."""
     unpacked = 0
     with gzip.GzipFile("", "wb", _COMPRESSION, file, mtime=0) as packed:
         digested = _Digested(packed)

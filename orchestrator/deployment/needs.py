@@ -1,4 +1,4 @@
-"""What a node needs for its share of a run, and no more: parts of Python distributions."""
+"""Which parts of Python distributions a node needs for its share of a run."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ AGENT = (MSGSPEC, UVLOOP)
 
 
 def everything() -> Needs:
-    """All that agents, our routing daemons and our applications may need."""
+    """Returns everything that agents, Rove's routing daemons and its applications may need."""
     own = (part for kind in APPLICATIONS for part in application(kind).parts())
     return Needs(tuple(dict.fromkeys((*AGENT, PYROUTE2, *own))))
 
 
 def needs_of(plans: Iterable[AppPlan], node: str, routing: RoutingSection) -> Needs:
-    """Raises RoveError if an application's own files cannot be read."""
+    """Returns a node's needs. Raises RoveError if an application's own files cannot be read."""
     parts = [*AGENT]
     if routing_service(routing).sets_kernel_routes:
         parts.append(PYROUTE2)

@@ -1,4 +1,4 @@
-"""A run's own files on their way to a node."""
+"""Sends a run's own files to a node."""
 
 import io
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ Content = bytes | Path
 
 
 async def put(connection: Connection, deployed: Deployed, place: str, files: Mapping[str, Content]) -> None:
-    """Into ``place``, which is made if need be: for the user's eyes only, each file whole or not there.
+    """Puts files into ``place``, which is made if needed: private, each file whole or absent.
 
     Raises DiskFull, TransferBroken, Unreachable, CannotDeploy.
     """
@@ -33,7 +33,7 @@ async def put(connection: Connection, deployed: Deployed, place: str, files: Map
 
 
 def batches(files: Mapping[str, Content]) -> Iterator[dict[str, Content]]:
-    """At least one, and none that is too large to be held in memory."""
+    """Groups files into at least one batch, none too large for memory."""
     batch: dict[str, Content] = {}
     size = 0
     for name, content in files.items():

@@ -48,7 +48,7 @@ class Unusable(Exception):
 
 
 def make_private(folder: Path) -> None:
-    """No other user of the machine may look into it or put anything there. Raises OSError."""
+    """Makes a directory that no other user of the machine can read or write. Raises OSError."""
     folder.mkdir(mode=0o700, exist_ok=True, parents=True)
     if folder.stat().st_uid != os.geteuid():
         raise PermissionError(errno.EPERM, "it is not the user's own who logs in", str(folder))
@@ -56,7 +56,7 @@ def make_private(folder: Path) -> None:
 
 
 def begin(order: dict[str, Any]) -> dict[str, Any]:
-    """Note that the bundle is in use from now on, make room, and say which of its layers have to be sent."""
+    """Notes that the bundle is in use, makes room, and answers which of its layers have to be sent."""
     store = Path(order["rove"], "store")
     make_private(store.parent)
     for folder in (store, store / "bundles", store / "incoming"):
@@ -75,7 +75,7 @@ def begin(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def finish(order: dict[str, Any]) -> dict[str, Any]:
-    """Unpack what has arrived; see that everything can be imported, which leaves bytecode for all later."""
+    """Unpacks what has arrived; imports everything as a test, which also writes bytecode for later."""
     store = Path(order["rove"], "store")
     place_layers(
         store, {d: store / "incoming" / name for d, name in order["archives"].items()}, order["owner"]
@@ -88,7 +88,7 @@ def finish(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def put(order: dict[str, Any]) -> dict[str, Any]:
-    """Files of a run into its place, from an archive that follows the order; and folders for more."""
+    """Puts files of a run into its place, from an archive that follows the order; makes further folders."""
     place = Path(order["place"])
     make_private(Path(order["rove"]))
     make_private(place)
@@ -99,7 +99,7 @@ def put(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def place_layers(store: Path, archives: dict[str, Path], owner: str) -> None:
-    """All that arrived, by digest. Whatever happens, the archives are used up."""
+    """Places all arrived layers by digest; always removes their archives."""
     temporaries = {digest: store / f".{digest}.{owner}" for digest in archives}
     try:
         for digest, temporary in temporaries.items():
@@ -108,13 +108,13 @@ def place_layers(store: Path, archives: dict[str, Path], owner: str) -> None:
             with archives[digest].open("rb") as packed:
                 unpack(packed, temporary, digest, 0o644)
         if temporaries:
-            os.sync()  # before they get their names: the power of a node may be cut
+            os.sync()  # before they get their names, in case of a power cut
         for digest, temporary in temporaries.items():
             try:
                 temporary.rename(store / digest)
             except OSError as error:
                 if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
-                    raise  # else somebody else was faster, with the same content
+                    raise  # else another process placed the same content first
     finally:
         for temporary in temporaries.values():
             shutil.rmtree(temporary, ignore_errors=True)
@@ -134,7 +134,7 @@ class _Digested:
 
 
 def unpack(packed: BinaryIO, folder: Path, digest: str, mode: int) -> None:
-    """Each file under a temporary name first. Raises Damaged if the content is not what it should be."""
+    """Unpacks under a temporary name first. Raises Damaged if the digest is wrong."""
     try:
         with gzip.GzipFile(fileobj=packed) as stream:
             content = _Digested(stream)  # type: ignore[arg-type]
@@ -178,10 +178,10 @@ def check(order: dict[str, Any]) -> None:
 
 
 def adopt(incoming: Path, digest: str, owner: str) -> int:
-    """What an attempt that is over left of the same archive becomes ours, to go on from; its size."""
+    """Takes over a partial upload of the same archive from an ended attempt; returns its size."""
     for path in sorted(incoming.glob(f"{digest}.*.part")):
         _, held, rest = path.name.split(".", 2)
-        with suppress(FileNotFoundError):  # it has just arrived whole
+        with suppress(FileNotFoundError):  # it has just arrived completely
             status = path.stat()
             if held == owner:
                 return status.st_size
@@ -194,7 +194,7 @@ def adopt(incoming: Path, digest: str, owner: str) -> int:
 
 
 def prune(store: Path, bundle: str) -> None:
-    """Set aside what no recent deployment and no running process uses."""
+    """Sets aside layers that no recent deployment and no running process uses."""
     now = time.time()
     records = {}
     for path in (store / "bundles").glob("*.json"):
@@ -212,20 +212,20 @@ def prune(store: Path, bundle: str) -> None:
     for path in (*(store / "incoming").iterdir(), *(store / "bundles").glob(".*")):
         if is_stale(path, now):
             path.unlink(missing_ok=True)
-    for path in store.glob(".*"):  # what a killed unpacking left
+    for path in store.glob(".*"):  # left by a killed unpacking
         if not path.name.startswith(".gone-") and path.is_dir() and is_stale(path, now):
             path.rename(store / f".gone-{path.name[1:65]}-{os.getpid()}")
 
 
 def is_stale(path: Path, now: float) -> bool:
-    """What is gone meanwhile is not: others upload and unpack at the same time, without the lock."""
+    """Whether a file is old; False if it is gone: others upload and unpack without the lock."""
     with suppress(FileNotFoundError):
         return now - path.stat().st_mtime > STALE_S
     return False
 
 
 def recent(used: dict[str, float], current: str, now: float) -> list[str]:
-    """The bundles to keep: of those used lately the last few, and the current one whatever the clock says."""
+    """Returns the bundles to keep: the last few that were used lately, and always the current one."""
     by_use = sorted((name for name in used if name != current), key=lambda name: (-used[name], name))
     few = [
         name for place, name in enumerate(by_use, 1) if place < KEPT_BUNDLES and now - used[name] <= KEPT_S
@@ -235,7 +235,7 @@ def recent(used: dict[str, float], current: str, now: float) -> list[str]:
 
 
 def in_use(store: Path) -> set[str]:
-    """Layers that a process's environment or command line names: runs may be older than others."""
+    """Returns the layers that the environment or command line of a running process names."""
     mark = f"{store}/".encode()
     found: set[str] = set()
     processes = Path("/proc")

@@ -12,7 +12,7 @@ _OLDEST_GLIBC_ELSEWHERE = 17
 
 
 def node_tags(facts: NodeFacts) -> tuple[Tag, ...]:
-    """Only those of pure Python where nothing that is published fits, as on Android."""
+    """Returns a node's tags; only pure Python ones if no published wheel fits, as on Android."""
     python = facts.version[:2]
     platforms = tuple(node_platforms(facts))
     nodot = f"{python[0]}{python[1]}"
@@ -34,7 +34,7 @@ def node_platforms(facts: NodeFacts) -> Iterator[str]:
     major, minor = facts.libc_version
     if facts.libc == "glibc" and major == 2:
         oldest = _OLDEST_GLIBC.get(machine, _OLDEST_GLIBC_ELSEWHERE)
-        # armv6l has the instructions of neither: manylinux on ARM begins with armv7l.
+        # manylinux on ARM needs armv7l instructions, which armv6l lacks.
         for each in range(minor, oldest - 1, -1) if machine != "armv6l" else ():
             yield f"manylinux_2_{each}_{machine}"
             if (2, each) in _LEGACY:
@@ -46,11 +46,11 @@ def node_platforms(facts: NodeFacts) -> Iterator[str]:
 
 
 def is_local(tag: Tag) -> bool:
-    """Built on some machine for machines like that, without a promise about the C library."""
+    """Whether a wheel was built for similar machines only, without a stated C library version."""
     return tag.platform.startswith("linux_")
 
 
 def fitting(offered: Iterable[Tag], supported: tuple[Tag, ...]) -> int | None:
-    """The rank of the best of them, 0 being the best there is; None: it does not fit."""
+    """Returns the rank of the best tag, 0 being the best; None: the wheel does not fit."""
     known = {tag: rank for rank, tag in enumerate(supported)}
     return min((known[tag] for tag in offered if tag in known), default=None)

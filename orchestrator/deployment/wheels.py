@@ -1,4 +1,4 @@
-"""Wheels for nodes that are not like this machine, downloaded by pip: the only step that needs internet."""
+"""Downloads wheels with pip for nodes that differ from this machine: the only step that needs internet."""
 
 import asyncio
 import sys
@@ -25,12 +25,15 @@ from orchestrator.ssh.host_keys import KnownHosts
 
 PIP_S = 600.0
 MINIMUM = Needs((*AGENT, PYROUTE2))
-"""Without these a node can run nothing."""
+"""Packages that every node needs."""
 
 
 @dataclass(frozen=True)
 class Supply:
-    """How a node is off: ``unmet`` says why it cannot run anything; empty if it can, if perhaps not faces."""
+    """What a node has and lacks.
+
+    ``unmet`` says why it cannot run anything; empty if it can run at least some.
+    """
 
     facts: NodeFacts | None
     downloaded: tuple[str, ...] = ()
@@ -39,7 +42,7 @@ class Supply:
 
 
 async def supply(hosts: Iterable[Host], known: KnownHosts) -> dict[str, Supply]:
-    """Ask the nodes what they are, and get what they lack into the wheel house."""
+    """Asks the nodes for their facts, and downloads what they lack into the wheel house."""
     asked = await on_all({host.name: host for host in hosts}, lambda host: _asked(host, known))
     done: dict[tuple[str, ...], Supply] = {}
     supplies = {}
@@ -64,7 +67,7 @@ async def _asked(host: Host, known: KnownHosts) -> NodeFacts:
 
 
 def _alike(facts: NodeFacts) -> tuple[str, ...]:
-    """Nodes that take the same wheels."""
+    """Groups nodes that take the same wheels."""
     version = ".".join(map(str, facts.version[:2]))
     return facts.implementation, version, facts.abiflags, *node_platforms(facts)
 
@@ -89,7 +92,7 @@ async def _downloaded(facts: NodeFacts) -> Supply:
 
 
 def lacking(facts: NodeFacts) -> Iterator[Part]:
-    """What might be used there and is not here; nothing where no published wheel can fit."""
+    """Returns packages that the nodes may use and that are not here; none if no published wheel can fit."""
     if facts.implementation == "cpython" and any(node_platforms(facts)):
         for part in everything().parts:
             if provided(facts, part) is None:
@@ -97,7 +100,7 @@ def lacking(facts: NodeFacts) -> Iterator[Part]:
 
 
 def locked(distribution: str) -> str:
-    """The version that is used here, so that nodes compute with the same; else one that is allowed."""
+    """Returns the version used here, so that nodes compute with the same; else one that is allowed."""
     here = Installed.find(distribution)
     if here is None or here.name != distribution:
         return f"{distribution}{requirement(distribution)}"
@@ -105,7 +108,7 @@ def locked(distribution: str) -> str:
 
 
 def pip_download(facts: NodeFacts, wanted: str, into: Path) -> list[str]:
-    """The command. Every platform is named: pip does not conclude from one on those that it includes."""
+    """Returns the command. It names every platform, as pip does not infer older ones from a newer one."""
     python = "".join(map(str, facts.version[:2]))
     own = f"cp{python}{'t' if 't' in facts.abiflags else ''}"
     platforms = [word for each in node_platforms(facts) for word in ("--platform", each)]
@@ -120,7 +123,7 @@ def pip_download(facts: NodeFacts, wanted: str, into: Path) -> list[str]:
 
 
 async def download(facts: NodeFacts, wanted: str, house: Path) -> str:
-    """The name of the wheel that is now in the house. Raises RoveError."""
+    """Downloads a wheel into the wheel house, returns its name. Raises RoveError."""
     if find_spec("pip") is None:
         raise RoveError("pip is not installed here: python -m ensurepip")
     with _arriving(house) as directory:
@@ -130,7 +133,7 @@ async def download(facts: NodeFacts, wanted: str, house: Path) -> str:
 
 @contextmanager
 def _arriving(house: Path) -> Iterator[Path]:
-    """In the house, where nobody looks: what is broken off is never taken for a wheel."""
+    """Makes a hidden folder in the wheel house, so that a broken download is never taken for a wheel."""
     house.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(dir=house, prefix=".download-") as directory:
         yield Path(directory)
