@@ -1,4 +1,4 @@
-"""The owner's end of an agent's control stream, whatever carries it: a socket, an SSH channel."""
+"""The orchestrator's end of an agent's control stream, over a socket or an SSH channel."""
 
 import asyncio
 from contextlib import suppress
@@ -10,30 +10,30 @@ from orchestrator.errors import RoveError
 from orchestrator.foreign_text import one_line
 
 MOST_REPORT_BYTES = 4 * 1024 * 1024
-"""Of one line: it names all nodes that one reaches."""
+"""Bytes of one line, which may name all nodes that a node reaches."""
 MOST_UNASKED = 1000
-"""Reports on one stream that answer nothing. A few come late, or tell of failures."""
+"""Limit of reports on one stream that answer no request. A few come late, or report failures."""
 _REPORTS: Checked[Report] = Checked(Report, MOST_REPORT_BYTES)
 
 
 class AgentLost(RoveError):
-    """The agent did not answer, or its end of the control stream is closed. Its words become one line."""
+    """The agent did not answer, or its end of the control stream is closed. The message is one line."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(one_line(reason))
 
 
 class AgentRefused(AgentLost):
-    """It did answer: that it cannot do it."""
+    """The agent answered that it cannot do it."""
 
 
 def notification(command: Command) -> bytes:
-    """A request that wants no answer, ready to be told to many agents."""
+    """Encodes a request without an answer, to be sent to many agents."""
     return encode(Request(command))
 
 
 class AgentChannel:
-    """Close it: an agent whose control is closed stops by itself."""
+    """Sends requests to one agent. Close it: an agent whose control stream is closed stops by itself."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.failure = ""
@@ -49,7 +49,10 @@ class AgentChannel:
         self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._pass_on())]
 
     async def ask(self, command: Command, timeout: float) -> Report:
-        """Raises AgentLost if there is no answer, or if the answer is that it cannot be done."""
+        """Sends a request, returns its answer.
+
+        Raises AgentLost without an answer, AgentRefused if refused.
+        """
         if self._lost:
             raise AgentLost(self._lost)
         self._last_id += 1
@@ -73,21 +76,21 @@ class AgentChannel:
 
     @property
     def lost(self) -> bool:
-        """Nothing can be asked any more."""
+        """Whether the stream is lost: no request can be sent any more."""
         return self._gone.is_set()
 
     async def wait_lost(self) -> str:
-        """Until nothing can be asked any more; why."""
+        """Waits until the stream is lost; returns why."""
         await self._gone.wait()
         return self._lost
 
     def send_latest(self, line: bytes) -> None:
-        """Pass ``line`` on when the agent is ready to read it, unless a newer one comes before that."""
+        """Sends ``line`` when the agent is ready to read it, unless a newer one replaces it before."""
         self._latest = line
         self._news.set()
 
     async def close(self) -> None:
-        """May be repeated."""
+        """Closes the stream. May be repeated."""
         self._lose("control closed")
         for task in self._tasks:
             task.cancel()

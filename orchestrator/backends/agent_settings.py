@@ -1,4 +1,4 @@
-"""What a run tells an agent and its process, wherever the node is."""
+"""Makes the configuration of an agent and its process, for every backend."""
 
 import random
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ def agent_config(
     secret: bytes,
     apps: Mapping[str, AppPlan],
 ) -> AgentConfig:
-    """``hosts``: each node's address. ``apps``: the plans with paths as they are on the node.
+    """Makes a node's agent config. ``hosts``: each node's address. ``apps``: plans with the node's paths.
 
-    ``secret`` is the run's: a node is given no more than the keys that it shares with others.
+    ``secret`` is the run's: a node gets only the keys that it shares with other nodes.
     """
     return AgentConfig(
         run=run_id,
@@ -47,7 +47,7 @@ def process_config(
     service: RoutingService | None,
     directory: PurePath,
 ) -> ProcessConfig:
-    """``host``: the node's address; ``directory``: where, on the node, what it leaves is kept."""
+    """``host``: the node's address; ``directory``: where the node stores its files, on the node."""
     return ProcessConfig(
         agent=agent,
         host=host,

@@ -1,4 +1,4 @@
-"""``backend: auto``: the first backend that this machine can run, real time before virtual time; and why."""
+"""``backend: auto``: chooses the first backend that this machine can run, real time first; says why."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ class Choice(NamedTuple):
 
 
 def with_backend(experiment: Experiment) -> tuple[Experiment, Choice | None]:
-    """The experiment with a backend that it can run on; None where the file names one."""
+    """Returns the experiment with the chosen backend, and the choice; None if the file names a backend."""
     if experiment.backend != AUTO:
         return experiment, None
     choice = choose()

@@ -1,4 +1,4 @@
-"""From a backend's name in the experiment file to the backend."""
+"""Creates the backend that an experiment file names."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Carries out a run's faults, in the run's own time, and writes each into the run's events."""
+"""Injects a run's faults at their times and writes each into the run's events."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -11,25 +11,25 @@ from orchestrator.runs.events import EventLog
 
 
 class FaultTargets(Protocol):
-    """The nodes that it happens to."""
+    """The nodes of a backend, as far as faults act on them."""
 
     def now_ns(self) -> int: ...
 
     async def crash(self, node: str) -> None:
-        """Kill the node's agent: it says nothing to anyone, and what it knew is lost."""
+        """Kills the node's agent: it sends nothing more and loses its state."""
         ...
 
     async def restart(self, node: str) -> None:
-        """Start the agent of a node anew whose agent was killed."""
+        """Starts a new agent on a node whose agent was killed."""
         ...
 
     async def silence(self, nodes: Collection[str]) -> None:
-        """The radios of these nodes, and of no others, neither send nor receive; returns when it is so."""
+        """Switches off the radios of exactly these nodes, all others on; returns when it is done."""
         ...
 
 
 async def inject_faults(steps: Sequence[Step], warmup: float, on: FaultTargets, events: EventLog) -> None:
-    """Begin with the warm-up; returns after the last step."""
+    """Carries out the steps. Call it when the warm-up begins; it returns after the last step."""
     loop = asyncio.get_running_loop()
     measured_from = loop.time() + warmup
     silent: dict[str, None] = {}
@@ -50,7 +50,7 @@ async def inject_faults(steps: Sequence[Step], warmup: float, on: FaultTargets, 
 
 
 class FaultInjector:
-    """The faults of a run in real time, beside all else that goes on in it."""
+    """Injects the faults of a run in real time, in a task of its own."""
 
     def __init__(self, run: PlannedRun, on: FaultTargets, events: Path) -> None:
         self._steps = run.faults
@@ -60,18 +60,18 @@ class FaultInjector:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """With the first time that the query flows. May be repeated."""
+        """Starts the task. Call it when the sources open; further calls do nothing."""
         if self._task is None and self._steps:
             faults = inject_faults(self._steps, self._warmup, self._on, EventLog(self._events))
             self._task = asyncio.create_task(faults, name="faults")
 
     def check(self) -> None:
-        """Raises what went wrong with them, if anything did."""
+        """Raises the error of the task, if it failed."""
         if self._task is not None and self._task.done() and not self._task.cancelled():
             self._task.result()
 
     async def end(self) -> None:
-        """May be repeated."""
+        """Cancels the task. May be repeated."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

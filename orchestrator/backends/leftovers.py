@@ -1,4 +1,4 @@
-"""What a run may leave behind besides processes and files, by the kind of intent that its journal holds."""
+"""Finds and removes what a run left besides processes and files, by the kinds of intents in its journal."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from orchestrator.runs.run_directory import RunDirectory
 
 @dataclass(frozen=True)
 class Kind:
-    """All are given the run's directory. ``find`` says what is (still) there, ``remove`` writes into the
-    journal what it did, ``kept`` says what stays on purpose, and how it is had."""
+    """Functions that take the run's directory. ``find`` lists what is still there, ``remove`` removes it and
+    notes that in the journal, ``kept`` lists what stays on purpose and how to get it."""
 
     find: Callable[[str, Path], list[str]]
     remove: Callable[[str, Path, Journal], object]
@@ -33,7 +33,7 @@ def _remove_network(run_id: str, directory: Path, journal: Journal) -> list[str]
     return [str(entry) for entry in network.down(Mark(run_id, directory))]
 
 
-# Imported where they are used: who has no nodes elsewhere need not wait for what reaches them.
+# Imported on use: commands without remote nodes need not wait for the SSH modules.
 
 
 def _find_remote(run_id: str, directory: Path) -> list[str]:
@@ -55,7 +55,7 @@ def _uncollected_remote(run_id: str, directory: Path) -> list[str]:
 
 
 def noted(directory: Path) -> list[str]:
-    """What still runs on other machines, as far as the run's journal knows. Asks nobody."""
+    """Lists what still runs on other machines according to the run's journal. Asks no machine."""
     entries = journals.read(RunDirectory(directory).journal)
     over = leases_over(directory)
     running = [
@@ -69,6 +69,6 @@ def noted(directory: Path) -> list[str]:
 KINDS: dict[str, Kind] = {
     network.JOURNAL_KIND: Kind(_find_network, _remove_network),
     REMOTE_KIND: Kind(_find_remote, _remove_remote, _uncollected_remote),
-    # After the supervisors in it, which then have ended in order.
+    # After the supervisors in the session, so that they end in order.
     CORE_SESSION: Kind(find_sessions, remove_sessions),
 }

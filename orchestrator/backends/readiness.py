@@ -1,4 +1,4 @@
-"""Has routing converged? Asked of the nodes, and held against what an all-knowing observer sees."""
+"""Checks whether routing has converged: compares what nodes know with the true links."""
 
 import asyncio
 import time
@@ -10,24 +10,24 @@ from orchestrator.planning.distances import islands
 from orchestrator.radio.truth import Links
 
 DEPENDABLE = 4.0
-"""Transmissions for a full frame. A link that takes more may be rightly ignored, or come and go."""
+"""Transmissions for a full frame. Protocols may ignore a link that takes more, or see it come and go."""
 
 _MOST_NAMED = 5
 _POLL_S = 0.5
 _MARGIN_S = 3.0
-"""Before the phase is cut short we say ourselves who did not make it."""
+"""Waiting ends this much before the phase's timeout, so that the error can name the nodes."""
 _NOT_TOLD = "no costs from the routing layer"
 
 Look = Callable[[Iterable[str]], Awaitable[dict[str, str]]]
-"""Asks these nodes: those of them that are not ready, and why."""
+"""Asks these nodes; returns those that are not ready, and why."""
 
 
 async def unready_within(
     limit: float, nodes: Iterable[str], look: Look, check: Callable[[], None]
 ) -> dict[str, str]:
-    """Wait for all of them, for nearly ``limit`` seconds; those who are not ready then, and why.
+    """Waits for all nodes for nearly ``limit`` seconds; returns those that are not ready then, and why.
 
-    ``check`` raises what ends the waiting at once.
+    ``check`` raises to end the wait at once.
     """
     deadline = time.monotonic() + max(limit - _MARGIN_S, limit / 2)
     waiting = dict.fromkeys(nodes, _NOT_TOLD)
@@ -42,7 +42,7 @@ async def unready_within(
 
 
 def unready(reports: Mapping[str, Report | None], links: Links, quorum: float) -> dict[str, str]:
-    """Of the nodes that were asked, those that routing has not told enough, and why."""
+    """Returns the asked nodes that do not know enough routes yet, and why."""
     reaches = {
         node: report.reaches for node, report in reports.items() if report is not None and report.ready
     }
@@ -51,7 +51,7 @@ def unready(reports: Mapping[str, Report | None], links: Links, quorum: float) -
 
 
 def connected(links: Links) -> dict[str, list[str]]:
-    """For each node the others that it has a way to over dependable links."""
+    """Returns for each node the others that it reaches over dependable links."""
     mutual = {
         node: [peer for peer in peers if _cost(links, node, peer) <= DEPENDABLE >= _cost(links, peer, node)]
         for node, peers in links.items()
@@ -65,9 +65,9 @@ def _cost(links: Links, source: str, destination: str) -> float:
 
 
 def shortfalls(reaches: Mapping[str, Collection[str]], links: Links, quorum: float) -> dict[str, str]:
-    """Who knows no way to enough of the nodes that it is connected with, and to whom not.
+    """Returns nodes that have routes to too few of the nodes they are connected with, and the missing ones.
 
-    As long as ground truth says nothing of a node, nobody can say that what it knows is enough.
+    A node that ground truth does not know yet counts as not ready.
     """
     expected = connected(links)
     found = {}

@@ -1,4 +1,4 @@
-"""Real time passes by itself: what is left to do is to look after the run, and to say how far it is."""
+"""Waits while real time passes: checks the run and reports progress."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ LOOK_S = 1.0
 
 
 async def pass_until(end: float, seconds: float, progress: Progress, check: Callable[[], None]) -> None:
-    """Until ``time.monotonic()`` is ``end``, ``seconds`` after the beginning; ``check`` may raise."""
+    """Waits until ``time.monotonic()`` is ``end``, ``seconds`` after the beginning; ``check`` may raise."""
     while (left := end - time.monotonic()) > 0:
         check()
         progress(1.0 - left / seconds)

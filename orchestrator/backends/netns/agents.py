@@ -1,4 +1,4 @@
-"""One node's agent as a process in its namespace: started, spoken to, stopped, and its end explained."""
+"""Runs one node's agent as a process in its namespace: starts, asks and stops it, explains why it ended."""
 
 import asyncio
 import signal
@@ -21,7 +21,7 @@ STOP_S = 12.0
 
 
 class AgentProcess(Watched):
-    """``failure`` is empty as long as the agent does what it should."""
+    """One agent's process. ``failure`` is empty as long as the agent works."""
 
     def __init__(self, node: str, child: Child, channel: AgentChannel, log: Path) -> None:
         self.node = node
@@ -30,7 +30,7 @@ class AgentProcess(Watched):
 
     @classmethod
     async def launch(cls, server: ForkServer, node: str, namespace: Path, config: Path, log: Path) -> Self:
-        """Raises ForkServerError."""
+        """Starts the process. Raises ForkServerError."""
         ours, theirs = socket.socketpair()
         control = theirs.fileno()
         launch = Launch(
@@ -46,13 +46,13 @@ class AgentProcess(Watched):
         return cls(node, child, AgentChannel(reader, writer), log)
 
     async def ask(self, command: AnyCommand, timeout: float = ANSWER_S) -> Report | None:
-        """None if it cannot answer any more, or could not do it: ``failure`` says why."""
+        """Sends a command, returns its answer; None if the agent is lost or refused: ``failure`` says why."""
         if self._watching.done():
             return None
         try:
             return await self._channel.ask(command, timeout)
         except AgentLost as error:
-            # The end of the process, if that is the reason, explains more than a closed stream.
+            # If the process ended, its exit explains more than the closed stream.
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(self._watching), 0.5)
             self.failure = self.failure or str(error)
@@ -65,13 +65,13 @@ class AgentProcess(Watched):
         self._channel.send_latest(line)
 
     async def stop(self, reason: str) -> None:
-        """In order if it can, in any case within a bounded time."""
+        """Stops the agent in order if possible, and always within a bounded time."""
         self._stopping = True
         await self.ask(Stop(reason), STOP_S)
         await self.end(None)
 
     async def kill(self) -> None:
-        """As a fault would have it: without a word to it, and at once."""
+        """Kills the agent at once and without warning, as a fault does."""
         await self.end(signal.SIGKILL)
         await self.close()
 

@@ -1,4 +1,4 @@
-"""The backend ``netns``: an agent and a routing daemon in each node's namespace, on this machine's clock."""
+"""The backend ``netns``: runs an agent and a routing daemon in each node's namespace, in real time."""
 
 import asyncio
 import secrets
@@ -33,7 +33,7 @@ from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.routing import OWN_READER
 
 SETTLING_S = 60.0
-"""Nodes keep moving for so long beyond the measurement: convergence takes its time, too."""
+"""Seconds that nodes move beyond the measurement, as convergence takes time, too."""
 HOST = "this machine"
 
 
@@ -41,7 +41,7 @@ class NetnsBackend:
     def __init__(self, run: PlannedRun, run_id: str, directory: Path, journal: Journal) -> None:
         self._run = run
         self._experiment = experiment = run.experiment
-        self._directory = directory.resolve()  # agents live elsewhere: a relative path would mislead them
+        self._directory = directory.resolve()  # agents have another working directory
         self._mark = Mark(run_id, self._directory)
         seconds = experiment.warmup + experiment.duration + SETTLING_S
         self._network = RoutedNetwork(
@@ -84,18 +84,18 @@ class NetnsBackend:
         return self._outcomes()
 
     def _preloaded(self) -> list[str]:
-        """What the fork server loads for all agents."""
+        """Returns what the fork server loads for all agents."""
         folder = RunDirectory(self._directory).temporary
         return [entry for plan in self._run.apps.values() for entry in plan.preload(folder)]
 
     async def converge(self) -> Outcomes:
-        """Until routing has told every living agent the ways that there are, within a bound."""
+        """Waits, within a bound, until every living agent knows the routes that exist."""
         limit = self._experiment.timeouts.converge
         waiting = await unready_within(limit, self._agents, self._unready, self._emulation.check)
         return with_failures(self._outcomes(), waiting)
 
     async def _unready(self, waiting: Iterable[str]) -> dict[str, str]:
-        """Who has failed is not waited for."""
+        """Returns the nodes that are not ready; does not wait for failed ones."""
         nodes = [node for node in waiting if not self._failure(node)]
         reports = await asyncio.gather(*(self._agents[node].status() for node in nodes))
         asked = dict(zip(nodes, reports, strict=True))
@@ -119,7 +119,7 @@ class NetnsBackend:
     async def crash(self, node: str) -> None:
         agent = self._agents.get(node)
         if agent is None or agent.failure:
-            return  # it has died by itself, and that is to be told
+            return  # it died by itself, which its outcome reports
         self._crashed[node] = None
         await agent.kill()
         del self._agents[node]
@@ -140,7 +140,7 @@ class NetnsBackend:
         return self._outcomes()
 
     async def collect(self, into: Path) -> Outcomes:
-        """Agents and radio write in place; what is left to say is how the nodes came out of it."""
+        """Returns the nodes' outcomes; agents and radio have written their records in place."""
         return self._outcomes()
 
     async def down(self) -> None:
@@ -166,7 +166,7 @@ class NetnsBackend:
         place = self._directory / "nodes" / node
         place.mkdir(parents=True, exist_ok=True)
         config = place / "agent.json"
-        config.touch(mode=0o600)  # the run's key is in it
+        config.touch(mode=0o600)  # it contains keys of the run
         config.write_bytes(msgspec.json.format(msgspec.json.encode(self._config(node))))
         try:
             agent = await AgentProcess.launch(
@@ -189,7 +189,7 @@ class NetnsBackend:
 
     def _send_costs(self, graph: CostGraph) -> None:
         if self._experiment.routing.reader != OWN_READER:
-            return  # agents read their costs themselves
+            return  # agents read costs from their routing daemons
         self._costs = notification(Costs(graph))
         for agent in self._agents.values():
             agent.send_latest(self._costs)

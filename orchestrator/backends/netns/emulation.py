@@ -1,6 +1,6 @@
-"""A topology on this machine: nodes as namespaces, the radio between them, and if wanted the true routes.
+"""Emulates a topology on this machine: namespaces as nodes, the radio between them, true routes if wanted.
 
-With agents on it, it is a run; without, a network for people to use by hand.
+A run starts agents on it; `rove up` leaves it to the user.
 """
 
 import asyncio
@@ -33,13 +33,13 @@ OnCosts = Callable[[CostGraph], None]
 
 
 def layout_of(topology: Topology, queue_length: int, ipv6: bool = False) -> Layout:
-    """Every node alone in its network: who can be reached, and over whom, is for routing to say."""
+    """Returns the layout: each node has a /32 address, so that routing decides which nodes are reached
+    how."""
     layout = numbered(topology.node_names)
     hosts = topology.addresses()
     nodes = tuple(replace(node, radio=IPv4Interface(f"{hosts[node.name]}/32")) for node in layout.nodes)
     usable = os.access(executor.TUN_DEVICE, os.R_OK | os.W_OK)
-    # Permanent neighbours: a lost ARP request would delay a first packet by a second, in one run and not
-    # in the next.
+    # Permanent neighbours: a lost ARP request would delay a first packet by a second, in some runs only.
     return replace(
         layout,
         nodes=nodes,
@@ -64,11 +64,11 @@ class Emulation:
     ) -> None:
         """Nodes move for ``seconds``; after that they stay where they are.
 
-        ``true_routes``: install the cheapest routes over the true links by this metric, and tell ``on_costs``
-        the links' costs; None leaves routes to a daemon.
+        ``true_routes``: install the cheapest routes over the true links by this metric, and pass the links'
+        costs to ``on_costs``; None leaves routes to a daemon.
         """
         self._settings = air_settings(topology)
-        # What waits for the air waits in the kernel: its queue is the MAC's.
+        # Frames wait in the kernel's queue, which serves as the MAC's.
         self.layout = layout_of(topology, self._settings.mac.queue_limit, ipv6)
         self.doubts: tuple[str, ...] = ()
         """Why the numbers must not be used; complete once the radio has stopped."""
@@ -91,12 +91,12 @@ class Emulation:
 
     @property
     def hosts(self) -> dict[str, IPv4Address]:
-        """Where each node is reached over the radio."""
+        """Returns each node's address on the radio network."""
         return dict(self._hosts)
 
     @property
     def links(self) -> Links:
-        """The true ones of this moment, as far as heard, with the transmissions that each takes."""
+        """Returns the true links as last reported by the radio, with the transmissions that each takes."""
         return self._links
 
     def namespace(self, node: str) -> Path:
@@ -112,31 +112,31 @@ class Emulation:
         self._close_ends()
 
     def check(self) -> None:
-        """Raises if the network is no longer what it should be."""
+        """Raises if the network has failed."""
         if self._broken is not None:
             raise NetworkError(f"the network broke: {self._broken}") from self._broken
         if self._air is not None:
             self._air.check()
 
     async def silence(self, nodes: Collection[str]) -> None:
-        """The radios of these nodes, and of no others, are off; returns when it is so."""
+        """Switches off the radios of exactly these nodes, all others on; returns when it is done."""
         if self._air is not None:
             await self._air.silence(nodes)
 
     async def stop_radio(self) -> None:
-        """The air goes silent, and says how well it did. May be repeated."""
+        """Stops the radio and reads its report. May be repeated."""
         air, self._air = self._air, None
         if air is not None:
             report = await air.stop()
             self.doubts = tuple(report.problems)
 
     async def down(self) -> None:
-        """Everything goes, by its mark alone; raises NetworkError if the proof fails. May be repeated."""
+        """Removes everything that has the mark; raises NetworkError if something is left. May be repeated."""
         if self._building is not None:
             await asyncio.wait([self._building])
-            self._building.exception()  # heard: whoever waited for it has been told, or does not care
+            self._building.exception()  # marks it as retrieved: waiting callers have got the error
         try:
-            with suppress(Exception):  # whatever ails it, it ends below
+            with suppress(Exception):  # it is ended below in any case
                 await self.stop_radio()
         finally:
             if self._routes is not None:
@@ -149,7 +149,7 @@ class Emulation:
     async def _build(self) -> None:
         intent = self._journal.intend(network.JOURNAL_KIND, mark=self._mark.run_id)
         self._intended = True
-        # A thread cannot be cancelled: whoever cancels us finds what it made in ``_ends``.
+        # A thread cannot be cancelled: what it made is in ``_ends``, for the cleanup.
         self._building = asyncio.ensure_future(asyncio.to_thread(self._build_now))
         await asyncio.shield(self._building)
         self._journal.done(intent, namespaces=len(self.layout.nodes) + 1)

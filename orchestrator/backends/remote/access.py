@@ -1,4 +1,4 @@
-"""How the nodes of an experiment are reached, by what its file says: enough after the run's own end, too."""
+"""How to reach an experiment's nodes, from its file alone, so that it works after the run's end, too."""
 
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.inventory import Host
@@ -6,11 +6,11 @@ from orchestrator.ssh.fleet import AT_ONCE
 from orchestrator.ssh.host_keys import KnownHosts, known_hosts_file
 
 _ON_ONE_HOST = 8
-"""sshd's usual limit for those who have not logged in yet is ten."""
+"""Below ten, sshd's usual limit of connections that have not logged in yet."""
 
 
 def hosts_of(experiment: Experiment) -> dict[str, Host]:
-    """The machine that each node's files are on."""
+    """Returns the machine that holds each node's files."""
     core = experiment.topology.core
     if experiment.traits.shared_host and core is not None:
         return dict.fromkeys(experiment.topology.node_names, core.machine())
@@ -18,7 +18,7 @@ def hosts_of(experiment: Experiment) -> dict[str, Host]:
 
 
 def at_once(experiment: Experiment) -> int:
-    """How many nodes may be logged in to at the same time: an SSH server turns away what is too much."""
+    """Returns how many logins may run at the same time: an SSH server refuses too many."""
     return _ON_ONE_HOST if experiment.traits.shared_host else AT_ONCE
 
 

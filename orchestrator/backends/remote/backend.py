@@ -1,4 +1,4 @@
-"""Runs on other machines: a supervisor, routing daemon and agent on each node, over any infrastructure."""
+"""Runs an experiment on other machines: a supervisor, a routing daemon and an agent on each node."""
 
 import asyncio
 import secrets
@@ -37,7 +37,7 @@ from orchestrator.ssh.fleet import on_all
 POLL_S = 0.5
 STATUS_S = 5.0
 MARGIN_S = 3.0
-"""Before a phase is cut short we say ourselves who did not make it."""
+"""Waiting ends this much before the phase's timeout, so that the error can name the nodes."""
 STARTING = 0.9
 CLOSE_S = 10.0
 NOT_OPENED = "its sources were not opened"
@@ -53,7 +53,7 @@ class RemoteBackend:
         infrastructure: Infrastructure,
         host: str = "",
     ) -> None:
-        """``host``: the one machine that all nodes are on, whose load the infrastructure measures."""
+        """``host``: the machine that all nodes share, if they do; the infrastructure measures its load."""
         self._run = run
         self._experiment = experiment = run.experiment
         self._run_id = run_id
@@ -89,7 +89,7 @@ class RemoteBackend:
         return {**self._infrastructure.facts(), "clocks": self._book.document(), **loads}
 
     def refusals(self) -> Sequence[Refusal]:
-        """What nodes have listed as their records and is none of it."""
+        """Returns what nodes listed as records and was refused."""
         return self._refused
 
     async def up(self, progress: Progress) -> Outcomes:
@@ -119,7 +119,7 @@ class RemoteBackend:
         return self._outcomes()
 
     def _planned_addresses(self) -> dict[str, str]:
-        """Of nodes that are not there as well: their replicas are in the plan."""
+        """Returns addresses of all nodes, absent ones included: their replicas are in the plan."""
         topology = self._experiment.topology
         real = {name: node.address for name, node in topology.real_nodes().items()}
         return {**topology.addresses(), **real}
@@ -135,7 +135,7 @@ class RemoteBackend:
         await supervisor.start_agent()
 
     async def converge(self) -> Outcomes:
-        """Until every agent that is there knows ways to enough of the others, within a bound."""
+        """Waits, within a bound, until every present agent has routes to enough of the others."""
         await self._infrastructure.begin()
         limit = self._experiment.timeouts.converge
         check = self._infrastructure.check
@@ -144,10 +144,10 @@ class RemoteBackend:
         )
 
     async def _unready(self, waiting: Iterable[str]) -> dict[str, str]:
-        """Who is lost is waited for, who failed is not."""
+        """Returns the nodes that are not ready. Waits for lost nodes, not for failed ones."""
         nodes = [node for node in waiting if not self._supervisors[node].failure]
         reports = await asyncio.gather(*map(self._status, nodes))
-        # Nobody knows who hears whom: all are to know a way to all that are there.
+        # The true links are unknown: every node must have a route to every present node.
         there = dict.fromkeys((*self._present(), *nodes))
         links = {node: {peer: 1.0 for peer in there if peer != node} for node in there}
         return unready(dict(zip(nodes, reports, strict=True)), links, self._experiment.routing.ready_share)
@@ -161,7 +161,7 @@ class RemoteBackend:
     async def advance(self, seconds: float, progress: Progress) -> Outcomes:
         end, begun_ns = time.monotonic() + seconds, self.now_ns()
         self._flowed = True
-        # Nobody waits for a node that is lost at the moment: time, and what is to happen in it, goes on.
+        # Does not wait for a node that is lost now: the run's time goes on.
         opening = asyncio.create_task(self._open_sources(), name="open sources")
         try:
             return await self._pass(seconds, end, progress, opening)
@@ -186,7 +186,10 @@ class RemoteBackend:
         self._faults.check()
 
     async def _open_sources(self) -> None:
-        """A node that was told late has not measured what the others have, even if it is back by the end."""
+        """Opens all sources.
+
+        A node that opens late has measured less than the others, even if it is back by the end.
+        """
 
         async def one(node: str) -> None:
             trouble = await self._supervisors[node].open_sources()
@@ -200,7 +203,7 @@ class RemoteBackend:
     async def crash(self, node: str) -> None:
         supervisor = self._supervisors.get(node)
         if supervisor is None or supervisor.failure:
-            return  # it has died by itself, and that is to be told
+            return  # it died by itself, which its outcome reports
         self._crashed[node] = None
         await supervisor.kill_agent()
 
@@ -245,7 +248,7 @@ class RemoteBackend:
         place = str(site.place(self._run_id))
         await site.connection.ensure(MARGIN_S)
         if not supervisor.ended:
-            await site.connection.run(["true"], timeout=STATUS_S)  # one that hangs is not waited for
+            await site.connection.run(["true"], timeout=STATUS_S)  # does not wait for one that hangs
             await supervisor.end_from_outside("end of run")
             self._note_ends()
         found = await collect(site.connection, place, into / "nodes" / site.node)
@@ -255,7 +258,7 @@ class RemoteBackend:
         self._journal.done(self._entries[site.node], collected=True)
 
     async def down(self) -> None:
-        """What was collected goes; what was not stays on its node."""
+        """Removes what was collected; leaves the rest on its node."""
         try:
             await self._faults.end()
             await self._clocks.close()
@@ -264,13 +267,13 @@ class RemoteBackend:
                 async with asyncio.timeout(max(self._experiment.timeouts.down - 2 * CLOSE_S, CLOSE_S)):
                     await on_all(self._supervisors, self._tidy)
             except TimeoutError:
-                pass  # the journal knows who is left
+                pass  # the journal lists the nodes that are left
         finally:
             await asyncio.gather(*(supervisor.close() for supervisor in self._supervisors.values()))
             await self._infrastructure.close()
 
     async def _tidy(self, supervisor: NodeSupervisor) -> None:
-        """Where nothing has flowed yet, there is nothing to collect either."""
+        """Ends the supervisor; removes its place if it was collected or no source was ever opened."""
         node = supervisor.site.node
         if node not in self._entries or not supervisor.site.connection.alive:
             return
@@ -294,7 +297,7 @@ class RemoteBackend:
                 self._journal.done(self._entries[node], ended=True)
 
     def _present(self) -> list[str]:
-        """Nodes that have come up, whatever has become of their connections; without those that failed."""
+        """Returns the nodes that came up and have not failed, connected or not."""
         return [
             node
             for node, supervisor in self._supervisors.items()

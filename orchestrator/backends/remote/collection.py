@@ -1,7 +1,7 @@
-"""Bringing a node's record here: listed there with digests, fetched, verified; the node keeps it until then.
+"""Collects a node's record: lists it there with digests, fetches it, verifies it; the node keeps it until then.
 
-What is here already and equal is not fetched again, so a collection that broke off goes on where it was. A
-file that cannot be had does not keep the others from arriving: it is told of when they are here.
+It skips files that are here already and equal, so an interrupted collection continues where it was. If one
+file cannot be fetched, it still fetches the others and then reports the failure.
 """
 
 import asyncio
@@ -27,18 +27,18 @@ from orchestrator.ssh.transfer import no_room_here
 
 LIST_S = 300.0
 ATTEMPTS = 5
-"""With connections that are lost on the way."""
+"""Attempts, each ended by a lost connection."""
 ATTEMPTS_WITH_DAMAGED = 2
 MOST_DAMAGED = 3
-"""Files of one attempt: a node that sends more of them does not send a record."""
+"""Limit of files in one attempt: a real record has fewer."""
 RECONNECT_S = 10.0
 _SMALL = 256 * 1024
-"""Such files are fetched many at once: a round trip each would take longer than they do."""
+"""Files up to this size are fetched many at once: a round trip each would take longer than the data."""
 _MOST_AT_ONCE = 2 * 1024 * 1024
 _NAMES_AT_ONCE = 500
 _OWNER_ONLY = 0o600
 _FOLDER_MODE = 0o700
-"""Pictures of people may be among the files."""
+"""Private to the user: pictures of people may be among the files."""
 _CONCATENATE = 'cd "$1" && xargs -0 cat --'
 _REMOVE = (
     'rm -rf -- "$1" || exit 1; run=$(dirname -- "$1"); '
@@ -53,24 +53,24 @@ class Collected(NamedTuple):
     fetched: int
     """Bytes that were not here before."""
     refused: tuple[Refusal, ...] = ()
-    """What the node lists as its record and is none of it: it was not fetched."""
+    """What the node lists and is no part of a record; it was not fetched."""
 
 
 Progress = Callable[[int, int], None]
-"""Told of the bytes that are here, and of all."""
+"""Called with the bytes that are here, and of all."""
 
 
 async def collect(
     connection: Connection, place: str, into: Path, progress: Progress = lambda here, of: None
 ) -> Collected:
-    """The record of the place, into the node's directory ``into``; whole, or it raises SshError.
+    """Fetches the record of a place into the node's directory ``into``. Raises SshError if it is not whole.
 
-    A connection that breaks is made again a few times, if whoever made it lets it. What no record has is
-    refused: the result counts it.
+    It reconnects a few times if the connection breaks, where its owner allows that. It refuses and counts
+    what is no part of a record.
     """
     lost = damaged = 0
     while True:
-        await connection.ensure(RECONNECT_S)  # a node that cannot be reached for so long is away
+        await connection.ensure(RECONNECT_S)  # after this time the node counts as away
         try:
             return await _collect(connection, place, into, progress)
         except (Unreachable, TransferBroken):
@@ -83,23 +83,23 @@ async def collect(
 
 
 def note_refused(run: RunDirectory, node: str, refused: Sequence[Refusal]) -> None:
-    """In the run's events: the verdict names it."""
+    """Notes in the run's events what was refused; the verdict names it."""
     if refused:
         EventLog(run.events).add("refused", node=node, refused=to_builtins(refused))
 
 
 def refused_before(run: RunDirectory) -> list[Refusal]:
-    """What was refused in all collections of the run so far, by its events."""
+    """Returns from the run's events what all its collections refused so far."""
     found: list[Refusal] = []
     for event in read_lines(run.events):
         if event.get("kind") == "refused":
-            with suppress(ValidationError):  # not what we write
+            with suppress(ValidationError):  # an event that Rove did not write
                 found += convert(event.get("refused"), list[Refusal])
     return found
 
 
 def collected_before(into: Path) -> Collected:
-    """What is here of a record that is no longer on its node."""
+    """Returns what is here of a record that is no longer on its node."""
     sizes = [path.stat().st_size for path in into.rglob("*") if path.is_file()]
     return Collected(len(sizes), sum(sizes), 0)
 
@@ -109,7 +109,7 @@ async def has_place(connection: Connection, place: str) -> bool:
 
 
 async def remove_place(connection: Connection, place: str) -> None:
-    """Everything of the run on the node, and directories that are empty then. Raises SshError."""
+    """Removes everything of the run on the node, and directories that are empty then. Raises SshError."""
     await connection.output(["sh", "-c", _REMOVE, "sh", place])
 
 
@@ -147,7 +147,7 @@ async def _collect(connection: Connection, place: str, into: Path, progress: Pro
 
 
 async def _listed(connection: Connection, place: str, into: Path) -> tuple[Listing, str]:
-    """What is to be had, and why that is not all of it. Raises SshError."""
+    """Returns the files that can be fetched, and why some cannot. Raises SshError."""
     node = connection.host.name
     done = await connection.run(["sh", "-c", LIST, "sh", place], timeout=LIST_S)
     if done.truncated:
@@ -169,7 +169,7 @@ async def _fetch(connection: Connection, place: str, file: Listed) -> None:
 
 
 async def _fetch_batch(connection: Connection, place: str, batch: Sequence[Listed]) -> list[Listed]:
-    """All of them as one stream, parted by the sizes that were listed. Those that did not arrive."""
+    """Fetches all files as one stream, split by the listed sizes. Returns those that did not arrive."""
     names = "\0".join(file.name for file in batch).encode()
     done = await connection.run(["sh", "-c", _CONCATENATE, "sh", place], timeout=LIST_S, input=names)
     late = []
@@ -187,8 +187,8 @@ async def _fetch_batch(connection: Connection, place: str, batch: Sequence[Liste
 
 
 def _sync_directories(into: Path) -> None:
-    """What is removed on the node next must be found here after a power cut: files are synced, and so must be
-    the directories that were made for them."""
+    """Syncs the directories made for the files, so that a power cut loses nothing that the node removes
+    next."""
     if into.is_dir():
         made = [into, *(path for path in into.rglob("*") if path.is_dir())]
         for directory in (*made, into.parent, into.parent.parent):
@@ -196,7 +196,7 @@ def _sync_directories(into: Path) -> None:
 
 
 def _require_room(node: str, into: Path, size: int) -> None:
-    """Raises DiskFull, before anything is fetched."""
+    """Raises DiskFull before anything is fetched."""
     existing = next(path for path in (into, *into.parents) if path.exists())
     if size > shutil.disk_usage(existing).free:
         raise DiskFull(node, no_room_here(into, size))
@@ -213,7 +213,7 @@ def _reporting_full_disk(node: str, file: Listed) -> Iterator[None]:
 
 
 def _make_room(target: Path) -> None:
-    """The directories of the file, only the user's to look into as far as they are made here."""
+    """Makes the file's directories; new ones are readable by the user only."""
     for directory in reversed([each for each in target.parents if not each.exists()]):
         directory.mkdir(_FOLDER_MODE, exist_ok=True)
 

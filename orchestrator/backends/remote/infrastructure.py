@@ -1,4 +1,4 @@
-"""What is below the nodes of a run on other machines: it makes them reachable, and ends when they have."""
+"""What carries the nodes of a remote run: makes them reachable, and is taken down after them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -9,33 +9,36 @@ from orchestrator.runs.backend import Progress
 
 
 class Infrastructure(Protocol):
-    """One run's. Methods are called in this order; ``close`` at any point, and repeatedly."""
+    """The infrastructure of one run.
+
+    Methods are called in this order; ``close`` at any time, also repeatedly.
+    """
 
     async def open(self, progress: Progress) -> Mapping[str, Site | RoveError]:
-        """Reach every node and deploy to it: a site for each, or why it cannot be used.
+        """Connects to every node and deploys to it. Returns a site for each, or why it cannot be used.
 
-        A node's failure is its own; raise only what concerns all of them. An ``Unreachable`` makes the node
-        unreachable, every other error failed.
+        Return the error of a single node; raise only what concerns all nodes. ``Unreachable`` makes the node
+        unreachable, every other error makes it failed.
         """
         ...
 
     async def begin(self) -> None:
-        """The agents are there, routing is about to be waited for: nodes begin to move."""
+        """Lets nodes begin to move. Called when the agents run, before the wait for routing."""
         ...
 
     def check(self) -> None:
-        """Raises RoveError once the whole of it is broken; asked every second."""
+        """Raises RoveError once the infrastructure as a whole is broken; called every second."""
         ...
 
     def doubts(self) -> Sequence[str]:
-        """Why the numbers must not be used."""
+        """Returns why the results must not be used."""
         ...
 
     def facts(self) -> Mapping[str, Any]:
-        """What the manifest should hold about it."""
+        """Returns what the manifest stores about it."""
         ...
 
     async def close(self) -> None:
-        """Let go of the nodes, and take down what ``open`` made. The supervisors have ended, or their leases
-        will end them."""
+        """Disconnects, and takes down what ``open`` made. Supervisors have ended by then, or end when their
+        leases run out."""
         ...

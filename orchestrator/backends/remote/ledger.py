@@ -1,4 +1,4 @@
-"""What a run's journal knows of its nodes' supervisors: enough to end, collect and remove without them."""
+"""The journal entries of a run's remote nodes: enough to end, collect and remove after a crash."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -20,7 +20,7 @@ KIND = "remote node"
 
 
 class NodeEntry(Struct, frozen=True):
-    """One node's entry. ``keeping``: the command there that speaks to its supervisor, without its verb.
+    """One node's entry. ``keeping``: the command on the node that controls its supervisor, without its verb.
 
     ``ended``: nothing runs there any more. ``collected``: its record is here and verified. ``removed``: the
     place is gone.
@@ -37,19 +37,19 @@ class NodeEntry(Struct, frozen=True):
 
     @property
     def waits(self) -> bool:
-        """Is there something on the node that only a collection may remove?"""
+        """Whether the node has data that only a collection may remove."""
         return not (self.collected or self.removed)
 
 
 def intend(journal: Journal, site: "Site", run_id: str, lease: float) -> int:
-    """Before anything is put there."""
+    """Writes the intent, before anything is put on the node."""
     keeping = site.command("node_agent.supervisor")
     place = str(site.place(run_id))
     return journal.intend(KIND, node=site.node, place=place, keeping=keeping, lease=lease)
 
 
 def node_entries(entries: Iterable[Mapping[str, Any]]) -> list[NodeEntry]:
-    """In the order in which the nodes came up."""
+    """Returns the nodes' entries, in the order in which the nodes came up."""
     found: dict[int, NodeEntry] = {}
     for entry in entries:
         number = entry.get("id")
@@ -70,7 +70,7 @@ def nodes_of(directory: Path) -> list[NodeEntry]:
 
 
 def leases_over(directory: Path) -> bool:
-    """Has nobody renewed any lease for longer than it lasts? Who has closed the journal renews none."""
+    """Whether all leases have run out: the journal was closed longer ago than the longest lease."""
     entries = journals.read(RunDirectory(directory).journal)
     longest = max((node.lease for node in node_entries(entries)), default=0.0)
     if not journals.is_closed(entries):
@@ -80,10 +80,10 @@ def leases_over(directory: Path) -> bool:
 
 
 def waiting(directory: Path) -> list[str]:
-    """Nodes whose records wait to be collected."""
+    """Returns the nodes whose records wait to be collected."""
     return [node.node for node in nodes_of(directory) if node.waits]
 
 
 def uncollected(directory: Path) -> list[str]:
-    """Nodes whose records are not here: they wait, or are lost."""
+    """Returns the nodes whose records are not here: they wait or are lost."""
     return [node.node for node in nodes_of(directory) if not node.collected]

@@ -1,6 +1,6 @@
-"""What a run may have left on other machines: supervisors that still run, and places nobody needs any more.
+"""Finds and removes what a run left on other machines: running supervisors, and places without use.
 
-A record that was not collected is no leftover: it stays until `rove collect` has it.
+A record that was not collected is no leftover: it stays until `rove collect` has fetched it.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ Act = Callable[[NodeEntry, Connection], Awaitable[str]]
 
 
 def find(directory: Path) -> list[str]:
-    """What is there that should not be, and who cannot be asked."""
+    """Lists leftovers, and nodes that cannot be asked."""
     run = RunDirectory(directory)
     over = leases_over(run.path)
     open_nodes = [
@@ -46,7 +46,7 @@ def find(directory: Path) -> list[str]:
 
 
 def remove(directory: Path, journal: Journal) -> list[str]:
-    """End the supervisors, and remove what was collected; says what could not be done."""
+    """Ends the supervisors and removes what was collected; returns what could not be done."""
     run = RunDirectory(directory)
     todo = [node for node in nodes_of(run.path) if not node.removed]
 
@@ -63,7 +63,7 @@ def remove(directory: Path, journal: Journal) -> list[str]:
 
 
 async def end_supervisor(node: NodeEntry, connection: Connection, reason: str) -> None:
-    """In order, if it still runs. Raises SshError."""
+    """Ends the supervisor in order, if it still runs. Raises SshError."""
     argv = [*node.keeping, "end", node.place, "--reason", reason]
     done = await connection.run(argv, timeout=END_S)
     if done.status == 0:
@@ -72,7 +72,7 @@ async def end_supervisor(node: NodeEntry, connection: Connection, reason: str) -
         answer = ENDINGS.decode(done.stdout)
     except Refused:
         errors = done.stderr.decode(errors="replace").strip()
-        # Layers that nobody used for long are removed: then nothing of that run lives any more.
+        # Unused layers are pruned; if they are gone, no process of the run is left either.
         if any(sign in errors for sign in _LOST_LAYERS):
             return
         raise CommandFailed(node.node, errors[-200:] or f"end: status {done.status}") from None
@@ -92,7 +92,7 @@ async def _is_supervised(node: NodeEntry, connection: Connection) -> bool:
 
 
 def _asked(run: RunDirectory, nodes: list[NodeEntry], act: Act) -> list[str]:
-    """What ``act`` says of each; of those that cannot be reached, when they end by themselves."""
+    """Returns what ``act`` says of each node; for unreachable ones, when they end by themselves."""
     if not nodes:
         return []
     experiment = load_checked(run.spec)

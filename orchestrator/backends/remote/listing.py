@@ -1,7 +1,7 @@
-"""What a node lists as its record, read as data: which files are fetched to where, and what is refused.
+"""Reads a node's list of its record: which files are fetched to where, and which are refused.
 
-Names are separated by NUL bytes, so that no name can stand for two, or for none. An entry that is refused is
-left out and counted; it spoils neither the other files nor the other nodes.
+NUL bytes separate names, so that no name can be read as two or as none. A refused entry is left out and
+counted; the other files are fetched.
 """
 
 import re
@@ -15,9 +15,9 @@ from orchestrator.foreign_names import UnsafeName, path_inside
 from orchestrator.ssh.errors import CommandFailed
 
 FILE = "file"
-"""What is refused, in ``Refusal.what``."""
+"""The value of ``Refusal.what`` for refused entries."""
 MOST_BYTES = 64 << 30
-"""Of one node's record, in all: more is not what an experiment of hours leaves on a node."""
+"""Limit of one node's record: an experiment of hours leaves less."""
 MOST_ENDED_BYTES = 64 * 1024
 
 LIST = (
@@ -26,7 +26,7 @@ LIST = (
     "find \"$@\" ! -type d -printf '%y %s %p\\0'; status=$?; printf '\\0'; "
     'find "$@" -type f -exec sha256sum -z -- {} +; exit $status'
 )
-"""For a shell on the node, with the place as its argument. Its status is 0 if all directories were read."""
+"""A script for the node's shell, with the place as argument. Exit status 0: all directories were read."""
 _ENTRY = re.compile(rb"([a-zA-Z?]) ([0-9]{1,15}) (.+)", re.DOTALL)
 _DIGESTED = re.compile(rb"([0-9a-f]{64})  (.+)", re.DOTALL)
 _SEGMENT = re.compile(r"segments/b\d{4,9}-s\d{6,12}\.jsonl")
@@ -42,7 +42,7 @@ class Listed(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """``unreadable``: files of the record that the node could not read itself."""
+    """The files to fetch. ``unreadable``: files of the record that the node could not read itself."""
 
     files: tuple[Listed, ...]
     unreadable: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Listing(NamedTuple):
 
 
 def read_listing(node: str, output: bytes, into: Path) -> Listing:
-    """``into``: the node's directory here. Raises CommandFailed where there is more than any record has."""
+    """Reads the list. ``into``: the node's directory here. Raises CommandFailed if a limit is exceeded."""
     sized, _, digested = output.partition(b"\0\0") if output[:1] != b"\0" else (b"", b"", output[1:])
     digests = dict(_digests(digested))
     refused = Refusals()
@@ -63,7 +63,7 @@ def read_listing(node: str, output: bytes, into: Path) -> Listing:
     for entry in sized.split(b"\0") if sized else ():
         match = _ENTRY.fullmatch(entry)
         kind, size, raw = match.groups() if match else (b"?", b"0", b"")
-        name = raw.decode(errors="surrogateescape")  # what is no UTF-8 then has characters that do not print
+        name = raw.decode(errors="surrogateescape")  # invalid UTF-8 becomes unprintable
         try:
             target = _target(kind, name, int(size), into)
         except _NoPartOfRecord as problem:
@@ -84,7 +84,7 @@ def read_listing(node: str, output: bytes, into: Path) -> Listing:
 
 
 def batches(files: Sequence[Listed], most_bytes: int, most_files: int) -> Iterator[list[Listed]]:
-    """Small files together, as many as one command may bring."""
+    """Groups small files, as many as one command may fetch."""
     batch: list[Listed] = []
     size = 0
     for file in files:
@@ -98,14 +98,14 @@ def batches(files: Sequence[Listed], most_bytes: int, most_files: int) -> Iterat
 
 
 class _NoPartOfRecord(Exception):
-    """Why, in a word to count by."""
+    """The entry is no part of a record. Its text is the word that refusals are counted by."""
 
 
 def _target(kind: bytes, name: str, size: int, into: Path) -> Path:
-    """Where the file goes. Raises _NoPartOfRecord.
+    """Returns where the file goes. Raises _NoPartOfRecord.
 
     A record is ``ended.json`` and, below ``record``, segments by their own names, logs, and the files that
-    operators leave as results, such as ``frames``. Hidden files are none of it.
+    operators leave as results, such as ``frames``. Hidden files are refused.
     """
     if kind != b"f":
         raise _NoPartOfRecord("not a file")

@@ -1,4 +1,4 @@
-"""From an experiment and a node's site to what its supervisor is told, and the files that this needs."""
+"""Makes a node's order for its supervisor, and the files that the order needs."""
 
 import shlex
 from collections.abc import Iterable, Mapping
@@ -27,13 +27,13 @@ AGENT_FILE = "agent.json"
 SETUP_FILE = "setup.json"
 CODE = "extensions"
 BY_HAND = "supervisor.sh"
-"""For a person who logs in on the node: the supervisor's commands, with the code of this run."""
+"""A script for users who log in on the node: runs the supervisor's commands with this run's code."""
 _FULL_PATH = f"PATH=/usr/local/bin:/usr/bin:/bin:{SYSTEM_PATH}"
 
 
 @dataclass(frozen=True)
 class WholeRun:
-    """What is the same for all nodes of a run. ``secret``: its nodes' keys come from it."""
+    """What is the same for all nodes of a run. The nodes' keys are derived from ``secret``."""
 
     planned: PlannedRun
     run_id: str
@@ -43,7 +43,7 @@ class WholeRun:
 
 
 def supervisor_order(run: WholeRun, site: Site) -> tuple[SupervisorOrder, dict[str, bytes | Path]]:
-    """The order, and the files of its place; those with secrets are shipped for the user's eyes only."""
+    """Returns the order and the files of its place; files with secrets are readable by the user only."""
     place = site.place(run.run_id)
     apps, shipped = {}, {}
     for name, plan in run.planned.apps.items():
@@ -83,14 +83,14 @@ def supervisor_order(run: WholeRun, site: Site) -> tuple[SupervisorOrder, dict[s
         services=tuple(services),
         agent=Program("agent", tuple(command), "agent.log"),
         undo=undo,
-        # What leads into a node leads from a host that others are on as well: that is probed once.
+        # With ``enter``, several nodes share a host, whose load is probed once.
         probes_host=not site.enter,
     )
     return order, files
 
 
 def _with_reader_shipped(config: ProcessConfig, place: str) -> tuple[ProcessConfig, dict[str, Path]]:
-    """A link-state reader out of a user's file as the node will name it, and this file by its name there."""
+    """Returns the order with a user's link-state reader named as on the node, and the reader's file."""
     if not is_reference(config.link_state.kind):
         return config, {}
     path, attribute = split_reference(config.link_state.kind)
@@ -127,7 +127,7 @@ def _routing_program(service: RoutingService, place: Place, site: Site) -> Progr
 
 
 def manet_network(addresses: Iterable[str]) -> IPv4Network:
-    """The smallest usual network that holds all nodes."""
+    """Returns the smallest usual network that contains all nodes."""
     hosts = [IPv4Address(address) for address in addresses]
     if all(host in NODE_NETWORK for host in hosts):
         return NODE_NETWORK

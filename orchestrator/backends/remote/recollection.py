@@ -1,4 +1,4 @@
-"""Fetching, after a run, the records that are still on its nodes: from the run's directory alone."""
+"""Fetches, after a run, the records that are still on its nodes, using the run's directory alone."""
 
 import asyncio
 from collections.abc import Callable
@@ -26,11 +26,11 @@ from orchestrator.ssh.errors import SshError
 from orchestrator.ssh.fleet import on_all
 
 Progress = Callable[[str, float], None]
-"""Told of the node that something came from, and of the fraction of all that is here."""
+"""Called with the node that data came from, and the fraction of all data that is here."""
 
 
 class Fetched(NamedTuple):
-    """What became of one node's record; ``collected`` is None where it is still there."""
+    """The result for one node's record; ``collected`` is None if it is still on the node."""
 
     node: str
     status: Status
@@ -41,7 +41,7 @@ class Fetched(NamedTuple):
 def fetch(
     directory: RunDirectory, experiment: Experiment, journal: Journal, progress: Progress
 ) -> list[Fetched]:
-    """Of every node whose record waits: ends what still runs, collects, and only then removes it there."""
+    """For every node whose record waits: ends what still runs, collects, and only then removes it there."""
     nodes = {node.node: node for node in nodes_of(directory.path) if not node.removed}
     hosts, known = hosts_of(experiment), known_hosts_of(experiment)
     share = dict.fromkeys(nodes, 0.0)

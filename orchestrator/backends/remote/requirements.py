@@ -1,4 +1,4 @@
-"""What deployment cannot bring to a machine, and whoever owns it has to see to."""
+"""Checks what deployment cannot bring to a machine and its owner has to set up."""
 
 from node_agent.model.checked import Refused
 from node_agent.supervisor.status import PlaceStatus
@@ -14,11 +14,11 @@ _WHICH = 'PATH="$PATH:$1"; command -v -- "$2"'
 
 
 class NotReady(SshError):
-    """The node lacks something that whoever set it up has to see to."""
+    """The node lacks something that its owner has to set up."""
 
 
 async def require(connection: Connection, service: RoutingService | None, privilege: bool) -> None:
-    """Privilege, and the routing daemon that is to be started. Raises SudoRefused or NotReady."""
+    """Checks privileges, and that the routing daemon is installed. Raises SudoRefused or NotReady."""
     if privilege or service is not None:
         await connection.output(["true"], sudo=True)
     for program in service.executables if service is not None else ():
@@ -28,7 +28,10 @@ async def require(connection: Connection, service: RoutingService | None, privil
 
 
 async def require_free(connection: Connection, deployed: Deployed, run_id: str) -> None:
-    """Nobody else's run: two would share ports, routes and the radio. Raises NotReady."""
+    """Checks that no other run uses the node: they would share ports, routes and the radio.
+
+    Raises NotReady.
+    """
     argv = deployed.command("node_agent.supervisor", "status", deployed.rove)
     output = await connection.output(argv, timeout=_STATUS_S)
     try:

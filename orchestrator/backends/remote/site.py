@@ -1,4 +1,4 @@
-"""A node as a place where a supervisor can be started: how it is reached, and what is to run there."""
+"""A node on which a supervisor can be started: how it is reached, and what runs there."""
 
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -13,11 +13,11 @@ RECORD = "record"
 
 @dataclass(frozen=True)
 class Site:
-    """``enter`` is put in front of every command that must run on the node itself: empty where the SSH
-    server is on the node, else what leads from its host into it, with the rights of the user who logs in.
+    """``enter`` prefixes every command that must run on the node itself. It is empty if the SSH server is on
+    the node; else it leads from the host into the node, with the rights of the user who logs in.
 
     ``address`` and ``interface`` are the node's in the MANET. ``setup``: what a privileged helper is to do to
-    it before, and to undo after the run. ``starts_daemon``: False where a routing daemon runs already.
+    it before the run, and to undo after it. ``starts_daemon``: False if a routing daemon runs already.
     """
 
     node: str
@@ -30,9 +30,9 @@ class Site:
     starts_daemon: bool = True
 
     def place(self, run_id: str) -> PurePosixPath:
-        """Everything of a run on this node; its ``record`` is what gets collected."""
+        """Returns the directory of a run on this node; its ``record`` is what gets collected."""
         return PurePosixPath(self.deployed.rove) / RUNS / run_id / self.node
 
     def command(self, module: str, *arguments: str) -> list[str]:
-        """One of our modules, on the node."""
+        """Returns the command that runs one of Rove's modules on the node."""
         return [*self.enter, *self.deployed.command(module, *arguments)]

@@ -1,7 +1,7 @@
-"""The orchestrator's end of one node's supervisor: started, attached to, its lease renewed, ended.
+"""The orchestrator's end of one node's supervisor: starts it, attaches to it, renews its lease, ends it.
 
-A connection that is lost is made again, and the supervisor attached to anew, as long as this end is held; the
-node is lost only from one attachment to the next.
+When the connection is lost, it connects and attaches again, until it is closed. The node counts as lost only
+between two attachments.
 """
 
 import asyncio
@@ -37,26 +37,26 @@ ATTACH_S = 20.0
 ANSWER_S = 10.0
 END_S = 120.0
 RENEWALS = 6
-"""Within one lease."""
+"""Renewals within one lease."""
 _PAUSE_S = 0.5
 _MOMENT_S = 0.05
 _SHELL_SIGNALLED = 128
-"""More than that: a signal ended the bridge to the supervisor, which may be well."""
+"""A higher exit status: a signal ended the bridge to the supervisor, which may still run well."""
 _LAST_WORDS = 4096
 
 
 class SupervisorFailed(RoveError):
-    """The node is there, but its supervisor is gone or cannot do its work. The reason becomes one line."""
+    """The node is reachable, but its supervisor is gone or cannot work. The reason is one line."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(one_line(reason))
 
 
 class NodeSupervisor:
-    """``failure`` is empty as long as what the supervisor keeps does what it should."""
+    """Controls one supervisor. ``failure`` is empty as long as the supervised processes work."""
 
     def __init__(self, site: Site, run_id: str, lease: float, log: Path) -> None:
-        """``log``: a file of ours for what goes wrong on the way."""
+        """``log``: a local file for errors of the connection."""
         self.site = site
         self.ended = False
         """It has ended all that it kept."""
@@ -80,7 +80,7 @@ class NodeSupervisor:
         return self._failure or reported or self._gone
 
     def outcome(self) -> NodeOutcome:
-        """How the node is now."""
+        """Returns the node's state now."""
         if self.failure:
             return NodeOutcome(self.site.node, Status.FAILED, self.failure)
         if self._lost is not None and not self.ended:
@@ -90,7 +90,7 @@ class NodeSupervisor:
         return NodeOutcome(self.site.node, Status.OK)
 
     async def launch(self, order: SupervisorOrder, files: Mapping[str, bytes | Path]) -> None:
-        """Ship what it needs, start it, attach to it. Raises SshError or SupervisorFailed."""
+        """Ships the supervisor's files, starts it, attaches to it. Raises SshError or SupervisorFailed."""
         everything = {ORDER: msgspec.json.encode(order), **files}
         await put(self.site.connection, self.site.deployed, self._place, everything)
         argv = self.site.command(MODULE, "start", self._place)
@@ -110,16 +110,16 @@ class NodeSupervisor:
             raise SupervisorFailed(f"{self.site.node}: {self.failure}")
 
     async def start_agent(self) -> None:
-        """Its process, and the agent in it; sources stay shut. Raises AgentLost."""
+        """Starts the agent's process and the agent in it; sources stay closed. Raises AgentLost."""
         await self.ask_until_answered(StartAgent(), KEEP_S)
         await self.ask_until_answered(Start(), ANSWER_S)
 
     async def kill_agent(self) -> None:
-        """As a fault would have it. Raises AgentLost."""
+        """Kills the agent, as a fault does. Raises AgentLost."""
         await self.ask_until_answered(KillAgent(), ANSWER_S)
 
     async def open_sources(self) -> str:
-        """Why they are still shut; empty if they are not."""
+        """Opens the sources; returns why they are still closed, empty if they are open."""
         try:
             await self.ask_until_answered(OpenSources(), ANSWER_S)
         except AgentLost as error:
@@ -127,15 +127,15 @@ class NodeSupervisor:
         return ""
 
     async def ask(self, command: Command, timeout: float = ANSWER_S) -> Report:
-        """Raises AgentLost, at once where the node is lost at the moment."""
+        """Sends a command, returns its answer. Raises AgentLost, at once if the node is lost now."""
         if self._channel is None or not self._attached.is_set():
             raise AgentLost(self.outcome().reason or "not attached")
         return await self._channel.ask(command, timeout)
 
     async def ask_until_answered(self, command: Command, timeout: float) -> Report | None:
-        """The same, but a connection that is lost meanwhile is waited for.
+        """Like ``ask``, but waits for a lost connection to come back and asks again.
 
-        None: it was lost on the way, and the second time the answer was that there is nothing to do.
+        Returns None if the first answer was lost and the second one says that there is nothing to do.
         """
         repeated = False
         try:
@@ -152,12 +152,12 @@ class NodeSupervisor:
                         if self._is_over or not (self._channel is None or self._channel.lost):
                             raise
                         repeated = True
-                        await asyncio.sleep(_MOMENT_S)  # until it is known that this channel is lost
+                        await asyncio.sleep(_MOMENT_S)  # until this channel is known to be lost
         except TimeoutError:
             raise AgentLost(self.outcome().reason or f"no answer within {timeout:g} s") from None
 
     async def end(self, reason: str, timeout: float, patience: float) -> None:
-        """Everything there ends in order; what stays lost for ``patience`` seconds is left to its lease."""
+        """Ends everything on the node in order. A node lost for ``patience`` seconds is left to its lease."""
         if self._holding is None or self.ended:
             return
         try:
@@ -175,20 +175,20 @@ class NodeSupervisor:
         await self.close()
 
     async def end_from_outside(self, reason: str) -> None:
-        """For one that cannot be attached to, or never was. Raises SshError."""
+        """Ends a supervisor that cannot be attached to, or never was. Raises SshError."""
         argv = self.site.command(MODULE, "end", self._place, "--reason", reason)
         await self.site.connection.output(argv, timeout=END_S)
         self.ended = True
         await self.close()
 
     async def close(self) -> None:
-        """Let go of it. May be repeated."""
+        """Disconnects from it. May be repeated."""
         if self._holding is not None:
             self._holding.cancel()
             await asyncio.wait([self._holding])
 
     async def _hold(self) -> None:
-        """Attach, renew, and again when that is lost; until nobody is there to be attached to."""
+        """Attaches and renews the lease, again after each loss, until there is no supervisor to attach to."""
         while not self._is_over:
             try:
                 await self.site.connection.ensure(self._lease)
@@ -197,15 +197,15 @@ class NodeSupervisor:
                 self._gone = error.reason if isinstance(error, SshError) else str(error)
             except SshError as error:
                 self._lost = error.reason
-            except OSError as error:  # of this machine: too many open files, a full disk
+            except OSError as error:  # this machine's: too many open files, a full disk
                 self._lost = f"it cannot be attached to from here: {error}"
             if not self._is_over:
                 await asyncio.sleep(_PAUSE_S)
-        self._attached.set()  # nobody need wait any longer
+        self._attached.set()  # waiting callers may go on
 
     @property
     def _is_over(self) -> bool:
-        """There is nobody to be attached to any more."""
+        """Whether there is no supervisor to attach to any more."""
         return bool(self._gone) or self.ended
 
     async def _attach_and_renew(self) -> None:
@@ -229,12 +229,12 @@ class NodeSupervisor:
             await process.close()
 
     async def _renew(self, channel: AgentChannel, timeout: float) -> None:
-        if not self._ending:  # who ends has no lease any more
+        if not self._ending:  # a supervisor that is ending has no lease
             await channel.ask(Renew(self._lease), timeout)
         self._heard = time.monotonic()
 
     async def _keep_renewing(self, channel: AgentChannel) -> None:
-        """Until it is lost: raises AgentLost."""
+        """Renews the lease until the connection is lost; then raises AgentLost."""
         pause = self._lease / RENEWALS
         while True:
             try:
@@ -244,7 +244,7 @@ class NodeSupervisor:
                 await self._renew(channel, max(2 * pause, 2.0))
 
     async def _explain(self, process: RemoteProcess, why: str) -> None:
-        """Raises SupervisorFailed where it is not the connection that is lost."""
+        """Raises SupervisorFailed if the supervisor, not the connection, is gone."""
         self._lost = why
         try:
             async with asyncio.timeout(1.0):
@@ -259,7 +259,7 @@ class NodeSupervisor:
             return
         exit_report = await self._exit_report()
         if self._ending and exit_report is not None and exit_report.in_order:
-            self.ended = True  # as it was told
+            self.ended = True  # as it was asked to
             return
         if exit_report is not None:
             raise SupervisorFailed(f"the run has ended there: {exit_report.reason}")
@@ -270,7 +270,7 @@ class NodeSupervisor:
         raise SupervisorFailed(_last_line(self._log) or why)
 
     async def _exit_report(self) -> Ended | None:
-        """What a supervisor wrote down when it ended."""
+        """Reads the exit report that the supervisor wrote when it ended."""
         with suppress(SshError, Refused):
             done = await self.site.connection.run(["cat", f"{self._place}/{ENDED}"], timeout=ANSWER_S)
             return supervisor_output.ENDED.decode(done.stdout)

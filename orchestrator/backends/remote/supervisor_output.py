@@ -1,4 +1,4 @@
-"""What the supervisor's commands print on a node, decoded within bounds; anything else is refused."""
+"""Decodes, within bounds, what the supervisor's commands print on a node; refuses anything else."""
 
 from msgspec import Struct
 
@@ -11,13 +11,13 @@ _MOST_SAID = 64 * 1024
 
 
 class Places(Struct, frozen=True):
-    """By ``status``."""
+    """The output of ``status``."""
 
     places: tuple[PlaceStatus, ...]
 
 
 class Ending(Struct, frozen=True):
-    """By ``end``, where that could not be done."""
+    """The output of ``end`` when it failed."""
 
     left: tuple[int, ...] = ()
     trouble: str = ""
@@ -25,7 +25,7 @@ class Ending(Struct, frozen=True):
 
 
 class _Launched(Struct, frozen=True):
-    """By ``start``."""
+    """The output of ``start``."""
 
     error: str = ""
 
@@ -37,7 +37,7 @@ _LAUNCHED: Checked[_Launched] = Checked(_Launched, _MOST_SAID)
 
 
 def launch_error(output: bytes) -> str:
-    """Why the supervisor did not start; empty where its first line does not say that."""
+    """Returns why the supervisor did not start; empty if the first line of its output does not say so."""
     lines = output.lstrip().splitlines()
     try:
         return _LAUNCHED.decode(lines[0] if lines else b"").error

@@ -1,4 +1,4 @@
-"""The air of a simulation: which medium a topology's radio stands for, moved along with its nodes."""
+"""Makes the medium of a simulation from a topology's radio, and moves nodes in it."""
 
 from collections.abc import Iterable, Mapping, Set
 from typing import Protocol
@@ -21,15 +21,15 @@ class Air(Protocol):
     medium: Medium
 
     def move(self, positions: Positions, seconds: float, silent: Set[str] = frozenset()) -> Links:
-        """Put the nodes there; what the links cost from now on, in transmissions.
+        """Moves the nodes; returns what links cost from now on, in transmissions.
 
-        ``seconds``: since they began to move, for losses that change by themselves. ``silent``: whose radios
-        are off.
+        ``seconds``: time since they began to move, for losses that change by themselves. ``silent``: nodes
+        whose radios are off.
         """
         ...
 
     def uses(self) -> Iterable[LinkUse]:
-        """What was sent over which link since the last call."""
+        """Returns what was sent over each link since the last call."""
         ...
 
 
@@ -53,7 +53,7 @@ class _Disc:
         return self._disc.links()
 
     def uses(self) -> Iterable[LinkUse]:
-        return ()  # every frame in range arrives: there is nothing to compare
+        return ()  # every frame in range arrives: nothing to record
 
 
 class _Dcf:

@@ -1,4 +1,4 @@
-"""The orchestrator's side of a simulated run: owns the simulator process and speaks its protocol."""
+"""The orchestrator's side of a simulated run: starts the simulator process and speaks its protocol."""
 
 import asyncio
 import os
@@ -43,7 +43,7 @@ class SimBackend:
         intent = self._journal.intend("process", mark=self._run_id, what="simulator")
         self._stderr.parent.mkdir(parents=True, exist_ok=True)
         with self._stderr.open("wb") as stderr:
-            # A session of its own: the terminal's Ctrl-C is for the orchestrator, which stops us in order.
+            # A session of its own: Ctrl-C goes to the orchestrator only, which stops the simulator in order.
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
@@ -74,7 +74,7 @@ class SimBackend:
         return await self._ask("stop")
 
     async def collect(self, into: Path) -> Outcomes:
-        """The simulator writes in place; what is left to say is which nodes left telemetry."""
+        """Reports which nodes left telemetry; the simulator has written it in place."""
         return await self._ask("collect")
 
     def doubts(self) -> Sequence[str]:
@@ -113,7 +113,7 @@ class SimBackend:
             reply = msgspec.json.decode(line, type=Reply)
             self._now_ns = reply.now_ns
             if reply.id != self._last_id:
-                continue  # the rest of an answer that nobody waits for any more
+                continue  # part of an answer that was given up
             if reply.error:
                 raise SimulatorFailed(reply.error)
             if reply.done:

@@ -1,4 +1,4 @@
-"""What the orchestrator and its simulator process say to each other: one JSON object a line."""
+"""The messages between the orchestrator and its simulator process: one JSON object per line."""
 
 from msgspec import Struct
 
@@ -6,7 +6,10 @@ from orchestrator.runs.backend import NodeOutcome
 
 
 class Command(Struct, frozen=True):
-    """``interrupt`` cuts a running ``advance`` short; the others are answered by one Reply of the same id."""
+    """A command.
+
+    ``interrupt`` ends a running ``advance`` early; each other gets one final Reply of its id.
+    """
 
     id: int
     do: str
@@ -14,7 +17,7 @@ class Command(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True, omit_defaults=True):
-    """Either how far an ``advance`` has come (``progress``), or the final answer (``done``)."""
+    """The progress of an ``advance`` (``progress``), or a final answer (``done``)."""
 
     id: int
     now_ns: int

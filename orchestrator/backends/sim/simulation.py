@@ -1,7 +1,7 @@
-"""A whole testbed in one virtual-time loop: mobility moves the nodes, the medium carries what they send.
+"""A whole testbed in one virtual-time loop: mobility moves the nodes, the medium carries their frames.
 
-Nodes stand still until the query begins: however long routing takes to converge, and whatever else an
-experiment varies, the query sees the same movements.
+Nodes stand still until the sources open, so that applications see the same movements however long routing
+takes to converge and whatever else an experiment varies.
 """
 
 import asyncio
@@ -43,13 +43,13 @@ TICK_NS = 100_000_000
 SAMPLE_TICKS = 10
 LOOK_NS = 500_000_000
 NOT_TOLD = "no costs from the routing layer"
-# Short buffers, as in the paper's prototype: a tuple inside a socket can no longer be sent another way.
-# A path that heals is tried again within a second, well before it is given up.
+# Short buffers, as in the paper's prototype: a tuple inside a socket cannot be switched any more.
+# Retries find a repaired path within a second, well before the connection is given up.
 STREAMS = StreamConfig(send_buffer=16 * 1024, receive_buffer=64 * 1024, max_rto_ns=1_000_000_000)
 
 
 class Simulation:
-    """Everything happens inside the calls; between them virtual time stands still."""
+    """One simulated run. Virtual time passes only inside calls."""
 
     def __init__(self, run: PlannedRun, run_id: str, directory: Path) -> None:
         self._run = run
@@ -59,7 +59,7 @@ class Simulation:
         self._loop = VirtualLoop()
         asyncio.set_event_loop(self._loop)
         topology = experiment.topology
-        # Mobility does not depend on k or placement, so that a comparison of them is paired.
+        # Mobility does not depend on k or placement, so that comparisons of them are paired.
         self._trace = generate_trace(topology, experiment.seed, experiment.warmup + experiment.duration)
         self._air = make_air(topology, self._loop, self._trace.at(0.0), experiment.seed)
         self._hosts = topology.addresses()
@@ -90,12 +90,12 @@ class Simulation:
         return self.outcomes()
 
     def converge(self) -> tuple[NodeOutcome, ...]:
-        """Until routing has told every agent the ways that there are, within a bound of virtual time."""
+        """Waits, within a bound of virtual time, until every agent knows the routes that exist."""
         limit_ns = self.now_ns() + round(self._experiment.timeouts.converge * 1e9)
         waiting = dict.fromkeys(self._agents, NOT_TOLD)
         while waiting and self.now_ns() < limit_ns:
             self.advance(LOOK_NS)
-            # As long as the first of them is not ready, the others need not be asked.
+            # While the first one is not ready, the others need not be asked.
             if self.now_ns() >= limit_ns or not self._unready([next(iter(waiting))]):
                 waiting = self._unready(waiting)
         return tuple(
@@ -106,14 +106,14 @@ class Simulation:
         )
 
     def _unready(self, waiting: Iterable[str]) -> dict[str, str]:
-        """Those of them that routing has not told enough, and why."""
+        """Returns the nodes that do not know enough routes yet, and why."""
         agents = {node: self._agents[node] for node in waiting}
         reaches = self._loop.run_until_complete(_asked(agents))
         short = shortfalls(reaches, self._links, self._experiment.routing.ready_share)
         return {node: short.get(node, NOT_TOLD) for node in agents if node not in reaches or node in short}
 
     def open_sources(self) -> None:
-        """May be repeated; with the first time the nodes begin to move."""
+        """Opens the sources; the first call lets the nodes begin to move. May be repeated."""
         if self._moving_since_ns is None:
             self._moving_since_ns = self.now_ns()
             if steps := self._run.faults:
@@ -128,7 +128,7 @@ class Simulation:
             self._faults.result()
 
     async def crash(self, node: str) -> None:
-        """In effect: its connections are closed as a kernel would close them, and all it knew is lost."""
+        """Kills the agent in effect: closes its connections as a kernel would, and drops its state."""
         agent = self._agents[node]
         if agent.failure is None:
             self._crashed[node] = None
@@ -173,7 +173,7 @@ class Simulation:
     def _open_reader(
         self, node: str, port: VirtualPort, config: AgentConfig, downstream: Downstream
     ) -> LinkState:
-        """In place of what the node's routing daemon says itself."""
+        """Opens the link-state reader that replaces the routing daemon's own costs."""
         node_at = {host: name for name, host in self._hosts.items()}
         opened = open_link_state(
             other_link_state(self._experiment.routing),
@@ -190,10 +190,10 @@ class Simulation:
         stack, joined = self._stacks[node]
         place = self._directory / "nodes" / node
         log = SegmentLog(place / "segments", self._run_id, node, self._loop.now_ns)
-        if port is None:  # a later boot draws anew: nonces must not repeat
+        if port is None:  # a later boot draws other numbers: nonces must not repeat
             seed = random.Random(f"agent/{self._experiment.seed}/{log.boot}").getrandbits(53)
             port = VirtualPort(stack, seed)
-        failures = self._failures.pop(node, None)  # a later boot counts anew
+        failures = self._failures.pop(node, None)  # a later boot counts from zero
         self._agents[node] = Agent(
             self._config(node), port, joined.link_state, log, joined.overhead, place, failures=failures
         )
@@ -223,9 +223,9 @@ class Simulation:
                 await joined.daemon.stop()
 
     def _tick(self) -> None:
-        """Move the nodes; what changed on the air goes to the record, and to whoever may know the truth."""
+        """Moves the nodes; records what changed, and passes the true links to what may use them."""
         now, (positions, _) = self.now_ns(), self._places()
-        # What was sent is recorded with what could be expected of the links while it was.
+        # Record sent frames with the link qualities that held while they were sent.
         if self._ticks % SAMPLE_TICKS == 0:
             self._recorder.positions(now, positions)
             self._recorder.deliveries(now, self._air.uses())
@@ -239,13 +239,13 @@ class Simulation:
         self._recorder.links(self.now_ns(), self._links)
 
     def _places(self) -> tuple[dict[str, Position], float]:
-        """Where the nodes are, and for how many seconds they have moved."""
+        """Returns the nodes' positions, and for how many seconds they have moved."""
         since = self._moving_since_ns
         moved_s = 0.0 if since is None else (self.now_ns() - since) / 1e9
         return self._trace.at(moved_s), moved_s
 
 
 async def _asked(agents: Mapping[str, Agent]) -> dict[str, tuple[str, ...]]:
-    """Whom those that have their costs know a way to."""
+    """Returns, for nodes that have costs, the nodes that they have a route to."""
     reaches = {node: await agent.reaches() for node, agent in agents.items()}
     return {node: reached for node, reached in reaches.items() if agents[node].ready}

@@ -1,8 +1,8 @@
 """The simulator process: `python -m orchestrator.backends.sim.worker RUN_DIRECTORY RUN_ID`.
 
-Commands come on standard input, answers go to standard output. The process ends when its input ends, so it
-cannot outlive the orchestrator that holds the other end. What the operators of a query print goes elsewhere:
-to ``simulator.log`` in the run's directory.
+It reads commands from standard input and writes answers to standard output. It ends when its input ends, so
+it cannot outlive the orchestrator. What operators of a query print goes to ``simulator.log`` in the run's
+directory.
 """
 
 import gc
@@ -29,9 +29,9 @@ PRINTED = "simulator.log"
 
 class Worker:
     def __init__(self, simulation: Simulation, commands: int, answers: int) -> None:
-        """``commands`` and ``answers`` are descriptors; they are the worker's from here on."""
+        """``commands`` and ``answers`` are file descriptors, which the worker owns from here on."""
         self._simulation = simulation
-        # Unbuffered: a command already read ahead would be invisible to the selector.
+        # Unbuffered: the selector would not see a command that was read ahead.
         self._input = open(commands, "rb", buffering=0)  # noqa: SIM115
         self._output = open(answers, "wb")  # noqa: SIM115
         self._waiting = selectors.DefaultSelector()
@@ -61,12 +61,13 @@ class Worker:
             case "collect":
                 self._answer(command, done=True, outcomes=simulation.outcomes())
             case "interrupt":
-                pass  # the advance it was meant for has already ended
+                pass  # the advance it was for has ended already
             case unknown:
                 raise ValueError(f"unknown command {unknown!r}")
 
     def _advance(self, command: Command) -> None:
-        """In slices, so that an interrupt (or the orchestrator's death) is noticed between two of them."""
+        """Advances in slices, so that it notices an interrupt, or the orchestrator's death, between two of
+        them."""
         start = self._simulation.now_ns()
         length = round(command.seconds * 1e9)
         self._simulation.open_sources()
@@ -99,7 +100,7 @@ def main() -> None:
 
 
 def _planned(directory: RunDirectory) -> PlannedRun:
-    """As the orchestrator has planned it, and written it down."""
+    """Reads the run as the orchestrator has planned and recorded it."""
     run = recorded_run(load_checked(directory.spec), apps_in(read_object(directory.manifest)))
     if run is None:
         raise BadInput(f"{directory.manifest} does not say how the run is planned")
@@ -107,13 +108,13 @@ def _planned(directory: RunDirectory) -> PlannedRun:
 
 
 def look_for_garbage_rarely() -> None:
-    """A simulation makes many short-lived values and hardly a cycle: the usual search costs it 5 %."""
+    """Runs garbage collection less often: it costs 5 % of the time, and a simulation makes few cycles."""
     gc.freeze()
     gc.set_threshold(20_000)
 
 
 def _keep_standard_streams_apart(printed: Path) -> None:
-    """A query's own code may print, and read, without being taken for us."""
+    """Separates the protocol from standard input and output, which a query's own code may use."""
     for number, path, mode in ((0, Path(os.devnull), "rb"), (1, printed, "wb")):
         with path.open(mode) as file:
             os.dup2(file.fileno(), number)

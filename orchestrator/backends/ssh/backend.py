@@ -1,4 +1,4 @@
-"""The backend ``ssh``: the nodes of an experiment on Raspberry Pis, laptops and phones."""
+"""Makes the backend ``ssh``: the nodes of an experiment are Raspberry Pis, laptops and phones."""
 
 from pathlib import Path
 

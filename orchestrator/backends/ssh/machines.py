@@ -1,4 +1,4 @@
-"""Every node is a machine of its own: connected to, looked at, deployed to, all at the same time."""
+"""The machines of the backend ``ssh``: connects to each, inspects it and deploys to it, all in parallel."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from orchestrator.ssh.fleet import on_all
 
 ATTEMPTS = 4
 DEPLOYING = 0.75
-"""The share of ``timeouts.up`` that a node may take until it can be started on: others do not wait longer."""
+"""The share of ``timeouts.up`` that a node may take until it can be started; then the others go on."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,10 @@ class Machines:
         }
 
     async def begin(self) -> None:
-        """They are where they are."""
+        """Does nothing: real machines are not moved."""
 
     def check(self) -> None:
-        """Each may fail by itself; there is nothing that they share."""
+        """Does nothing: machines fail one by one and share nothing that could break."""
 
     def doubts(self) -> Sequence[str]:
         return ()
@@ -150,12 +150,12 @@ class Machines:
         return shapes_links(topology) or setup_order(topology, name, {}, self._run_id) is not None
 
     async def _look(self, node: RealNode, connection: Connection) -> InterfaceState | None:
-        """None where it cannot be known and need not be."""
+        """Returns None if it cannot be known and is not needed."""
         done = await connection.run(facts_command(node.interface))
         try:
             return read_facts(done.stdout.decode(errors="replace"))
         except FactsError as error:
             if node.host.profile is Profile.TERMUX and not shapes_links(self._experiment.topology):
-                return None  # Android does not let apps look
+                return None  # Android does not let apps read it
             errors = done.stderr.decode(errors="replace").strip() or str(error)
             raise NotReady(node.host.name, errors) from error
