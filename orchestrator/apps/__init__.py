@@ -1,5 +1,5 @@
-"""Applications as the orchestrator sees them: each folder owns one, from its section to its answers.
+"""Applications on the orchestrator's side: each folder owns one, from its section in the file to its report.
 
-The protocol is ``orchestrator.planning.application``, the registry ``orchestrator.spec.application``. Nothing
-else of Rove imports an application by name.
+The protocol is ``orchestrator.planning.application``, the registry ``orchestrator.spec.application``. No
+other room imports an application by name.
 """

@@ -1,1 +1,1 @@
-"""The command line: one verb, one file."""
+"""The command line: one file for each verb. ``main.main`` is the entry point; no other room imports it."""

@@ -195,7 +195,7 @@ class Application(AppKind, ABC):
         return []
 
     def bundled(self, entry: AppEntry, document: dict[str, Any]) -> dict[str, bytes]:
-        """Returns, by path in the run's directory, files that the section names other than by ``FileReference``.
+        """Returns files, by path in the run's directory, that the section names other than by FileReference.
 
         It changes ``document``, the resolved section, to name them there.
         """

@@ -1,4 +1,4 @@
-"""Replicated stream queries: section, checks, plan, files, package needs, examination of records, decisions.
+"""The application ``query``: replicated stream queries, from their section and plan to their analysis.
 
-``application`` is what Rove knows of it; ``faces`` are operators and galleries of this application alone.
+Rove imports ``application`` only, through the registry. ``faces`` belongs to this application alone.
 """

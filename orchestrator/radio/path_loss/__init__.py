@@ -1,1 +1,4 @@
-"""Path-loss models, one file each: a section of the topology file, and the function that it stands for."""
+"""Path-loss models, one file each: its section of the topology file, and the function that computes losses.
+
+Import ``build.path_loss_of``; models are listed in ``orchestrator.spec.pathloss.PATH_LOSS_MODELS``.
+"""

@@ -1,1 +1,4 @@
-"""What replicas decided in a run, from its telemetry alone: explained, and replayed under other rules."""
+"""Explains what replicas decided in a run, and replays decisions under other policies, from telemetry alone.
+
+``application`` imports ``answers``; ``explain``, ``replay`` and ``history`` return plain values.
+"""
