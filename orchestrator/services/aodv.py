@@ -35,7 +35,7 @@ Detection = Literal["hello", "feedback"]
 
 
 class Aodv(Ours):
-    """Our own AODV (RFC 3561): ways are sought when they are needed, so there is no quorum to wait for."""
+    """Our own AODV (RFC 3561): it finds routes on demand, so there is no quorum to wait for."""
 
     protocol: Literal["aodv"]
     metric: Annotated[str, MetricOf(_READER)] = "hops"
@@ -48,7 +48,8 @@ class Aodv(Ours):
     )
 
     def detected_by(self, link_feedback: bool) -> Detection:
-        """The medium of virtual time tells which frames it gave up, a kernel does not."""
+        """Returns how lost links are detected: virtual time's medium reports frames it gave up, a kernel does
+        not."""
         return self.detection or ("feedback" if link_feedback else "hello")
 
     def notices_after(self, link_feedback: bool) -> float:
@@ -116,7 +117,7 @@ class AodvRouting:
         self._seed = network.seed
 
     def next_hop(self, node: str) -> NextHop:
-        """The daemon decides about whole packets, and while it does not run nobody does."""
+        """Yields no next hop: the daemon forwards whole packets itself; without it nothing is forwarded."""
         return lambda destination: None
 
     def join(self, host: VirtualHost, port: VirtualPort, wanted: Sequence[str]) -> Joined:
@@ -131,4 +132,4 @@ class AodvRouting:
         return Joined(link_state, Counted("aodv", counters.kinds, counters.refusals), service)
 
     def update(self, links: Links) -> None:
-        """It is told by what no longer arrives."""
+        """Does nothing: the daemon notices by itself what no longer arrives."""

@@ -1,7 +1,7 @@
-"""What a routing daemon on a node is: a few facts and three small functions, no matter who starts it.
+"""The description of a routing daemon on a node: a few facts and three small functions, for every backend.
 
-Whether it works is not asked of the daemon but of the agents: do they know a way to the nodes that ground
-truth connects them with (``orchestrator.backends.readiness``)?
+Agents, not daemons, show whether it works: ``orchestrator.backends.readiness`` asks whether they have routes
+to the nodes that ground truth connects them with.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ TrueMetric = Literal["etx", "hops"]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a daemon lives: a node, its radio interface, and a directory for the daemon's own files.
+    """Where a daemon runs: a node, its radio interface, and a directory for the daemon's own files.
 
     ``network`` holds all nodes; a node's own address is a /32 in it. ``members`` are the addresses of all
     nodes. ``key`` is the group's, for daemons that seal what they send.
@@ -42,7 +42,7 @@ class Place:
     key: bytes = field(default=b"", repr=False)
 
     def manet(self, authentication: bool) -> ManetConfig:
-        """What a daemon of ours is told of its ad-hoc network."""
+        """Returns the ad-hoc network's description for one of Rove's own daemons."""
         if authentication and not self.key:
             raise ValueError("routing messages are to be authenticated, and there is no key")
         return ManetConfig(
@@ -66,7 +66,7 @@ class Executable:
 
 
 class RoutingService:
-    """One protocol. Its daemon is stopped by SIGTERM, and killed if it does not heed that."""
+    """One protocol. Its daemon is stopped by SIGTERM, and killed if it does not obey."""
 
     protocol: ClassVar[str]
     # Its parameters in the experiment file.
@@ -111,7 +111,7 @@ class RoutingService:
         return None
 
     def once_up(self) -> str:
-        """What to expect of the routes of a network that has just been brought up, for people."""
+        """Returns a sentence on what to expect of the routes of a network that has just been brought up."""
         return f"{self.protocol} has begun, routes appear within about 10 s"
 
     def link_state(self) -> LinkStateConfig:
@@ -119,7 +119,8 @@ class RoutingService:
         raise NotImplementedError
 
     def overhead(self) -> OverheadConfig | None:
-        """Where the node's agent reads what the daemon has sent; None: it does not tell."""
+        """Returns where the node's agent reads what the daemon has sent; None if the daemon does not report
+        it."""
         return None
 
     def files(self, place: Place) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ from orchestrator.spec.routing import OWN_READER, RoutingSection
 
 
 def link_state_of(routing: RoutingSection, service: RoutingService | None) -> LinkStateConfig:
-    """``service``: None where the testbed itself tells costs."""
+    """Returns how agents get costs. ``service``: None if the testbed itself provides them."""
     if routing.reader == OWN_READER:
         return service.link_state() if service is not None else LinkStateConfig()
     return other_link_state(routing)

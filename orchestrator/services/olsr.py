@@ -131,4 +131,4 @@ class OlsrRouting:
         return Joined(link_state, Counted("olsr", counters.kinds, counters.refusals), service)
 
     def update(self, links: Links) -> None:
-        """Its HELLOs tell."""
+        """Does nothing: the daemon's HELLOs detect changed links."""

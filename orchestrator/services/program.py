@@ -1,4 +1,4 @@
-"""A program as a value that does not know where it runs: on this machine, or on any node."""
+"""A program as a value, independent of where it runs: on this machine or on any node."""
 
 import shutil
 from collections.abc import Mapping
