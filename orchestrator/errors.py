@@ -1,4 +1,4 @@
-"""Failures that a person should read: one clear message each, and the exit code that goes with it."""
+"""Errors with one clear message for the user, and their exit codes."""
 
 import errno
 
@@ -22,7 +22,7 @@ class BadInput(RoveError):
 
 
 def system_error_text(error: OSError, place: object = "") -> str:
-    """What the system refused, in words for people. ``place``: where that was, if the error does not say."""
+    """Describes a system error for the user. ``place``: the path, if the error does not name one."""
     what = error.strerror or str(error)
     where = error.filename or place
     text = f"{what}: {where}" if where else what

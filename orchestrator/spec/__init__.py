@@ -1,5 +1,5 @@
-"""The language of the files: sections, units, problems with their places, JSON Schema.
+"""The language of experiment and topology files: sections, units, problems with their places, JSON Schema.
 
-``experiment`` and ``topology`` are the files as values. Fields that a registry decides on (``registered``)
-get their sections from the rooms above, which this room never imports.
+Import ``experiment`` and ``topology`` for the files as values, ``problems`` for findings. Registries here get
+sections from the rooms above (``registered``), which this room never imports.
 """

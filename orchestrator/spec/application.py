@@ -1,4 +1,4 @@
-"""Applications as experiment files know them: one section for each, and the registry of their kinds.
+"""Applications in experiment files: one section for each, and the registry of their kinds.
 
 The registry is the one list of applications. An application is registered by the key of its section:
 ``query``, ``flows``. What else belongs to one is in ``orchestrator.planning.application``.
@@ -20,15 +20,15 @@ APPS = "apps"
 
 
 class AppSection(Section):
-    """What an experiment file says of one application: its own key, and what goes with that."""
+    """The section of one application in an experiment file: its own key, and the keys that go with it."""
 
 
 class AppKind:
-    """What the language of the files needs to know of an application."""
+    """What the file language needs to know about an application."""
 
     section: ClassVar[type[AppSection]]
     target: ClassVar[type[Section] | None] = None
-    """What a fault can name of it besides a node, such as an operator's replica. All keys have defaults."""
+    """What a fault can target besides a node, such as an operator's replica. All keys have defaults."""
     target_in_words: ClassVar[str] = ""
     fixed: ClassVar[Mapping[str, str]] = {}
     """Paths in the section that a sweep cannot vary, and what to do instead."""
@@ -36,7 +36,7 @@ class AppKind:
 
 @dataclass(frozen=True)
 class AppEntry:
-    """One application of an experiment, and everything that its checks and its plan may look at."""
+    """One application of an experiment, with everything that its checks and its plan may use."""
 
     name: str
     kind: str
@@ -48,7 +48,7 @@ class AppEntry:
     """What a sweep varies, by paths in the section."""
 
     def at(self, *place: str | int) -> Place:
-        """A place in the file, from one in the section."""
+        """Turns a place in the section into a place in the file."""
         return (*self.prefix, *place)
 
 
@@ -74,7 +74,7 @@ APPLICATIONS: Registry[AppKind] = Registry(
 
 
 def sections() -> dict[str, type[AppSection]]:
-    """By kind. Raises BadInput if one cannot be used, or two use one key at the top level of a file."""
+    """Returns sections by kind. Raises BadInput if one is unusable, or two use one top-level key."""
     try:
         found = {kind: APPLICATIONS[kind].section for kind in APPLICATIONS}
     except ExtensionError as error:
@@ -91,7 +91,7 @@ def sections() -> dict[str, type[AppSection]]:
 
 
 def gathered(document: Mapping[str, Any], kinds: Mapping[str, type[AppSection]]) -> dict[str, Any]:
-    """The document with all applications under ``apps``: those whose keys are at the top level as well."""
+    """Returns the document with all applications under ``apps``, including those at the top level."""
     named = document.get(APPS, {})
     if not isinstance(named, dict):
         return dict(document)
@@ -102,12 +102,12 @@ def gathered(document: Mapping[str, Any], kinds: Mapping[str, type[AppSection]])
         if keys and kind not in named:
             own[kind] = {key: rest.pop(key) for key in keys}
     if not own and APPS not in document:
-        own[next(iter(kinds))] = {}  # what an experiment without any application lacks is that of the first
+        own[next(iter(kinds))] = {}  # without applications, the first kind is reported as missing
     return {**rest, APPS: {**own, **named}}
 
 
 def place_in(document: Any, place: Place, kinds: Mapping[str, type[AppSection]]) -> Place:
-    """Where a place in the gathered document is in ``document``."""
+    """Turns a place in the gathered document into the place in ``document``."""
     if len(place) < 2 or place[0] != APPS or place[1] not in kinds:
         return place
     named = document.get(APPS) if isinstance(document, dict) else None

@@ -1,4 +1,4 @@
-"""The ``area`` of a topology: the rectangle that nodes live in."""
+"""The ``area`` of a topology: the rectangle that nodes move in."""
 
 from typing import Annotated, Any, NamedTuple
 
@@ -9,7 +9,7 @@ from orchestrator.spec.units import LENGTH
 
 
 class Area(NamedTuple):
-    """The rectangle nodes live in, from (0, 0), in metres."""
+    """The rectangle that nodes move in, from (0, 0), in metres."""
 
     width: float
     height: float

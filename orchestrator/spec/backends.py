@@ -1,7 +1,7 @@
-"""Where nodes can run: the registry of backends, and what a backend says of itself.
+"""The registry of backends, and the value that describes one.
 
-Everything else asks for traits and never for a name. A package adds a backend by an entry point of the group
-``rove.backends`` that leads to a ``BackendKind``.
+All other code asks for traits and never for a backend's name. A package adds a backend by an entry point of
+the group ``rove.backends`` that leads to a ``BackendKind``.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from orchestrator.spec.topology import Topology
 
 AUTO = "auto"
-"""In place of a backend's name: the first that this machine can run."""
+"""Stands for the first backend that this machine can run."""
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What is different where nodes run elsewhere."""
+    """How a backend differs from others."""
 
     virtual_time: bool = False
     """Time jumps from event to event, and several runs do not disturb each other."""
     remote: bool = False
     """Nodes are on other machines: reached over SSH, with clocks of their own, collected afterwards."""
     own_machines: bool = False
-    """Every node is a machine with a radio of its own, of which nobody here knows the range."""
+    """Every node is a machine with its own radio, whose range is unknown here."""
     shared_host: bool = False
     """All nodes are on one other machine, the one that ``topology.core`` names."""
     exclusive: bool = False
@@ -41,7 +41,7 @@ class Traits:
     can_silence: bool = False
     """Radios can be switched off and on during the run."""
     link_feedback: bool = False
-    """The link layer tells which frames it gave up."""
+    """The link layer reports frames that it gave up."""
 
 
 Create = Callable[[Any, str, Path, Journal], Backend]
@@ -68,15 +68,15 @@ class BackendKind:
     """In one line, for people."""
     traits: Traits
     create: Create
-    """Imports what it needs when it is called: one backend need not wait for what another needs."""
+    """Creates the backend. It imports modules on call, so that one backend does not wait for another's."""
     timeouts: Mapping[str, float] = field(default_factory=dict)
     """By phase, in seconds, where the default is too short."""
     findings: Callable[["Experiment"], list[Finding]] = _nothing_wrong
-    """What of an experiment it cannot do; places are from the experiment on."""
+    """Returns what of an experiment it cannot do; places start at the experiment."""
     prepare: Callable[["list[Experiment]", list[str]], None] = _nothing_to_prepare
-    """Called before anything is made, with the cells and the command line of this process."""
+    """Called before anything is created, with the cells and the command line of this process."""
     lacking: Callable[[], list[str]] | None = None
-    """What this machine lacks to run it, in words; None: ``auto`` never chooses it."""
+    """Returns what this machine lacks to run it, in words; None: ``auto`` never chooses it."""
     chosen_because: str = ""
     """Why ``auto`` chose it."""
     facts: Callable[["Topology"], dict[str, str]] = _no_facts
@@ -104,7 +104,7 @@ BACKENDS: Registry[BackendKind] = Registry(
 
 
 def traits_of(name: Any) -> Traits:
-    """Of the backend that a run had; the default where nobody here knows it, as in other people's runs."""
+    """Returns the traits of a run's backend; the defaults if it is unknown here, as in others' runs."""
     try:
         return BACKENDS[name].traits if name in BACKENDS else Traits()
     except ExtensionError:
@@ -112,6 +112,6 @@ def traits_of(name: Any) -> Traits:
 
 
 def choosable() -> list[str]:
-    """What ``auto`` may choose: real time before virtual time."""
+    """Returns what ``auto`` may choose: real time before virtual time."""
     names = [name for name in BACKENDS if BACKENDS[name].lacking is not None]
     return sorted(names, key=lambda name: BACKENDS[name].traits.virtual_time)

@@ -1,4 +1,5 @@
-"""What all models of our files share: frozen, no unknown keys, names that are fit for files and labels."""
+"""The base of all file sections: frozen, without unknown keys, with names that are fit for files and
+labels."""
 
 import re
 from typing import Annotated, Any, ClassVar
@@ -24,7 +25,7 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     other_names: ClassVar[dict[str, str]] = {}
-    """What others call a key of ours, for hints: such a name is not accepted."""
+    """Other tools' names for keys, for hints; they are not accepted."""
 
     @classmethod
     def known_keys(cls) -> list[str]:
@@ -33,12 +34,12 @@ class Section(BaseModel):
 
     @classmethod
     def as_validated(cls, document: Any) -> Any:
-        """What a document looks like after the validators that reshape it."""
+        """Returns the document as the reshaping validators leave it."""
         return document
 
     @classmethod
     def place_in(cls, document: Any, place: Place) -> Place:
-        """Where a place in the reshaped document is in ``document`` as it was written."""
+        """Turns a place in the reshaped document into the place in ``document`` as written."""
         return place
 
 

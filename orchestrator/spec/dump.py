@@ -1,4 +1,4 @@
-"""Resolved documents as YAML that our own reader takes back to the same value."""
+"""Writes resolved documents as YAML that Rove's reader turns back into the same value."""
 
 from typing import Any
 

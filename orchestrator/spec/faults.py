@@ -1,4 +1,4 @@
-"""What is to go wrong during a run, and when: the section ``faults``."""
+"""The section ``faults``: which faults happen during a run, and when."""
 
 from typing import Annotated, Any, Literal
 
@@ -18,11 +18,11 @@ _EXAMPLE = "write it like {at: 40s, for: 10s, crash: {operator: detect, replica:
 TARGETS: dict[str, type[Section]] = {
     kind: target for kind in APPLICATIONS if (target := APPLICATIONS[kind].target) is not None
 }
-"""By kind of application: what a fault can name of it. The first key is the one that has to be given."""
+"""By kind of application: the targets that a fault can name. The first key is required."""
 
 
 class NamedTarget(Section):
-    """The node that it happens to: any by its name, or that of a part of an application."""
+    """The target of a fault: a node by name, or the node of a part of an application."""
 
     node: str | None = None
     app: str | None = Field(
@@ -35,11 +35,11 @@ class NamedTarget(Section):
         return [*parts, *NamedTarget.model_fields]
 
     def kind(self) -> str | None:
-        """The kind of application that a part is named of; None: a node is named."""
+        """Returns the kind of application whose part is named; None if a node is named."""
         return next((kind for kind in TARGETS if getattr(self, _leading(kind)) is not None), None)
 
     def part(self, kind: str) -> dict[str, Any]:
-        """What is named of an application of this kind."""
+        """Returns the named part of an application of this kind."""
         return {key: getattr(self, key) for key in TARGETS[kind].model_fields}
 
     @model_validator(mode="after")
@@ -71,7 +71,7 @@ def _target_model() -> type[NamedTarget]:
 
 Target = Annotated[NamedTarget, ValidatedAs(_target_model())]
 
-# ``for`` is a word of Python's own: as a field it cannot be written into a class.
+# ``for`` is a Python keyword and cannot be a field name in a class body.
 _lasting: dict[str, Any] = {
     "for": (PositiveDuration | None, Field(default=None, description="To the end of the run, if not given"))
 }
@@ -79,7 +79,7 @@ _Lasting = create_model("_Lasting", __base__=Section, **_lasting)
 
 
 class Fault(_Lasting):  # type: ignore[valid-type, misc]
-    """One thing that goes wrong: an agent is killed (crash), or a node's radio is off (silence)."""
+    """One fault: an agent is killed (crash), or a node's radio is off (silence)."""
 
     at: Duration = Field(examples=["40s"], description="Since the measurement began")
     crash: Target | None = Field(default=None, description="Its agent is killed, and started anew afterwards")

@@ -1,4 +1,4 @@
-"""Real nodes, the keys ``hosts`` and ``defaults`` of a topology: how each is reached, and what it is.
+"""Real nodes, the keys ``hosts`` and ``defaults`` of a topology: how to reach each, and what it is.
 
 SSH keys are named by their paths, passwords are refused: nothing here is a secret.
 """
@@ -39,7 +39,7 @@ def _matching(pattern: str, what: str, example: str) -> BeforeValidator:
     def read(value: Any) -> str:
         if isinstance(value, str) and re.fullmatch(pattern, value):
             return value
-        # What stands in front of an @ may be a password.
+        # The text before an @ may be a password.
         quoted = "what is written here" if isinstance(value, str) and "@" in value else shown(value)
         raise unusable(f"{quoted} is not {what}", f"for example {example}")
 
@@ -95,7 +95,7 @@ SshPort = Annotated[int, Field(strict=True, ge=1, le=65535)]
 
 
 class Access(Section):
-    """No section of an inventory takes a secret, under whatever name."""
+    """Base of inventory sections: refuses secrets under any name."""
 
     other_names: ClassVar[dict[str, str]] = {
         "hostname": "host",
@@ -120,7 +120,7 @@ class Access(Section):
 
     @model_serializer(mode="wrap")
     def _stated(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """What is not stated is left to the defaults, in files that we write as well."""
+        """Omits what is not stated, so that defaults apply in files that Rove writes, too."""
         return {key: value for key, value in serialize(self).items() if value is not None}
 
 
@@ -151,7 +151,7 @@ JumpField = Annotated[
 
 
 class HostDefaults(Access):
-    """What nodes have in common; a node's own entry goes before it."""
+    """Values that nodes have in common; a node's own entry overrides them."""
 
     port: SshPort | None = Field(default=None, description="Of its SSH server; 22, or 8022 with Termux")
     user: Login | None = None

@@ -1,4 +1,5 @@
-"""Emulated links between real nodes on a LAN, the key ``links`` of a topology: who hears whom, how well."""
+"""Emulated links between real nodes on a LAN, the key ``links`` of a topology: which exist, with which
+quality."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
@@ -23,7 +24,7 @@ class Quality(NamedTuple):
 
 
 class LinkQuality(Section):
-    """What is not said is as the LAN has it."""
+    """The quality as written; values that are not given stay as the LAN has them."""
 
     loss: Annotated[float, LOSS] = Field(default=0.0, description="Of frames of any kind; 100%: no link")
     rate: Annotated[float, BIT_RATE.within(ge=1000)] | None = None
@@ -104,7 +105,7 @@ class Links(Section):
 
 
 def link_findings(links: Links, known: Sequence[str], real: Mapping[str, RealNode]) -> list[Finding]:
-    if not real:  # of hosts, not of links: where hosts have a problem of their own, that is the one to tell
+    if not real:  # a problem of ``hosts`` is reported there, not here
         text = "links are emulated between real nodes only, and no node is one"
         return [Finding(("hosts",), text, "write it like n01: {host: 192.168.1.21} (docs/nodes.md)")]
     findings: list[Finding] = []

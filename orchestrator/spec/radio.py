@@ -57,7 +57,7 @@ DEFAULT_PRESET = "seed-80211b"
 
 
 class DiscRadio(Section):
-    """In range or not: every node within ``range`` hears, nobody else."""
+    """A disc: every node within ``range`` receives, no other node does."""
 
     model: Literal["disc"]
     range: PositiveLength = Field(examples=["300 m"])
@@ -101,7 +101,7 @@ def _all_from_preset(schema: dict[str, Any]) -> None:
 
 
 class Receiver(Section):
-    """What it takes to receive a frame, and to notice that the air is busy."""
+    """Thresholds for receiving a frame and for sensing a busy channel."""
 
     model_config = ConfigDict(json_schema_extra=_all_from_preset)
 
@@ -129,7 +129,7 @@ _Window = Annotated[int, Field(strict=True, ge=1, le=32767)]
 
 
 class Contention(Section):
-    """The clockwork of DCF."""
+    """The timing parameters of DCF."""
 
     model_config = ConfigDict(json_schema_extra=_all_from_preset)
 
@@ -194,7 +194,7 @@ class Radio80211b(Section):
             if isinstance(value.get(key), dict):
                 filled[key] = {**preset[key], **value[key]}
         if "control_rate" not in value:
-            # Nobody answers faster than they were asked: an ACK would not reach as far as its frame.
+            # An answer must not be faster than its frame: the ACK would not reach as far as the frame.
             with suppress(Unusable):  # the rate's own validation complains
                 filled["control_rate"] = min(filled["control_rate"], _read_rate(filled["rate"]))
         return filled

@@ -45,7 +45,7 @@ class RoutingSection(Section):
 
     @property
     def ready_share(self) -> float:
-        """A node is ready when it knows a way to this share of the nodes that it could reach."""
+        """The share of reachable nodes that a node needs routes to before it counts as ready."""
         return 0.0
 
     @property
@@ -95,7 +95,7 @@ class RoutingSection(Section):
 
 
 class Proactive(RoutingSection):
-    """Knows a way to everybody before anybody asks."""
+    """A proactive protocol: it knows routes to all nodes before they are needed."""
 
     quorum: Quorum = Field(
         default=0.9,

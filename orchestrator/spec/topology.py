@@ -1,4 +1,4 @@
-"""Who is there, how they move, which radio: the topology file as a value."""
+"""The topology file as a value: nodes, mobility, radio."""
 
 from collections.abc import Iterable
 from ipaddress import IPv4Network
@@ -71,7 +71,7 @@ Nodes = Annotated[
 
 
 class Topology(Section):
-    """Who is there, how they move, which radio."""
+    """Nodes, their mobility, their radio."""
 
     name: Name = Field(examples=["rwp-25"])
     nodes: Nodes = Field(examples=[25])
@@ -103,7 +103,7 @@ class Topology(Section):
         }
 
     def real_nodes(self) -> dict[str, RealNode]:
-        """Those nodes that are machines of their own, in the order of the nodes."""
+        """Returns the nodes that are machines of their own, in the order of the nodes."""
         addresses = self.addresses()
         return {
             node: real_node(node, self.hosts[node], self.defaults, addresses[node])
@@ -112,12 +112,12 @@ class Topology(Section):
         }
 
     def machines(self) -> list[Host]:
-        """All that is reached over SSH, whichever backend needs it."""
+        """Returns all hosts that are reached over SSH, for any backend."""
         nodes = [node.host for node in self.real_nodes().values()]
         return nodes if self.core is None else [*nodes, self.core.machine()]
 
     def roles(self) -> dict[str, tuple[str, ...]]:
-        """What each node is for, by the words of whoever owns it; nothing for most."""
+        """Returns each node's roles as the file states them; most nodes have none."""
         real = self.real_nodes()
         return {node: real[node].roles if node in real else () for node in self.node_names}
 
@@ -126,7 +126,7 @@ class Topology(Section):
         return {node: each if isinstance(each, int) else each.get(node, 1) for node in self.node_names}
 
     def node_costs(self) -> dict[str, float]:
-        """Of nodes that cost anything, all parts of it together."""
+        """Returns the total cost of each node that has a cost."""
         totals = {
             node: float(sum(cost.values()) if isinstance(cost, dict) else cost)
             for node, cost in self.costs.items()
@@ -134,7 +134,7 @@ class Topology(Section):
         return {node: total for node, total in totals.items() if total > 0}
 
     def static_positions(self) -> dict[str, Position]:
-        """Where each node stands for good by this file; empty if nodes move or the seed scatters them."""
+        """Returns each node's fixed position from the file; empty if nodes move or the seed scatters them."""
         return self.mobility.fixed_positions(self.node_names)
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""Collects a node's record: lists it there with digests, fetches it, verifies it; the node keeps it until then.
+"""Collects a node's record: lists it with digests, fetches it, verifies it; the node keeps it until then.
 
 It skips files that are here already and equal, so an interrupted collection continues where it was. If one
 file cannot be fetched, it still fetches the others and then reports the failure.
