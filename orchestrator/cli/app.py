@@ -1,4 +1,4 @@
-"""The verbs of `rove` under one roof, and how each tells of its failure."""
+"""Registers the verbs of `rove`, and reports their failures."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -52,7 +52,7 @@ def rove(
 
 
 def reporting_failure(verb: Callable[..., None]) -> Callable[..., None]:
-    """``verb``, but with --json it prints its failure as a document, and what the system refuses is one."""
+    """Wraps ``verb``: turns system errors into RoveErrors, and prints failures as JSON with --json."""
 
     @wraps(verb)
     def telling(**parameters: Any) -> None:
@@ -70,7 +70,7 @@ def _without_system_errors(verb: Callable[..., None], parameters: dict[str, Any]
     try:
         verb(**parameters)
     except BrokenPipeError:
-        raise  # nobody reads on: nothing to tell, and nobody to tell it to
+        raise  # the reader of the output has gone
     except ExtensionError as error:
         raise BadInput(str(error)) from error
     except OSError as error:
@@ -108,7 +108,7 @@ for verb in (
 for group in GROUPS:
     try:
         found = GROUPS[group]
-    except ExtensionError as error:  # of another package: the verbs of Rove itself go on
+    except ExtensionError as error:  # another package's: Rove's own verbs still work
         errors.print(str(error), markup=False)
         continue
     verbs = typer.Typer(help=found.help, no_args_is_help=True, rich_markup_mode="rich")

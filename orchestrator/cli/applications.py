@@ -1,4 +1,4 @@
-"""Which application of a run or of a plan a verb is about: the only one, or the one that --app names."""
+"""Finds the application that a verb is about: the only one of a run or plan, or the one --app names."""
 
 from typing import TYPE_CHECKING, Annotated, TypeVar
 

@@ -1,4 +1,4 @@
-"""`rove collect`: fetch what a run's nodes recorded and could not hand over, and judge the run anew."""
+"""`rove collect`: fetches records that are still on a run's nodes, and judges the run again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,9 +79,9 @@ def collect(
 
 @dataclass(frozen=True)
 class _Found:
-    """What came of one run's nodes; nothing was asked of them if nothing is left there.
+    """The result for one run's nodes; nodes that hold nothing any more were not asked.
 
-    ``changed``: more of its data is here, and it was judged by that.
+    ``changed``: more of its data is here, and it was judged again.
     """
 
     run: RunDirectory
@@ -117,7 +117,7 @@ def _collected(run: RunDirectory) -> _Found:
     from orchestrator.lifecycle.rejudging import rejudge
     from orchestrator.planning.load import load_experiment
 
-    # Whoever was killed, the run itself or one who collected, may not have judged what was here by then.
+    # A killed run or collection may not have judged the data that was here by then.
     died = state_of(run) is State.DEAD
     if died:
         teardown.tear_down(run)
@@ -136,7 +136,7 @@ def _collected(run: RunDirectory) -> _Found:
                 collected=[one.node for one in fetched if one.collected is not None],
                 missing={one.node: one.reason for one in fetched if one.collected is None},
             )
-        finally:  # interrupted as well: what is here is not fetched, and so not judged, again
+        finally:  # also when interrupted: data that is here is not fetched, and so not judged, again
             if changed := died or waiting(run.path) != waited:
                 rejudge(run, experiment, uncollected(run.path), refused_before(run))
     finally:
@@ -145,7 +145,7 @@ def _collected(run: RunDirectory) -> _Found:
 
 
 def _is_outdated(directory: RunDirectory, members: "Sequence[RunDirectory]") -> bool:
-    """Is a sweep judged by what its runs once were? One of them may have been collected by itself."""
+    """Whether a sweep's verdict is outdated: one of its runs may have been collected alone."""
     from orchestrator.lifecycle.rejudging import read_verdict
 
     if not directory.is_sweep or (verdict := read_verdict(directory)) is None:
@@ -190,7 +190,7 @@ def _judged(directory: RunDirectory, found: "Sequence[_Found]", analyze: bool) -
 
 @dataclass(frozen=True)
 class _Collection:
-    """The runs of one command, got at later."""
+    """The runs of one command, collected later."""
 
     directory: RunDirectory
     journal: Journal

@@ -1,4 +1,4 @@
-"""`rove doctor`: does this machine have what Rove needs, and if not, how to get it."""
+"""`rove doctor`: checks whether this machine has what Rove needs, and says how to get what is missing."""
 
 import os
 import shutil
@@ -158,7 +158,7 @@ def _namespaces() -> list[Check]:
 
 
 def _routing_daemons() -> list[Check]:
-    """Of others, for whom it is an option; our own come with us."""
+    """Checks the optional daemons of other projects; Rove's own are part of Rove."""
     from orchestrator.services.registry import service_kind
     from orchestrator.spec.routing import ROUTING_SERVICES
 

@@ -58,13 +58,13 @@ def down(
 
 
 def _needs_cleanup(run: RunDirectory, with_processes: set[Path]) -> bool:
-    """A network of `rove up`; or a run that is not alive but did not end, or whose processes did not."""
+    """Whether it is a network of `rove up`, or a run that died or whose processes have not ended."""
     if run.network.exists():
         return True
     try:
         state = teardown.state_of(run)
     except OSError:
-        return True  # what is wrong with it is told when it is taken down
+        return True  # the teardown reports what is wrong with it
     return state is State.DEAD or (state is State.FINISHED and run.path.resolve() in with_processes)
 
 
@@ -73,7 +73,7 @@ def _with_members(run: RunDirectory) -> list[RunDirectory]:
 
 
 def _take_down(run: RunDirectory) -> Removal:
-    """Whatever goes wrong with one run, the others are taken down as well."""
+    """Takes down one run; returns its failures, so that the others are taken down as well."""
     failures = Failures()
     removal = None
     with failures.noting("not taken down"):

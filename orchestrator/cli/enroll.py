@@ -107,13 +107,13 @@ def _ask(keys: "Sequence[Presented]") -> bool:
     question = "Record this key?" if len(keys) == 1 else f"Record these {len(keys)} keys?"
     try:
         return typer.confirm(question)
-    except typer.Abort:  # the end of the input is no consent
+    except typer.Abort:  # end of input counts as no
         console.print()
         return False
 
 
 def _show(enrolled: "Sequence[Enrolled]") -> None:
-    """Not as a table: that would break fingerprints apart where the terminal is narrow."""
+    """Prints lines, not a table, which would break fingerprints on a narrow terminal."""
     names = max(len(one.host.name) for one in enrolled)
     addresses = max(len(str(one.host)) for one in enrolled)
     for one in enrolled:
@@ -140,7 +140,7 @@ def _show_supplies(supplies: "Mapping[str, Supply]") -> None:
         console.print(f"{name}{what}  {supply.unmet or 'can be deployed to'}", markup=False, soft_wrap=True)
         lines = [f"  downloaded {wheel}" for wheel in supply.downloaded]
         lines += [f"  not downloaded: {wanted}: {why}" for wanted, why in supply.failed.items()]
-        for line in lines:  # nodes that are alike share them
+        for line in lines:  # similar nodes share them
             if line not in shown:
                 console.print(line, markup=False, soft_wrap=True)
                 shown[line] = None

@@ -1,4 +1,4 @@
-"""After the runs: Spark turns their records into figures, and these are held against what was expected."""
+"""After the runs: computes figures from their records in Spark, and checks them against expectations."""
 
 import os
 import tempfile
@@ -20,7 +20,7 @@ from orchestrator.runs.verdict import Verdict, judge_expectations, judge_reading
 
 
 class Owner(Protocol):
-    """Of the runs of one command: who ran them, or who got at their data later."""
+    """The owner of the runs of one command: the command that ran them, or one that collected them later."""
 
     @property
     def directory(self) -> RunDirectory: ...
@@ -32,13 +32,13 @@ class Owner(Protocol):
     def events(self) -> EventLog: ...
 
     def judge(self, runs: Sequence[FinishedRun]) -> Verdict:
-        """Of all of them together."""
+        """Judges all runs together."""
         ...
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What came of the runs; ``summaries`` are by run id, ``report`` is None if nothing was measured."""
+    """The results of the runs; ``summaries`` are by run id, ``report`` is None if nothing was measured."""
 
     verdict: Verdict
     runs: tuple[FinishedRun, ...]
@@ -49,7 +49,7 @@ class Evaluated:
 def evaluate(
     invocation: Owner, finished: Finished, expect: Sequence[str], progress: Callable[[str, float], None]
 ) -> Evaluated:
-    # Imported here: only who analyses has to wait for it.
+    # Imported here: only the analysis needs it.
     from orchestrator.analytics import pipeline
     from orchestrator.analytics.session import spark_session
 
@@ -64,7 +64,7 @@ def evaluate(
     found = analysis.summaries
     runs = tuple(_held_to(expect, run, found.get(run.directory.path)) for run in finished.runs)
     verdict = invocation.judge(runs)
-    # Summaries, tables and report tell the verdicts as they are now.
+    # Summaries, tables and report contain the verdicts as they are now.
     analysis = analysis.judged_anew()
     progress("writing summaries", 0.9)
     analysis.write_summaries()
@@ -76,7 +76,7 @@ def evaluate(
 
 
 def _was_measured(directory: RunDirectory) -> bool:
-    """Of one that failed before, there is nothing to tell that its verdict does not."""
+    """Whether the run was measured; one that failed before has nothing but its verdict."""
     return read_object(directory.manifest).get("measure_from_ns") is not None
 
 

@@ -1,6 +1,6 @@
-"""Verbs that applications bring, in groups: `rove gallery add`. This is the one list of them.
+"""The one list of verbs that applications add, in groups such as `rove gallery add`.
 
-Modules named here are imported by every `rove`: they import what needs time when a verb is called.
+Every `rove` imports these modules, so they import slow modules only when a verb is called.
 """
 
 import inspect
@@ -28,7 +28,7 @@ GROUPS: Registry[VerbGroup] = Registry(
 
 
 def printing(verb: Callable[..., Answer]) -> Callable[..., None]:
-    """``verb`` with the option --json; what it answers is printed."""
+    """Wraps ``verb``: adds the option --json and prints its answer."""
 
     @wraps(verb)
     def printed(as_json: bool = False, **parameters: Any) -> None:

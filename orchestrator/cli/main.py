@@ -1,4 +1,4 @@
-"""Entry point of `rove`: what becomes of errors, and of Ctrl-C even before the verbs are imported."""
+"""Entry point of `rove`: handles errors, and Ctrl-C even before the verbs are imported."""
 
 import sys
 
@@ -13,7 +13,7 @@ def main() -> None:
 
 
 def _main() -> None:
-    # Imported here: that takes long enough for an impatient Ctrl-C.
+    # Imported here: it takes long enough for a Ctrl-C to come meanwhile.
     from orchestrator.cli.app import app
     from orchestrator.cli.output import errors
     from orchestrator.errors import RoveError

@@ -1,4 +1,4 @@
-"""What `rove plan` says about the radio before anything runs: range, neighbours, who can reach whom."""
+"""Prints what `rove plan` expects of the radio: range, neighbours, which nodes reach which."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,6 +1,6 @@
-"""How verbs talk: tables and progress to people, JSON to scripts, errors to stderr.
+"""Output of verbs: tables and progress for people, JSON for scripts, errors to stderr.
 
-Everything printed passes here, so that no text of a node, a file or a name can steer the terminal.
+All output passes through here, so that no text from a node, a file or a name can control the terminal.
 """
 
 import json
@@ -35,7 +35,7 @@ errors = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
 
 
 def rove_command(*arguments: str) -> list[str]:
-    """`rove` as another process would be started; without arguments, with those it has now."""
+    """Returns the command line that starts `rove` as another process; by default with the same arguments."""
     return [sys.executable, "-m", "orchestrator.cli.main", *(arguments or sys.argv[1:])]
 
 
@@ -54,6 +54,6 @@ def print_json(value: Any) -> None:
 
 
 def print_shown(shown: Iterable[RenderableType]) -> None:
-    """Text as long as it is, tables as wide as the terminal."""
+    """Prints text without wrapping, and tables as wide as the terminal."""
     for each in shown:
         console.print(each, soft_wrap=isinstance(each, Text))

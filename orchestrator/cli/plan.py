@@ -99,7 +99,7 @@ def plan(
 
 
 def _is_real(cell: "Cell") -> bool:
-    """Nobody here knows anything of the radio between real nodes."""
+    """Whether nodes are real machines, whose radio is unknown here."""
     return cell.experiment.traits.own_machines
 
 

@@ -1,6 +1,6 @@
-"""The table that people came for: a row for each combination of factors, mean ± deviation over seeds.
+"""The table of results: a row for each combination of factors, mean ± deviation over seeds.
 
-Its columns are those that metrics declare for the console. Of several applications, each has a table.
+Metrics declare its columns. With several applications, each has a table.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -87,7 +87,7 @@ def _factors(rows: Sequence[Cell]) -> list[str]:
 
 
 def _parts_table(rows: Sequence[Cell], app: str, breakdown: Breakdown) -> Table | None:
-    """A row for each part, such as a sink: one that got nothing must not go unseen."""
+    """Returns a row for each part, such as a sink, so that one that received nothing is seen."""
     if not any(row["apps"].get(app, {}).get(breakdown.metric) for row in rows):
         return None
     table = _table()
@@ -108,7 +108,7 @@ def _parts_table(rows: Sequence[Cell], app: str, breakdown: Breakdown) -> Table 
 
 
 def notes(summary: Mapping[str, Any]) -> list[str]:
-    """What the table does not show and must not go unseen."""
+    """Returns important facts that the table does not show."""
     entries = summary.get("apps") or {OLD_NAME: {"kind": OLD_KIND, **summary}}
     return [
         note if len(entries) == 1 else f"{name}: {note}"
@@ -127,9 +127,9 @@ def _columns(kind: str, figures: Sequence[Mapping[str, Any]]) -> Iterator[_Colum
 
 
 def _column(column: Column, metric: str, figures: Sequence[Mapping[str, Any]]) -> _Column:
-    """One unit a column, or nobody compares right: milliseconds if all are below a second.
+    """Formats a column in one unit, so that values compare: milliseconds if all are below a second.
 
-    As many decimals as give the largest three digits: more would be noise, and take the room of others.
+    It uses as many decimals as give the largest value three digits: more would be noise.
     """
     largest = max((found["metrics"].get(metric, {}).get("mean") or 0.0 for found in figures), default=0.0)
     brief = column.short is not None and largest < 1.0
@@ -142,7 +142,7 @@ def _column(column: Column, metric: str, figures: Sequence[Mapping[str, Any]]) -
 
 
 def _baseline(rows: Sequence[Cell]) -> str | None:
-    """What ratios are against: ``k=1``."""
+    """Returns the cell that ratios refer to: ``k=1``."""
     least = {
         f"{short(path)}={value}"
         for row in rows

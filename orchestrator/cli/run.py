@@ -143,7 +143,7 @@ def _require_applications(cells: "Sequence[Cell]") -> None:
 
 
 def _require_java() -> None:
-    """Better now than after an hour of measuring."""
+    """Checks for Java now rather than after an hour of measuring."""
     from orchestrator.analytics.java import find_java
 
     try:
@@ -155,7 +155,7 @@ def _require_java() -> None:
 async def _run(
     create: "Callable[[], Invocation]", experiment: "Experiment", cells: "Sequence[Cell]", jobs: int | None
 ) -> "tuple[Invocation, Finished]":
-    """Signals are heeded before anything is created: what is there is also taken down and judged."""
+    """Handles signals before anything is created, so that everything created is taken down and judged."""
     from orchestrator.backends.create import create_backend
     from orchestrator.lifecycle.interruption import Interruption
     from orchestrator.lifecycle.invocation import default_jobs
@@ -213,7 +213,7 @@ def _document(
 
 
 def _show(document: dict[str, Any], summary: dict[str, Any] | None) -> None:
-    """``summary`` is that of the whole, if it was analysed. Of the runs of a sweep only the bad are named."""
+    """Prints the result. ``summary``: of the whole, if analysed. Names only the bad runs of a sweep."""
     if summary is not None:
         from orchestrator.cli.results import cells_of, notes, show_results
 

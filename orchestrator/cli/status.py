@@ -1,4 +1,4 @@
-"""`rove status`: which runs there are, and how they are doing."""
+"""`rove status`: lists the runs and their states."""
 
 import time
 from typing import Annotated, Any
@@ -64,7 +64,7 @@ def status(
 
 
 def _overview_or_trouble(directory: RunDirectory) -> dict[str, Any]:
-    """A run that cannot be read does not hide the others."""
+    """Returns a run's overview, or why it cannot be read, so that the others are still listed."""
     try:
         return overview(directory)
     except (OSError, ValueError, RoveError) as error:
@@ -131,7 +131,7 @@ def _show_one(directory: RunDirectory, as_json: bool) -> None:
 
 
 def _elsewhere(row: dict[str, Any]) -> list[str]:
-    """What a run still has on other machines; one that is alive looks after it itself."""
+    """Returns what a run still has on other machines; nothing for a living run, which handles it itself."""
     if row["state"] is State.ALIVE:
         return [f"runs elsewhere: {', '.join(row['elsewhere'])}"] if row["elsewhere"] else []
     notes = [f"cannot be read: {row['trouble']}"] if "trouble" in row else []
@@ -159,7 +159,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
     table.add_column("age", justify="right")
     for row in rows:
         table.add_row(
-            Text(row["run"]),  # names and words that are not ours may look like markup
+            Text(row["run"]),  # foreign text may look like markup
             Text(row["experiment"]),
             Text(row["state"], _STATE_STYLES.get(row["state"], "red")),
             Text(str(row["phase"] or "–")),
