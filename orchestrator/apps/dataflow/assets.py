@@ -23,7 +23,7 @@ def _naming_galleries(query: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _gallery(path: Path) -> tuple[bytes, str]:
-    # Imported here: who names no gallery need not wait for NumPy.
+    # Imported here: NumPy is needed only if a gallery is named.
     from node_agent.apps.dataflow.faces.gallery import load_gallery
 
     gallery = load_gallery(path)

@@ -1,4 +1,4 @@
-"""Which clock the births of a dataflow's tuples were read from."""
+"""Finds the clock that the capture times (births) of a dataflow's tuples were read from."""
 
 from collections.abc import Mapping
 
@@ -7,17 +7,17 @@ from orchestrator.clocks.correction import Pieces, most_ahead
 
 
 def birth_clocks(clocks: Mapping[str, Pieces], plan: DeploymentPlan) -> dict[str, Pieces]:
-    """By origin of tuples: the clock that their births were read from.
+    """Returns, by origin of tuples, the clock that their births were read from.
 
-    What a window or a join made has the latest birth of its inputs. If these come from several nodes, it is
-    not recorded whose that was: most likely of the clock that is most ahead.
+    The result of a window or join has the latest birth of its inputs. If these come from several nodes, the
+    record does not say whose birth it is: most likely that of the clock that is most ahead.
     """
     node_of = {replica.operator: replica.node for replica in plan.replicas}
     sources = _sources(plan)
     found: dict[str, Pieces] = {}
     for operator, origins in plan.query.origins().items():
         for origin in origins:
-            # Whoever is the first to send a stream has made it.
+            # The first operator that sends a stream has made it.
             if origin not in found:
                 found[origin] = most_ahead([clocks.get(node_of[name], ()) for name in sources[operator]])
     return found

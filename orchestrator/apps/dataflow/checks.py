@@ -1,4 +1,4 @@
-"""Whether a dataflow's query, replicas and placement go together, and with the scenario."""
+"""Checks whether a dataflow's query, replicas and placement fit together and fit the scenario."""
 
 from node_agent.extensions import ExtensionError
 from node_agent.extensions.files import short_name
@@ -50,7 +50,7 @@ def _camera_findings(setting: Setting) -> list[Finding]:
 
 
 def _window_findings(setting: Setting) -> list[Finding]:
-    """Where nothing may be lost, whatever a window needs must be kept until it is done."""
+    """Reports buffers too small for a window: without loss, all its tuples are kept until it is done."""
     query = setting.query
     if query.reliability == "best_effort":
         return []
@@ -100,7 +100,7 @@ def _replica_findings(setting: Setting) -> list[Finding]:
 
 
 def _auto_findings(setting: Setting) -> list[Finding]:
-    """A number of replicas is derived from how far the radio reaches, so it must follow from distance."""
+    """Reports ``auto`` for radios without a range, from which the number of replicas is derived."""
     replicas = setting.section.replicas
     asked = {(name,): k for name, k in replicas.items()} if isinstance(replicas, dict) else {(): replicas}
     places = [at for at, count in asked.items() if count == AUTO]
@@ -139,7 +139,7 @@ def _room_findings(setting: Setting, arrangement: Arrangement) -> list[Finding]:
 
 
 def _explicit_findings(setting: Setting, placement: ExplicitPlacement) -> list[Finding]:
-    """Operators may share a node here: who writes it down wants it so."""
+    """Checks listed nodes; operators may share a node, as the user wrote it so."""
     names = setting.query.names()
     nodes = setting.topology.node_names
     findings: list[Finding] = []

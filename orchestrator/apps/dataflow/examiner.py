@@ -1,4 +1,4 @@
-"""What the records of one dataflow are worth: who can have written them, and deliveries that nobody made."""
+"""Examines the records of one dataflow: which node can have written them, and deliveries nobody emitted."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -46,7 +46,8 @@ class DataflowExaminer(Examiner):
             positions.fill(MOST_SPANS // 2)
 
     def never_emitted(self, completeness: Mapping[str, Completeness]) -> dict[str, int]:
-        """Only of streams all of whose makers' logs are whole: a maker that died may not have told."""
+        """Counts only streams whose makers all have complete logs: a maker that died may not have recorded
+        all."""
         makers: dict[str, list[str]] = {}
         for replica in self._plan.replicas:
             for origin in self._plan.query.makes(replica.operator):

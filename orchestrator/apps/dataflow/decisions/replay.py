@@ -1,8 +1,8 @@
 """What another policy would have chosen on the costs that a run recorded, beside what was chosen.
 
 Every recorded decision is made again, in order, with what was known then and with what the other policy
-itself had chosen before. Costs and queues stay as they were: that the other choices would have changed them
-cannot be told from the record.
+itself had chosen before. Costs and queues stay as recorded: the record does not show how other choices would
+have changed them.
 """
 
 from collections import defaultdict

@@ -54,7 +54,7 @@ def pinned(plan: DeploymentPlan, directory: Path) -> Pinned:
 def _shipped(
     operator: OperatorSpec, module: str | None, directory: Path
 ) -> tuple[Path, str, tuple[str, ...]]:
-    # Imported here: who runs other queries need not have, nor wait for, NumPy.
+    # Imported here: other queries do not need NumPy.
     from node_agent.apps.dataflow.faces.gallery import BadGallery, load_gallery, save_gallery
 
     params = msgspec.convert(operator.params, RecogniseParams)

@@ -1,10 +1,10 @@
-"""How placement policies fill a plan: one replica after the other, each given where those before it are.
+"""How placement policies fill a plan: one replica after the other, each knowing where those before it are.
 
 All of them fill the same sequence of places: sources and sinks, then replica 0 of every operator, then
 replica 1, and so on. A choice depends on what came before it in this sequence alone, so plans are nested
 across k: a larger k adds replicas and moves none. Sources and sinks are where random placement puts them
-under every policy, on nodes of their own: where a camera or a viewer is, is not for a planner to say, but for
-whoever gives nodes roles.
+under every policy, on nodes of their own: roles of nodes, not the planner, decide where cameras and viewers
+are.
 """
 
 import hashlib
@@ -50,7 +50,8 @@ def _filled(slots: Sequence[Slot], before: Placed, choose: Choose) -> dict[Slot,
 
 
 def within_roles(roles: Mapping[str, Collection[str]], operators: Collection[str], choose: Choose) -> Choose:
-    """``choose``, but an operator whose name is a role of some nodes goes to these, and the others do not."""
+    """Wraps ``choose``: operators whose name is a role go to nodes of that role only, others to other
+    nodes."""
     meant = {node: [role for role in own if role in operators] for node, own in roles.items()}
     wanted = {role for own in meant.values() for role in own}
 
@@ -58,7 +59,7 @@ def within_roles(roles: Mapping[str, Collection[str]], operators: Collection[str
         return operator in meant[node] if operator in wanted else not meant[node]
 
     def heedful(slot: Slot, placed: Placed) -> str | None:
-        # To whoever chooses, a node that is not allowed looks like one that has somebody on it.
+        # ``choose`` sees a forbidden node as an occupied one.
         barred = [node for node in meant if not allowed(slot[0], node)]
         return choose(slot, {**{("", i): node for i, node in enumerate(barred)}, **placed})
 

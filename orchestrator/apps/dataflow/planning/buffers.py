@@ -66,7 +66,7 @@ def shortages(query: Query, limits: DeliveryLimits) -> list[Shortage]:
         room = items * (EMPTY_PER_ITEM if limits.overflow is Overflow.SPILL else 1)
         size = stated(query.operator(upstream), "payload") if not query.upstream(upstream) else 0.0
         most = limits.bytes + (limits.spill_bytes if limits.overflow is Overflow.SPILL else 0)
-        # Whoever drops keeps one less than it may: the next one must fit.
+        # A buffer that drops holds one tuple less than its limit: the next one must fit.
         spare = 1 if limits.overflow is Overflow.DROP_OLDEST else 0
         if need.tuples + spare > room:
             found.append(Shortage(upstream, downstream, need, room, False, own is not None))

@@ -31,14 +31,14 @@ class Arrangement:
 
 
 def arrange(setting: Setting) -> Arrangement:
-    """Of a section whose replicas and operators there are."""
+    """Arranges the replicas of a section that was checked."""
     derived = tuple(derived_counts(setting))
     counts = replica_counts(setting, derived)
     return Arrangement(derived, counts, hosts(setting, counts))
 
 
 def deployment_plan(setting: Setting) -> DeploymentPlan:
-    """Of an application without findings: every replica has a node."""
+    """Makes the deployment plan of a checked application, in which every replica has a node."""
     return arrange(setting).plan(setting.query)
 
 
@@ -74,7 +74,7 @@ def _site(setting: Setting) -> Site:
 
 @dataclass(frozen=True)
 class Derived:
-    """A k that nobody wrote down: what it was derived from, what was advised, and what there is room for."""
+    """A derived k: what it was derived from, what was advised, and what there is room for."""
 
     operator: str
     replicas: int
@@ -107,7 +107,7 @@ def derived_counts(setting: Setting) -> list[Derived]:
 
 
 def _largest(counts: Mapping[str, int], derived: Mapping[str, Advice]) -> str | None:
-    """The operator whose k is to give way, if there is one that can."""
+    """Returns the operator whose k is reduced first, if any can be."""
     shrinkable = [name for name in derived if counts[name] > 1]
     return max(reversed(shrinkable), key=lambda name: counts[name], default=None)
 

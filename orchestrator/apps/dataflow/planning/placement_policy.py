@@ -69,7 +69,8 @@ class PlacementPolicy:
 
 
 def one_by_one(make: Callable[[Site], Choose]) -> Hosts:
-    """Places replicas one after the other, so that a larger k adds replicas and moves none; heeds roles."""
+    """Places replicas one after the other, so that a larger k adds replicas and moves none; respects
+    roles."""
 
     def hosts(site: Site, counts: Mapping[str, int]) -> dict[Slot, str]:
         return arranged(site.query, counts, within_roles(site.roles, site.query.names(), make(site)))
@@ -109,7 +110,7 @@ def _checked(node: object, slot: Slot, placed: Placed, site: Site) -> str | None
 
 
 def placed_by(name: str, policy: PlacementPolicy, site: Site, counts: Mapping[str, int]) -> dict[Slot, str]:
-    """What the policy says; raises ExtensionError, which names its file and line, if it fails."""
+    """Asks the policy; raises ExtensionError, which names its file and line, if it fails."""
     foreign = Foreign.of(WHAT, short_name(name), policy.hosts)
     try:
         return guarded(foreign, lambda: _whole(policy.hosts(site, counts), site), 10 * LIMIT_S)

@@ -66,7 +66,7 @@ def _problem(path: Path, what: str) -> str:
 
 
 def _gallery_problem(path: Path) -> str:
-    # Imported here: who names no gallery need not wait for NumPy.
+    # Imported here: NumPy is needed only if a gallery is named.
     from node_agent.apps.dataflow.faces.gallery import BadGallery, load_gallery
 
     try:

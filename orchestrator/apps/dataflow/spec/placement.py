@@ -100,7 +100,7 @@ PLACEMENT_POLICIES: Registry[PlacementPolicy] = Registry(
 
 class _Registered(Registered):
     def read(self, value: Any, info: ValidationInfo) -> Section:
-        # Who lists nodes and names no policy may mean explicit, or be mistaken.
+        # A file that lists nodes without a policy may mean explicit, or be wrong.
         if isinstance(value, dict) and "policy" not in value and "nodes" not in value:
             value = {"policy": DEFAULT, **value}
         return super().read(value, info)

@@ -1,4 +1,5 @@
-"""A query out of a Python file, ``query: checkpoint.py:build``: naming the file is the word to run it."""
+"""A query from a Python file, ``query: checkpoint.py:build``: by naming the file the user permits to run
+it."""
 
 import hashlib
 from dataclasses import dataclass
