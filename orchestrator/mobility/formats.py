@@ -1,4 +1,4 @@
-"""Trace files of either format, told apart by their names where nobody says which it is."""
+"""Reads and writes trace files of both formats; the file's name decides where no format is given."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A radio as plain data: what is read from a file, and what a process is told to model."""
+"""A radio as plain data: read from a file, and sent to the process that models it."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who waits for the medium, since when, and whose turn is next: DIFS, EIFS, backoff that freezes.
+"""Contention for the medium: which nodes wait, since when, and which is next; DIFS, EIFS, frozen backoff.
 
 Backoff is arithmetic, nothing happens per slot: a node that counts from ``ready`` on transmits at
 ``ready + backoff · slot``, unless the medium turns busy before; then what is left of the backoff waits with

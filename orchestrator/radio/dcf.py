@@ -1,6 +1,6 @@
 """The 802.11b distributed coordination function over a shared channel, in model time.
 
-Whose turn it is says ``contention``, what happens then ``exchanges``; here is the clock that drives both.
+``contention`` decides which node sends next, ``exchanges`` what happens then; this module drives both.
 
 Frames are pulled: the medium holds at most the head frame of each node and asks for the next when it is done
 with one, so that the queue may be a ``deque`` as well as the ring of a TAP device.
@@ -85,7 +85,7 @@ class Dcf(Exchanges):
     def next_delivery_ns(self) -> int:
         """Before this moment nothing is delivered if nothing is offered before: NEVER if nothing waits.
 
-        For a driver to whom waking up is dear: transmissions need not be seen to start, only to end.
+        For a driver that wakes up at a cost: it must see transmissions end, not start.
         """
         earliest = self._events[0][0] if self._events else NEVER
         if self._next_access + self.air.shortest >= earliest:

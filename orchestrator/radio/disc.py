@@ -1,6 +1,6 @@
-"""The simplest medium that must be shared: nodes hear each other within a radius, and one talks at a time.
+"""The simplest shared medium: nodes receive each other within a radius, and one sends at a time.
 
-A frame occupies its sender and everyone in range of it for the airtime; whoever is occupied waits. There are
+A frame occupies its sender and all nodes in range for the airtime; occupied nodes wait. There are
 no collisions and no noise: a unicast frame fails only if its destination has left the range when it ends.
 """
 

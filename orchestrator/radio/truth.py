@@ -1,7 +1,6 @@
-"""What an all-knowing observer sees: links, shortest routes, and their record for the analysis.
+"""Ground truth: the true links, the cheapest routes over them, and their record for the analysis.
 
-Until a routing daemon runs on the nodes, routes and costs come from here; whoever gets them is told so
-(``source="ground_truth"``).
+Without a routing daemon on the nodes, routes and costs come from here, marked ``source="ground_truth"``.
 """
 
 import json
