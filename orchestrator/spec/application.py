@@ -66,7 +66,10 @@ APPLICATIONS: Registry[AppKind] = Registry(
     "application",
     "rove.orchestrator_applications",
     _checked,
-    {"query": "orchestrator.apps.dataflow.application:DATAFLOW"},
+    {
+        "query": "orchestrator.apps.dataflow.application:DATAFLOW",
+        "flows": "orchestrator.apps.flows.application:FLOWS",
+    },
 )
 
 
