@@ -16,6 +16,8 @@ _MOST_BYTES = 256 * 1024
 _MOST_ENTRIES = 1024
 
 Word = Annotated[str, Meta(max_length=64)]
+AGENTS_OWN = "costs"
+"""The kind of message under which agents count what they send each other about costs."""
 Counts = tuple[RoutingOverhead | RefusalCount, ...]
 
 

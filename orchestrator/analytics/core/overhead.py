@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from node_agent.apps.dataflow.wire.notices import MESSAGE as AGENTS_OWN
+from node_agent.linkstate.overhead import AGENTS_OWN
 from orchestrator.results.columns import COUNT, TEXT
 from orchestrator.results.contribution import Figures, Later, Metric, Rows, Section, Table
 from orchestrator.results.spark import Subject, rounded

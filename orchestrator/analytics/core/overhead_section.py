@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from html import escape
 
-from node_agent.apps.dataflow.wire.notices import MESSAGE as AGENTS_OWN
+from node_agent.linkstate.overhead import AGENTS_OWN
 from orchestrator.errors import BadInput
 from orchestrator.planning.load import load_checked
 from orchestrator.results.cells import spread

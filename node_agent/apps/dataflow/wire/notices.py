@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec import structs
 
 from node_agent.apps.dataflow.model.routing_messages import CostReport, Message, Notice
+from node_agent.linkstate.overhead import AGENTS_OWN
 from node_agent.model.refusals import Refusals
 from node_agent.model.telemetry import RoutingOverhead
 from node_agent.ports import Address, Port
@@ -18,7 +19,7 @@ from node_agent.transport.authentication import Credentials
 from node_agent.transport.datagrams import Datagrams
 
 VERSION = 2
-PROTOCOL, MESSAGE = "exchange", "costs"
+PROTOCOL = "exchange"
 """The names under which they are counted."""
 LARGEST_NUMBER, LARGEST_COST = 2**53, 1e15
 
@@ -89,7 +90,7 @@ class Notices:
     async def read(self) -> tuple[RoutingOverhead, ...]:
         """Return what was sent since the start, with IP and UDP headers, without what other nodes forward."""
         sent = self._datagrams
-        return (RoutingOverhead(PROTOCOL, MESSAGE, sent.sent, sent.sent_bytes, 0, 0),)
+        return (RoutingOverhead(PROTOCOL, AGENTS_OWN, sent.sent, sent.sent_bytes, 0, 0),)
 
     def close(self) -> None:
         """May be repeated."""
