@@ -488,7 +488,7 @@ class Network:
 
     def _measure(self, core: DeliveryCore) -> None:
         self.most_retained = max(self.most_retained, core.retained)
-        in_memory = max((s.items for r in core._retentions.values() for s in r._shelves.values()), default=0)
+        in_memory = max((s.items for r in core._retentions.values() for s in r._stores.values()), default=0)
         self.most_retained_in_memory = max(self.most_retained_in_memory, in_memory)
         self.most_intervals = max(self.most_intervals, core.intervals)
 

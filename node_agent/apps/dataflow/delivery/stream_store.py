@@ -1,4 +1,4 @@
-"""Parcels: stretches of a stream that travel together, and the shelf where those of one stream stand.
+"""Parcels: stretches of a stream that travel together, and the store where those of one stream stand.
 
 A batch is one parcel as long as all of it shares a fate; it is cut where fates part. So the cost of keeping,
 sending and acknowledging is that of a batch, not of its items. Payloads may be put away in a spill.
@@ -16,10 +16,10 @@ from node_agent.apps.dataflow.model.tuples import StreamTuple, weight_of
 
 
 class State(IntEnum):
-    """Waiting to be sent, in flight to a replica, taken by it, or no longer on the shelf."""
+    """Waiting to be sent, in flight to a replica, taken by it, or no longer on the store."""
 
     WAITING = 0
-    FLYING = 1
+    IN_FLIGHT = 1
     TAKEN = 2
     GONE = 3
 
@@ -28,7 +28,7 @@ class Parcel(Struct, eq=False):
     """Neighbouring items of one stream. ``to`` and ``at``: where and when they were sent last.
 
     ``holders``: replicas that have taken them and, as far as is known, still have them.
-    ``hollowed``: how many of them have been dropped, and left a hole.
+    ``holes``: how many of them have been dropped, and left a hole.
     While ``spilled``, the items are here without their payloads, which are in the spill under that handle.
     """
 
@@ -39,7 +39,7 @@ class Parcel(Struct, eq=False):
     at: float = 0.0
     holders: tuple[str, ...] = ()
     spilled: int | None = None
-    hollowed: int = 0
+    holes: int = 0
 
     @property
     def first(self) -> int:
@@ -51,10 +51,10 @@ class Parcel(Struct, eq=False):
 
     @property
     def sent(self) -> bool:
-        return self.state is State.FLYING or self.state is State.TAKEN
+        return self.state is State.IN_FLIGHT or self.state is State.TAKEN
 
 
-class Shelf:
+class StreamStore:
     """Parcels never overlap. ``items`` with payload and their ``bytes`` are counted as far as they are in
     memory, ``positions`` are all, holes and spilled ones included.
     """
@@ -88,12 +88,12 @@ class Shelf:
         self.positions += len(parcel.items)
         self._count(parcel, 1)
 
-    def look(self, first: int, last: int) -> list[Parcel]:
+    def overlapping(self, first: int, last: int) -> list[Parcel]:
         """The parcels of which any item is at ``first`` … ``last``."""
         begin, end = self._between(first, last)
         return self._parcels[begin:end]
 
-    def take(self, first: int, last: int) -> list[Parcel]:
+    def remove(self, first: int, last: int) -> list[Parcel]:
         """Remove the parcels that lie within ``first`` … ``last``, and what the spill has of them."""
         begin, end = self._between(first, last)
         taken = self._parcels[begin:end]
@@ -112,19 +112,19 @@ class Shelf:
         One that is spilled comes back whole, and its parts are put away again.
         """
         was_spilled = parcel.spilled is not None
-        self._bring_back(parcel)
+        self._load_from_spill(parcel)
         self._count(parcel, -1)
         rest = Parcel(parcel.items[before:], 0, parcel.state, parcel.to, parcel.at, parcel.holders)
         rest.size = weight_of(rest.items)
         parcel.size -= rest.size
         parcel.items = parcel.items[:before]
-        if parcel.hollowed:
-            parcel.hollowed, rest.hollowed = _empty(parcel.items), _empty(rest.items)
+        if parcel.holes:
+            parcel.holes, rest.holes = _empty(parcel.items), _empty(rest.items)
         self._insert(rest)
         for part in (parcel, rest):
             self._count(part, 1)
             if was_spilled:
-                self.put_away(part)
+                self.move_to_spill(part)
         return rest
 
     def in_memory(self) -> Iterator[Parcel]:
@@ -132,18 +132,18 @@ class Shelf:
         for first in self._in_memory:
             yield self._parcels[bisect_left(self._firsts, first)]
 
-    def hollow(self, parcel: Parcel) -> StreamTuple:
+    def drop_payload(self, parcel: Parcel) -> StreamTuple:
         """Drop the first payload of ``parcel``, which must be in memory, and leave a hole in its place."""
         at = next(at for at, item in enumerate(parcel.items) if item.payloads)
         dropped = parcel.items[at]
         self._count(parcel, -1)
         parcel.items = [*parcel.items[:at], replace(dropped, payloads=()), *parcel.items[at + 1 :]]
         parcel.size -= weight_of([dropped])
-        parcel.hollowed += 1
+        parcel.holes += 1
         self._count(parcel, 1)
         return dropped
 
-    def put_away(self, parcel: Parcel) -> bool:
+    def move_to_spill(self, parcel: Parcel) -> bool:
         """Have the spill keep the payloads; False if there is none, or no room in it."""
         if self._spill is None or not parcel.size:
             return False
@@ -155,14 +155,14 @@ class Shelf:
         parcel.items = [replace(item, payloads=()) for item in parcel.items]
         return True
 
-    def whole(self, parcel: Parcel) -> list[StreamTuple]:
+    def items_of(self, parcel: Parcel) -> list[StreamTuple]:
         """Its items with their payloads, wherever these are."""
         if parcel.spilled is None or self._spill is None:
             return parcel.items
         payloads = self._spill.load(parcel.spilled)
         return [replace(item, payloads=p) for item, p in zip(parcel.items, payloads, strict=True)]
 
-    def _bring_back(self, parcel: Parcel) -> None:
+    def _load_from_spill(self, parcel: Parcel) -> None:
         if parcel.spilled is not None and self._spill is not None:
             parcel.items = self.whole(parcel)
             self._spill.free(parcel.spilled)
@@ -178,7 +178,7 @@ class Shelf:
         """What takes memory; holes take next to none."""
         if not parcel.size:
             return
-        self.items += sign * (len(parcel.items) - parcel.hollowed)
+        self.items += sign * (len(parcel.items) - parcel.holes)
         self.bytes += sign * parcel.size
         if sign > 0:
             insort(self._in_memory, parcel.first)
