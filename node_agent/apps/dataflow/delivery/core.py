@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from math import inf
 
+from node_agent.apps.dataflow.delivery.ask_timer import AskTimer
 from node_agent.apps.dataflow.delivery.effects import (
     Acknowledge,
     Ask,
@@ -25,7 +26,6 @@ from node_agent.apps.dataflow.delivery.effects import (
 from node_agent.apps.dataflow.delivery.emission import Emission, Payloads
 from node_agent.apps.dataflow.delivery.inbox import Inbox, stretches, tell
 from node_agent.apps.dataflow.delivery.limits import EMPTY_PER_ITEM, MOST_RANGES, DeliveryLimits, Reliability
-from node_agent.apps.dataflow.delivery.patience import Patience
 from node_agent.apps.dataflow.delivery.place import Place
 from node_agent.apps.dataflow.delivery.positions import Range
 from node_agent.apps.dataflow.delivery.retention import Retention
@@ -72,7 +72,7 @@ class DeliveryCore:
         self._output_floor = 0
         self._emission = Emission(place.replica)
         self._blocked = False
-        self._patience = Patience(limits.unacknowledged, limits.patience)
+        self._ask_timer = AskTimer(limits.unacknowledged, limits.patience)
         self._effects: list[Effect] = []
         self._acks: dict[str, tuple[dict[str, list[Range]], dict[str, list[Range]]]] = {}
 
@@ -91,7 +91,7 @@ class DeliveryCore:
         for inbox, stretch in came:
             inbox.reach, inbox.came_at = max(inbox.reach, stretch[-1].tau), now
         self._learn(upstream, floors, now)
-        self._patience.begin(now)
+        self._ask_timer.start(now)
         for inbox, stretch in came:
             first, last = stretch[0].prev + 1, stretch[-1].tau
             inbox.came(sender, first, last)
@@ -143,7 +143,7 @@ class DeliveryCore:
         if floors:
             ends = [end for origin, end in retention.ends.items() if end.tau <= floors.get(origin, 0)]
             self._effects.append(Settle(downstream, replica, floors, ends))
-        if self._patience.at_rest and self.place.upstreams:
+        if self._ask_timer.is_off and self.place.upstreams:
             self._ask(now)
         return self._outcome(now)
 
@@ -226,11 +226,11 @@ class DeliveryCore:
         for retention in self._retentions.values():
             retention.overdue(now)
             retention.relieve()
-        if now >= self._patience.ends_at:
+        if now >= self._ask_timer.due_at:
             if self.holding:
                 self._ask(now)
             else:
-                self._patience.rest()
+                self._ask_timer.stop()
         return self._outcome(now)
 
     def next_tick(self, now: float) -> float:
@@ -238,7 +238,7 @@ class DeliveryCore:
         at = min((r.resumes_at(now) for r in self._retentions.values()), default=inf)
         if self.retained:
             at = min(at, now + self._unacknowledged / 2)
-        return min(at, self._patience.ends_at)
+        return min(at, self._ask_timer.due_at)
 
     @property
     def full(self) -> bool:
@@ -432,7 +432,7 @@ class DeliveryCore:
 
     def _input_done(self, inbox: Inbox, first: int, last: int, now: float) -> None:
         if not inbox.done.covers(first, last):
-            self._patience.renew(now)
+            self._ask_timer.restart(now)
             inbox.finish(first, last)
         if self._assembler is None:
             for retention in self._retentions.values():
@@ -452,7 +452,7 @@ class DeliveryCore:
     def _ask(self, now: float) -> None:
         replicas = dict.fromkeys(replica for group in self.place.upstreams.values() for replica in group)
         self._effects += [Ask(replica) for replica in replicas]
-        self._patience.asked(now)
+        self._ask_timer.back_off(now)
 
     # Housekeeping.
 

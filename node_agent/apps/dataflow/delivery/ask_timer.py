@@ -3,31 +3,31 @@
 from math import inf
 
 
-class Patience:
+class AskTimer:
     def __init__(self, first: float, longest: float) -> None:
         self._first = first
         self._longest = longest
         self._pause = first
-        self.ends_at = inf
+        self.due_at = inf
 
     @property
-    def at_rest(self) -> bool:
-        return self.ends_at == inf
+    def is_off(self) -> bool:
+        return self.due_at == inf
 
-    def begin(self, now: float) -> None:
+    def start(self, now: float) -> None:
         """There is something to wait for."""
-        if self.at_rest:
-            self.ends_at = now + self._pause
+        if self.is_off:
+            self.due_at = now + self._pause
 
-    def renew(self, now: float) -> None:
+    def restart(self, now: float) -> None:
         """There was progress."""
         self._pause = self._first
-        self.ends_at = now + self._pause
+        self.due_at = now + self._pause
 
-    def asked(self, now: float) -> None:
-        self.ends_at = now + self._pause
+    def back_off(self, now: float) -> None:
+        self.due_at = now + self._pause
         self._pause = min(2 * self._pause, self._longest)
 
-    def rest(self) -> None:
+    def stop(self) -> None:
         """There is nothing to wait for."""
-        self.ends_at, self._pause = inf, self._first
+        self.due_at, self._pause = inf, self._first
