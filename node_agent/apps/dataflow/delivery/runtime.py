@@ -55,7 +55,7 @@ GRAIN = 1e-6
 """Clocks count in steps: a timer that rings early by less than one would be set again for ever."""
 
 
-class Neighbours(Protocol):
+class Connector(Protocol):
     """How a replica reaches the others: those of its node, and those on other nodes."""
 
     def mail(self, to: str, sender: str, content: Batch | Message) -> bool:
@@ -84,7 +84,7 @@ class DeliveryRuntime:
         job: Job,
         core: DeliveryCore,
         context: Context,
-        neighbours: Neighbours,
+        connector: Connector,
         record: Callable[[Event], None],
         sources_wait: bool,
     ) -> None:
@@ -98,7 +98,7 @@ class DeliveryRuntime:
         context.outlet = self
         self._core = core
         self._context = context
-        self._neighbours = neighbours
+        self._connector = connector
         self._account = Account(job.replica.id, record)
         self._sources_wait = sources_wait
         self._origins = query.origins()
@@ -127,7 +127,7 @@ class DeliveryRuntime:
         self._absorbed: dict[str, Positions] = {}
         # What a sibling does not get this way, it is sent by the replicas upstream.
         heard = Heard(self._sent, lambda items, reason: None, lambda parts: None)
-        self._handover = Handover(self._id, neighbours.mail, neighbours.open_connection, heard)
+        self._handover = Handover(self._id, connector.mail, connector.open_connection, heard)
         self._elsewhere: str | None = None
         self._handed: dict[tuple[str, str], Positions] = {}
 
@@ -371,17 +371,17 @@ class DeliveryRuntime:
             self._sooner.set()
 
     def _send(self, to: str, items: Sequence[StreamTuple], floors: Mapping[str, int]) -> None:
-        if self._neighbours.mail(to, self._id, Batch(self._id, items, floors)):
+        if self._connector.mail(to, self._id, Batch(self._id, items, floors)):
             self._sent(to, items)
         else:
             self._channels[to].put(items, floors)
 
     def _tell_upstream(self, to: str, message: Message) -> None:
-        if not self._neighbours.mail(to, self._id, message):
-            self._neighbours.tell(Pair(to, self._id), message)
+        if not self._connector.mail(to, self._id, message):
+            self._connector.tell(Pair(to, self._id), message)
 
     def _tell_downstream(self, to: str, message: Message) -> None:
-        if not self._neighbours.mail(to, self._id, message):
+        if not self._connector.mail(to, self._id, message):
             self._channels[to].tell(message)
 
     def _hand_over(self) -> None:
@@ -406,7 +406,7 @@ class DeliveryRuntime:
             self._do(self._core.connection_failed(self._downstreams[to], to, self._now()))
 
         return Channel(
-            lambda on_message, on_lost: self._neighbours.open_connection(
+            lambda on_message, on_lost: self._connector.open_connection(
                 Pair(self._id, to), on_message, on_lost
             ),
             lambda pair, message: self.hear(to, message),
