@@ -11,7 +11,7 @@ from node_agent.apps.dataflow.best_effort.replica import ReplicaRuntime
 from node_agent.apps.dataflow.config import DataflowConfig
 from node_agent.apps.dataflow.delivery.core import DeliveryCore
 from node_agent.apps.dataflow.delivery.limits import Overflow, Reliability
-from node_agent.apps.dataflow.delivery.place import place_of
+from node_agent.apps.dataflow.delivery.plan_neighbours import plan_neighbours_of
 from node_agent.apps.dataflow.delivery.runtime import Connector, DeliveryRuntime, Job
 from node_agent.apps.dataflow.delivery.spill import SpillFile
 from node_agent.apps.dataflow.model.plan import Replica
@@ -63,8 +63,8 @@ class ReplicaBuilder:
             for name in query.downstream(replica.operator)
             if (room := query.operator(name).buffers.get(replica.operator)) is not None
         }
-        place, level = place_of(replica, self._config.plan), Reliability(query.reliability)
-        core = DeliveryCore(place, level, limits, assembler, spill, buffers)
+        neighbours, level = plan_neighbours_of(replica, self._config.plan), Reliability(query.reliability)
+        core = DeliveryCore(neighbours, level, limits, assembler, spill, buffers)
         job = Job(replica, self._config.plan, kind, params)
         return DeliveryRuntime(job, core, context, self._connector, around.record, limits.sources_wait)
 

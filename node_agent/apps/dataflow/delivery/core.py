@@ -26,7 +26,7 @@ from node_agent.apps.dataflow.delivery.effects import (
 from node_agent.apps.dataflow.delivery.emission import Emission, Payloads
 from node_agent.apps.dataflow.delivery.inbox import Inbox, stretches, tell
 from node_agent.apps.dataflow.delivery.limits import EMPTY_PER_ITEM, MOST_RANGES, DeliveryLimits, Reliability
-from node_agent.apps.dataflow.delivery.place import Place
+from node_agent.apps.dataflow.delivery.plan_neighbours import PlanNeighbours
 from node_agent.apps.dataflow.delivery.positions import Range
 from node_agent.apps.dataflow.delivery.retention import Retention
 from node_agent.apps.dataflow.delivery.spill import Spill
@@ -47,30 +47,30 @@ class DeliveryCore:
 
     def __init__(
         self,
-        place: Place,
+        neighbours: PlanNeighbours,
         level: Reliability,
         limits: DeliveryLimits,
         assembler: Assembler | None = None,
         spill: Spill | None = None,
         buffers: Mapping[str, DeliveryLimits] = {},
     ) -> None:
-        self.place = place
+        self.neighbours = neighbours
         self._unacknowledged = limits.unacknowledged
         self._most_held = OVERRUN * EMPTY_PER_ITEM * max(each.items for each in (limits, *buffers.values()))
         self.most_bytes = OVERRUN * limits.bytes
         """More than a replica upstream that keeps to these limits can have sent of one stream."""
-        self._forgetful = level is Reliability.AT_LEAST_ONCE and place.role == "sink"
+        self._forgetful = level is Reliability.AT_LEAST_ONCE and neighbours.role == "sink"
         self._assembler = assembler
         self._retentions = {
             name: Retention(name, whole, buffers.get(name, limits), spill)
-            for name, whole in place.downstreams.items()
+            for name, whole in neighbours.downstreams.items()
         }
         self._inboxes: dict[tuple[str, str], Inbox] = {}
         self._upstream_of: dict[str, Inbox] = {}
         self._full_inboxes: dict[Inbox, None] = {}
         self._units: dict[int, None] = {}
         self._output_floor = 0
-        self._emission = Emission(place.replica)
+        self._emission = Emission(neighbours.replica)
         self._blocked = False
         self._ask_timer = AskTimer(limits.unacknowledged, limits.patience)
         self._effects: list[Effect] = []
@@ -143,7 +143,7 @@ class DeliveryCore:
         if floors:
             ends = [end for origin, end in retention.ends.items() if end.tau <= floors.get(origin, 0)]
             self._effects.append(Settle(downstream, replica, floors, ends))
-        if self._ask_timer.is_off and self.place.upstreams:
+        if self._ask_timer.is_off and self.neighbours.upstreams:
             self._ask(now)
         return self._outcome(now)
 
@@ -252,7 +252,7 @@ class DeliveryCore:
     @property
     def room(self) -> int:
         """How many items a source may emit in one go, at least one."""
-        return min((r.room(self.place.replica) for r in self._retentions.values()), default=1)
+        return min((r.room(self.neighbours.replica) for r in self._retentions.values()), default=1)
 
     def knows(self, upstream: str, item: StreamTuple) -> bool:
         """Whether ``item`` has come before or need not come. Windows keep their own account."""
@@ -376,7 +376,7 @@ class DeliveryCore:
     def _unit_done(self, assembler: Assembler, tau: int) -> None:
         if tau in self._units:
             del self._units[tau]
-            assembler.done(self.place.operator, tau)
+            assembler.done(self.neighbours.operator, tau)
 
     def _release(self, assembler: Assembler, now: float) -> None:
         """Report what the assembler needs no more; what it knows to be done of its output is a fact, too."""
@@ -389,7 +389,7 @@ class DeliveryCore:
         if floor > self._output_floor:
             self._output_floor = floor
             for retention in self._retentions.values():
-                retention.settle(self.place.operator, 1, floor)
+                retention.settle(self.neighbours.operator, 1, floor)
             for tau in [tau for tau in self._units if tau <= floor]:
                 del self._units[tau]
         assembler.unused()  # taken out, so that they do not pile up
@@ -450,7 +450,7 @@ class DeliveryCore:
             self._acks.setdefault(sender, ({}, {}))[1].setdefault(inbox.origin, []).extend(parts)
 
     def _ask(self, now: float) -> None:
-        replicas = dict.fromkeys(replica for group in self.place.upstreams.values() for replica in group)
+        replicas = dict.fromkeys(replica for group in self.neighbours.upstreams.values() for replica in group)
         self._effects += [Ask(replica) for replica in replicas]
         self._ask_timer.back_off(now)
 
@@ -470,7 +470,7 @@ class DeliveryCore:
                 self._effects += retention.put(holes)
 
     def _room_for_holes(self) -> int:
-        rooms = (retention.room_for_holes(self.place.replica) for retention in self._retentions.values())
+        rooms = (retention.room_for_holes(self.neighbours.replica) for retention in self._retentions.values())
         return max(0, min(rooms, default=0))
 
     def _outcome(self, now: float) -> list[Effect]:

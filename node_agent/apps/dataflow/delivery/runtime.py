@@ -102,10 +102,10 @@ class DeliveryRuntime:
         self._account = Account(job.replica.id, record)
         self._sources_wait = sources_wait
         self._origins = query.origins()
-        self._downstreams = {r.id: d for d in core.place.downstreams for r in plan.of(d)}
+        self._downstreams = {r.id: d for d in core.neighbours.downstreams for r in plan.of(d)}
         self._channels = {
             r.id: self._open_channel(r.id)
-            for d in core.place.downstreams
+            for d in core.neighbours.downstreams
             for r in plan.of(d)
             if r.node != job.replica.node
         }
@@ -113,7 +113,7 @@ class DeliveryRuntime:
         self._has_mail = asyncio.Event()
         self._work: deque[tuple[Process | ProcessUnit, int]] = deque()
         self._work_bytes = 0
-        ways = sum(len(plan.of(name)) * len(self._origins[name]) for name in core.place.upstreams)
+        ways = sum(len(plan.of(name)) * len(self._origins[name]) for name in core.neighbours.upstreams)
         self._most_work = core.most_bytes * ways
         self._has_work = asyncio.Event()
         self._has_room = asyncio.Event()
@@ -140,7 +140,7 @@ class DeliveryRuntime:
         in_use = [to for hop in route.hops.values() if hop is not None for to in hop.replicas()]
         for to, channel in self._channels.items():
             channel.want(to in in_use)
-        for downstream in self._core.place.downstreams:
+        for downstream in self._core.neighbours.downstreams:
             self._do(self._core.steer(downstream, route.hops.get(downstream), self._now()))
 
     def waiting(self) -> dict[str, int]:
@@ -270,7 +270,7 @@ class DeliveryRuntime:
         self._account.dropped(StreamTuple(self._id, tau, tau - 1, 0, 0), f"dead_letter:{reason}")
 
     async def _operate(self) -> None:
-        each = {upstream: self._one_by_one(upstream) for upstream in self._core.place.upstreams}
+        each = {upstream: self._one_by_one(upstream) for upstream in self._core.neighbours.upstreams}
         while True:
             if not self._work:
                 self._has_work.clear()
@@ -438,7 +438,7 @@ class DeliveryRuntime:
     # Aids.
 
     def _streams_of(self, upstream: str) -> tuple[str, ...]:
-        return self._origins[upstream] if upstream in self._core.place.upstreams else ()
+        return self._origins[upstream] if upstream in self._core.neighbours.upstreams else ()
 
     def _now(self) -> float:
         return self._context.time()

@@ -9,7 +9,7 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.units import Each
 
 
-class Place(Struct, frozen=True):
+class PlanNeighbours(Struct, frozen=True):
     """``upstreams``: the replicas of each input. ``downstreams``: by operator, whether it needs several items
     for a result. An operator without a downstream is a sink.
     """
@@ -29,9 +29,9 @@ class Place(Struct, frozen=True):
         return "operator" if self.downstreams else "sink"
 
 
-def place_of(replica: Replica, plan: DeploymentPlan) -> Place:
+def plan_neighbours_of(replica: Replica, plan: DeploymentPlan) -> PlanNeighbours:
     query = plan.query
-    return Place(
+    return PlanNeighbours(
         replica.id,
         {name: tuple(other.id for other in plan.of(name)) for name in query.upstream(replica.operator)},
         {
