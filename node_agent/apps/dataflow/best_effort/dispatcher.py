@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from node_agent.apps.dataflow.delivery.account import Account
+from node_agent.apps.dataflow.delivery.tuple_recorder import TupleRecorder
 from node_agent.apps.dataflow.events import QueueSample
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.switching.route import Hop
@@ -61,7 +61,7 @@ class Dispatcher:
     ) -> None:
         self.downstream = downstream
         self._replica = replica
-        self._account = Account(replica, record)
+        self._recorder = TupleRecorder(replica, record)
         self._make_sender = make_sender
         self._limits = limits
         self._buffer: deque[StreamTuple] = deque()
@@ -150,7 +150,7 @@ class Dispatcher:
                 self._drop(item, error.reason)
                 return
             if taken:
-                self._account.sent(to, taken)
+                self._recorder.sent(to, taken)
                 return
             if give_up_at is None:
                 give_up_at = loop.time() + self._limits.retry_age
@@ -219,4 +219,4 @@ class Dispatcher:
 
     def _drop(self, item: StreamTuple, reason: str) -> None:
         if not item.last:
-            self._account.dropped(item, reason, self.downstream)
+            self._recorder.dropped(item, reason, self.downstream)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from node_agent.apps.dataflow.best_effort.dispatcher import Dispatcher, Limits
-from node_agent.apps.dataflow.delivery.account import Account
 from node_agent.apps.dataflow.delivery.handover import Handover, Heard, OpenConnection, Part
 from node_agent.apps.dataflow.delivery.intake import Captured, Intake
+from node_agent.apps.dataflow.delivery.tuple_recorder import TupleRecorder
 from node_agent.apps.dataflow.events import QueueSample
 from node_agent.apps.dataflow.model.plan import Replica, operator_of
 from node_agent.apps.dataflow.model.query import OperatorSpec
@@ -71,13 +71,13 @@ class ReplicaRuntime:
         context.outlet = self
         self._context = context
         self._dispatchers = dispatchers
-        self._account = Account(replica.id, record)
+        self._recorder = TupleRecorder(replica.id, record)
         self._limits = limits
         self._inputs: deque[tuple[_From, StreamTuple]] = deque()
         self._has_input = asyncio.Event()
         self._has_room = asyncio.Event()
         self._entrance = asyncio.Lock()
-        heard = Heard(self._account.sent, self._lose, self._take_back)
+        heard = Heard(self._recorder.sent, self._lose, self._take_back)
         self._handover = Handover(self._id, lambda to, sender, batch: False, open_connection, heard)
         self._elsewhere: str | None = None
         self._stays_until: float | None = None
@@ -130,7 +130,7 @@ class ReplicaRuntime:
                 by_sender.setdefault(self._latest_senders[upstream, item.origin], []).append(item)
             for sender, theirs in by_sender.items():
                 self._handover.put(sibling, sender, theirs, made)
-            self._account_for_inputs(self._assembler)
+            self._record_inputs(self._assembler)
 
     def overrun(self, batch: Batch) -> bool:
         """Never: what comes waits for room."""
@@ -159,7 +159,7 @@ class ReplicaRuntime:
             taken, origin = items[:room], _From(sender, operator_of(sender), bool(via))
             self._inputs.extend([(origin, item) for item in taken])
             self._has_input.set()
-            self._account.received(via or sender, taken)
+            self._recorder.received(via or sender, taken)
             return len(taken)
 
     def runs(self) -> dict[str, Coroutine[Any, Any, None]]:
@@ -195,7 +195,7 @@ class ReplicaRuntime:
 
     def _capture(self, captured: list[Captured]) -> None:
         items = [self._next_of_source(payloads, born_ns) for payloads, born_ns in captured]
-        self._account.emitted(items)
+        self._recorder.emitted(items)
         for dispatcher in self._dispatchers:
             if self._limits.sources_wait:
                 dispatcher.extend(items)
@@ -204,7 +204,7 @@ class ReplicaRuntime:
 
     def _give_up(self, reason: GivenUp) -> None:
         """The last tuple that was captured has lost its payload."""
-        self._account.dropped(StreamTuple(self._id, self._tau, self._tau - 1, 0, 0), f"dead_letter:{reason}")
+        self._recorder.dropped(StreamTuple(self._id, self._tau, self._tau - 1, 0, 0), f"dead_letter:{reason}")
 
     def _next_of_source(self, payloads: tuple[bytes, ...], born_ns: int, last: bool = False) -> StreamTuple:
         before, self._tau = self._tau, self._tau + 1
@@ -214,7 +214,7 @@ class ReplicaRuntime:
 
     async def _operate_one_by_one(self) -> None:
         operator = cast(Operator, self._made)
-        each = OneByOne(operator, self._spec, self._role, self._context, self._account, self._processed)
+        each = OneByOne(operator, self._spec, self._role, self._context, self._recorder, self._processed)
         while True:
             room = await self._room()
             await self._has_inputs()
@@ -231,7 +231,7 @@ class ReplicaRuntime:
             if unit.complete:
                 await self._process(unit)
             assembler.done(unit.origin, unit.tau)
-        self._account_for_inputs(assembler)
+        self._record_inputs(assembler)
 
     async def _process(self, unit: Unit) -> None:
         """Work on ``unit`` and hand its result on, which has no payload if there is nothing to say."""
@@ -240,38 +240,38 @@ class ReplicaRuntime:
             payloads = await process(cast(Operator, self._made), unit, self._spec, self._context.sleep)
         except GivenUp as error:
             payloads = ()
-            self._account.dropped(unit, f"dead_letter:{error}")
+            self._recorder.dropped(unit, f"dead_letter:{error}")
         else:
             if not unit.last:
                 took_ns = round((self._context.time() - started) * 1e9)
                 self._record_processed(unit, took_ns)
         result = unit.result(payloads)
-        self._account.emitted([result])
+        self._recorder.emitted([result])
         self._hand_on([result])
         await self._room()
 
     def _record_processed(self, unit: Unit, took_ns: int) -> None:
         if self._role == "operator":
-            self._account.processed_unit(unit, took_ns)
+            self._recorder.processed_unit(unit, took_ns)
         elif unit.payloads():
-            self._account.delivered_unit(unit)
+            self._recorder.delivered_unit(unit)
         else:
-            self._account.dropped(unit, "filtered")
+            self._recorder.dropped(unit, "filtered")
 
-    def _account_for_inputs(self, assembler: Assembler) -> None:
+    def _record_inputs(self, assembler: Assembler) -> None:
         """Say what became of the items that made new ones, or that were to."""
         released = assembler.released()
         unused = {(item.origin, item.tau): item for item in assembler.unused()}
         for item in unused.values():
-            self._account.dropped(item, "incomplete_window")
+            self._recorder.dropped(item, "incomplete_window")
         for position in released:
             if (position.origin, position.tau) not in unused:
-                self._account.absorbed(position.origin, position.tau)
+                self._recorder.absorbed(position.origin, position.tau)
 
     def _lose(self, items: Sequence[StreamTuple], reason: str) -> None:
         for item in items:
             if not item.last:
-                self._account.dropped(item, reason)
+                self._recorder.dropped(item, reason)
 
     def _hear_what_was_made(self, sender: str, items: Sequence[StreamTuple], made: Sequence[Units]) -> None:
         if self._assembler is not None and made:

@@ -11,7 +11,6 @@ from itertools import repeat
 from math import inf
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
-from node_agent.apps.dataflow.delivery.account import Account
 from node_agent.apps.dataflow.delivery.channel import Channel
 from node_agent.apps.dataflow.delivery.core import DeliveryCore
 from node_agent.apps.dataflow.delivery.effects import (
@@ -33,6 +32,7 @@ from node_agent.apps.dataflow.delivery.intake import Captured, Intake
 from node_agent.apps.dataflow.delivery.limits import MOST_RANGES
 from node_agent.apps.dataflow.delivery.positions import Positions
 from node_agent.apps.dataflow.delivery.reports import Reports
+from node_agent.apps.dataflow.delivery.tuple_recorder import TupleRecorder
 from node_agent.apps.dataflow.events import QueueSample
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica, operator_of
 from node_agent.apps.dataflow.model.tuples import StreamTuple, weight_of
@@ -99,7 +99,7 @@ class DeliveryRuntime:
         self._core = core
         self._context = context
         self._connector = connector
-        self._account = Account(job.replica.id, record)
+        self._recorder = TupleRecorder(job.replica.id, record)
         self._sources_wait = sources_wait
         self._origins = query.origins()
         self._downstreams = {r.id: d for d in core.neighbours.downstreams for r in plan.of(d)}
@@ -178,12 +178,12 @@ class DeliveryRuntime:
         """``batch`` is of one of this replica's inputs. ``via``: the sibling that has passed it on."""
         upstream, items = operator_of(batch.sender), batch.items
         streams = self._streams_of(upstream)
-        self._account.received(via or batch.sender, items)
+        self._recorder.received(via or batch.sender, items)
         if via:  # it need not get back what it has
             for item in items:
                 self._news_to_sibling(batch.sender, item)
         if self._role == "sink":
-            self._account_for_holes(upstream, items)
+            self._record_holes(upstream, items)
         if items:
             floors = _of_streams(streams, batch.floors)
             self._do(self._core.receive(batch.sender, upstream, items, floors, self._now()))
@@ -261,13 +261,13 @@ class DeliveryRuntime:
     def _emit_captured(self, captured: list[Captured]) -> None:
         first = self._core.position + 1
         effects = self._core.emit(captured, self._now())
-        self._account.captured(first, [len(payloads[0]) if payloads else 0 for payloads, _ in captured])
+        self._recorder.captured(first, [len(payloads[0]) if payloads else 0 for payloads, _ in captured])
         self._do(effects)
 
     def _give_up(self, reason: GivenUp) -> None:
         """The last tuple that was captured has lost its payload."""
         tau = self._core.position + len(self._in_hand)
-        self._account.dropped(StreamTuple(self._id, tau, tau - 1, 0, 0), f"dead_letter:{reason}")
+        self._recorder.dropped(StreamTuple(self._id, tau, tau - 1, 0, 0), f"dead_letter:{reason}")
 
     async def _operate(self) -> None:
         each = {upstream: self._one_by_one(upstream) for upstream in self._core.neighbours.upstreams}
@@ -282,8 +282,8 @@ class DeliveryRuntime:
                 continue
             payloads = await self._process(job.unit)
             result = job.unit.result(payloads)
-            self._account.emitted([result])
-            self._account_for_inputs(job.unit)
+            self._recorder.emitted([result])
+            self._record_inputs(job.unit)
             self._do(self._core.processed(job.unit, payloads, self._now()))
 
     def _one_by_one(self, upstream: str) -> OneByOne:
@@ -291,21 +291,21 @@ class DeliveryRuntime:
             self._do(self._core.processed_each(upstream, items, results, self._now()))
 
         operator = cast(Operator, self._made)
-        return OneByOne(operator, self._spec, self._role, self._context, self._account, hand_on)
+        return OneByOne(operator, self._spec, self._role, self._context, self._recorder, hand_on)
 
     async def _process(self, unit: Unit) -> Payloads:
         started = self._now()
         try:
             payloads = await process(cast(Operator, self._made), unit, self._spec, self._context.sleep)
         except GivenUp as error:
-            self._account.dropped(unit, f"dead_letter:{error}")
+            self._recorder.dropped(unit, f"dead_letter:{error}")
             return ()
         if self._role == "operator":
-            self._account.processed_unit(unit, round((self._now() - started) * 1e9))
+            self._recorder.processed_unit(unit, round((self._now() - started) * 1e9))
         elif unit.payloads():
-            self._account.delivered_unit(unit)
+            self._recorder.delivered_unit(unit)
         else:
-            self._account.dropped(unit, "filtered")
+            self._recorder.dropped(unit, "filtered")
         return payloads
 
     async def _read_mail(self) -> None:
@@ -357,7 +357,7 @@ class DeliveryRuntime:
                 case Settle(_, to, floors, ends):
                     self._tell_downstream(to, messages.Settled(floors, ends))
                 case Drop(downstream, item, reason):
-                    self._account.dropped(item, reason, downstream)
+                    self._recorder.dropped(item, reason, downstream)
                 case PushBack():
                     self._has_room.clear()
                 case Resume():
@@ -412,20 +412,20 @@ class DeliveryRuntime:
             lambda pair, message: self.hear(to, message),
             lambda items: self._sent(to, items),
             failed,
-            lambda item, reason: self._account.dropped(item, reason, self._downstreams[to]),
+            lambda item, reason: self._recorder.dropped(item, reason, self._downstreams[to]),
         )
 
     # What is told.
 
     def _sent(self, to: str, items: Sequence[StreamTuple]) -> None:
-        self._account.sent(to, items)
+        self._recorder.sent(to, items)
 
-    def _account_for_holes(self, upstream: str, items: Sequence[StreamTuple]) -> None:
+    def _record_holes(self, upstream: str, items: Sequence[StreamTuple]) -> None:
         for item in items:
             if not (item.payloads or item.last or self._core.knows(upstream, item)):
-                self._account.dropped(item, "filtered")
+                self._recorder.dropped(item, "filtered")
 
-    def _account_for_inputs(self, unit: Unit) -> None:
+    def _record_inputs(self, unit: Unit) -> None:
         """They live on in the result; each is said to once, though windows overlap."""
         for item in (item for items in unit.inputs.values() for item in items):
             absorbed = self._absorbed.setdefault(item.origin, Positions())
@@ -433,7 +433,7 @@ class DeliveryRuntime:
                 absorbed.add(item.prev + 1, item.tau)
                 if len(absorbed) > MOST_RANGES:
                     absorbed.fill()
-                self._account.absorbed(item.origin, item.tau)
+                self._recorder.absorbed(item.origin, item.tau)
 
     # Aids.
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 
-from node_agent.apps.dataflow.delivery.account import Account
+from node_agent.apps.dataflow.delivery.tuple_recorder import TupleRecorder
 from node_agent.apps.dataflow.model.query import OperatorSpec
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.operators.processing import GivenUp, process_again, sendable
@@ -24,14 +24,14 @@ class OneByOne:
         spec: OperatorSpec,
         role: Role,
         context: Context,
-        account: Account,
+        recorder: TupleRecorder,
         hand_on: HandOn,
     ) -> None:
         self._operator = operator
         self._spec = spec
         self._role = role
         self._context = context
-        self._account = account
+        self._recorder = recorder
         self._hand_on = hand_on
         self._through = Gathering[tuple[StreamTuple, Payloads]](self._finish)
 
@@ -66,7 +66,7 @@ class OneByOne:
             made = await process_again(self._operator, unit, self._spec, self._context.sleep, error)
         except GivenUp as reason:
             self._through.flush()
-            self._account.dropped(item, f"dead_letter:{reason}")
+            self._recorder.dropped(item, f"dead_letter:{reason}")
             self._hand_on([item], [()])
             self._through.begin()
         else:
@@ -75,7 +75,7 @@ class OneByOne:
     def _finish(self, through: list[tuple[StreamTuple, Payloads]], took: float) -> None:
         items = [item for item, _ in through]
         if self._role == "operator":
-            self._account.processed(items, round(took * 1e9))
+            self._recorder.processed(items, round(took * 1e9))
         else:
-            self._account.reached(items)
+            self._recorder.reached(items)
         self._hand_on(items, [payloads for _, payloads in through])

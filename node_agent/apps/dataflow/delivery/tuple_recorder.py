@@ -23,7 +23,7 @@ LONGEST_REASON = 1000
 """Letters: a user's function may fail with any text."""
 
 
-class Account:
+class TupleRecorder:
     def __init__(self, replica: str, record: Callable[[Event], None]) -> None:
         self._replica = replica
         self._record = record
