@@ -11,6 +11,7 @@ from itertools import repeat
 from math import inf
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
+from node_agent.apps.dataflow.delivery.ack_batcher import AckBatcher
 from node_agent.apps.dataflow.delivery.channel import Channel
 from node_agent.apps.dataflow.delivery.core import DeliveryCore
 from node_agent.apps.dataflow.delivery.effects import (
@@ -31,7 +32,6 @@ from node_agent.apps.dataflow.delivery.handover import Handover, Heard
 from node_agent.apps.dataflow.delivery.intake import Captured, Intake
 from node_agent.apps.dataflow.delivery.limits import MOST_RANGES
 from node_agent.apps.dataflow.delivery.positions import Positions
-from node_agent.apps.dataflow.delivery.reports import Reports
 from node_agent.apps.dataflow.delivery.tuple_recorder import TupleRecorder
 from node_agent.apps.dataflow.events import QueueSample
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica, operator_of
@@ -49,7 +49,7 @@ from node_agent.transport.messages import Pair
 
 T = TypeVar("T")
 
-REPORTS_AT_ONCE = 0.002
+ACK_DELAY = 0.002
 """Seconds for which acknowledgements are gathered."""
 GRAIN = 1e-6
 """Clocks count in steps: a timer that rings early by less than one would be set again for ever."""
@@ -120,8 +120,8 @@ class DeliveryRuntime:
         self._has_room.set()
         self._opened = asyncio.Event()
         self._in_hand: list[Captured] = []
-        self._reports = Reports()
-        self._has_reports = asyncio.Event()
+        self._acks = AckBatcher()
+        self._has_acks = asyncio.Event()
         self._tick_at = inf
         self._sooner = asyncio.Event()
         self._absorbed: dict[str, Positions] = {}
@@ -321,10 +321,10 @@ class DeliveryRuntime:
 
     async def _report(self) -> None:
         while True:
-            await self._has_reports.wait()
-            await self._context.sleep(REPORTS_AT_ONCE)
-            self._has_reports.clear()
-            for to, report in self._reports.take():
+            await self._has_acks.wait()
+            await self._context.sleep(ACK_DELAY)
+            self._has_acks.clear()
+            for to, report in self._acks.take():
                 self._tell_upstream(to, report)
 
     async def _keep_time(self) -> None:
@@ -350,8 +350,8 @@ class DeliveryRuntime:
                 case Send(_, to, items, floors):
                     self._send(to, items, floors)
                 case Acknowledge():
-                    self._reports.add(effect)
-                    self._has_reports.set()
+                    self._acks.add(effect)
+                    self._has_acks.set()
                 case Ask(to):
                     self._tell_upstream(to, messages.Ask())
                 case Settle(_, to, floors, ends):

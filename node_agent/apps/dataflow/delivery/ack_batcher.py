@@ -11,22 +11,22 @@ from node_agent.apps.dataflow.wire.messages import Acknowledgement
 _ByStream = dict[str, Positions]
 
 
-class Reports:
+class AckBatcher:
     """All that is told is true for good, so that it matters neither in which order nor how late."""
 
     def __init__(self) -> None:
-        self._reports: dict[str, tuple[_ByStream, _ByStream]] = {}
+        self._acks: dict[str, tuple[_ByStream, _ByStream]] = {}
 
     def add(self, report: Acknowledge) -> None:
-        done, taken = self._reports.setdefault(report.replica, ({}, {}))
+        done, taken = self._acks.setdefault(report.replica, ({}, {}))
         _add(done, report.done)
         _add(taken, report.taken)
 
     def take(self) -> Iterator[tuple[str, Acknowledgement]]:
         """All there are, with whom to tell: in as few messages as frames can carry."""
-        reports, self._reports = self._reports, {}
+        reports, self._acks = self._acks, {}
         for to, (done, taken) in reports.items():
-            for some_done, some_taken in zip_longest(_told(done), _told(taken)):
+            for some_done, some_taken in zip_longest(_in_parts(done), _in_parts(taken)):
                 yield to, Acknowledgement(some_done or {}, some_taken or {})
 
 
@@ -37,7 +37,7 @@ def _add(known: _ByStream, ranges: Ranges) -> None:
             positions.add(first, last)
 
 
-def _told(known: _ByStream) -> Iterator[dict[str, list[Range]]]:
+def _in_parts(known: _ByStream) -> Iterator[dict[str, list[Range]]]:
     """In parts of at most ``MOST_RANGES``."""
     part: dict[str, list[Range]] = {}
     room = MOST_RANGES
