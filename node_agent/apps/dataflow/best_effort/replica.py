@@ -124,7 +124,7 @@ class ReplicaRuntime:
             return
         self._stays_until = None
         if sibling is not None and self._assembler is not None:
-            items, made = self._assembler.surrender()
+            items, made = self._assembler.hand_over()
             by_sender: dict[str, list[StreamTuple]] = {}
             for upstream, item in items:
                 by_sender.setdefault(self._latest_senders[upstream, item.origin], []).append(item)

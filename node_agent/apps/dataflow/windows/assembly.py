@@ -12,7 +12,7 @@ from node_agent.apps.dataflow.model.query import OperatorSpec
 from node_agent.apps.dataflow.model.tuples import Position, StreamTuple
 from node_agent.apps.dataflow.model.units import CountWindow, Each, SameTau, TimeWindow
 from node_agent.apps.dataflow.windows.each import EachAssembler
-from node_agent.apps.dataflow.windows.units import Gaps, Surrendered, Unit, Units
+from node_agent.apps.dataflow.windows.units import Gaps, HandedOver, Unit, Units
 from node_agent.apps.dataflow.windows.window_rules import CountAssembler, TauAssembler, TimeAssembler
 
 
@@ -55,7 +55,7 @@ class Assembler(Protocol):
         """Items, with their inputs, that units not handed out yet may need: what a sibling would need too."""
         ...
 
-    def surrender(self) -> Surrendered:
+    def hand_over(self) -> HandedOver:
         """Take out what ``holding`` tells, as if it had never come: a sibling makes those units.
 
         Only the ends of streams stay here, too. In best effort only.
@@ -63,7 +63,7 @@ class Assembler(Protocol):
         ...
 
     def made_elsewhere(self, upstream: str, items: Sequence[StreamTuple], made: Iterable[Units]) -> None:
-        """``items``, which a sibling surrenders, have been used for those of their units that were ``made``.
+        """``items``, which a sibling hands over, have been used for those of their units that were ``made``.
 
         To be told before they are added.
         """

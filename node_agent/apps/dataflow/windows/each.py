@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from node_agent.apps.dataflow.model.tuples import Position, StreamTuple
-from node_agent.apps.dataflow.windows.units import Gaps, Surrendered, Unit, Units
+from node_agent.apps.dataflow.windows.units import Gaps, HandedOver, Unit, Units
 from node_agent.model.intervals import Intervals
 
 
@@ -53,8 +53,8 @@ class EachAssembler:
     def holding(self) -> list[tuple[str, StreamTuple]]:
         return []
 
-    def surrender(self) -> Surrendered:
-        return Surrendered([], [])
+    def hand_over(self) -> HandedOver:
+        return HandedOver([], [])
 
     def made_elsewhere(self, upstream: str, items: Sequence[StreamTuple], made: Iterable[Units]) -> None:
         pass

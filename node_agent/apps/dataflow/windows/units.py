@@ -49,7 +49,7 @@ Units = tuple[int, int]
 """The first and the last of some."""
 
 
-class Surrendered(NamedTuple):
+class HandedOver(NamedTuple):
     """Items with their inputs, and which units, of those that they may be part of, have been made."""
 
     items: list[tuple[str, StreamTuple]]

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from node_agent.apps.dataflow.model.tuples import Position, StreamTuple
 from node_agent.apps.dataflow.windows.runs import InputStream, Joined, Run
-from node_agent.apps.dataflow.windows.units import Gaps, Surrendered, Unit, Units
+from node_agent.apps.dataflow.windows.units import Gaps, HandedOver, Unit, Units
 from node_agent.model.intervals import Intervals
 
 _NO_NEWS = inf, 0.0
@@ -126,7 +126,7 @@ class WindowAssembler(ABC):
             if item.last or self._is_wanted(item, wanted)
         ]
 
-    def surrender(self) -> Surrendered:
+    def hand_over(self) -> HandedOver:
         items = self.holding()
         spans = [self._needed_by(item) for _, item in items if not item.last]
         first, last = min((span[0] for span in spans), default=1), max((span[1] for span in spans), default=0)
@@ -139,7 +139,7 @@ class WindowAssembler(ABC):
             if not item.last:
                 self._streams[upstream, item.origin].forget(item)
         self._release()
-        return Surrendered(items, made)
+        return HandedOver(items, made)
 
     def made_elsewhere(self, upstream: str, items: Sequence[StreamTuple], made: Iterable[Units]) -> None:
         for first, last in made:

@@ -67,7 +67,7 @@ def test_windows_of_best_effort(rule: str) -> None:
                 if chance < 0.05:
                     assembler.made_elsewhere(upstream, [item], liar.ranges())
                 elif chance > 0.98:
-                    assembler.surrender()
+                    assembler.hand_over()
                 for unit in assembler.add(upstream, item):
                     unit.result()
                     assembler.done(unit.origin, unit.tau)
