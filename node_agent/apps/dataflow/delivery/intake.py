@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from node_agent.apps.dataflow.operators.processing import CannotBeSent, GivenUp
 from node_agent.apps.dataflow.operators.registry import Context, Source
-from node_agent.apps.dataflow.windows.gathering import Gathering
+from node_agent.apps.dataflow.windows.batcher import Batcher
 from node_agent.apps.dataflow.wire.packing import unfit
 
 Captured = tuple[tuple[bytes, ...], int]
@@ -30,7 +30,7 @@ class Intake:
         self._context = context
         self._give_up = give_up
         self._number = 1
-        self._captured = Gathering[Captured](lambda captured, took: hand_on(captured))
+        self._captured = Batcher[Captured](lambda captured, took: hand_on(captured))
 
     async def take(self, most: int) -> bool:
         """Wait for the next tuples, at most ``most``, and hand them on; False: there are no more.

@@ -8,8 +8,8 @@ from node_agent.apps.dataflow.model.query import OperatorSpec
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.operators.processing import GivenUp, process_again, sendable
 from node_agent.apps.dataflow.operators.registry import Context, Operator, Role
+from node_agent.apps.dataflow.windows.batcher import Batcher
 from node_agent.apps.dataflow.windows.each import unit_of
-from node_agent.apps.dataflow.windows.gathering import Gathering
 from node_agent.apps.dataflow.windows.units import Unit
 
 Payloads = tuple[bytes, ...]
@@ -33,12 +33,12 @@ class OneByOne:
         self._context = context
         self._recorder = recorder
         self._hand_on = hand_on
-        self._through = Gathering[tuple[StreamTuple, Payloads]](self._finish)
+        self._finished = Batcher[tuple[StreamTuple, Payloads]](self._finish)
 
     async def work(self, inputs: Iterable[tuple[str, StreamTuple]]) -> None:
         """Take ``inputs`` one after the other, each with the operator that it comes from."""
-        process, through = self._operator.process, self._through
-        through.begin()
+        process, finished = self._operator.process, self._finished
+        finished.begin()
         for upstream, item in inputs:
             payloads = item.payloads
             if payloads:
@@ -54,28 +54,28 @@ class OneByOne:
                 except Exception as error:
                     await self._go_on_after(error, unit, item)
                     continue
-            if through.add((item, payloads)):
-                if through.alone:
+            if finished.add((item, payloads)):
+                if finished.alone:
                     await asyncio.sleep(0)
-                through.begin()
-        through.flush()
+                finished.begin()
+        finished.flush()
 
     async def _go_on_after(self, error: Exception, unit: Unit, item: StreamTuple) -> None:
         """As the operator's policy says."""
         try:
             made = await process_again(self._operator, unit, self._spec, self._context.sleep, error)
         except GivenUp as reason:
-            self._through.flush()
+            self._finished.flush()
             self._recorder.dropped(item, f"dead_letter:{reason}")
             self._hand_on([item], [()])
-            self._through.begin()
+            self._finished.begin()
         else:
-            self._through.add((item, made))
+            self._finished.add((item, made))
 
-    def _finish(self, through: list[tuple[StreamTuple, Payloads]], took: float) -> None:
-        items = [item for item, _ in through]
+    def _finish(self, finished: list[tuple[StreamTuple, Payloads]], took: float) -> None:
+        items = [item for item, _ in finished]
         if self._role == "operator":
             self._recorder.processed(items, round(took * 1e9))
         else:
             self._recorder.reached(items)
-        self._hand_on(items, [payloads for _, payloads in through])
+        self._hand_on(items, [payloads for _, payloads in finished])

@@ -14,7 +14,7 @@ MOMENT = 0.001
 """Seconds: how far apart what is handed on together can have been finished."""
 
 
-class Gathering(Generic[T]):
+class Batcher(Generic[T]):
     """``hand_on`` gets what has gathered, and the seconds that it took to finish it."""
 
     def __init__(self, hand_on: Callable[[list[T], float], None]) -> None:
@@ -31,14 +31,14 @@ class Gathering(Generic[T]):
         """What is added after this was begun now."""
         self._since = self._until = self._time()
         self.alone = True
-        self._watch()
+        self._watch_others()
 
     def add(self, finished: T) -> bool:
         """Whether a moment has passed; what has gathered is handed on then."""
         self._gathered.append(finished)
         self._until = self._time()
         if self._next_turn is None:
-            self._watch()
+            self._watch_others()
         if self._until - self._since < MOMENT:
             return False
         self.flush()
@@ -50,11 +50,11 @@ class Gathering(Generic[T]):
             took, self._since = self._until - self._since, self._until
             self._hand_on(gathered, took)
 
-    def _watch(self) -> None:
+    def _watch_others(self) -> None:
         if self._next_turn is None:
-            self._next_turn = self._loop.call_soon(self._turn_of_others)
+            self._next_turn = self._loop.call_soon(self._others_ran)
 
-    def _turn_of_others(self) -> None:
+    def _others_ran(self) -> None:
         self._next_turn = None
         self.alone = False
         self.flush()
