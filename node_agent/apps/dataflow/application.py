@@ -66,7 +66,7 @@ class Dataflow:
             around.refusals,
             self._take,
             partial(around.fail, "incoming connection"),
-            self._hear,
+            self._receive_message,
         )
         self._tasks = Tasks(around.fail)
         self._stopped = False
@@ -112,12 +112,12 @@ class Dataflow:
     def overheads(self) -> Sequence[OverheadSource]:
         return () if self._notices is None else (self._notices,)
 
-    def mail(self, to: str, sender: str, content: Batch | Message) -> bool:
+    def send_local(self, to: str, sender: str, content: Batch | Message) -> bool:
         """To a replica of this node; False if it is on another one."""
         runtime = self._replicas.get(to)
         if not isinstance(runtime, DeliveryRuntime):
             return False
-        runtime.post(sender, content)
+        runtime.receive_local(sender, content)
         return True
 
     def open_connection(
@@ -152,7 +152,7 @@ class Dataflow:
             return LocalSender(partial(receiver.receive, sender.id))
         return self.open_connection(Pair(sender.id, to), on_lost=on_lost)
 
-    def tell(self, pair: Pair, message: Message) -> bool:
+    def answer(self, pair: Pair, message: Message) -> bool:
         """Send to the sender of an incoming connection. Return False if there is none."""
         return self._server.send_message(pair, message)
 
@@ -168,7 +168,7 @@ class Dataflow:
             around.addresses,
             node_of,
             around.refusals,
-            lambda notice: self._router.hear(notice),
+            lambda notice: self._router.receive(notice),
         )
 
     def _queue(self, replica: str) -> int:
@@ -182,8 +182,8 @@ class Dataflow:
             raise Impossible(f"{pair.sender} sends more than it may have")
         await runtime.take(batch, via)
 
-    def _hear(self, pair: Pair, message: Message) -> None:
-        self._replicas[pair.receiver].hear(pair.sender, message)
+    def _receive_message(self, pair: Pair, message: Message) -> None:
+        self._replicas[pair.receiver].receive_message(pair.sender, message)
 
     def _sample_spill(self) -> None:
         """What seldom changes is recorded when it has."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from node_agent.apps.dataflow.best_effort.dispatcher import Dispatcher, Limits
-from node_agent.apps.dataflow.delivery.handover import Handover, Heard, OpenConnection, Part
+from node_agent.apps.dataflow.delivery.handover import Handover, HandoverCallbacks, OpenConnection, Part
 from node_agent.apps.dataflow.delivery.intake import Captured, Intake
 from node_agent.apps.dataflow.delivery.tuple_recorder import TupleRecorder
 from node_agent.apps.dataflow.events import QueueSample
@@ -77,8 +77,8 @@ class ReplicaRuntime:
         self._has_input = asyncio.Event()
         self._has_room = asyncio.Event()
         self._entrance = asyncio.Lock()
-        heard = Heard(self._recorder.sent, self._lose, self._take_back)
-        self._handover = Handover(self._id, lambda to, sender, batch: False, open_connection, heard)
+        callbacks = HandoverCallbacks(self._recorder.sent, self._lose, self._take_back)
+        self._handover = Handover(self._id, lambda to, sender, batch: False, open_connection, callbacks)
         self._elsewhere: str | None = None
         self._stays_until: float | None = None
         self._latest_senders: dict[tuple[str, str], str] = {}
@@ -119,7 +119,7 @@ class ReplicaRuntime:
         """From now on units are put together at ``sibling``, with what there is here; None: here."""
         if sibling != self._elsewhere:
             self._elsewhere = sibling
-            self._handover.turn(sibling)
+            self._handover.retarget(sibling)
         elif self._stays_until is None or self._context.time() < self._stays_until:
             return
         self._stays_until = None
@@ -139,12 +139,12 @@ class ReplicaRuntime:
     async def take(self, batch: Batch, via: str = "") -> None:
         """``via``: the sibling that has passed ``batch`` on, if it did not come straight from its sender."""
         if via:
-            self._hear_what_was_made(batch.sender, batch.items, batch.made)
+            self._note_made_elsewhere(batch.sender, batch.items, batch.made)
         items = batch.items
         while items:
             items = items[await self.receive(batch.sender, items, via) :]
 
-    def hear(self, sender: str, message: Message) -> None:
+    def receive_message(self, sender: str, message: Message) -> None:
         """Nothing depends on what other replicas say: nothing is promised."""
 
     async def receive(self, sender: str, items: Sequence[StreamTuple], via: str = "") -> int:
@@ -273,14 +273,14 @@ class ReplicaRuntime:
             if not item.last:
                 self._recorder.dropped(item, reason)
 
-    def _hear_what_was_made(self, sender: str, items: Sequence[StreamTuple], made: Sequence[Units]) -> None:
+    def _note_made_elsewhere(self, sender: str, items: Sequence[StreamTuple], made: Sequence[Units]) -> None:
         if self._assembler is not None and made:
             self._assembler.made_elsewhere(operator_of(sender), items, made)
 
     def _take_back(self, parts: Sequence[Part]) -> None:
         """What was to be handed over, and is needed here after all."""
         for part in parts:
-            self._hear_what_was_made(part.sender, part.items, part.made)
+            self._note_made_elsewhere(part.sender, part.items, part.made)
         returned = [
             (_From(part.sender, operator_of(part.sender), False, part.made), item)
             for part in parts

@@ -59,7 +59,7 @@ class Channel:
         self._wanted = wanted
         self._changed.set()
 
-    def tell(self, message: Message) -> None:
+    def send_message(self, message: Message) -> None:
         """Lost if there is no connection."""
         self._connection.send_message(message)
 

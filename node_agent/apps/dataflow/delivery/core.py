@@ -24,7 +24,7 @@ from node_agent.apps.dataflow.delivery.effects import (
     Settle,
 )
 from node_agent.apps.dataflow.delivery.emission import Emission, Payloads
-from node_agent.apps.dataflow.delivery.inbox import Inbox, stretches, tell
+from node_agent.apps.dataflow.delivery.inbox import Inbox, stretches, take_owed
 from node_agent.apps.dataflow.delivery.limits import EMPTY_PER_ITEM, MOST_RANGES, DeliveryLimits, Reliability
 from node_agent.apps.dataflow.delivery.plan_neighbours import PlanNeighbours
 from node_agent.apps.dataflow.delivery.positions import Range
@@ -440,13 +440,13 @@ class DeliveryCore:
         self._report_done(inbox, first, last)
 
     def _report_done(self, inbox: Inbox, first: int, last: int) -> None:
-        for sender, parts in tell(inbox.owed, first, last):
+        for sender, parts in take_owed(inbox.owed, first, last):
             ranges = self._acks.setdefault(sender, ({}, {}))[0].setdefault(inbox.origin, [])
             # Whatever is done around it may be news to that sender, too: word of it may have been lost.
             ranges += dict.fromkeys(inbox.done.around(begin) for begin, _ in parts)
 
     def _report_taken(self, inbox: Inbox, first: int, last: int) -> None:
-        for sender, parts in tell(inbox.untaken, first, last):
+        for sender, parts in take_owed(inbox.untaken, first, last):
             self._acks.setdefault(sender, ({}, {}))[1].setdefault(inbox.origin, []).extend(parts)
 
     def _ask(self, now: float) -> None:

@@ -40,7 +40,7 @@ class Part(NamedTuple):
     since: float
 
 
-class Heard(NamedTuple):
+class HandoverCallbacks(NamedTuple):
     """Hears what became of items: ``taken`` by the connection; ``lost``, with the reason; given ``back``."""
 
     taken: Callable[[str, Sequence[StreamTuple]], None]
@@ -54,14 +54,14 @@ class Handover:
     def __init__(
         self,
         own: str,
-        mail: Callable[[str, str, Batch], bool],
+        send_local: Callable[[str, str, Batch], bool],
         open_connection: OpenConnection,
-        heard: Heard,
+        callbacks: HandoverCallbacks,
     ) -> None:
         self._own = own
-        self._mail = mail
+        self._send_local = send_local
         self._open_connection = open_connection
-        self._heard = heard
+        self._callbacks = callbacks
         self._parts: deque[Part] = deque()
         self._under_way: Part | None = None
         self._attempt: asyncio.Timeout | None = None
@@ -78,15 +78,15 @@ class Handover:
         self, sibling: str, sender: str, items: Sequence[StreamTuple], made: Sequence[Units] = ()
     ) -> None:
         """``items`` are from ``sender``, upstream."""
-        if self._mail(sibling, self._own, Batch(sender, items, {}, made)):
-            self._heard.taken(sibling, items)
+        if self._send_local(sibling, self._own, Batch(sender, items, {}, made)):
+            self._callbacks.taken(sibling, items)
         elif self.waiting + len(items) > MOST:
-            self._heard.lost(items, "expired")
+            self._callbacks.lost(items, "expired")
         else:
             self._parts.append(Part(sibling, sender, items, made, asyncio.get_running_loop().time()))
             self._filled.set()
 
-    def turn(self, sibling: str | None) -> None:
+    def retarget(self, sibling: str | None) -> None:
         """What no connection has taken yet goes to ``sibling`` instead; None: it comes back."""
         self._sibling = sibling
         parts = list(self._parts)
@@ -120,16 +120,16 @@ class Handover:
             async with asyncio.timeout_at(expires) as self._attempt:
                 while left:
                     try:
-                        count = await self._some(part, left)
+                        count = await self._send_some(part, left)
                     except TooLarge as error:
-                        self._heard.lost(left[:1], error.reason)
+                        self._callbacks.lost(left[:1], error.reason)
                         left = left[1:]
                         continue
-                    self._heard.taken(part.sibling, left[:count])
+                    self._callbacks.taken(part.sibling, left[:count])
                     left = left[count:]
         except TimeoutError:
             if self._attempt is not None and self._attempt.when() == expires:
-                self._heard.lost(left, "expired")
+                self._callbacks.lost(left, "expired")
             elif left:
                 self._redirect([part._replace(items=left)])
         finally:
@@ -137,14 +137,14 @@ class Handover:
 
     def _redirect(self, parts: Sequence[Part]) -> None:
         if self._sibling is None:
-            self._heard.back(parts)
+            self._callbacks.back(parts)
         else:
             self._parts.extendleft(part._replace(sibling=self._sibling) for part in reversed(parts))
 
     def _lost(self, pair: Pair, items: Sequence[StreamTuple], reason: str) -> None:
-        self._heard.lost(items, "link_failed")
+        self._callbacks.lost(items, "link_failed")
 
-    async def _some(self, part: Part, items: list[StreamTuple]) -> int:
+    async def _send_some(self, part: Part, items: list[StreamTuple]) -> int:
         connection = self._connections.get(part.sibling)
         if connection is None:
             connection = self._connections[part.sibling] = self._open_connection(

@@ -34,10 +34,10 @@ class Inbox:
 
     def came(self, sender: str, first: int, last: int) -> None:
         """``first`` … ``last`` came from ``sender``, who waits to hear that it was taken, and then done."""
-        for account in (self.untaken, self.owed):
-            positions = account.get(sender)
+        for owed in (self.untaken, self.owed):
+            positions = owed.get(sender)
             if positions is None:
-                positions = account[sender] = Positions()
+                positions = owed[sender] = Positions()
             positions.add(first, last)
 
     def news(self, items: list[StreamTuple]) -> list[StreamTuple]:
@@ -67,9 +67,9 @@ class Inbox:
             self.working.discard(tau, tau)
 
 
-def tell(account: dict[str, Positions], first: int, last: int) -> Iterable[tuple[str, list[Range]]]:
+def take_owed(owed: dict[str, Positions], first: int, last: int) -> Iterable[tuple[str, list[Range]]]:
     """Whom to tell what of ``first`` … ``last``: once told, it is struck off the account."""
-    for sender, positions in account.items():
+    for sender, positions in owed.items():
         if positions.overlaps(first, last):
             parts = positions.common(first, last)
             positions.discard(first, last)

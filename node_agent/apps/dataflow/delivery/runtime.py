@@ -28,7 +28,7 @@ from node_agent.apps.dataflow.delivery.effects import (
     Settle,
 )
 from node_agent.apps.dataflow.delivery.emission import Payloads
-from node_agent.apps.dataflow.delivery.handover import Handover, Heard
+from node_agent.apps.dataflow.delivery.handover import Handover, HandoverCallbacks
 from node_agent.apps.dataflow.delivery.intake import Captured, Intake
 from node_agent.apps.dataflow.delivery.limits import MOST_RANGES
 from node_agent.apps.dataflow.delivery.positions import Positions
@@ -58,13 +58,13 @@ GRAIN = 1e-6
 class Connector(Protocol):
     """How a replica reaches the others: those of its node, and those on other nodes."""
 
-    def mail(self, to: str, sender: str, content: Batch | Message) -> bool:
+    def send_local(self, to: str, sender: str, content: Batch | Message) -> bool:
         """False if ``to`` is on another node."""
         ...
 
     def open_connection(self, pair: Pair, on_message: OnMessage, on_lost: OnLost) -> TupleConnection: ...
 
-    def tell(self, pair: Pair, message: Message) -> bool:
+    def answer(self, pair: Pair, message: Message) -> bool:
         """To the sender of an incoming connection; False if there is none."""
         ...
 
@@ -109,8 +109,8 @@ class DeliveryRuntime:
             for r in plan.of(d)
             if r.node != job.replica.node
         }
-        self._mail: deque[tuple[str, Batch | Message]] = deque()
-        self._has_mail = asyncio.Event()
+        self._local_messages: deque[tuple[str, Batch | Message]] = deque()
+        self._has_local_messages = asyncio.Event()
         self._work: deque[tuple[Process | ProcessUnit, int]] = deque()
         self._work_bytes = 0
         ways = sum(len(plan.of(name)) * len(self._origins[name]) for name in core.neighbours.upstreams)
@@ -126,8 +126,8 @@ class DeliveryRuntime:
         self._sooner = asyncio.Event()
         self._absorbed: dict[str, Positions] = {}
         # What a sibling does not get this way, it is sent by the replicas upstream.
-        heard = Heard(self._sent, lambda items, reason: None, lambda parts: None)
-        self._handover = Handover(self._id, connector.mail, connector.open_connection, heard)
+        callbacks = HandoverCallbacks(self._sent, lambda items, reason: None, lambda parts: None)
+        self._handover = Handover(self._id, connector.send_local, connector.open_connection, callbacks)
         self._elsewhere: str | None = None
         self._handed: dict[tuple[str, str], Positions] = {}
 
@@ -191,7 +191,7 @@ class DeliveryRuntime:
                 handed.add(1, self._core.floor(operator_of(sender), origin))  # nobody is handed what is done
             self._hand_over()
 
-    def hear(self, sender: str, message: Message) -> None:
+    def receive_message(self, sender: str, message: Message) -> None:
         """What another replica says, up or down the stream; what it cannot know is ignored."""
         now, core, operator = self._now(), self._core, operator_of(sender)
         match message:
@@ -206,17 +206,17 @@ class DeliveryRuntime:
                 known = [end for end in ends if end.origin in streams]
                 self._do(core.settled(operator, _of_streams(streams, floors), known, now))
 
-    def post(self, sender: str, content: Batch | Message) -> None:
+    def receive_local(self, sender: str, content: Batch | Message) -> None:
         """From a replica of the same node, who must not be kept waiting."""
-        self._mail.append((sender, content))
-        self._has_mail.set()
+        self._local_messages.append((sender, content))
+        self._has_local_messages.set()
 
     def runs(self) -> dict[str, Coroutine[Any, Any, None]]:
         """What must run for this replica to work, by name; the owner makes tasks of it."""
         main = self._emit if self._role == "source" else self._operate
         channels = {f"{self._id} → {to}": channel.run() for to, channel in self._channels.items()}
         own = {
-            f"mail of {self._id}": self._read_mail(),
+            f"mail of {self._id}": self._read_local_messages(),
             f"clock of {self._id}": self._keep_time(),
             f"reports of {self._id}": self._report(),
             f"handover of {self._id}": self._handover.run(),
@@ -308,16 +308,16 @@ class DeliveryRuntime:
             self._recorder.dropped(unit, "filtered")
         return payloads
 
-    async def _read_mail(self) -> None:
+    async def _read_local_messages(self) -> None:
         while True:
-            while self._mail:
-                sender, content = self._mail.popleft()
+            while self._local_messages:
+                sender, content = self._local_messages.popleft()
                 if isinstance(content, Batch):
                     await self.take(content, sender if sender != content.sender else "")
                 else:
-                    self.hear(sender, content)
-            self._has_mail.clear()
-            await self._has_mail.wait()
+                    self.receive_message(sender, content)
+            self._has_local_messages.clear()
+            await self._has_local_messages.wait()
 
     async def _report(self) -> None:
         while True:
@@ -325,7 +325,7 @@ class DeliveryRuntime:
             await self._context.sleep(ACK_DELAY)
             self._has_acks.clear()
             for to, report in self._acks.take():
-                self._tell_upstream(to, report)
+                self._send_upstream(to, report)
 
     async def _keep_time(self) -> None:
         while True:
@@ -353,9 +353,9 @@ class DeliveryRuntime:
                     self._acks.add(effect)
                     self._has_acks.set()
                 case Ask(to):
-                    self._tell_upstream(to, messages.Ask())
+                    self._send_upstream(to, messages.Ask())
                 case Settle(_, to, floors, ends):
-                    self._tell_downstream(to, messages.Settled(floors, ends))
+                    self._send_downstream(to, messages.Settled(floors, ends))
                 case Drop(downstream, item, reason):
                     self._recorder.dropped(item, reason, downstream)
                 case PushBack():
@@ -371,18 +371,18 @@ class DeliveryRuntime:
             self._sooner.set()
 
     def _send(self, to: str, items: Sequence[StreamTuple], floors: Mapping[str, int]) -> None:
-        if self._connector.mail(to, self._id, Batch(self._id, items, floors)):
+        if self._connector.send_local(to, self._id, Batch(self._id, items, floors)):
             self._sent(to, items)
         else:
             self._channels[to].put(items, floors)
 
-    def _tell_upstream(self, to: str, message: Message) -> None:
-        if not self._connector.mail(to, self._id, message):
-            self._connector.tell(Pair(to, self._id), message)
+    def _send_upstream(self, to: str, message: Message) -> None:
+        if not self._connector.send_local(to, self._id, message):
+            self._connector.answer(Pair(to, self._id), message)
 
-    def _tell_downstream(self, to: str, message: Message) -> None:
-        if not self._connector.mail(to, self._id, message):
-            self._channels[to].tell(message)
+    def _send_downstream(self, to: str, message: Message) -> None:
+        if not self._connector.send_local(to, self._id, message):
+            self._channels[to].send_message(message)
 
     def _hand_over(self) -> None:
         if self._elsewhere is not None:
@@ -409,7 +409,7 @@ class DeliveryRuntime:
             lambda on_message, on_lost: self._connector.open_connection(
                 Pair(self._id, to), on_message, on_lost
             ),
-            lambda pair, message: self.hear(to, message),
+            lambda pair, message: self.receive_message(to, message),
             lambda items: self._sent(to, items),
             failed,
             lambda item, reason: self._recorder.dropped(item, reason, self._downstreams[to]),

@@ -37,15 +37,15 @@ class Exchanges:
         """When one of them has something to tell."""
         return min(exchange.due_ns for exchange in self._exchanges.values())
 
-    def hear(self, notice: Notice) -> bool:
+    def receive(self, notice: Notice) -> bool:
         """From another node; whether it is news, which may be worth telling on at once."""
         exchange = self._exchanges.get(notice.to)
         if exchange is None or not exchange.received(notice.message, self.now_ns()):
             return False
-        self.tell()
+        self.send_due()
         return True
 
-    def tell(self) -> None:
+    def send_due(self) -> None:
         """Whatever is due. What one of this node's replicas hears of another may be news for it to tell."""
         now_ns = self.now_ns()
         others: dict[str, list[Notice]] = {}

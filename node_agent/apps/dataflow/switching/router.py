@@ -115,14 +115,14 @@ class Router:
         while True:
             if measures and (graph := await self._look()) is not None:
                 self._measure(exchanges, graph)
-            self._tell(exchanges)
+            self._send_due(exchanges)
             self._take_what_was_found(exchanges)
             pause = (exchanges.due_ns - exchanges.now_ns()) / 1e9
             await self._port.sleep(max(LEAST_PAUSE, pause))
 
-    def hear(self, notice: Notice) -> None:
+    def receive(self, notice: Notice) -> None:
         """What a replica of another node says. Anybody can repeat it, so what is no news must cost little."""
-        if self._exchanges is not None and self._exchanges.hear(notice):
+        if self._exchanges is not None and self._exchanges.receive(notice):
             self._gather(self._exchanges)
             self._take_what_was_found(self._exchanges)
 
@@ -160,7 +160,7 @@ class Router:
                 self._record(event)
             steered.steer(route)
         if self._exchanges is not None:
-            self._tell(self._exchanges)
+            self._send_due(self._exchanges)
 
     def _outlook(self, graph: CostGraph, own: Replica) -> Outlook:
         plan, switching, exchanges = self._config.plan, self._config.switching, self._exchanges
@@ -181,11 +181,11 @@ class Router:
             costs = {r.id: reached[r.node] for r in direct if r.node in reached}
             exchanges.of(own.id).measured(costs, graph.metric, f"{graph.source}, exchanged", now_ns)
 
-    def _tell(self, exchanges: Exchanges) -> None:
+    def _send_due(self, exchanges: Exchanges) -> None:
         for steered in self._replicas:
             own, route = steered.replica.id, steered.route
             exchanges.of(own).uses({name: route.to(name) for name in route.hops}, self._queue(own))
-        exchanges.tell()
+        exchanges.send_due()
         self._gather(exchanges)
 
     def _take_what_was_found(self, exchanges: Exchanges) -> None:
