@@ -216,9 +216,9 @@ class DeliveryRuntime:
         main = self._emit if self._role == "source" else self._operate
         channels = {f"{self._id} → {to}": channel.run() for to, channel in self._channels.items()}
         own = {
-            f"mail of {self._id}": self._read_local_messages(),
+            f"local messages of {self._id}": self._read_local_messages(),
             f"clock of {self._id}": self._keep_time(),
-            f"reports of {self._id}": self._report(),
+            f"acknowledgements of {self._id}": self._send_acks(),
             f"handover of {self._id}": self._handover.run(),
         }
         return {self._id: main(), **own, **channels}
@@ -319,7 +319,7 @@ class DeliveryRuntime:
             self._has_local_messages.clear()
             await self._has_local_messages.wait()
 
-    async def _report(self) -> None:
+    async def _send_acks(self) -> None:
         while True:
             await self._has_acks.wait()
             await self._context.sleep(ACK_DELAY)
