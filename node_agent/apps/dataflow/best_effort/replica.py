@@ -29,7 +29,7 @@ from node_agent.model.telemetry import Event
 
 MOST_CAPTURED = 1024
 """Tuples of a source, or results for nobody, that are made before others get their turn."""
-STAYS = 1.0
+KEEP_S = 1.0
 """Seconds for which what a sibling has passed on stays, though units are put together elsewhere."""
 
 
@@ -76,11 +76,11 @@ class ReplicaRuntime:
         self._inputs: deque[tuple[_From, StreamTuple]] = deque()
         self._has_input = asyncio.Event()
         self._has_room = asyncio.Event()
-        self._entrance = asyncio.Lock()
+        self._input_lock = asyncio.Lock()
         callbacks = HandoverCallbacks(self._recorder.sent, self._lose, self._take_back)
         self._handover = Handover(self._id, lambda to, sender, batch: False, open_connection, callbacks)
-        self._elsewhere: str | None = None
-        self._stays_until: float | None = None
+        self._assembling_sibling: str | None = None
+        self._keep_until: float | None = None
         self._latest_senders: dict[tuple[str, str], str] = {}
         self._opened = asyncio.Event()
         self._tau = self._born_ns = 0
@@ -115,14 +115,14 @@ class ReplicaRuntime:
         """Tuples that wait here, on their way in or out."""
         return len(self._inputs) + self._handover.waiting + sum(self.waiting().values())
 
-    def meet_at(self, sibling: str | None) -> None:
+    def assemble_at(self, sibling: str | None) -> None:
         """From now on units are put together at ``sibling``, with what there is here; None: here."""
-        if sibling != self._elsewhere:
-            self._elsewhere = sibling
+        if sibling != self._assembling_sibling:
+            self._assembling_sibling = sibling
             self._handover.retarget(sibling)
-        elif self._stays_until is None or self._context.time() < self._stays_until:
+        elif self._keep_until is None or self._context.time() < self._keep_until:
             return
-        self._stays_until = None
+        self._keep_until = None
         if sibling is not None and self._assembler is not None:
             items, made = self._assembler.hand_over()
             by_sender: dict[str, list[StreamTuple]] = {}
@@ -152,7 +152,7 @@ class ReplicaRuntime:
 
         If cancelled before, nothing was received.
         """
-        async with self._entrance:  # whoever came first is served first
+        async with self._input_lock:  # whoever came first is served first
             while (room := self._limits.input_queue - len(self._inputs)) <= 0:
                 self._has_room.clear()
                 await self._has_room.wait()
@@ -302,12 +302,12 @@ class ReplicaRuntime:
                 return
             self._has_room.set()
             origin, item = self._inputs.popleft()
-            if self._elsewhere is not None:
+            if self._assembling_sibling is not None:
                 if not origin.passed_on:
-                    self._handover.put(self._elsewhere, origin.sender, [item], origin.made)
+                    self._handover.put(self._assembling_sibling, origin.sender, [item], origin.made)
                     continue
                 # Two that do not agree on where units are made must not send it to and fro all the time.
-                self._stays_until = self._stays_until or self._context.time() + STAYS
+                self._keep_until = self._keep_until or self._context.time() + KEEP_S
             if self._assembler is not None:
                 self._latest_senders[origin.upstream, item.origin] = origin.sender
             yield origin.upstream, item

@@ -128,7 +128,7 @@ class DeliveryRuntime:
         # What a sibling does not get this way, it is sent by the replicas upstream.
         callbacks = HandoverCallbacks(self._sent, lambda items, reason: None, lambda parts: None)
         self._handover = Handover(self._id, connector.send_local, connector.open_connection, callbacks)
-        self._elsewhere: str | None = None
+        self._assembling_sibling: str | None = None
         self._handed: dict[tuple[str, str], Positions] = {}
 
     def open_source(self) -> None:
@@ -162,10 +162,10 @@ class DeliveryRuntime:
         """Tuples that wait here, on their way in or out."""
         return self._waiting_to_be_processed() + sum(self.waiting().values())
 
-    def meet_at(self, sibling: str | None) -> None:
+    def assemble_at(self, sibling: str | None) -> None:
         """From now on units are put together at ``sibling``, which gets what there is here; None: here."""
-        if sibling != self._elsewhere:
-            self._elsewhere = sibling
+        if sibling != self._assembling_sibling:
+            self._assembling_sibling = sibling
             self._handed.clear()
         self._hand_over()
 
@@ -385,8 +385,8 @@ class DeliveryRuntime:
             self._channels[to].send_message(message)
 
     def _hand_over(self) -> None:
-        if self._elsewhere is not None:
-            self._do(self._core.hand_over(self._elsewhere))
+        if self._assembling_sibling is not None:
+            self._do(self._core.hand_over(self._assembling_sibling))
 
     def _news_to_sibling(self, sender: str, item: StreamTuple) -> bool:
         """Whether it has not been handed over before; from now on it counts as if it had."""

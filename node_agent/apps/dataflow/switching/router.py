@@ -46,7 +46,7 @@ class Steered(Protocol):
 
     def steer(self, route: Route) -> None: ...
 
-    def meet_at(self, sibling: str | None) -> None:
+    def assemble_at(self, sibling: str | None) -> None:
         """Units of several tuples are put together at that replica; None: here, or nobody knows.
 
         Told again and again.
@@ -116,7 +116,7 @@ class Router:
             if measures and (graph := await self._look()) is not None:
                 self._measure(exchanges, graph)
             self._send_due(exchanges)
-            self._take_what_was_found(exchanges)
+            self._adopt_new_routes(exchanges)
             pause = (exchanges.due_ns - exchanges.now_ns()) / 1e9
             await self._port.sleep(max(LEAST_PAUSE, pause))
 
@@ -124,7 +124,7 @@ class Router:
         """What a replica of another node says. Anybody can repeat it, so what is no news must cost little."""
         if self._exchanges is not None and self._exchanges.receive(notice):
             self._gather(self._exchanges)
-            self._take_what_was_found(self._exchanges)
+            self._adopt_new_routes(self._exchanges)
 
     async def _rest(self, seconds: float) -> None:
         until = asyncio.get_running_loop().time() + seconds
@@ -188,7 +188,7 @@ class Router:
         exchanges.send_due()
         self._gather(exchanges)
 
-    def _take_what_was_found(self, exchanges: Exchanges) -> None:
+    def _adopt_new_routes(self, exchanges: Exchanges) -> None:
         """Who has no route does not wait for the next period once there is one."""
         if self._graph is None or self._config.switching.mode is not Mode.EXCHANGE:
             return
@@ -209,4 +209,4 @@ class Router:
         for steered in self._replicas:
             own = steered.replica.id
             in_use = exchanges.of(own).sibling_in_use(now_ns)
-            steered.meet_at(in_use if in_use != own else None)
+            steered.assemble_at(in_use if in_use != own else None)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from node_agent.apps.dataflow.best_effort.dispatcher import Limits
-from node_agent.apps.dataflow.best_effort.replica import STAYS, ReplicaRuntime
+from node_agent.apps.dataflow.best_effort.replica import KEEP_S, ReplicaRuntime
 from node_agent.apps.dataflow.delivery.handover import EXPIRES, Handover, HandoverCallbacks, Part
 from node_agent.apps.dataflow.model.plan import Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec
@@ -146,19 +146,19 @@ def test_what_a_sibling_passed_on_though_it_is_in_use_itself_goes_back_after_a_w
             Limits(),
         )
         running = [asyncio.create_task(each) for each in replica.runs().values()]
-        replica.meet_at("detect/0")
+        replica.assemble_at("detect/0")
         await replica.take(Batch("camera/0", [item(1)], {}), via="detect/0")
         for _ in range(3):
-            await asyncio.sleep(STAYS / 4)
-            replica.meet_at("detect/0")
+            await asyncio.sleep(KEEP_S / 4)
+            replica.assemble_at("detect/0")
         await asyncio.sleep(0)
         assert (receiver.taken, replica.queued()) == ([], 0)
-        await asyncio.sleep(STAYS / 2)
-        replica.meet_at("detect/0")
+        await asyncio.sleep(KEEP_S / 2)
+        replica.assemble_at("detect/0")
         await asyncio.sleep(1)
         assert receiver.taken == [1]
-        await asyncio.sleep(2 * STAYS)
-        replica.meet_at("detect/0")
+        await asyncio.sleep(2 * KEEP_S)
+        replica.assemble_at("detect/0")
         await asyncio.sleep(1)
         assert receiver.taken == [1]
         for task in running:
