@@ -25,9 +25,9 @@ from msgspec.structs import replace
 
 from node_agent.apps.dataflow.model.decision import Situation
 from node_agent.apps.dataflow.switching.policy import SwitchingPolicy
+from node_agent.apps.dataflow.switching.reason_text import by_cost
 from node_agent.apps.dataflow.switching.route import Choice, spread
 from node_agent.apps.dataflow.switching.weights import inverse
-from node_agent.apps.dataflow.switching.words import by_cost
 
 HORIZON_NS = 4_000_000_000
 TREND_NS = 4_000_000_000

@@ -4,8 +4,8 @@ from msgspec import Struct
 
 from node_agent.apps.dataflow.model.decision import Situation
 from node_agent.apps.dataflow.switching.policy import SwitchingPolicy
+from node_agent.apps.dataflow.switching.reason_text import divided, usable
 from node_agent.apps.dataflow.switching.route import Choice, spread
-from node_agent.apps.dataflow.switching.words import divided, usable
 
 
 def power_of_two(situation: Situation, memory: Struct | None = None) -> Choice:

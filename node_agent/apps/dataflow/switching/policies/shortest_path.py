@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from node_agent.apps.dataflow.model.decision import Situation
 from node_agent.apps.dataflow.switching.policy import SwitchingPolicy
+from node_agent.apps.dataflow.switching.reason_text import by_cost
 from node_agent.apps.dataflow.switching.route import Choice, Hop
-from node_agent.apps.dataflow.switching.words import by_cost
 
 
 def shortest_path(situation: Situation, memory: Struct | None = None) -> Choice:

@@ -4,9 +4,9 @@ from msgspec import Struct
 
 from node_agent.apps.dataflow.model.decision import Situation
 from node_agent.apps.dataflow.switching.policy import SwitchingPolicy
+from node_agent.apps.dataflow.switching.reason_text import divided, usable
 from node_agent.apps.dataflow.switching.route import Choice, spread
 from node_agent.apps.dataflow.switching.weights import inverse
-from node_agent.apps.dataflow.switching.words import divided, usable
 
 
 def weighted(situation: Situation, memory: Struct | None = None) -> Choice:
