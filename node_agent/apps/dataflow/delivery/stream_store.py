@@ -164,7 +164,7 @@ class StreamStore:
 
     def _load_from_spill(self, parcel: Parcel) -> None:
         if parcel.spilled is not None and self._spill is not None:
-            parcel.items = self.whole(parcel)
+            parcel.items = self.items_of(parcel)
             self._spill.free(parcel.spilled)
             parcel.spilled = None
             self._count(parcel, 1)

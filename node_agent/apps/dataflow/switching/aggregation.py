@@ -26,11 +26,11 @@ def aggregate(inputs: Iterable[Sequence[float]]) -> float:
 def aggregate_of(plan: DeploymentPlan, own: Replica, reports: Mapping[str, CostReport]) -> float:
     """The same from what the upstream replicas report, by their ids; who does not report has no path."""
 
-    def told(replica: Replica) -> float:
+    def reported(replica: Replica) -> float:
         report = reports.get(replica.id)
         return inf if report is None or report.cost is None else report.cost
 
-    return aggregate([[told(r) for r in plan.of(name)] for name in plan.query.upstream(own.operator)])
+    return aggregate([[reported(r) for r in plan.of(name)] for name in plan.query.upstream(own.operator)])
 
 
 def in_common_use(plan: DeploymentPlan, operator: str, used: Iterable[str | None]) -> str | None:

@@ -1,4 +1,4 @@
-"""One node's router: asks the network layer what ways cost, and steers the node's replicas by it.
+"""One node's router: asks the network layer what paths cost, and steers the node's replicas by it.
 
 What to choose is decided by ``routing``, which is pure; here is when, on what knowledge, and who is told.
 """
@@ -94,7 +94,7 @@ class Router:
         # Agents that start together should not all decide together for ever after.
         pause = period * self._port.random.random()
         while True:
-            if (graph := await self._look()) is not None:
+            if (graph := await self._read_graph()) is not None:
                 if self._exchanges is not None:
                     self._measure(self._exchanges, graph)
                 self._adapt_to(graph)
@@ -103,7 +103,7 @@ class Router:
                 continue
             if not self._replicas:
                 return
-            await self._rest(pause)
+            await self._wait(pause)
             pause = period
 
     async def exchange(self) -> None:
@@ -113,7 +113,7 @@ class Router:
         measures = self._config.switching.mode is Mode.EXCHANGE
         await self._port.sleep(self._port.random.random())
         while True:
-            if measures and (graph := await self._look()) is not None:
+            if measures and (graph := await self._read_graph()) is not None:
                 self._measure(exchanges, graph)
             self._send_due(exchanges)
             self._adopt_new_routes(exchanges)
@@ -123,10 +123,10 @@ class Router:
     def receive(self, notice: Notice) -> None:
         """What a replica of another node says. Anybody can repeat it, so what is no news must cost little."""
         if self._exchanges is not None and self._exchanges.receive(notice):
-            self._gather(self._exchanges)
+            self._assemble_units(self._exchanges)
             self._adopt_new_routes(self._exchanges)
 
-    async def _rest(self, seconds: float) -> None:
+    async def _wait(self, seconds: float) -> None:
         until = asyncio.get_running_loop().time() + seconds
         while True:
             try:
@@ -138,7 +138,7 @@ class Router:
             if self._graph is not None:
                 self._adapt_to(self._graph)
 
-    async def _look(self) -> CostGraph | None:
+    async def _read_graph(self) -> CostGraph | None:
         """None: nothing new can be told. The routes there are may still be good, and better than none."""
         try:
             async with asyncio.timeout(LINK_STATE_TIMEOUT):
@@ -186,7 +186,7 @@ class Router:
             own, route = steered.replica.id, steered.route
             exchanges.of(own).uses({name: route.to(name) for name in route.hops}, self._queue(own))
         exchanges.send_due()
-        self._gather(exchanges)
+        self._assemble_units(exchanges)
 
     def _adopt_new_routes(self, exchanges: Exchanges) -> None:
         """Who has no route does not wait for the next period once there is one."""
@@ -203,7 +203,7 @@ class Router:
                 self._adapt_to(self._graph)
                 return
 
-    def _gather(self, exchanges: Exchanges) -> None:
+    def _assemble_units(self, exchanges: Exchanges) -> None:
         """Let parts of units go where the rest of them goes."""
         now_ns = exchanges.now_ns()
         for steered in self._replicas:
