@@ -5,7 +5,7 @@ downstream replicas. What lies beyond these it is told by them, and tells its up
 forwards the whole sub-graph; as G_QDP has no cycles, the cost from a replica to the sinks says as much, in a
 few bytes. With operators of several inputs, costs go downstream as well (``aggregation``).
 
-Where the network layer does show its link state, costs need not be reported. But it knows nothing of queues, nor
+Where the network layer does show its link state, they need not exchange costs. But it knows no queues, nor
 of which replica the inputs of an operator have in common: these are told in that mode too, as far as somebody
 decides on them.
 
@@ -25,7 +25,7 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import Query
 from node_agent.apps.dataflow.model.routing_messages import CostReport, CostUpdate, Message, Notice
 from node_agent.apps.dataflow.switching.aggregation import aggregate_of, in_common_use
-from node_agent.apps.dataflow.switching.outlook import Outlook, cost_to_sinks, is_shared, situation
+from node_agent.apps.dataflow.switching.known_costs import KnownCosts, cost_to_sinks, is_shared, situation
 from node_agent.apps.dataflow.switching.policy import policy_of
 
 PERIOD_NS = 1_000_000_000
@@ -144,12 +144,12 @@ class Exchange:
         self._number += 1
         return [*self._updates(state), *self._reports(now_ns)]
 
-    def completed(self, outlook: Outlook, now_ns: int) -> Outlook:
+    def completed(self, costs: KnownCosts, now_ns: int) -> KnownCosts:
         """What the link state tells, together with what it cannot know."""
-        received = self.outlook(now_ns)
-        return replace(outlook, queues=received.queues, using=received.using)
+        received = self.known_costs(now_ns)
+        return replace(costs, queues=received.queues, using=received.using)
 
-    def outlook(self, now_ns: int) -> Outlook:
+    def known_costs(self, now_ns: int) -> KnownCosts:
         updates = {u.sender: u for u in self._fresh_updates(now_ns)}
         using = {
             name: in_common_use(
@@ -157,7 +157,7 @@ class Exchange:
             )
             for name in self._shared
         }
-        return Outlook(
+        return KnownCosts(
             links=self._links
             if self._measured_ns is not None and self._fresh(self._measured_ns, now_ns)
             else {},
@@ -176,8 +176,8 @@ class Exchange:
         return in_common_use(self._plan, self._own.operator, [report.using for report in reports])
 
     def _state(self, now_ns: int) -> _State:
-        outlook = self.outlook(now_ns)
-        choices = [situation(self._plan, self._own, d, outlook, self._rule) for d in self._downstreams]
+        costs = self.known_costs(now_ns)
+        choices = [situation(self._plan, self._own, d, costs, self._rule) for d in self._downstreams]
         reached = aggregate_of(self._plan, self._own, self._fresh_reports(now_ns)) if self._is_shared else inf
         using = {name: self._using.get(name) for name in self._shared}
         return _State(cost_to_sinks(choices), reached, self.sibling_in_use(now_ns), using)
@@ -192,7 +192,7 @@ class Exchange:
         return [Notice(to, update) for to in self._upstream]
 
     def _reports(self, now_ns: int) -> list[Notice]:
-        links = self.outlook(now_ns).links
+        links = self.known_costs(now_ns).links
         return [
             Notice(
                 r.id,

@@ -17,7 +17,7 @@ from node_agent.apps.dataflow.switching.chooser import Chooser
 from node_agent.apps.dataflow.switching.decision import View, decide
 from node_agent.apps.dataflow.switching.exchange import Mode
 from node_agent.apps.dataflow.switching.exchanges import Exchanges
-from node_agent.apps.dataflow.switching.outlook import Outlook, link_state_outlook
+from node_agent.apps.dataflow.switching.known_costs import KnownCosts, costs_from_link_state
 from node_agent.apps.dataflow.switching.route import Route
 from node_agent.linkstate.base import LINK_STATE_TIMEOUT, LinkStateUnavailable
 from node_agent.linkstate.shortest_path import distances
@@ -151,9 +151,9 @@ class Router:
         plan, rule = self._config.plan, self._config.switching.rule
         for steered in self._replicas:
             own = steered.replica
-            outlook = self._outlook(graph, own)
+            costs = self._known_costs(graph, own)
             view = View(
-                plan, own, outlook, rule, steered.waiting(), self._port.now_ns(), tuple(steered.silent())
+                plan, own, costs, rule, steered.waiting(), self._port.now_ns(), tuple(steered.silent())
             )
             route, events = decide(view, steered.route, self._chooser)
             for event in events:
@@ -162,14 +162,14 @@ class Router:
         if self._exchanges is not None:
             self._send_due(self._exchanges)
 
-    def _outlook(self, graph: CostGraph, own: Replica) -> Outlook:
+    def _known_costs(self, graph: CostGraph, own: Replica) -> KnownCosts:
         plan, switching, exchanges = self._config.plan, self._config.switching, self._exchanges
         if exchanges is None:
-            return link_state_outlook(graph, plan, own, switching.rule.policy)
+            return costs_from_link_state(graph, plan, own, switching.rule.policy)
         exchange, now_ns = exchanges.of(own.id), exchanges.now_ns()
         if switching.mode is Mode.EXCHANGE:
-            return replace(exchange.outlook(now_ns), taken_ns=graph.taken_ns)
-        return exchange.completed(link_state_outlook(graph, plan, own, switching.rule.policy), now_ns)
+            return replace(exchange.known_costs(now_ns), taken_ns=graph.taken_ns)
+        return exchange.completed(costs_from_link_state(graph, plan, own, switching.rule.policy), now_ns)
 
     def _measure(self, exchanges: Exchanges, graph: CostGraph) -> None:
         """What it costs to reach the replicas directly downstream, and no more, whatever else is known."""
@@ -198,7 +198,7 @@ class Router:
             if not missing:
                 continue
             own = steered.replica
-            view = View(plan, own, exchanges.of(own.id).outlook(now_ns), rule, steered.waiting())
+            view = View(plan, own, exchanges.of(own.id).known_costs(now_ns), rule, steered.waiting())
             if any(self._chooser.choose(view.situation(name, None)).choice.hop for name in missing):
                 self._adapt_to(self._graph)
                 return

@@ -23,7 +23,7 @@ MOST_COMPARED = 8
 """Of more candidates than this, only the paths to the cheapest are compared for interference."""
 
 
-class Outlook(Struct, frozen=True):
+class KnownCosts(Struct, frozen=True):
     """By id of the direct downstream replicas; who is absent cannot be reached or is not known.
 
     ``links``: cost of reaching it. ``beyond``: from it to the sinks. ``aggregates``: cost of reaching it,
@@ -57,9 +57,9 @@ def is_shared(query: Query, operator: str, policy: str) -> bool:
     return several and is_whole(query, operator)
 
 
-def link_state_outlook(
+def costs_from_link_state(
     graph: CostGraph, plan: DeploymentPlan, own: Replica, policy: str = "shortest_path"
-) -> Outlook:
+) -> KnownCosts:
     """From the whole network's costs, by dynamic programming from the sinks backwards.
 
     A replica with several downstream operators feeds all of them: its cost to the sinks is the sum of its
@@ -93,7 +93,7 @@ def link_state_outlook(
     network = tree(graph, own.node)
     direct = [r for downstream in query.downstream(own.operator) for r in plan.of(downstream)]
     links = {r.id: network.costs[r.node] for r in direct if r.node in network.costs}
-    return Outlook(
+    return KnownCosts(
         links=links,
         beyond={r.id: beyond[r.id] for r in direct if beyond[r.id] < inf},
         metric=graph.metric,
@@ -127,7 +127,7 @@ def situation(
     plan: DeploymentPlan,
     own: Replica,
     downstream: str,
-    outlook: Outlook,
+    costs: KnownCosts,
     rule: Rule,
     current: str | None = None,
     queued: int = 0,
@@ -135,9 +135,9 @@ def situation(
 ) -> Situation:
     """The choice among the replicas of ``downstream``; ``current`` is what ``own`` sends to."""
     shared = is_shared(plan.query, downstream, rule.policy)
-    current = outlook.using.get(downstream) if shared else current
+    current = costs.using.get(downstream) if shared else current
     found = Situation(
-        candidates=tuple(_candidate(r.id, outlook, shared) for r in plan.of(downstream)),
+        candidates=tuple(_candidate(r.id, costs, shared) for r in plan.of(downstream)),
         current=current,
         # Replicas with the same experiment's seed should not all draw alike.
         rule=replace(rule, seed=crc32(f"{rule.seed}/{own.id}/{downstream}".encode())),
@@ -159,16 +159,16 @@ def _own_cost_of_best(found: Situation) -> float:
     return inf if best is None or found.cost(best) == inf or best.path is None else best.path
 
 
-def _candidate(to: str, outlook: Outlook, shared: bool) -> Candidate:
-    link, beyond = outlook.links.get(to), outlook.beyond.get(to)
-    reached = outlook.aggregates.get(to) if shared else None
+def _candidate(to: str, costs: KnownCosts, shared: bool) -> Candidate:
+    link, beyond = costs.links.get(to), costs.beyond.get(to)
+    reached = costs.aggregates.get(to) if shared else None
     return Candidate(
         to=to,
         link=link,
         path=None if link is None or beyond is None else link + beyond,
         aggregate=None if reached is None or beyond is None else reached + beyond,
-        queue=outlook.queues.get(to),
-        apart=outlook.apart.get(to, ()),
+        queue=costs.queues.get(to),
+        apart=costs.apart.get(to, ()),
     )
 
 
