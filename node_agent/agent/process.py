@@ -34,8 +34,8 @@ from node_agent.telemetry.segment_log import LogError, SegmentLog
 
 EXIT_FAILED = 1
 EXIT_BAD_CONFIG = 2
-_LAST_WORDS_S = 2.0
-MOST_COMPLAINTS = 20
+_CLOSE_TIMEOUT_S = 2.0
+MOST_LOGGED_ERRORS = 20
 """Errors that nobody handled and that are told in full: who can cause them could else fill the disk."""
 
 
@@ -62,29 +62,29 @@ def run(config: str) -> int:
         if wrong := problems(read.link_state):
             raise BadConfig("; ".join(wrong))
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            return runner.run(_live(read))
+            return runner.run(_run_process(read))
     except (OSError, msgspec.DecodeError, BadConfig, ExtensionError, LogError, PortError) as error:
         print(f"{config}: {error}", file=sys.stderr)
         return EXIT_BAD_CONFIG
 
 
-def complain_within_bounds(most: int = MOST_COMPLAINTS) -> Callable[[Any, dict[str, Any]], None]:
+def limited_error_handler(most: int = MOST_LOGGED_ERRORS) -> Callable[[Any, dict[str, Any]], None]:
     """A handler for a loop: what the loop would do of its own, but not for ever."""
-    told = 0
+    logged = 0
 
-    def complain(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        nonlocal told
-        told += 1
-        if told <= most:
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        nonlocal logged
+        logged += 1
+        if logged <= most:
             loop.default_exception_handler(context)
-        elif told == most + 1:
+        elif logged == most + 1:
             print(f"{most} errors that nobody handled: further ones are not shown", file=sys.stderr)
 
-    return complain
+    return handle
 
 
-async def _live(config: ProcessConfig) -> int:
-    asyncio.get_running_loop().set_exception_handler(complain_within_bounds())
+async def _run_process(config: ProcessConfig) -> int:
+    asyncio.get_running_loop().set_exception_handler(limited_error_handler())
     port = OsPort(config.host, config.seed)
     apps = check(config.agent)
     names = {address.host: node for node, address in config.agent.addresses.items()}
@@ -99,10 +99,10 @@ async def _live(config: ProcessConfig) -> int:
         failures,
     )
     async with opened as link_state:
-        return await _live_with(config, port, link_state, refusals, failures)
+        return await _run_agent(config, port, link_state, refusals, failures)
 
 
-async def _live_with(
+async def _run_agent(
     config: ProcessConfig, port: OsPort, link_state: LinkState, refusals: Refusals, failures: Failures
 ) -> int:
     log = SegmentLog(Path(config.segments), config.agent.run, config.agent.node, port.now_ns)
@@ -138,7 +138,7 @@ async def _live_with(
 async def _close(writer: asyncio.StreamWriter) -> None:
     writer.close()
     try:
-        async with asyncio.timeout(_LAST_WORDS_S):
+        async with asyncio.timeout(_CLOSE_TIMEOUT_S):
             await writer.wait_closed()
     except (TimeoutError, ConnectionError):
         pass  # nobody listens any more
