@@ -60,7 +60,9 @@ class Agent:
         self._core = asyncio.Semaphore(config.cores)
         self.refusals = refusals or Refusals()
         """What this agent refused, and from whom."""
-        self.refusals.know([*config.addresses, *(address.host for address in config.addresses.values())])
+        self.refusals.set_members(
+            [*config.addresses, *(address.host for address in config.addresses.values())]
+        )
         self._failures = failures or Failures()
         self._costs = AgentCosts(config.node, link_state, config.node_costs)
         self.apps = {app.name: self._build(index, app) for index, app in enumerate(chosen)}

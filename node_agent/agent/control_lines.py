@@ -25,7 +25,7 @@ def encode(message: Request[Command] | Report) -> bytes:
 async def serve(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
-    obey: Callable[[Request[AnyCommand]], Awaitable[Report]],
+    handle: Callable[[Request[AnyCommand]], Awaitable[Report]],
     reject: Callable[[str], Report],
 ) -> str:
     """Obey until told to stop, or until the other side is gone; says which of the two it was."""
@@ -37,7 +37,7 @@ async def serve(
                 writer.write(encode(reject(f"not a request: {error}")))
                 await writer.drain()
                 continue
-            report = await obey(request)
+            report = await handle(request)
             if request.id:
                 writer.write(encode(report))
                 await writer.drain()

@@ -36,7 +36,7 @@ class ControlledAgent:
         """The answer to what is no request at all."""
         return self.report(error=error)
 
-    async def obey(self, request: Request[AnyCommand]) -> Report:
+    async def handle(self, request: Request[AnyCommand]) -> Report:
         if isinstance(request.do, AskStatus):
             return self.report(request.id, reaches=await self._agent.reaches())
         return self.report(request.id, await self._carry_out(request.do))

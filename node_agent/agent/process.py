@@ -115,7 +115,7 @@ async def _run_agent(
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, signalled.set)
     reader, writer = await open_standard_streams()
-    served = asyncio.create_task(serve(reader, writer, controlled.obey, controlled.reject))
+    served = asyncio.create_task(serve(reader, writer, controlled.handle, controlled.reject))
     failed = asyncio.create_task(agent.wait_failed())
     asked = asyncio.create_task(signalled.wait())
     await asyncio.wait([served, failed, asked], return_when=asyncio.FIRST_COMPLETED)

@@ -30,7 +30,7 @@ class Refusals:
         self._members: frozenset[str] = frozenset()
         self._counts: dict[tuple[str, str, str], int] = {}
 
-    def know(self, members: Iterable[str]) -> None:
+    def set_members(self, members: Iterable[str]) -> None:
         """The nodes and the addresses of the run: counted one by one, however many strangers come."""
         self._members = frozenset(members)
 
