@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 WALL_FACTOR = 20
-PATIENCE = 2
+MOST_INTERRUPTS = 2
 """How often a call is interrupted in the usual way."""
 
 
@@ -38,7 +38,7 @@ def limited(seconds: float, call: Callable[[], T]) -> T:
         out = time.thread_time() >= cpu_end or time.monotonic() - began >= WALL_FACTOR * seconds
         if armed and out:
             tries += 1
-            if tries > PATIENCE and frame is not None:
+            if tries > MOST_INTERRUPTS and frame is not None:
                 _interrupt_handlers_too(frame)
             raise OutOfTime
 
@@ -51,7 +51,7 @@ def limited(seconds: float, call: Callable[[], T]) -> T:
         armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
-        if tries > PATIENCE:
+        if tries > MOST_INTERRUPTS:
             sys.settrace(traced)
         if before[0]:  # somebody else's alarm goes on
             passed = time.monotonic() - began

@@ -64,11 +64,11 @@ def body(answer: bytes, asked: str) -> bytes:
     return content
 
 
-def _check_length(content: bytes, told: str, asked: str) -> None:
-    if not (told.isascii() and told.isdigit()):
-        raise Garbage(f"{asked}: the length of the answer is said to be {told[:40]!r}")
-    if len(content) < int(told[:20]):
-        raise Garbage(f"{asked}: {len(content)} of {told[:20]} bytes came")
+def _check_length(content: bytes, announced: str, asked: str) -> None:
+    if not (announced.isascii() and announced.isdigit()):
+        raise Garbage(f"{asked}: the length of the answer is said to be {announced[:40]!r}")
+    if len(content) < int(announced[:20]):
+        raise Garbage(f"{asked}: {len(content)} of {announced[:20]} bytes came")
 
 
 async def in_turn(*questions: Coroutine[Any, Any, bytes]) -> list[bytes]:

@@ -68,12 +68,12 @@ def graph_of(reading: Reading, names: Mapping[str, str], metric: str | None, now
         raise NotOffered(f"{reading.source} tells {reading.metric}, not {metric}")
     costs: Costs = {}
     for sender, row in reading.edges.items():
-        told = costs.setdefault(name(sender), {})
+        announced = costs.setdefault(name(sender), {})
         for receiver, edge in row.items():
             costs.setdefault(name(receiver), {})
             cost = cost_of(edge)
             if cost is not None:
-                told[name(receiver)] = _checked(cost, reading.source)
+                announced[name(receiver)] = _checked(cost, reading.source)
     if any(reading.edges.values()) and not any(costs.values()):
         raise NotOffered(f"{reading.source} does not tell {metric}")
     return CostGraph(_mirrored(costs) if reading.own_only else costs, metric, reading.source, now_ns)

@@ -100,8 +100,8 @@ def parse(originators: bytes, neighbours: bytes, edges: bytes) -> Reading:
     return Reading(result, "airtime", SOURCE)
 
 
-def _add(edges: Edges, sender: str, receiver: str, domain: int | str, told: int | str) -> None:
-    raw = number(told, "metric")
+def _add(edges: Edges, sender: str, receiver: str, domain: int | str, announced: int | str) -> None:
+    raw = number(announced, "metric")
     if str(domain) == _DOMAIN and is_ipv4(sender) and is_ipv4(receiver):
         edges.setdefault(receiver, {})
         row = edges.setdefault(sender, {})

@@ -67,7 +67,7 @@ class AskedOverhead:
     async def read(self) -> Counts:
         answer = await get(self._config.host, self._config.port, "/counters")
         try:
-            told = _ANSWERS.decode(answer)
+            announced = _ANSWERS.decode(answer)
         except Refused as error:
             raise Garbage(f"these are no counters: {error}") from error
         sent = [
@@ -79,9 +79,9 @@ class AskedOverhead:
                 count.forwarded,
                 count.forwarded_bytes,
             )
-            for name, count in told.counters.items()
+            for name, count in announced.counters.items()
         ]
-        return (*sent, *refusal_counts(told.refusals))
+        return (*sent, *refusal_counts(announced.refusals))
 
 
 def refusal_counts(refusals: Iterable[Refusal | Refusing]) -> tuple[RefusalCount, ...]:

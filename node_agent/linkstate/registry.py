@@ -61,8 +61,8 @@ def problems(config: LinkStateConfig) -> list[str]:
     found = []
     tells_anything = not offered and not LINK_STATE_READERS.is_builtin(config.kind)
     if config.metric is not None and config.metric not in offered and not tells_anything:
-        tells = ", ".join(offered) or "what it is sent"
-        found.append(f"link state {config.kind} tells {tells}, not {config.metric}")
+        offers = ", ".join(offered) or "what it is sent"
+        found.append(f"link state {config.kind} tells {offers}, not {config.metric}")
     if config.port is not None and not 0 < config.port < 65536:
         found.append(f"{config.port} is not a port number")
     if not config.keep >= 0:

@@ -79,7 +79,7 @@ class _Target:
         return self.estimator.reply(reply, round_trip_ns, now_ns)
 
 
-class _Heard(NamedTuple):
+class _Received(NamedTuple):
     """``taken_ns``: how old it is, by this node's clock. ``of_itself``: the node has told it, nobody else."""
 
     estimates: Mapping[str, Estimate]
@@ -112,7 +112,7 @@ class ProbeCore:
         self._next = 0
         self._next_ns = now_ns
         self._responder = Responder(session)
-        self._heard: dict[str, _Heard] = {}
+        self._received: dict[str, _Received] = {}
         average = (config.pair_every - 1) * SINGLE_BYTES + 2 * PAIR_BYTES
         per_probe = len(self._targets) * average / config.pair_every / config.budget
         self._silence_ns = round(max(config.silence, 10 * per_probe) * 1e9)
@@ -202,11 +202,11 @@ class ProbeCore:
             return None
         if room < PAIR_BYTES - HEADERS - TAG_SIZE:
             return data
-        told: tuple[Known, ...] = ()
+        announced: tuple[Known, ...] = ()
         for known in self._all_known(now_ns):
-            longer = encode(replace(reply, known=(*told, known)))
+            longer = encode(replace(reply, known=(*announced, known)))
             if len(longer) <= room:
-                told, data = (*told, known), longer
+                announced, data = (*announced, known), longer
         return data
 
     def _all_known(self, now_ns: int) -> list[Known]:
@@ -215,7 +215,7 @@ class ProbeCore:
             own,
             *(
                 Known(node, max(0, now_ns - heard.taken_ns), dict(heard.estimates))
-                for node, heard in self._heard.items()
+                for node, heard in self._received.items()
                 if self._recent(heard.at_ns, now_ns)
             ),
         ]
@@ -237,12 +237,12 @@ class ProbeCore:
         for known in reply.known:
             self._believe(known, peer, now_ns)
 
-    def _believe(self, known: Known, teller: str, now_ns: int) -> None:
+    def _believe(self, known: Known, reporter: str, now_ns: int) -> None:
         """Of nodes of the run only, about nodes of the run only."""
         if known.node == self._own or known.node not in self._tags:
             return
-        before = self._heard.get(known.node)
-        of_itself = known.node == teller
+        before = self._received.get(known.node)
+        of_itself = known.node == reporter
         taken_ns = now_ns - known.age_ns
         if before is not None and not of_itself:
             itself = before.of_itself and self._recent(before.at_ns, now_ns)
@@ -253,7 +253,7 @@ class ProbeCore:
             for address, estimate in known.estimates.items()
             if address == self._own or address in self._tags
         }
-        self._heard[known.node] = _Heard(estimates, taken_ns, now_ns, of_itself)
+        self._received[known.node] = _Received(estimates, taken_ns, now_ns, of_itself)
 
     def _refuse(self, sender: str, reason: str) -> None:
         self._refusals.add("probe", sender, reason)

@@ -24,7 +24,7 @@ def load_module(path: Path) -> ModuleType:
             case SyntaxError() as cause:
                 raise QueryError(f"{place(str(path), cause.lineno or 0)}: {cause.msg}") from cause
             case Exception() as cause:
-                raise QueryError(_told(cause, path)) from cause
+                raise QueryError(_located(cause, path)) from cause
         raise QueryError(str(error)) from None
 
 
@@ -39,7 +39,7 @@ def load_query(path: Path, function: str, params: Mapping[str, Any]) -> model.Qu
     except QueryError:
         raise
     except Exception as error:
-        raise QueryError(_told(error, path)) from error
+        raise QueryError(_located(error, path)) from error
     if isinstance(made, Query):
         made = made.build()
     if not isinstance(made, model.Query):
@@ -53,6 +53,6 @@ def load_for(query: model.Query) -> None:
         load_module(Path(query.module))
 
 
-def _told(error: Exception, path: Path) -> str:
+def _located(error: Exception, path: Path) -> str:
     at = failed_at(error, str(path)) or path.name
     return f"{at}: {type(error).__name__}: {error}"
