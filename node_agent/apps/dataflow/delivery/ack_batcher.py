@@ -1,4 +1,4 @@
-"""Acknowledgements that gather for a moment: what belongs together is told in one message, in few ranges."""
+"""Collects acknowledgements for a moment, and puts those for one replica into few messages with few ranges."""
 
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -12,7 +12,7 @@ _ByStream = dict[str, Positions]
 
 
 class AckBatcher:
-    """All that is told is true for good, so that it matters neither in which order nor how late."""
+    """The order and the age of acknowledgements do not matter: whatever they say stays true."""
 
     def __init__(self) -> None:
         self._acks: dict[str, tuple[_ByStream, _ByStream]] = {}
@@ -23,7 +23,7 @@ class AckBatcher:
         _add(taken, report.taken)
 
     def take(self) -> Iterator[tuple[str, Acknowledgement]]:
-        """All there are, with whom to tell: in as few messages as frames can carry."""
+        """Removes all acknowledgements. Yields each replica with its messages, as few as frames can carry."""
         reports, self._acks = self._acks, {}
         for to, (done, taken) in reports.items():
             for some_done, some_taken in zip_longest(_in_parts(done), _in_parts(taken)):
@@ -38,7 +38,7 @@ def _add(known: _ByStream, ranges: Ranges) -> None:
 
 
 def _in_parts(known: _ByStream) -> Iterator[dict[str, list[Range]]]:
-    """In parts of at most ``MOST_RANGES``."""
+    """Yields the positions in parts of at most ``MOST_RANGES`` ranges."""
     part: dict[str, list[Range]] = {}
     room = MOST_RANGES
     for origin, positions in known.items():

@@ -1,9 +1,13 @@
-"""When a replica that makes no progress asks upstream what has been done elsewhere: ever more rarely."""
+"""The timer of a replica that makes no progress: when to ask upstream what other replicas have done."""
 
 from math import inf
 
 
 class AskTimer:
+    """Doubles the pause with every question, from ``first`` to ``longest``; progress resets it. Times in
+    seconds.
+    """
+
     def __init__(self, first: float, longest: float) -> None:
         self._first = first
         self._longest = longest
@@ -15,19 +19,20 @@ class AskTimer:
         return self.due_at == inf
 
     def start(self, now: float) -> None:
-        """There is something to wait for."""
+        """Starts the timer if it is off: there is something to wait for."""
         if self.is_off:
             self.due_at = now + self._pause
 
     def restart(self, now: float) -> None:
-        """There was progress."""
+        """Starts again with the first pause: there was progress."""
         self._pause = self._first
         self.due_at = now + self._pause
 
     def back_off(self, now: float) -> None:
+        """Waits twice as long from now on: a question was sent."""
         self.due_at = now + self._pause
         self._pause = min(2 * self._pause, self._longest)
 
     def stop(self) -> None:
-        """There is nothing to wait for."""
+        """Switches the timer off: there is nothing to wait for."""
         self.due_at, self._pause = inf, self._first

@@ -1,4 +1,4 @@
-"""A replica's place in the deployment plan, as far as delivery needs to know it."""
+"""A replica's neighbours in the deployment plan, as far as delivery needs them."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -10,8 +10,8 @@ from node_agent.apps.dataflow.model.units import Each
 
 
 class PlanNeighbours(Struct, frozen=True):
-    """``upstreams``: the replicas of each input. ``downstreams``: by operator, whether it needs several items
-    for a result. An operator without a downstream is a sink.
+    """``upstreams``: by input, its replicas. ``downstreams``: by operator, whether it needs several items for
+    a result. A replica without downstreams is a sink.
     """
 
     replica: str
@@ -30,6 +30,7 @@ class PlanNeighbours(Struct, frozen=True):
 
 
 def plan_neighbours_of(replica: Replica, plan: DeploymentPlan) -> PlanNeighbours:
+    """Returns the neighbours of ``replica`` in ``plan``."""
     query = plan.query
     return PlanNeighbours(
         replica.id,

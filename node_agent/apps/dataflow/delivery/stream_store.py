@@ -1,7 +1,8 @@
-"""Parcels: stretches of a stream that travel together, and the store where those of one stream stand.
+"""Stores the items that a replica keeps of one stream, as parcels: neighbouring items that are sent together.
 
-A batch is one parcel as long as all of it shares a fate; it is cut where fates part. So the cost of keeping,
-sending and acknowledging is that of a batch, not of its items. Payloads may be put away in a spill.
+A batch stays one parcel as long as all its items have the same state; it is cut where their states differ. So
+storing, sending and acknowledging cost as much as for a batch, not for each item. A spill may hold the
+payloads.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -16,7 +17,9 @@ from node_agent.apps.dataflow.model.tuples import StreamTuple, weight_of
 
 
 class State(IntEnum):
-    """Waiting to be sent, in flight to a replica, taken by it, or no longer on the store."""
+    """The state of a parcel: waits to be sent, in flight to a replica, taken by it, or removed from the
+    store.
+    """
 
     WAITING = 0
     IN_FLIGHT = 1
@@ -27,9 +30,9 @@ class State(IntEnum):
 class Parcel(Struct, eq=False):
     """Neighbouring items of one stream. ``to`` and ``at``: where and when they were sent last.
 
-    ``holders``: replicas that have taken them and, as far as is known, still have them.
-    ``holes``: how many of them have been dropped, and left a hole.
-    While ``spilled``, the items are here without their payloads, which are in the spill under that handle.
+    ``holders``: replicas that have taken them and, as far as is known, still have them. ``holes``: how many
+    of the items were dropped and left a hole. While ``spilled`` is set, the items here have no payloads; the
+    spill stores them under that handle.
     """
 
     items: list[StreamTuple]
@@ -55,8 +58,10 @@ class Parcel(Struct, eq=False):
 
 
 class StreamStore:
-    """Parcels never overlap. ``items`` with payload and their ``bytes`` are counted as far as they are in
-    memory, ``positions`` are all, holes and spilled ones included.
+    """The parcels of one stream, which never overlap.
+
+    ``items`` and ``bytes`` count the payloads in memory. ``positions`` counts all positions, also those of
+    holes and of spilled items.
     """
 
     def __init__(self, spill: Spill | None = None) -> None:
@@ -76,7 +81,7 @@ class StreamStore:
 
     @property
     def last(self) -> int:
-        """The highest position here, 0 if there is none."""
+        """The highest position in the store; 0 if it is empty."""
         return self._parcels[-1].last if self._parcels else 0
 
     def overlaps(self, first: int, last: int) -> bool:
@@ -89,12 +94,12 @@ class StreamStore:
         self._count(parcel, 1)
 
     def overlapping(self, first: int, last: int) -> list[Parcel]:
-        """The parcels of which any item is at ``first`` … ``last``."""
+        """Returns the parcels that have an item between ``first`` and ``last``."""
         begin, end = self._between(first, last)
         return self._parcels[begin:end]
 
     def remove(self, first: int, last: int) -> list[Parcel]:
-        """Remove the parcels that lie within ``first`` … ``last``, and what the spill has of them."""
+        """Removes the parcels between ``first`` and ``last``, also from the spill. Returns them."""
         begin, end = self._between(first, last)
         taken = self._parcels[begin:end]
         del self._parcels[begin:end], self._firsts[begin:end]
@@ -107,9 +112,10 @@ class StreamStore:
         return taken
 
     def cut(self, parcel: Parcel, before: int) -> Parcel:
-        """Cut ``parcel`` before its item number ``before``; it keeps the first part, the rest is returned.
+        """Cuts ``parcel`` before its item number ``before``. The parcel keeps the first part; returns the
+        rest.
 
-        One that is spilled comes back whole, and its parts are put away again.
+        A spilled parcel is loaded, and both parts are spilled again.
         """
         was_spilled = parcel.spilled is not None
         self._load_from_spill(parcel)
@@ -128,12 +134,14 @@ class StreamStore:
         return rest
 
     def in_memory(self) -> Iterator[Parcel]:
-        """Parcels whose payloads take memory, the oldest first."""
+        """Yields the parcels whose payloads are in memory, the oldest first."""
         for first in self._in_memory:
             yield self._parcels[bisect_left(self._firsts, first)]
 
     def drop_payload(self, parcel: Parcel) -> StreamTuple:
-        """Drop the first payload of ``parcel``, which must be in memory, and leave a hole in its place."""
+        """Drops the first payload of ``parcel``, which must be in memory; a hole stays. Returns the dropped
+        item.
+        """
         at = next(at for at, item in enumerate(parcel.items) if item.payloads)
         dropped = parcel.items[at]
         self._count(parcel, -1)
@@ -144,7 +152,7 @@ class StreamStore:
         return dropped
 
     def move_to_spill(self, parcel: Parcel) -> bool:
-        """Have the spill keep the payloads; False if there is none, or no room in it."""
+        """Moves the payloads to the spill. Returns False if there is no spill or it is full."""
         if self._spill is None or not parcel.size:
             return False
         try:
@@ -156,7 +164,7 @@ class StreamStore:
         return True
 
     def items_of(self, parcel: Parcel) -> list[StreamTuple]:
-        """Its items with their payloads, wherever these are."""
+        """Returns the items of ``parcel`` with their payloads, from memory or from the spill."""
         if parcel.spilled is None or self._spill is None:
             return parcel.items
         payloads = self._spill.load(parcel.spilled)
@@ -175,7 +183,7 @@ class StreamStore:
         self._firsts.insert(at, parcel.first)
 
     def _count(self, parcel: Parcel, sign: int) -> None:
-        """What takes memory; holes take next to none."""
+        """Counts what takes memory; holes take next to none."""
         if not parcel.size:
             return
         self.items += sign * (len(parcel.items) - parcel.holes)
