@@ -1,4 +1,4 @@
-"""Collects acknowledgements for a moment, and puts those for one replica into few messages with few ranges."""
+"""Collects acknowledgements for a moment, to send each replica few messages with few ranges."""
 
 from collections.abc import Iterator
 from itertools import zip_longest

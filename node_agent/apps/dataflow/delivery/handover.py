@@ -1,9 +1,8 @@
-"""Passes tuples on to a sibling, another replica of the same operator, in the name of who sent them.
+"""Passes tuples on to a sibling, another replica of the same operator, in the name of their sender.
 
-While the inputs of a join do not agree yet on one of its replicas, parts of units arrive where the rest does
-not: they follow it. If another sibling turns out to be the right one, what has not gone yet goes there. What
-a sibling does not take within ``EXPIRES`` is given up, and so is what exceeds ``MOST``: whoever hands
-something over hears of it.
+While the inputs of a join choose different replicas of it, parts of one unit arrive at several of them; the
+parts are passed on to one sibling. If another sibling is chosen, what was not sent yet goes there. What a
+sibling does not take within ``EXPIRES``, or what exceeds ``MOST``, is given up and reported as lost.
 """
 
 import asyncio
@@ -24,14 +23,14 @@ MOST = 4096
 EXPIRES = 5.0
 """Seconds."""
 LINGER = 5.0
-"""Seconds for which the connection to a sibling is kept when there is nothing to pass on."""
+"""Seconds for which an unused connection to a sibling is kept open."""
 PAUSE = 0.05
 
 OpenConnection = Callable[[Pair, OnMessage, OnLost], TupleConnection]
 
 
 class Part(NamedTuple):
-    """Items that ``sender``, upstream, has sent, on their way to ``sibling``."""
+    """Items of ``sender``, upstream, on their way to ``sibling``."""
 
     sibling: str
     sender: str
@@ -41,7 +40,9 @@ class Part(NamedTuple):
 
 
 class HandoverCallbacks(NamedTuple):
-    """Hears what became of items: ``taken`` by the connection; ``lost``, with the reason; given ``back``."""
+    """Called with what became of items: ``taken`` by the connection; ``lost``, with the reason; given
+    ``back``.
+    """
 
     taken: Callable[[str, Sequence[StreamTuple]], None]
     lost: Callable[[Sequence[StreamTuple], str], None]
@@ -49,7 +50,9 @@ class HandoverCallbacks(NamedTuple):
 
 
 class Handover:
-    """``mail`` gives a batch to a replica of this node; it returns False if the replica is elsewhere."""
+    """``send_local`` gives a batch to a replica of this node; it returns False if the replica is on another
+    node.
+    """
 
     def __init__(
         self,
@@ -77,7 +80,7 @@ class Handover:
     def put(
         self, sibling: str, sender: str, items: Sequence[StreamTuple], made: Sequence[Units] = ()
     ) -> None:
-        """``items`` are from ``sender``, upstream."""
+        """Passes ``items`` of ``sender``, upstream, on to ``sibling``."""
         if self._send_local(sibling, self._own, Batch(sender, items, {}, made)):
             self._callbacks.taken(sibling, items)
         elif self.waiting + len(items) > MOST:
@@ -87,7 +90,7 @@ class Handover:
             self._filled.set()
 
     def retarget(self, sibling: str | None) -> None:
-        """What no connection has taken yet goes to ``sibling`` instead; None: it comes back."""
+        """Sends what no connection has taken yet to ``sibling`` instead; None: gives it back."""
         self._sibling = sibling
         parts = list(self._parts)
         self._parts.clear()

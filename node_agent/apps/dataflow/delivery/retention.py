@@ -99,7 +99,7 @@ class Retention:
             yield from store
 
     def put(self, items: list[StreamTuple]) -> list[Effect]:
-        """Keeps ``items``, neighbours of one stream, to be sent. Ignores those that are kept or done already."""
+        """Keeps ``items``, neighbours of one stream, to be sent. Ignores what is kept or done already."""
         origin = items[0].origin
         store = self._stores.get(origin)
         if store is None:
@@ -116,7 +116,7 @@ class Retention:
         return self._make_room(store)
 
     def put_of_source(self, items: list[StreamTuple]) -> list[Effect]:
-        """Like ``put``, for a source that cannot be pushed back: drops the oldest items that were never sent."""
+        """Like ``put``, for a source that cannot be pushed back: drops its oldest unsent items."""
         effects = self.put(items)
         store = self._stores[items[0].origin]
         while self._crowded(store):

@@ -1,7 +1,7 @@
-"""The run-time of a replica whose query promises delivery: a core, the operator, and channels to others.
+"""The runtime of a replica whose query promises delivery: a core, the operator, and channels to other nodes.
 
-Carries out what the core wants. Items and messages of replicas on the same node come by mail, those of others
-over connections. What the core asks of the operator is queued; a sender that exceeds the queue is cut off.
+It carries out what the core wants. Replicas on the same node pass items and messages directly, others send
+them over connections. Work for the operator is queued; a sender that exceeds the queue is disconnected.
 """
 
 import asyncio
@@ -50,27 +50,31 @@ from node_agent.transport.messages import Pair
 T = TypeVar("T")
 
 ACK_DELAY = 0.002
-"""Seconds for which acknowledgements are gathered."""
+"""Seconds for which acknowledgements are collected."""
 GRAIN = 1e-6
-"""Clocks count in steps: a timer that rings early by less than one would be set again for ever."""
+"""Clocks count in steps: without this, a timer that fires early by less than a step would be set again for
+ever.
+"""
 
 
 class Connector(Protocol):
-    """How a replica reaches the others: those of its node, and those on other nodes."""
+    """Reaches other replicas, on this node and on others."""
 
     def send_local(self, to: str, sender: str, content: Batch | Message) -> bool:
-        """False if ``to`` is on another node."""
+        """Gives ``content`` to replica ``to`` of this node. Returns False if it is on another node."""
         ...
 
     def open_connection(self, pair: Pair, on_message: OnMessage, on_lost: OnLost) -> TupleConnection: ...
 
     def answer(self, pair: Pair, message: Message) -> bool:
-        """To the sender of an incoming connection; False if there is none."""
+        """Sends a message to the sender of an incoming connection. Returns False if there is no
+        connection.
+        """
         ...
 
 
 class Job(NamedTuple):
-    """What to run: ``params`` must be an instance of ``kind.params``."""
+    """What to run; ``params`` must be an instance of ``kind.params``."""
 
     replica: Replica
     plan: DeploymentPlan
@@ -113,8 +117,8 @@ class DeliveryRuntime:
         self._has_local_messages = asyncio.Event()
         self._work: deque[tuple[Process | ProcessUnit, int]] = deque()
         self._work_bytes = 0
-        ways = sum(len(plan.of(name)) * len(self._origins[name]) for name in core.neighbours.upstreams)
-        self._most_work = core.most_bytes * ways
+        streams = sum(len(plan.of(name)) * len(self._origins[name]) for name in core.neighbours.upstreams)
+        self._most_work = core.most_bytes * streams
         self._has_work = asyncio.Event()
         self._has_room = asyncio.Event()
         self._has_room.set()
@@ -125,14 +129,14 @@ class DeliveryRuntime:
         self._tick_at = inf
         self._sooner = asyncio.Event()
         self._absorbed: dict[str, Positions] = {}
-        # What a sibling does not get this way, it is sent by the replicas upstream.
+        # What is lost on the way to a sibling is sent to it again by the replicas upstream.
         callbacks = HandoverCallbacks(self._sent, lambda items, reason: None, lambda parts: None)
         self._handover = Handover(self._id, connector.send_local, connector.open_connection, callbacks)
         self._assembling_sibling: str | None = None
         self._handed: dict[tuple[str, str], Positions] = {}
 
     def open_source(self) -> None:
-        """Let the source emit; without effect on other operators."""
+        """Lets the source emit; has no effect on other operators."""
         self._opened.set()
 
     def steer(self, route: Route) -> None:
@@ -144,42 +148,44 @@ class DeliveryRuntime:
             self._do(self._core.steer(downstream, route.hops.get(downstream), self._now()))
 
     def waiting(self) -> dict[str, int]:
-        """Tuples that wait here, by downstream operator."""
+        """Returns by downstream operator how many tuples wait here."""
         return self._core.waiting()
 
     def has_room(self) -> bool:
-        """Whether what is emitted now can be kept until it has arrived."""
+        """Whether what is emitted now can be kept until it is delivered."""
         return self._has_room.is_set()
 
     async def wait_for_room(self) -> None:
         await self._has_room.wait()
 
     def silent(self) -> tuple[str, ...]:
-        """The downstream replicas that do not answer."""
+        """Returns the downstream replicas that do not answer."""
         return tuple(to for to, channel in self._channels.items() if not channel.answers)
 
     def queued(self) -> int:
-        """Tuples that wait here, on their way in or out."""
+        """Returns how many tuples wait here, on their way in or out."""
         return self._waiting_to_be_processed() + sum(self.waiting().values())
 
     def assemble_at(self, sibling: str | None) -> None:
-        """From now on units are put together at ``sibling``, which gets what there is here; None: here."""
+        """Hands over what incomplete units hold to ``sibling``, which assembles units from now on; None: this
+        replica.
+        """
         if sibling != self._assembling_sibling:
             self._assembling_sibling = sibling
             self._handed.clear()
         self._hand_over()
 
     def overrun(self, batch: Batch) -> bool:
-        """Whether more has come from its sender than it can have if it keeps to its limits."""
+        """Whether the sender of ``batch`` has sent more than it can if it keeps its limits."""
         upstream = operator_of(batch.sender)
         return self._work_bytes > self._most_work or self._core.overrun(batch.sender, upstream)
 
     async def take(self, batch: Batch, via: str = "") -> None:
-        """``batch`` is of one of this replica's inputs. ``via``: the sibling that has passed it on."""
+        """Takes a batch of one of this replica's inputs. ``via``: the sibling that passed it on."""
         upstream, items = operator_of(batch.sender), batch.items
         streams = self._streams_of(upstream)
         self._recorder.received(via or batch.sender, items)
-        if via:  # it need not get back what it has
+        if via:  # do not hand back to the sibling what it sent
             for item in items:
                 self._news_to_sibling(batch.sender, item)
         if self._role == "sink":
@@ -188,11 +194,11 @@ class DeliveryRuntime:
             floors = _of_streams(streams, batch.floors)
             self._do(self._core.receive(batch.sender, upstream, items, floors, self._now()))
             for (sender, origin), handed in self._handed.items():
-                handed.add(1, self._core.floor(operator_of(sender), origin))  # nobody is handed what is done
+                handed.add(1, self._core.floor(operator_of(sender), origin))  # do not hand over what is done
             self._hand_over()
 
     def receive_message(self, sender: str, message: Message) -> None:
-        """What another replica says, up or down the stream; what it cannot know is ignored."""
+        """Handles what another replica, up or down the stream, reports. Ignores what it cannot know."""
         now, core, operator = self._now(), self._core, operator_of(sender)
         match message:
             case messages.Acknowledgement(done, taken) if sender in self._downstreams:
@@ -207,12 +213,12 @@ class DeliveryRuntime:
                 self._do(core.settled(operator, _of_streams(streams, floors), known, now))
 
     def receive_local(self, sender: str, content: Batch | Message) -> None:
-        """From a replica of the same node, who must not be kept waiting."""
+        """Queues what a replica of the same node sends, so that it does not wait."""
         self._local_messages.append((sender, content))
         self._has_local_messages.set()
 
     def runs(self) -> dict[str, Coroutine[Any, Any, None]]:
-        """What must run for this replica to work, by name; the owner makes tasks of it."""
+        """Returns by name what must run for this replica to work; the owner makes tasks of it."""
         main = self._emit if self._role == "source" else self._operate
         channels = {f"{self._id} → {to}": channel.run() for to, channel in self._channels.items()}
         own = {
@@ -234,7 +240,7 @@ class DeliveryRuntime:
             return outputs
         return [QueueSample(self._id, "input", self._waiting_to_be_processed()), *outputs]
 
-    # What runs.
+    # Tasks.
 
     async def _emit(self) -> None:
         await self._opened.wait()
@@ -252,7 +258,7 @@ class DeliveryRuntime:
         return self._has_room.is_set() or not self._sources_wait
 
     def _capture(self, captured: list[Captured]) -> None:
-        """What there is no room for stays in hand: the time until there is counts."""
+        """Emits what was captured, or keeps it in hand until there is room."""
         if self._may_emit():
             self._emit_captured(captured)
         else:
@@ -265,7 +271,7 @@ class DeliveryRuntime:
         self._do(effects)
 
     def _give_up(self, reason: GivenUp) -> None:
-        """The last tuple that was captured has lost its payload."""
+        """Records that the last captured tuple has lost its payload."""
         tau = self._core.position + len(self._in_hand)
         self._recorder.dropped(StreamTuple(self._id, tau, tau - 1, 0, 0), f"dead_letter:{reason}")
 
@@ -337,7 +343,7 @@ class DeliveryRuntime:
                 self._tick_at = inf
                 self._do(self._core.tick(self._now()))
 
-    # What the core wants.
+    # Carries out what the core wants.
 
     def _do(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
@@ -389,7 +395,7 @@ class DeliveryRuntime:
             self._do(self._core.hand_over(self._assembling_sibling))
 
     def _news_to_sibling(self, sender: str, item: StreamTuple) -> bool:
-        """Whether it has not been handed over before; from now on it counts as if it had."""
+        """Whether the item was not handed over before. Notes that it is now."""
         handed = self._handed.setdefault((sender, item.origin), Positions())
         if item.tau in handed:
             return False
@@ -415,7 +421,7 @@ class DeliveryRuntime:
             lambda item, reason: self._recorder.dropped(item, reason, self._downstreams[to]),
         )
 
-    # What is told.
+    # Telemetry.
 
     def _sent(self, to: str, items: Sequence[StreamTuple]) -> None:
         self._recorder.sent(to, items)
@@ -426,7 +432,7 @@ class DeliveryRuntime:
                 self._recorder.dropped(item, "filtered")
 
     def _record_inputs(self, unit: Unit) -> None:
-        """They live on in the result; each is said to once, though windows overlap."""
+        """Records once of each input that it became part of a result, though windows overlap."""
         for item in (item for items in unit.inputs.values() for item in items):
             absorbed = self._absorbed.setdefault(item.origin, Positions())
             if item.tau not in absorbed:
@@ -435,7 +441,7 @@ class DeliveryRuntime:
                     absorbed.fill()
                 self._recorder.absorbed(item.origin, item.tau)
 
-    # Aids.
+    # Helpers.
 
     def _streams_of(self, upstream: str) -> tuple[str, ...]:
         return self._origins[upstream] if upstream in self._core.neighbours.upstreams else ()
