@@ -61,7 +61,7 @@ class DeliveryCore:
         self._most_held = OVERRUN * EMPTY_PER_ITEM * max(each.items for each in (limits, *buffers.values()))
         self.most_bytes = OVERRUN * limits.bytes
         """A replica upstream that keeps its limits cannot have sent more of one stream."""
-        self._forgetful = level is Reliability.AT_LEAST_ONCE and neighbours.role == "sink"
+        self._forgets_done = level is Reliability.AT_LEAST_ONCE and neighbours.role == "sink"
         self._assembler = assembler
         self._retentions = {
             name: Retention(name, whole, buffers.get(name, limits), spill)
@@ -230,7 +230,7 @@ class DeliveryCore:
         """Does what is due at ``now``: rewinds overdue items, spills, asks upstream."""
         for retention in self._retentions.values():
             retention.overdue(now)
-            retention.relieve()
+            retention.spill_overflow()
         if now >= self._ask_timer.due_at:
             if self.holding:
                 self._ask(now)
@@ -306,7 +306,7 @@ class DeliveryCore:
     # Operators that take items one by one, and sinks.
 
     def _take(self, inbox: Inbox, stretch: list[StreamTuple], first: int, last: int, now: float) -> None:
-        if self._forgetful:
+        if self._forgets_done:
             inbox.done.discard(first, last)
         fresh = inbox.news(stretch)
         if len(fresh) < len(stretch):

@@ -215,7 +215,7 @@ class Retention:
             return inf
         return min((at for to in self.hop.replicas() if (at := self._paused.get(to, 0.0)) > now), default=inf)
 
-    def relieve(self) -> None:
+    def spill_overflow(self) -> None:
         """Spills what there was no room for in the spill when it was put."""
         if self._limits.overflow is Overflow.SPILL:
             for store in self._stores.values():
