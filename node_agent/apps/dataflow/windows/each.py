@@ -1,4 +1,4 @@
-"""Operators that take items one by one: every item is a unit, and the output keeps its place."""
+"""Assembles units of one item each. The output keeps the position of the item."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -9,12 +9,12 @@ from node_agent.model.intervals import Intervals
 
 
 class EachAssembler:
-    """Where nothing is sent again nothing is remembered, either: what comes twice is processed twice."""
+    """With ``gaps`` (best effort) it remembers nothing: items that arrive twice are processed twice."""
 
     def __init__(self, gaps: Gaps | None = None) -> None:
         self._remembers = gaps is None
         self._seen: dict[tuple[str, str], Intervals] = {}
-        # Only a sink may get a stream over several inputs; there units are done in the order they are made.
+        # Only a sink can get one stream over several inputs. Its units are done in the order they are made.
         self._open: dict[tuple[str, int], deque[str]] = {}
         self._released: list[Position] = []
 
