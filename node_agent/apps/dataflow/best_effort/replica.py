@@ -310,7 +310,7 @@ class ReplicaRuntime:
                 if not origin.passed_on:
                     self._handover.put(self._assembling_sibling, origin.sender, [item], origin.made)
                     continue
-                # Two siblings that disagree on who assembles units must not send it back and forth all the time.
+                # Siblings that disagree on who assembles units must not send it back and forth.
                 self._keep_until = self._keep_until or self._context.time() + KEEP_S
             if self._assembler is not None:
                 self._latest_senders[origin.upstream, item.origin] = origin.sender

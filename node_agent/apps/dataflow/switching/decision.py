@@ -1,4 +1,4 @@
-"""One round of the router: what a replica's new route is, and what the telemetry has to say about it."""
+"""One round of the router: decides a replica's new route, and what is recorded about it."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from node_agent.model.telemetry import Event
 class View(Struct, frozen=True):
     """What replica ``own`` decides on; ``queued`` tuples wait for each downstream operator.
 
-    ``silent``: downstream replicas that do not answer, whatever the network layer thinks of the way there.
+    ``silent``: downstream replicas that do not answer, whatever the network layer reports.
     """
 
     plan: DeploymentPlan
@@ -42,7 +42,7 @@ class Decision(NamedTuple):
 
 
 def decide(view: View, before: Route, chooser: Chooser | None = None) -> Decision:
-    """``chooser``: of the view's rule, if not given."""
+    """Returns the new route of a replica. ``chooser``: by default that of the view's rule."""
     chooser = chooser or Chooser(view.rule.policy)
     hops: dict[str, Hop | None] = {}
     memory: dict[str, Struct] = {}
@@ -96,8 +96,8 @@ def _decision(view: View, downstream: str, found: Situation, chosen: Chosen) -> 
 
 
 def _switch(view: View, downstream: str, found: Situation, old: str | None, new: str | None) -> RouteSwitch:
+    # Both costs of a switch are present ones, not those of when the old replica was chosen.
     def cost(to: str | None) -> float | None:
-        """Both sides of a switch are told at the prices of now, not those of when the old was chosen."""
         candidate = found.candidate(to) if to is not None else None
         return candidate.path if candidate is not None else None
 

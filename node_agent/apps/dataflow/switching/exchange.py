@@ -1,16 +1,15 @@
 """Exchange mode (seed 000, IV-A): a replica measures its direct downstreams and learns the rest from them.
 
-Where the network layer shows no link state, each replica knows only what it costs to reach its direct
-downstream replicas. What lies beyond these it is told by them, and tells its upstreams in turn. The paper
-forwards the whole sub-graph; as G_QDP has no cycles, the cost from a replica to the sinks says as much, in a
-few bytes. With operators of several inputs, costs go downstream as well (``aggregation``).
+Without link state of the network layer, each replica knows only what it costs to reach its direct downstream
+replicas. These report the costs of what lies beyond them, and the replica reports to its own upstreams. The
+paper forwards the whole sub-graph; as G_QDP has no cycles, the cost from a replica to the sinks says as much
+in a few bytes. With operators of several inputs, costs also go downstream (``aggregation``).
 
-Where the network layer does show its link state, they need not exchange costs. But it knows no queues, nor
-of which replica the inputs of an operator have in common: these are told in that mode too, as far as somebody
-decides on them.
+With link state, costs need no exchange. But the network layer knows neither queues nor which replica the
+inputs of an operator have in common: these are also exchanged in that mode, if a decision depends on them.
 
-The state machine does no input or output: its owner measures, carries the messages, and asks what is due. All
-memory is bounded by the replica's neighbours in the plan; whoever else writes is ignored.
+The state machine does no I/O: its owner measures, carries the messages, and asks what is due. Memory is
+bounded by the replica's neighbours in the plan; messages of others are ignored.
 """
 
 from collections.abc import Mapping
@@ -33,14 +32,14 @@ EXPIRY_NS = 4_000_000_000
 
 
 class Mode(StrEnum):
-    """Where replicas know the costs of whole paths from: the network layer, or each other."""
+    """Where replicas learn the costs of whole paths: from the network layer, or from each other."""
 
     LINK_STATE = "link_state"
     EXCHANGE = "exchange"
 
 
 def is_needed(query: Query, policy: str, mode: Mode) -> bool:
-    """Whether replicas have anything to tell each other that somebody decides on."""
+    """Whether replicas must send each other something that a decision depends on."""
     if mode is Mode.EXCHANGE or policy_of(policy).queues:
         return True
     return policy_of(policy).adapts and any(is_shared(query, name, policy) for name in query.names())
@@ -52,7 +51,7 @@ class _Received(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What others are told at once when it changes, of the costs only whether there is a way at all."""
+    """What others are sent at once when it changes; of costs, only whether there is a path at all."""
 
     to_sinks: float
     aggregate: float
@@ -65,8 +64,8 @@ class _State(NamedTuple):
 
 
 class Exchange:
-    """``boot`` counts the starts of the replica's agent. ``expiry_ns``: what was measured or heard longer ago
-    says nothing any more.
+    """The exchange of one replica. ``boot`` counts the starts of its agent. ``expiry_ns``: how long a
+    measurement or message counts.
     """
 
     def __init__(
@@ -103,20 +102,22 @@ class Exchange:
         self._last_sent: _State | None = None
 
     def measured(self, costs: Mapping[str, float], metric: str, source: str, now_ns: int) -> None:
-        """What it costs to reach the direct downstream replicas; who is not listed cannot be reached."""
+        """Sets the costs of reaching the direct downstream replicas; a replica not listed cannot be
+        reached.
+        """
         self._links = {to: cost for to, cost in costs.items() if to in self._direct and cost < inf}
         self._metric, self._source = metric, source
         self._measured_ns = now_ns
 
     def uses(self, using: Mapping[str, str | None], queue: int) -> None:
-        """Which replica of each downstream operator is sent to, and how many tuples wait here."""
+        """Sets which replica of each downstream operator is in use, and how many tuples wait here."""
         self._using = dict(using)
         self._queue = queue
 
     def received(self, message: Message, now_ns: int) -> bool:
-        """From whoever holds the run's key; whether it is news.
+        """Takes a message of a holder of the run's key. Returns whether it is new.
 
-        What has been overtaken, was said before, or is none of this replica's business, is ignored.
+        Ignores old messages, repeated ones, and those of replicas that are no neighbours.
         """
         expected = self._direct if isinstance(message, CostUpdate) else self._upstream
         if message.sender not in expected:
@@ -129,12 +130,13 @@ class Exchange:
 
     @property
     def due_ns(self) -> int:
-        """When something is to be told even if nothing happens until then."""
+        """When messages are due even if nothing happens until then."""
         return self._due_ns or 0
 
     def updates_due(self, now_ns: int) -> list[Notice]:
-        """Every period, and at once when a way to the sinks, or an input, was lost or found, and when another
-        replica is in use than before."""
+        """Returns the messages that are due: every period, and at once when a path to the sinks or an input
+        is lost or found, or another replica comes into use.
+        """
         state = self._state(now_ns)
         news = self._last_sent is not None and state.is_news_after(self._last_sent)
         if self._due_ns is not None and now_ns < self._due_ns and not news:
@@ -145,11 +147,12 @@ class Exchange:
         return [*self._updates(state), *self._reports(now_ns)]
 
     def completed(self, costs: KnownCosts, now_ns: int) -> KnownCosts:
-        """What the link state tells, together with what it cannot know."""
+        """Returns the costs of the link state, with the queues and choices that only replicas know."""
         received = self.known_costs(now_ns)
         return replace(costs, queues=received.queues, using=received.using)
 
     def known_costs(self, now_ns: int) -> KnownCosts:
+        """Returns what was measured and received, as far as it has not expired."""
         updates = {u.sender: u for u in self._fresh_updates(now_ns)}
         using = {
             name: in_common_use(
@@ -171,7 +174,9 @@ class Exchange:
         )
 
     def sibling_in_use(self, now_ns: int) -> str | None:
-        """The replica of the own operator that most upstreams send to: where parts of windows belong."""
+        """Returns the replica of the own operator that most upstreams send to: parts of windows belong
+        there.
+        """
         reports = self._fresh_reports(now_ns).values()
         return in_common_use(self._plan, self._own.operator, [report.using for report in reports])
 

@@ -1,6 +1,7 @@
-"""One node's router: asks the network layer what paths cost, and steers the node's replicas by it.
+"""One node's router: reads costs from the network layer, and sets the routes of the node's replicas by them.
 
-What to choose is decided by ``routing``, which is pure; here is when, on what knowledge, and who is told.
+``decision`` decides what to choose, and is pure. The router decides when, with which costs, and sends the
+exchange's messages.
 """
 
 import asyncio
@@ -37,26 +38,25 @@ class Steered(Protocol):
     def route(self) -> Route: ...
 
     def waiting(self) -> Mapping[str, int]:
-        """Tuples that wait there, by downstream operator."""
+        """Returns by downstream operator how many tuples wait there."""
         ...
 
     def silent(self) -> Sequence[str]:
-        """The downstream replicas that do not answer."""
+        """Returns the downstream replicas that do not answer."""
         ...
 
     def steer(self, route: Route) -> None: ...
 
     def assemble_at(self, sibling: str | None) -> None:
-        """Units of several tuples are put together at that replica; None: here, or nobody knows.
-
-        Told again and again.
+        """``sibling`` assembles units of several tuples; None: this replica, or it is not known. Called
+        repeatedly.
         """
         ...
 
 
 class Router:
-    """``exchanges``: None if there is nothing that replicas would have to tell each other. ``queue`` says how
-    many tuples wait at a replica, on their way in or out.
+    """``exchanges``: None if replicas need not exchange anything. ``queue`` returns how many tuples wait at a
+    replica, on their way in or out.
     """
 
     def __init__(
@@ -81,24 +81,26 @@ class Router:
 
     @property
     def ready(self) -> bool:
-        """Whether the network layer has given this node its costs."""
+        """Whether the network layer has reported costs to this node."""
         return self._graph is not None
 
     def reconsider(self) -> None:
-        """A replica does not answer any more: do not wait for the next time, nor for news of the network."""
+        """Decides now, because a replica stopped answering, without waiting for the next period or new
+        costs.
+        """
         self._reconsider.set()
 
     async def run(self) -> None:
-        """Adapt routes every period until cancelled; returns early if there is nothing here to route."""
+        """Adapts routes every period until cancelled. Returns at once if there is nothing to route."""
         period = self._config.switching.period
-        # Agents that start together should not all decide together for ever after.
+        # A random offset: agents that start together should not always decide together.
         pause = period * self._port.random.random()
         while True:
             if (graph := await self._read_graph()) is not None:
                 if self._exchanges is not None:
                     self._measure(self._exchanges, graph)
                 self._adapt_to(graph)
-            if self._graph is None:  # the routing daemon is only starting
+            if self._graph is None:  # the routing daemon is still starting
                 await self._port.sleep(min(period, FIRST_LOOKS))
                 continue
             if not self._replicas:
@@ -107,7 +109,7 @@ class Router:
             pause = period
 
     async def exchange(self) -> None:
-        """Tell other replicas what is due until cancelled, however rarely routes are adapted."""
+        """Sends due messages to other replicas until cancelled, however rarely routes are adapted."""
         if (exchanges := self._exchanges) is None or not self._replicas:
             return
         measures = self._config.switching.mode is Mode.EXCHANGE
@@ -121,7 +123,9 @@ class Router:
             await self._port.sleep(max(LEAST_PAUSE, pause))
 
     def receive(self, notice: Notice) -> None:
-        """What a replica of another node says. Anybody can repeat it, so what is no news must cost little."""
+        """Takes a message of a replica on another node. An old one costs little: anybody can repeat
+        messages.
+        """
         if self._exchanges is not None and self._exchanges.receive(notice):
             self._assemble_units(self._exchanges)
             self._adopt_new_routes(self._exchanges)
@@ -139,7 +143,9 @@ class Router:
                 self._adapt_to(self._graph)
 
     async def _read_graph(self) -> CostGraph | None:
-        """None: nothing new can be told. The routes there are may still be good, and better than none."""
+        """Returns the costs; None if there are no new ones. Present routes may still be good, and better than
+        none.
+        """
         try:
             async with asyncio.timeout(LINK_STATE_TIMEOUT):
                 self._graph = await self._link_state.cost_graph()
@@ -172,7 +178,9 @@ class Router:
         return exchange.completed(costs_from_link_state(graph, plan, own, switching.rule.policy), now_ns)
 
     def _measure(self, exchanges: Exchanges, graph: CostGraph) -> None:
-        """What it costs to reach the replicas directly downstream, and no more, whatever else is known."""
+        """Sets the costs of reaching the direct downstream replicas, and no others, whatever else is
+        known.
+        """
         plan, now_ns = self._config.plan, exchanges.now_ns()
         reached = distances(graph, self._node)
         for steered in self._replicas:
@@ -189,7 +197,7 @@ class Router:
         self._assemble_units(exchanges)
 
     def _adopt_new_routes(self, exchanges: Exchanges) -> None:
-        """Who has no route does not wait for the next period once there is one."""
+        """Gives replicas without a route one at once, without waiting for the next period."""
         if self._graph is None or self._config.switching.mode is not Mode.EXCHANGE:
             return
         plan, rule, now_ns = self._config.plan, self._config.switching.rule, exchanges.now_ns()
@@ -204,7 +212,7 @@ class Router:
                 return
 
     def _assemble_units(self, exchanges: Exchanges) -> None:
-        """Let parts of units go where the rest of them goes."""
+        """Lets parts of units go where the other parts go."""
         now_ns = exchanges.now_ns()
         for steered in self._replicas:
             own = steered.replica.id

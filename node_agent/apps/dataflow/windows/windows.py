@@ -200,7 +200,8 @@ class WindowAssembler(ABC):
     def _note(self, joined: Joined) -> None:
         """Notes which units may have become complete: those in the run that were not in its older parts.
 
-        With gaps many units stay open, and checking all of them for every item would be slow.
+        A stream with missing items keeps many units open, and checking all of them for every item would be
+        slow.
         """
         run, before, after = joined
         above, until = self._begun_before(run), self._ended_by(run)

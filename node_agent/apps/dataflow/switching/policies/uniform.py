@@ -1,4 +1,4 @@
-"""Spreads a stream over all replicas that can be reached, drawn with equal chances (policy ``random``)."""
+"""Divides a stream among all replicas in reach, drawn with equal chances (policy ``random``)."""
 
 from msgspec import Struct
 
@@ -9,7 +9,7 @@ from node_agent.apps.dataflow.switching.route import Choice, spread
 
 
 def uniform(situation: Situation, memory: Struct | None = None) -> Choice:
-    """Any of them, drawn with equal chances."""
+    """Draws any of them, with equal chances."""
     costs = situation.costs()
     return Choice(spread([(to, 1.0) for to in costs], costs, situation.rule.seed))
 
