@@ -1,4 +1,4 @@
-"""An operator or a sink that takes items one by one: what it is through with is handed on together."""
+"""Runs an operator or a sink that takes items one by one, and hands on finished items together."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -14,7 +14,9 @@ from node_agent.apps.dataflow.windows.units import Unit
 
 Payloads = tuple[bytes, ...]
 HandOn = Callable[[list[StreamTuple], list[Payloads]], None]
-"""Called with what the operator is through with, and what it made of each: the same object if it is equal."""
+"""Called with finished items and the payloads of each result; the same object if input and result are
+equal.
+"""
 
 
 class OneByOne:
@@ -36,7 +38,7 @@ class OneByOne:
         self._finished = Batcher[tuple[StreamTuple, Payloads]](self._finish)
 
     async def work(self, inputs: Iterable[tuple[str, StreamTuple]]) -> None:
-        """Take ``inputs`` one after the other, each with the operator that it comes from."""
+        """Processes ``inputs`` one after the other; each comes with the operator that sent it."""
         process, finished = self._operator.process, self._finished
         finished.begin()
         for upstream, item in inputs:
@@ -61,7 +63,7 @@ class OneByOne:
         finished.flush()
 
     async def _go_on_after(self, error: Exception, unit: Unit, item: StreamTuple) -> None:
-        """As the operator's policy says."""
+        """Retries or gives up, as the operator's policy says."""
         try:
             made = await process_again(self._operator, unit, self._spec, self._context.sleep, error)
         except GivenUp as reason:

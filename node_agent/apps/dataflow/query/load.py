@@ -1,4 +1,4 @@
-"""Queries and operators out of a user's file: naming the file is the word to run it."""
+"""Loads queries and operators from a user's file. Naming the file in an experiment permits to run it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from node_agent.extensions import ExtensionError, files
 
 
 def load_module(path: Path) -> ModuleType:
-    """Import the Python file ``path``, once for each content that it has had. Raises QueryError."""
+    """Imports the Python file ``path``, once for each content that it has had. Raises QueryError."""
     try:
         return files.load_module(path)
     except ExtensionError as error:
@@ -29,7 +29,7 @@ def load_module(path: Path) -> ModuleType:
 
 
 def load_query(path: Path, function: str, params: Mapping[str, Any]) -> model.Query:
-    """What ``function`` of the file makes of ``params``. Raises QueryError."""
+    """Returns the query that ``function`` of the file makes of ``params``. Raises QueryError."""
     module = load_module(path)
     build = getattr(module, function, None)
     if build is None:
@@ -48,7 +48,7 @@ def load_query(path: Path, function: str, params: Mapping[str, Any]) -> model.Qu
 
 
 def load_for(query: model.Query) -> None:
-    """See to it that the operators of ``query`` are known. Raises QueryError."""
+    """Makes sure that the operators of ``query`` are registered. Raises QueryError."""
     if query.module is not None:
         load_module(Path(query.module))
 
