@@ -1,4 +1,4 @@
-"""A replicated stream query on one node: its replicas, their connections to others, and the router."""
+"""A replicated stream query on one node: its replicas, their connections to other nodes, and the router."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -38,7 +38,7 @@ from node_agent.transport.server import ConnectionServer
 
 
 class Dataflow:
-    """An ``Application``."""
+    """The ``Application`` of a stream query."""
 
     def __init__(self, config: DataflowConfig, around: Surroundings) -> None:
         """Raises AppUnusable if an operator cannot run here."""
@@ -113,7 +113,7 @@ class Dataflow:
         return () if self._notices is None else (self._notices,)
 
     def send_local(self, to: str, sender: str, content: Batch | Message) -> bool:
-        """To a replica of this node; False if it is on another one."""
+        """Gives ``content`` to replica ``to`` of this node. Returns False if it is on another node."""
         runtime = self._replicas.get(to)
         if not isinstance(runtime, DeliveryRuntime):
             return False
@@ -146,18 +146,20 @@ class Dataflow:
         )
 
     def make_sender(self, sender: Replica, to: str, on_lost: OnLost) -> TupleSender:
-        """Of best effort, to a replica of this node or another."""
+        """Returns a sender for best effort, to a replica of this node or another."""
         receiver = self._replicas.get(to)
         if isinstance(receiver, ReplicaRuntime):
             return LocalSender(partial(receiver.receive, sender.id))
         return self.open_connection(Pair(sender.id, to), on_lost=on_lost)
 
     def answer(self, pair: Pair, message: Message) -> bool:
-        """Send to the sender of an incoming connection. Return False if there is none."""
+        """Sends a message to the sender of an incoming connection. Returns False if there is no
+        connection.
+        """
         return self._server.send_message(pair, message)
 
     def _make_notices(self) -> Notices | None:
-        """None if replicas have nothing to tell each other: then not a byte is spent on it."""
+        """Returns None if replicas need not exchange anything: then no datagram is sent."""
         plan, switching, around = self._config.plan, self._config.switching, self._around
         if not is_needed(plan.query, switching.rule.policy, switching.mode):
             return None
@@ -186,7 +188,7 @@ class Dataflow:
         self._replicas[pair.receiver].receive_message(pair.sender, message)
 
     def _sample_spill(self) -> None:
-        """What seldom changes is recorded when it has."""
+        """Records the spill file only if it has changed, which is rare."""
         spill = self._spill
         if spill.size or spill.refused or self._spilled is not None:
             sample = SpillSample(spill.size, spill.refused, spill.refusal)

@@ -1,4 +1,4 @@
-"""Builds the runtime of a replica: at the level of reliability that its query promises."""
+"""Builds the runtime of a replica, for the reliability that its query promises."""
 
 from functools import partial
 from typing import Any, Protocol
@@ -26,7 +26,7 @@ Runtime = ReplicaRuntime | DeliveryRuntime
 
 
 class ReplicaConnector(Connector, Protocol):
-    """How replicas reach others, on this node and elsewhere."""
+    """Reaches other replicas, on this node and on others, in best effort too."""
 
     def make_sender(self, sender: Replica, to: str, on_lost: OnLost) -> TupleSender: ...
 
@@ -41,7 +41,7 @@ class ReplicaBuilder:
         self._spill = spill
 
     def build(self, replica: Replica) -> Runtime:
-        """Raises AppUnusable."""
+        """Returns the runtime of ``replica``. Raises AppUnusable."""
         try:
             return self._build(replica)
         except OperatorUnusable as error:
