@@ -1,6 +1,6 @@
-"""An agent as a process of its own: ``python -m node_agent.agent --config FILE``.
+"""Runs an agent as a process of its own: ``python -m node_agent.agent --config FILE``.
 
-Its owner speaks to it over standard input and output. It stops in order when told to, on SIGTERM, and when
+Its owner controls it over standard input and output. It stops in order when asked to, on SIGTERM, and when
 its owner is gone.
 """
 
@@ -36,14 +36,14 @@ EXIT_FAILED = 1
 EXIT_BAD_CONFIG = 2
 _CLOSE_TIMEOUT_S = 2.0
 MOST_LOGGED_ERRORS = 20
-"""Errors that nobody handled and that are told in full: who can cause them could else fill the disk."""
+"""Unhandled errors that are logged in full. Without a limit, a peer that causes them could fill the disk."""
 
 
 class ProcessConfig(Struct, frozen=True):
-    """What an agent's process needs besides the agent's own configuration: where it is, where it writes.
+    """What an agent's process needs besides the agent's own configuration.
 
-    ``host`` is the address that other agents reach it at, ``segments`` the directory of its telemetry,
-    ``directory`` that of the files which its applications leave as results.
+    ``host``: the address at which other agents reach it. ``segments``: the directory of its telemetry.
+    ``directory``: that of the files which its applications leave as results.
     """
 
     agent: AgentConfig
@@ -56,7 +56,9 @@ class ProcessConfig(Struct, frozen=True):
 
 
 def run(config: str) -> int:
-    """The exit status: 0 if the agent stopped in order, 1 if it failed, 2 if it cannot run like this."""
+    """Runs the agent. Returns the exit status: 0 if it stopped in order, 1 if it failed, 2 for a bad
+    configuration.
+    """
     try:
         read = msgspec.json.decode(Path(config).read_bytes(), type=ProcessConfig)
         if wrong := problems(read.link_state):
@@ -69,7 +71,7 @@ def run(config: str) -> int:
 
 
 def limited_error_handler(most: int = MOST_LOGGED_ERRORS) -> Callable[[Any, dict[str, Any]], None]:
-    """A handler for a loop: what the loop would do of its own, but not for ever."""
+    """Returns an exception handler for a loop that logs like the default one, but only ``most`` errors."""
     logged = 0
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -129,7 +131,7 @@ async def _run_agent(
         await agent.stop(reason)
     if agent.failure is not None:
         writer.write(encode(controlled.report()))
-        with suppress(OSError):  # the disk may be full: then that is what it says
+        with suppress(OSError):  # stderr may be a file on a full disk
             print(agent.failure, file=sys.stderr)
     await _close(writer)
     return 0 if agent.failure is None else EXIT_FAILED
@@ -141,12 +143,12 @@ async def _close(writer: asyncio.StreamWriter) -> None:
         async with asyncio.timeout(_CLOSE_TIMEOUT_S):
             await writer.wait_closed()
     except (TimeoutError, ConnectionError):
-        pass  # nobody listens any more
+        pass  # the owner is gone
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         import uvloop
-    except ImportError:  # not to be had everywhere that an agent runs
+    except ImportError:  # not available on every machine
         return None
     return uvloop.new_event_loop

@@ -76,7 +76,8 @@ def _check_length(content: bytes, announced: str, asked: str) -> None:
 
 
 async def in_turn(*questions: Coroutine[Any, Any, bytes]) -> list[bytes]:
-    """Asks one question after the other and returns all answers: olsrd lets only one more caller wait.
+    """Asks one question after the other and returns all answers. olsrd lets only one more caller wait; others
+    try again after a second.
 
     Raises the first error, and asks no more.
     """

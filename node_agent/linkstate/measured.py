@@ -17,7 +17,7 @@ METRICS: Mapping[str, Callable[[Edge], float | None]] = {
     # max(): −log(1.0) is -0.0 as a float.
     "log_delivery": lambda edge: max(0.0, -log(edge.delivery)) if edge.delivery else None,
 }
-"""What can be had from an edge besides the source's own metric: all of them add up along a path."""
+"""Metrics that follow from an edge besides the source's own; all of them add up along a path."""
 
 Costs = dict[str, dict[str, float]]
 

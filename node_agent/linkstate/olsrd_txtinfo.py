@@ -90,7 +90,7 @@ def _link(row: Mapping[str, str]) -> Link:
 
 
 def _aliases(table: Table) -> list[list[tuple[str, str]]]:
-    """Returns pairs of alias and main address. Aliases follow the main address, between tabs (0.9) or
+    """Returns the aliases of each row. The main address comes first; then the aliases, between tabs (0.9) or
     semicolons (0.6), there perhaps with a time.
     """
     timed = table.titles[-1] == "VTime"
