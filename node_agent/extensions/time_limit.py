@@ -1,8 +1,8 @@
-"""A time limit on a call of foreign code: an endless loop in Python is interrupted, and so is a sleep.
+"""Limits the time of a call to foreign code: interrupts an endless loop in Python, and a sleep.
 
-The limit is on the processor time of this thread, so that a busy machine is not held against an extension;
-``WALL_FACTOR`` times as much may pass on the wall clock, so that code which only waits is interrupted too.
-It works in the main thread, where Python handles signals; elsewhere calls are not limited.
+The limit is on the processor time of this thread, so that an extension does not fail because the machine is
+busy. ``WALL_FACTOR`` times as much may pass on the wall clock, so that code which only waits is interrupted
+too. It works in the main thread, where Python handles signals; elsewhere calls are not limited.
 """
 
 import signal
@@ -25,7 +25,7 @@ class OutOfTime(BaseException):
 
 
 def limited(seconds: float, call: Callable[[], T]) -> T:
-    """What ``call`` returns. Raises OutOfTime if it uses more than ``seconds`` of processor time."""
+    """Returns what ``call`` returns. Raises OutOfTime if it uses more than ``seconds`` of processor time."""
     if threading.current_thread() is not threading.main_thread():
         return call()
     armed, tries = True, 0
@@ -43,7 +43,7 @@ def limited(seconds: float, call: Callable[[], T]) -> T:
             raise OutOfTime
 
     handler = signal.signal(signal.SIGALRM, interrupt)
-    # It fires again and again, for code that catches everything.
+    # The timer repeats, for code that catches everything.
     before = signal.setitimer(signal.ITIMER_REAL, seconds, seconds / 5)
     try:
         return call()
@@ -53,13 +53,13 @@ def limited(seconds: float, call: Callable[[], T]) -> T:
         signal.signal(signal.SIGALRM, handler)
         if tries > MOST_INTERRUPTS:
             sys.settrace(traced)
-        if before[0]:  # somebody else's alarm goes on
+        if before[0]:  # restores another caller's timer
             passed = time.monotonic() - began
             signal.setitimer(signal.ITIMER_REAL, max(1e-3, before[0] - passed), before[1])
 
 
 def _interrupt_handlers_too(frame: FrameType) -> None:
-    """Raise OutOfTime once more in the ``except`` block that catches the first one."""
+    """Raises OutOfTime once more in the ``except`` block that catches the first one."""
     caught = False
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:

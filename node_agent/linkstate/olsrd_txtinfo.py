@@ -90,8 +90,8 @@ def _link(row: Mapping[str, str]) -> Link:
 
 
 def _aliases(table: Table) -> list[list[tuple[str, str]]]:
-    """Returns the aliases of each row. The main address comes first; then the aliases, between tabs (0.9) or
-    semicolons (0.6), there perhaps with a time.
+    """Returns by row each alias with its main address. The main address comes first; then the aliases,
+    between tabs (0.9) or semicolons (0.6), there perhaps with a time.
     """
     timed = table.titles[-1] == "VTime"
     rows = [[cell for cells in row for cell in cells.split(";") if cell] for row in table.rows]

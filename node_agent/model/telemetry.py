@@ -38,7 +38,9 @@ KILLED = "killed by a fault"
 
 
 class AgentStop(Event, tag="agent_stop", frozen=True):
-    """The last record of a boot that ended in order; it proves that no record after it was lost."""
+    """The last record of a boot that ended in order. If it is there, the end of the boot's records was not
+    lost.
+    """
 
     reason: str
 
