@@ -2,13 +2,13 @@
 
     POLICIES: Registry[Policy] = Registry(
         "switching policy", "rove.switching_policies", checked_policy,
-        {"shortest_path": "node_agent.apps.dataflow.switching.algorithm1:shortest_path"},
+        {"shortest_path": "node_agent.apps.dataflow.switching.policies.shortest_path:POLICY"},
     )
     POLICIES["shortest_path"]
     POLICIES["/home/me/my_policy.py:decide"]
 
-A package offers its own by an entry point of the registry's group: ``mine = "my_package.policies:decide"``.
-Nothing is imported before it is asked for.
+A package offers its own with an entry point in the registry's group: ``mine = "my_package.policies:decide"``.
+An extension is imported when it is first used.
 """
 
 import importlib
