@@ -13,7 +13,7 @@ Processor time is measured with nothing else in the process; ns-3's 15.8 s a sec
 import argparse
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from statistics import mean, stdev
@@ -74,8 +74,40 @@ class Outcome(NamedTuple):
     cpu_s: float
 
 
-def simulate(speed: int, metric: str, seed: int) -> Outcome:
-    names = [f"n{number}" for number in range(1, NODES + 1)]
+class Stream(NamedTuple):
+    """One flow: from ``start_s`` on, a packet every ``1 / PACKETS_PER_S`` seconds."""
+
+    source: str
+    destination: str
+    start_s: float
+
+
+class Conditions(NamedTuple):
+    """What may differ from the benchmark's own. ``still_s``: nodes begin to move, and time to count, so late.
+
+    ``draws``: what the daemon of a node draws from. ``config``: of the daemons.
+    """
+
+    still_s: float = 0.0
+    draws: Callable[[str], random.Random] | None = None
+    config: OlsrConfig | None = None
+
+
+def node_names() -> list[str]:
+    return [f"n{number}" for number in range(1, NODES + 1)]
+
+
+def streams(seed: int) -> list[Stream]:
+    rng = random.Random(f"flows/{seed}")
+    pairs = [(a, b) for a, b in product(node_names(), node_names()) if a != b]
+    return [
+        Stream(source, destination, TRAFFIC_FROM_S + rng.random() / PACKETS_PER_S)
+        for source, destination in rng.sample(pairs, FLOWS)
+    ]
+
+
+def simulate(speed: int, metric: str, seed: int, conditions: Conditions = Conditions()) -> Outcome:  # noqa: B008
+    names = node_names()
     trace = Trace(
         {
             node: random_waypoint_path(
@@ -84,39 +116,39 @@ def simulate(speed: int, metric: str, seed: int) -> Outcome:
             for node in names
         }
     )
-    air = Roaming(trace, ns3_range(RANGE_M), Mac(control_rate=1.0), seed)
-    network = VirtualNetwork(names, air, METRICS[metric], seed)
+    still_s = conditions.still_s
+    still_ns = round(still_s * NS)
+    window = tuple(round(moment * NS) + still_ns for moment in WINDOW_S)
+    air = Roaming(trace, ns3_range(RANGE_M), Mac(control_rate=1.0), seed, still_s)
+    network = VirtualNetwork(names, air, conditions.config or METRICS[metric], seed, conditions.draws)
     loop = network.loop
     sent = arrived = 0
 
     def on_packet(datagram: Datagram, source: str) -> None:
         nonlocal arrived
-        arrived += WINDOW_S[0] <= int(datagram.data[:16]) / NS < WINDOW_S[1]
+        arrived += window[0] <= int(datagram.data[:16]) < window[1]
 
     def send(source: str, destination: str) -> None:
         nonlocal sent
         now = loop.now_ns()
-        if now >= WINDOW_S[1] * NS:
+        if now >= window[1]:
             return
-        sent += now >= WINDOW_S[0] * NS
+        sent += now >= window[0]
         payload = (b"%016d" % now).ljust(PAYLOAD)
         network.hosts[source].send(network.address[destination], Datagram(PORT, PORT, payload))
         loop.call_at_ns(now + NS // PACKETS_PER_S, send, source, destination)
 
     for host in network.hosts.values():
         host.bind_socket(PORT, on_packet)
-    rng = random.Random(f"flows/{seed}")
-    pairs = [(a, b) for a, b in product(names, names) if a != b]
-    for source, destination in rng.sample(pairs, FLOWS):
-        at = round((TRAFFIC_FROM_S + rng.random() / PACKETS_PER_S) * NS)
-        loop.call_at_ns(at, send, source, destination)
+    for source, destination, start_s in streams(seed):
+        loop.call_at_ns(round(start_s * NS) + still_ns, send, source, destination)
 
     started = time.process_time()
-    network.run_until(WINDOW_S[0])
+    network.run_until(WINDOW_S[0] + still_s)
     before = air.medium.node_truth()
-    network.run_until(WINDOW_S[1])
+    network.run_until(WINDOW_S[1] + still_s)
     after = air.medium.node_truth()
-    network.run_until(END_S)
+    network.run_until(END_S + still_s)
     spent = time.process_time() - started
     network.close()
     timeouts, acknowledged, broadcasts = (

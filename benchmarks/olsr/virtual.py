@@ -1,5 +1,6 @@
 """Networks of our OLSR daemons in virtual time, on any medium, with or without mobility."""
 
+import random
 import time
 from collections.abc import Callable, Sequence
 
@@ -31,7 +32,9 @@ class VirtualNetwork:
         medium: Callable[[VirtualLoop], Medium],
         config: OlsrConfig,
         seed: int,
+        draws: Callable[[str], random.Random] | None = None,
     ) -> None:
+        """``draws``: what the daemon of a node draws from, if not from what its port does."""
         self.loop = VirtualLoop()
         self.started_s = 0.0
         self.address = {node: dotted(FIRST_ADDRESS + index) for index, node in enumerate(nodes)}
@@ -50,7 +53,7 @@ class VirtualNetwork:
                 PortBroadcast(port),
                 routes,
                 port.now_ns,
-                port.random,
+                port.random if draws is None else draws(node),
             )
         self.loop.run_until_complete(self._start())
 
@@ -90,12 +93,16 @@ class VirtualNetwork:
 
 
 class Roaming:
-    """The 802.11b channel along a trace. Call it for the medium of a network."""
+    """The 802.11b channel along a trace. Call it for the medium of a network.
+
+    ``still_s``: for how long nodes stay where they are before they begin to move.
+    """
 
     medium: DcfMedium
 
-    def __init__(self, trace: Trace, radio: Radio, mac: Mac, seed: int) -> None:
+    def __init__(self, trace: Trace, radio: Radio, mac: Mac, seed: int, still_s: float = 0.0) -> None:
         self._trace, self._radio, self._mac, self._seed = trace, radio, mac, seed
+        self._still_ns = round(still_s * NS)
 
     def __call__(self, loop: VirtualLoop) -> DcfMedium:
         places = self._trace.at(0.0)
@@ -105,7 +112,7 @@ class Roaming:
 
     def _tick(self, loop: VirtualLoop, before: dict[str, Position]) -> None:
         now = loop.now_ns()
-        places = self._trace.at(now / NS)
+        places = self._trace.at(max(now - self._still_ns, 0) / NS)
         if places != before:
             self.medium.move(list(places.values()))
         loop.call_at_ns(now + TICK_NS, self._tick, loop, places)

@@ -19,13 +19,13 @@ example: on each of a few Raspberry Pis in one ad-hoc network, 10.0.0.1/24, 10.0
   then, on any of them:
     ping 10.0.0.3                                 the first packet waits until a route is found
     ip route show proto 84                        the routes it made; those into aodv0 hold packets
-    curl http://127.0.0.1:9654/routes             how many hops it is to whom
+    curl http://127.0.0.1:9654/routes             hop counts by destination
     curl http://127.0.0.1:9654/counters           messages and bytes by kind
   Ctrl-C (or SIGTERM) ends it and removes its routes and the device.
 
-Whoever is in radio range can take part unless there is a key: routes lead only to addresses of the ad-hoc
-network (--network), but which way they go is anybody's word. With the same --key-file on all nodes, messages
-without its seal are refused.
+Without a key anyone in radio range can take part: routes lead only to addresses of the ad-hoc network
+(--network), but anyone can change their paths. With the same --key-file on all nodes, messages without its
+seal are refused.
 """
 
 
@@ -37,9 +37,9 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     which = made.add_mutually_exclusive_group(required=True)
-    which.add_argument("-i", "--interface", metavar="NAME", help="where to speak AODV")
+    which.add_argument("-i", "--interface", metavar="NAME", help="interface for AODV")
     which.add_argument(
-        "--config", metavar="FILE", help="everything from a JSON file; no other option is read"
+        "--config", metavar="FILE", help="read everything from a JSON file and ignore other options"
     )
     made.add_argument(
         "--hello",
@@ -54,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
         type=int,
         metavar="N",
         default=_DEFAULT.allowed_hello_loss,
-        help=f"so many hellos may be missed before a link is broken ({_DEFAULT.allowed_hello_loss})",
+        help=f"missed hellos after which a link is broken ({_DEFAULT.allowed_hello_loss})",
     )
     made.add_argument(
         "--active-route-timeout",
@@ -64,16 +64,19 @@ def parser() -> argparse.ArgumentParser:
         help=f"seconds that an unused route lives ({_DEFAULT.active_route_timeout:g})",
     )
     made.add_argument(
-        "--destination-only", action="store_true", help="let nobody but the destination answer requests"
+        "--destination-only", action="store_true", help="only the destination may answer requests"
     )
     made.add_argument(
         "--network",
         metavar="NETWORK",
-        help="of the other nodes, e.g. 10.0.0.0/16: routes lead nowhere else (the interface's own)",
+        help="network of the other nodes, e.g. 10.0.0.0/16; no routes lead elsewhere (the interface's own)",
     )
     add_key_argument(made)
     made.add_argument(
-        "--device", metavar="NAME", default=_PROCESS.device, help=f"of the TUN ({_PROCESS.device})"
+        "--device",
+        metavar="NAME",
+        default=_PROCESS.device,
+        help=f"name of the TUN device ({_PROCESS.device})",
     )
     made.add_argument(
         "--info-port",

@@ -10,5 +10,8 @@ def _checked(name: str, value: object) -> AppKind:
     return value
 
 
-BUILT_IN = {"query": "node_agent.apps.dataflow.application:QUERY"}
+BUILT_IN = {
+    "query": "node_agent.apps.dataflow.application:QUERY",
+    "flows": "node_agent.apps.flows.application:FLOWS",
+}
 APPLICATIONS: Registry[AppKind] = Registry("application", "rove.applications", _checked, BUILT_IN)

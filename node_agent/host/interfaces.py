@@ -50,7 +50,7 @@ def read_interface(name: str) -> InterfaceFacts:
                 f"{name} has no IPv4 address: give it one, e.g. ip address add 10.0.0.1/24 dev {name}"
             ) from None
         if flags & _LOOPBACK:
-            raise InterfaceError(f"{name} is the loopback interface: nobody else is there")
+            raise InterfaceError(f"{name} is the loopback interface: no other node is there")
         if not flags & _UP:
             raise InterfaceError(f"{name} is down: ip link set {name} up")
         netmask = _as_address(_ask(asking, _NETMASK, name))

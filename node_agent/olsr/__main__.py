@@ -29,19 +29,19 @@ example: three Raspberry Pis without an access point
     curl http://127.0.0.1:2006/rou                its routes as text
   Ctrl-C (or SIGTERM) ends it and removes its routes.
 
-Whoever is in radio range can take part unless there is a key: routes lead only to addresses of the ad-hoc
-network (--network), but which way they go is anybody's word. With the same --key-file on all nodes, packets
-without its seal are refused; olsrd has no such seal.
+Without a key anyone in radio range can take part: routes lead only to addresses of the ad-hoc network
+(--network), but anyone can change their paths. With the same --key-file on all nodes, packets without its
+seal are refused; olsrd does not support seals.
 
-All nodes must use the same --quality family: etx_ff and etx_float understand each other and olsrd's
-LinkQualityLevel 2; hops is RFC 3626, olsrd's LinkQualityLevel 0.
+All nodes must use the same --quality family: etx_ff and etx_float are compatible with each other and with
+olsrd's LinkQualityLevel 2; hops is RFC 3626, olsrd's LinkQualityLevel 0.
 """
 
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="python -m node_agent.olsr",
-        description="An OLSR routing daemon with ETX, understood by olsrd. Needs root (port 698, routes).",
+        description="An OLSR routing daemon with ETX, compatible with olsrd. Needs root (port 698, routes).",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -52,10 +52,10 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         metavar="NAME",
         dest="interfaces",
-        help="where to speak OLSR; may be repeated, the first one's address is the node's own",
+        help="interface for OLSR; may be repeated, the first one's address is the node's main address",
     )
     which.add_argument(
-        "--config", metavar="FILE", help="everything from a JSON file; no other option is read"
+        "--config", metavar="FILE", help="read everything from a JSON file and ignore other options"
     )
     for flag, name in (
         ("--hello", "hello_interval"),
@@ -68,7 +68,7 @@ def parser() -> argparse.ArgumentParser:
         ("--hna-validity", "hna_validity"),
     ):
         default: float = getattr(_DEFAULT, name)
-        what = f"between two {name[:-9].upper()}s" if name.endswith("interval") else "that one counts"
+        what = f"between two {name[:-9].upper()}s" if name.endswith("interval") else "that one is valid"
         made.add_argument(
             flag, type=float, metavar="S", dest=name, default=default, help=f"seconds {what} ({default:g})"
         )
@@ -76,10 +76,14 @@ def parser() -> argparse.ArgumentParser:
         "--quality",
         choices=get_args(Quality),
         default=_DEFAULT.quality,
-        help=f"what costs ({_DEFAULT.quality})",
+        help=f"the link metric ({_DEFAULT.quality})",
     )
     made.add_argument(
-        "--willingness", type=int, metavar="0-7", default=_DEFAULT.willingness, help="to relay for others (3)"
+        "--willingness",
+        type=int,
+        metavar="0-7",
+        default=_DEFAULT.willingness,
+        help="willingness to relay for others (3)",
     )
     made.add_argument("--no-fisheye", action="store_true", help="send every TC through the whole network")
     made.add_argument(
@@ -105,7 +109,7 @@ def parser() -> argparse.ArgumentParser:
         default=[],
         metavar="PREFIX",
         dest="networks",
-        help="of the other nodes, e.g. 10.0.0.0/16: routes lead nowhere else; may be repeated"
+        help="network of the other nodes, e.g. 10.0.0.0/16; no routes lead elsewhere; may be repeated"
         " (the interfaces' own networks)",
     )
     add_key_argument(made)
@@ -114,7 +118,7 @@ def parser() -> argparse.ArgumentParser:
         type=float,
         metavar="S",
         default=_DEFAULT.longest_validity,
-        help=f"seconds for which anything is believed at most ({_DEFAULT.longest_validity:g})",
+        help=f"limit of all validity times in seconds ({_DEFAULT.longest_validity:g})",
     )
     for plugin in ("jsoninfo", "txtinfo", "netjson"):
         port: int = getattr(_PORTS, f"{plugin}_port")

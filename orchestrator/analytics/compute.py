@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from orchestrator.analytics.blame import blaming
 from orchestrator.analytics.frames import frame_of
 from orchestrator.analytics.gather import gather
 from orchestrator.analytics.layout import contributed
@@ -58,11 +59,10 @@ def compute(spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) ->
     """By run: its ``metrics`` and ``series``, and those of each of its ``apps``."""
     reading = TablesMade(spark, store, runs)
     wanted = list(dict.fromkeys(figures for run in runs for _, found in _parts(run) for figures in found))
-    frames = {
-        f"{number} {name}": frame
-        for number, figures in enumerate(wanted)
-        for name, frame in figures.frames(reading).items()
-    }
+    frames: dict[str, DataFrame] = {}
+    for number, figures in enumerate(wanted):
+        with blaming(f"{_named(figures)} cannot be computed"):
+            frames |= {f"{number} {name}": frame for name, frame in figures.frames(reading).items()}
     rows = gather({CLOCKS: reading.times, **frames})
     clocks = {row["run"]: row for row in rows.pop(CLOCKS)}
     of_part = _by_part(rows)
@@ -88,6 +88,11 @@ def _parts(run: RunInput) -> Iterator[tuple[AppInput | None, list[Figures]]]:
         yield app, [figures for each in contributed(app) for figures in each.figures]
 
 
+def _named(figures: Figures) -> str:
+    """What an error calls them."""
+    return ", ".join([*(metric.name for metric in figures.metrics), *figures.series][:3])
+
+
 def _by_part(rows: Mapping[str, Rows]) -> dict[tuple[str, str], dict[int, dict[str, Rows]]]:
     """By run and application, then by the number of the figures and the name of the frame."""
     found: dict[tuple[str, str], dict[int, dict[str, Rows]]] = {}
@@ -105,14 +110,15 @@ def _part(
     metrics: Document = {}
     series: Document = {}
     for figures in contributed:
-        values = figures.values(subject, _Found(rows[figures]))
+        with blaming(f"{_named(figures)} cannot be computed"):
+            values = dict(figures.values(subject, _Found(rows[figures])))
         declared = {metric.name: metric.optional for metric in figures.metrics}
         wrong = [name for name in values if name not in declared and name not in figures.series]
         lacking = [name for name, optional in declared.items() if not optional and name not in values]
         lacking += [name for name in figures.series if name not in values]
         if wrong or lacking:
             what = f"{wrong[0]} is computed but not declared" if wrong else f"{lacking[0]} is not computed"
-            raise RoveError(f"figures with {', '.join(declared)}: {what}")
+            raise RoveError(f"{_named(figures)}: {what}")
         for name, value in values.items():
             (metrics if name in declared else series)[name] = value
     return {"metrics": metrics, "series": series}

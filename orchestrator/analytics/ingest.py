@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from node_agent.apps.records import record_format
+from orchestrator.analytics.blame import blaming
 from orchestrator.analytics.frames import frame_of
 from orchestrator.analytics.layout import layout, tables_of
 from orchestrator.analytics.lines import read_lines, read_truth
@@ -64,7 +65,8 @@ class TablesInTheMaking:
     def table(self, name: str) -> DataFrame:
         if name not in self._made:
             declared = self._declared[name]
-            made = declared.make(self)
+            with blaming(f"the table {name!r} cannot be made"):
+                made = declared.make(self)
             self._made[name] = self._keep(made) if declared.shared else made
         return self._made[name]
 

@@ -11,6 +11,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from orchestrator.analytics.blame import blaming
 from orchestrator.analytics.parts import contributions_of, drawings, punctuality, shown_figures
 from orchestrator.analytics.results_section import results, runs_table
 from orchestrator.results import registry
@@ -112,7 +113,11 @@ def _sections(view: View) -> str:
 
 
 def _rendered(view: View, sections: Sequence[Section]) -> str:
-    return "".join(each.render(view) for each in sorted(sections, key=lambda each: each.place))
+    parts = []
+    for each in sorted(sections, key=lambda each: each.place):
+        with blaming(f"the section of the report at place {each.place} cannot be written"):
+            parts.append(each.render(view))
+    return "".join(parts)
 
 
 def _app_part(view: View) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from node_agent.extensions.errors import ExtensionError
+from node_agent.extensions import ExtensionError
 from orchestrator.cli.analyze import analyze
 from orchestrator.cli.collect import collect
 from orchestrator.cli.doctor import doctor
@@ -16,8 +16,8 @@ from orchestrator.cli.enroll import enroll
 from orchestrator.cli.events import events
 from orchestrator.cli.execute import execute
 from orchestrator.cli.explain import explain
-from orchestrator.cli.gallery import VERBS as GALLERY_VERBS
-from orchestrator.cli.output import console, print_json
+from orchestrator.cli.groups import GROUPS, printing
+from orchestrator.cli.output import console, errors, print_json
 from orchestrator.cli.plan import plan
 from orchestrator.cli.replay import replay
 from orchestrator.cli.report import report
@@ -105,11 +105,13 @@ for verb in (
 ):
     app.command("exec" if verb is execute else None)(telling_failure(verb))
 
-gallery = typer.Typer(
-    help="Keep the persons of interest that faces are compared with: add, list, remove.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
-for name, of_gallery in GALLERY_VERBS.items():
-    gallery.command(name)(telling_failure(of_gallery))
-app.add_typer(gallery, name="gallery")
+for group in GROUPS:
+    try:
+        found = GROUPS[group]
+    except ExtensionError as error:  # of another package: the verbs of Rove itself go on
+        errors.print(str(error), markup=False)
+        continue
+    verbs = typer.Typer(help=found.help, no_args_is_help=True, rich_markup_mode="rich")
+    for name, of_group in found.verbs.items():
+        verbs.command(name)(telling_failure(printing(of_group)))
+    app.add_typer(verbs, name=group)

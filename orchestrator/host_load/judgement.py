@@ -144,7 +144,7 @@ def measured_doubts(who: str, measured_s: float, whole_s: float) -> list[str]:
 def doubts(who: str, load: Load | None, limits: Limits = LIMITS) -> list[str]:
     """Returns why programs on ``who`` were not as fast as they should be: one line, or none."""
     if load is None:
-        return [f"nobody measured whether {who} kept up"]
+        return [f"it was not measured whether {who} kept up"]
     shares = (
         ("processes waited for a processor", "waited", load.waited, limits.waited),
         ("the run's own processes waited for a processor", "group_waited", load.group_waited, limits.waited),

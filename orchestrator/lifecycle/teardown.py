@@ -179,4 +179,4 @@ def _kept(directory: RunDirectory) -> list[str]:
 def _kinds(directory: RunDirectory) -> list[leftovers.Kind]:
     """What the run meant to create, as far as it takes more than ending processes to remove it."""
     intended = dict.fromkeys(entry.get("kind") for entry in journals.read(directory.journal))
-    return [kind for name, kind in leftovers.KINDS.items() if name in intended]
+    return [leftovers.LEFTOVERS[name] for name in leftovers.LEFTOVERS if name in intended]

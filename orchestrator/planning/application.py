@@ -22,6 +22,7 @@ from msgspec import Struct
 from node_agent.extensions import ExtensionError
 from node_agent.telemetry.belief import AppScopes
 from node_agent.telemetry.segments import Completeness
+from orchestrator.answers import Answer
 from orchestrator.errors import BadInput
 from orchestrator.planning.parts import Part
 from orchestrator.runs.run_directory import RunDirectory
@@ -51,13 +52,6 @@ class Requirement:
     lacking: str = ""
     required: bool = True
     advice: str = ""
-
-
-class Answer(NamedTuple):
-    """What an application answers about a run: for programs, and for people."""
-
-    document: dict[str, Any]
-    shown: "Sequence[RenderableType]"
 
 
 class Examiner:
@@ -208,7 +202,9 @@ class Application(AppKind, ABC):
 
 
 def application(kind: str) -> Application:
-    """Raises ExtensionError."""
+    """Raises BadInput for an unknown kind: manifests of others name kinds, and never a file to be run."""
+    if kind not in APPLICATIONS:
+        raise BadInput(APPLICATIONS.unknown(kind))
     found = APPLICATIONS[kind]
     if not isinstance(found, Application):
         raise ExtensionError(

@@ -29,6 +29,7 @@ ANALYTICS: Registry[Contribution] = Registry(
     {
         "query": "orchestrator.apps.dataflow.analytics:CONTRIBUTION",
         "faces": "orchestrator.apps.dataflow.faces.analytics:CONTRIBUTION",
+        "flows": "orchestrator.apps.flows.analytics:CONTRIBUTION",
         "paths": "orchestrator.analytics.core:PATHS",
         "core": "orchestrator.analytics.core:CONTRIBUTION",
     },

@@ -81,7 +81,7 @@ def complete(outcomes: Outcomes, nodes: Iterable[str]) -> list[NodeOutcome]:
     """Returns an outcome for every node of the run; a node without one was not reached."""
     reported = {outcome.node: outcome for outcome in outcomes}
     silent = Status.UNREACHABLE
-    return [reported.get(node, NodeOutcome(node, silent, "nothing was heard of it")) for node in nodes]
+    return [reported.get(node, NodeOutcome(node, silent, "it reported nothing")) for node in nodes]
 
 
 def judge(outcomes: Outcomes, quorum: float) -> tuple[Ending, str]:

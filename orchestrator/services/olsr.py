@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from pydantic import Field
@@ -39,6 +39,13 @@ class Olsr(OlsrLike, Ours):
     fisheye: bool = Field(
         default=True, strict=True, description="Distant nodes hear only every eighth TC, and news at once"
     )
+    mpr_coverage: Annotated[int, Field(strict=True, ge=1, le=7)] = Field(
+        default=7, description="Neighbours that shall relay to each node two hops away; RFC 3626's is 1"
+    )
+    tc_redundancy: Annotated[int, Field(strict=True, ge=0, le=2)] = Field(
+        default=2,
+        description="Neighbours in a TC: 0 who chose this node as relay (RFC 3626), 1 its relays too, 2 all",
+    )
 
 
 def olsr_config(routing: Olsr) -> OlsrConfig:
@@ -53,6 +60,8 @@ def olsr_config(routing: Olsr) -> OlsrConfig:
         hna_validity=routing.tc_validity,
         quality=routing.link_quality,
         fisheye=routing.fisheye,
+        mpr_coverage=routing.mpr_coverage,
+        tc_redundancy=routing.tc_redundancy,
         longest_validity=2 * max(routing.hello_validity, routing.tc_validity),
     )
 

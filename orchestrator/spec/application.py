@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from node_agent.extensions import ExtensionError, Registry
+from orchestrator.errors import BadInput
 from orchestrator.spec.base import Section
 from orchestrator.spec.problems import Place
 from orchestrator.spec.scenario import Scenario
@@ -65,18 +66,24 @@ APPLICATIONS: Registry[AppKind] = Registry(
     "application",
     "rove.orchestrator_applications",
     _checked,
-    {"query": "orchestrator.apps.dataflow.application:DATAFLOW"},
+    {
+        "query": "orchestrator.apps.dataflow.application:DATAFLOW",
+        "flows": "orchestrator.apps.flows.application:FLOWS",
+    },
 )
 
 
 def sections() -> dict[str, type[AppSection]]:
-    """By kind. Raises ExtensionError if two kinds use one key at the top level of a file."""
-    found = {kind: APPLICATIONS[kind].section for kind in APPLICATIONS}
+    """By kind. Raises BadInput if one cannot be used, or two use one key at the top level of a file."""
+    try:
+        found = {kind: APPLICATIONS[kind].section for kind in APPLICATIONS}
+    except ExtensionError as error:
+        raise BadInput(str(error)) from error
     owner: dict[str, str] = {APPS: "Rove itself", **dict.fromkeys(Scenario.model_fields, "Rove itself")}
     for kind, section in found.items():
         for key in section.model_fields:
             if key in owner:
-                raise ExtensionError(
+                raise BadInput(
                     f"the application {kind!r} uses the key {key}, which is taken by {owner[key]}: rename it"
                 )
             owner[key] = f"the application {kind!r}"

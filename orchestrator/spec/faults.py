@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model, model_validator
 
-from node_agent.extensions import ExtensionError
+from orchestrator.errors import BadInput
 from orchestrator.spec.application import APPLICATIONS
 from orchestrator.spec.base import Section, ValidatedAs
 from orchestrator.spec.problems import listed, unusable
@@ -62,7 +62,9 @@ def _target_model() -> type[NamedTarget]:
     for kind, target in TARGETS.items():
         for key, field in target.model_fields.items():
             if key in fields or key in NamedTarget.model_fields:
-                raise ExtensionError(f"the application {kind!r} names its parts by {key}, which is taken")
+                raise BadInput(
+                    f"the application {kind!r} names its parts by {key}, which is taken: rename it"
+                )
             fields[key] = (field.annotation, field)
     return create_model("Target", __base__=NamedTarget, __doc__=NamedTarget.__doc__, **fields)
 

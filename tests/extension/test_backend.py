@@ -6,6 +6,7 @@ import pytest
 
 from node_agent.extensions import ExtensionError
 from orchestrator.backends.sim.backend import SimBackend
+from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.backend import Backend, Outcomes, Progress
 from orchestrator.runs.journal import Journal
 from orchestrator.spec.backends import BACKENDS, BackendKind, Traits
@@ -24,7 +25,7 @@ class ToyBackend(SimBackend):
         return await super().up(progress)
 
 
-def create(experiment: Experiment, run_id: str, directory: Path, journal: Journal) -> Backend:
+def create(run: PlannedRun, run_id: str, directory: Path, journal: Journal) -> Backend:
     return ToyBackend(run_id, directory, journal)
 
 

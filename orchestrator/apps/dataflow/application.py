@@ -6,9 +6,10 @@ Imported while the experiment's section is made: what needs time or other packag
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from orchestrator.answers import Answer
 from orchestrator.apps.dataflow.setting import Setting
 from orchestrator.apps.dataflow.spec.section import DataflowSection, ReplicaTarget
-from orchestrator.planning.application import Answer, Application, AppPlan, Examiner, Requirement
+from orchestrator.planning.application import Application, AppPlan, Examiner, Requirement
 from orchestrator.planning.parts import Part
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.application import AppEntry

@@ -14,13 +14,13 @@ from node_agent.apps.dataflow.switching.policy import POLICIES
 from node_agent.apps.dataflow.switching.reason_text import shown
 from node_agent.extensions import ExtensionError
 from node_agent.extensions.files import is_reference
+from orchestrator.answers import Answer
 from orchestrator.apps.dataflow.decisions.explain import Dead, Explanation, explain, faults_at
 from orchestrator.apps.dataflow.decisions.history import read_history
 from orchestrator.apps.dataflow.decisions.reasons import summary
 from orchestrator.apps.dataflow.decisions.replay import Replay, replay
 from orchestrator.apps.dataflow.spec.switching import read_threshold, threshold_of
 from orchestrator.errors import BadInput
-from orchestrator.planning.application import Answer
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.problems import Unusable, did_you_mean
 

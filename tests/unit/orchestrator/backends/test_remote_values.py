@@ -13,6 +13,7 @@ import pytest
 
 import node_agent
 from node_agent.agent.process import ProcessConfig
+from node_agent.apps.dataflow.config import DataflowConfig
 from node_agent.host.setup.order import Lan, SetupOrder
 from node_agent.model.telemetry import AgentStart, AgentStop
 from node_agent.supervisor.order import decode_order
@@ -92,8 +93,10 @@ def site(node: str, tmp_path: Path, **changes: Any) -> Site:
     return replace(site, **changes)
 
 
-def order_of(tmp_path: Path, routing: str, **changes: Any) -> tuple[Any, dict[str, Any]]:
-    spec = real(routing=routing)
+def order_of(
+    tmp_path: Path, routing: str | dict[str, str], switching: dict[str, str] | None = None, **changes: Any
+) -> tuple[Any, dict[str, Any]]:
+    spec = real(routing=routing, switching=switching or {})
     addresses = {name: node.address for name, node in spec.topology.real_nodes().items()}
     run = WholeRun(planned(spec), "r1", addresses, KEY, service_of(spec.routing))
     order, files = supervisor_order(run, site("n1", tmp_path, **changes))
@@ -108,6 +111,23 @@ def test_a_supervisor_is_told_to_start_the_daemon_as_root_and_the_agent_as_the_u
     told = msgspec.json.decode(files["agent.json"], type=ProcessConfig)
     assert told.host == "10.77.0.1" and PurePosixPath(told.segments).parts[-2:] == ("record", "segments")
     assert set(files) == {"agent.json", "supervisor.sh", "olsr.json"}
+
+
+def test_extensions_out_of_files_go_to_the_node(tmp_path: Path) -> None:
+    policy, reader = tmp_path / "my_policy.py", tmp_path / "my_reader.py"
+    policy.write_text("from node_agent.switching import Choice\ndef decide(s, m): return Choice(None)\n")
+    reader.write_text("class Reader:\n    def __init__(self, source): pass\n")
+    _, files = order_of(
+        tmp_path,
+        {"protocol": "olsr", "reader": f"{reader}:Reader"},
+        {"policy": f"{policy}:decide"},
+    )
+    sent = {content: name for name, content in files.items() if isinstance(content, Path)}
+    told = msgspec.json.decode(files["agent.json"], type=ProcessConfig)
+    assert told.link_state.kind == f"/home/pi/.rove/runs/r1/n1/{sent[reader]}:Reader"
+    (app,) = told.agent.apps
+    dataflow = msgspec.json.decode(app.config, type=DataflowConfig)
+    assert dataflow.switching.rule.policy == f"/home/pi/.rove/runs/r1/n1/{sent[policy]}:decide"
 
 
 def test_daemons_of_others_are_found_where_the_node_has_them(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_each_kind_of_waiting_counts(changes: dict[str, float | None], words: st
 
 def test_what_nobody_measured_is_doubted() -> None:
     assert summed_up([]) is None
-    assert doubts("n1", None) == ["nobody measured whether n1 kept up"]
+    assert doubts("n1", None) == ["it was not measured whether n1 kept up"]
 
 
 def test_quantiles_are_the_upper_edges_of_bins_but_never_beyond_the_latest() -> None:
@@ -139,7 +139,7 @@ def test_nonsense_is_left_out_and_nothing_at_all_is_told(tmp_path: Path) -> None
     load = of_host(tmp_path, "n1", window(0, 9), LIMITS).load
     assert load is not None and load.wake_ups == 50
     assert of_host(tmp_path / "nowhere", "n1", window(0, 9), LIMITS).doubts == (
-        "nobody measured whether n1 kept up",
+        "it was not measured whether n1 kept up",
     )
     with pytest.raises(Refused):
         read_sample(b'{"t_ns": 99999999999999999999, "seconds": 1, "late": [], "latest_ms": 0}')
@@ -166,7 +166,7 @@ def test_no_node_makes_figures_that_no_file_can_hold(tmp_path: Path, change: dic
     ("samples", "words"),
     [
         ([sample(0), sample(1)], "measured for only 1.0 of 120.0 s"),  # the probe died
-        ([sample(300)], "nobody measured"),
+        ([sample(300)], "it was not measured"),
         ([sample(s) for s in range(121) if not 50 <= s < 70], "measured for only 100.0 of 120.0 s"),
         ([sample(2)] * 200, "measured for only 1.0 of 120.0 s"),
         ([sample(s, 1.0 if s <= 60 else 0.0) for s in range(121)], "100% of 10 s (limit 90%)"),

@@ -1,7 +1,9 @@
 """What contributes to the analysis is declared once and can be used; what cannot is one clear error."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,6 +11,7 @@ from node_agent.extensions import ExtensionError
 from orchestrator.results import docs, registry
 from orchestrator.results.columns import TEXT
 from orchestrator.results.contribution import Contribution, Figures, Later, Metric, Table
+from orchestrator.results.expectations import parse_expectation
 from orchestrator.results.registry import ANALYTICS
 
 NOTHING = Figures(lambda reading: {}, lambda subject, rows: {}, (Metric("goodput_fps", "of another kind"),))
@@ -42,6 +45,16 @@ def test_what_is_imported_later_is_there(name: str) -> None:
 
 def test_the_lists_in_the_docs_are_those_that_are_declared() -> None:
     assert docs.written(docs.FILE.read_text()) == docs.FILE.read_text()
+
+
+def test_the_example_in_the_docs_is_a_contribution(registered: Callable[[Contribution], None]) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", docs.FILE.read_text(), flags=re.DOTALL)
+    defined: dict[str, Any] = {}
+    exec(example, defined)
+    registered(defined["CONTRIBUTION"])
+    assert registry.tables()["queues"].make is defined["queues"]
+    assert parse_expectation("queue_max < 10").metric == "queue_max"
+    assert defined["values"](None, {"longest": [{"max(length)": 7}]}) == {"queue_max": 7}
 
 
 def test_a_metric_of_the_same_name_is_an_error_in_one_kind(

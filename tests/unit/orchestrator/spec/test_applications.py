@@ -6,6 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from orchestrator.apps.dataflow.spec.section import DataflowSection
+from orchestrator.errors import BadInput
+from orchestrator.planning.application import application
 from orchestrator.planning.sweep import cells
 from orchestrator.spec import experiment as spec
 from orchestrator.spec.application import AppSection
@@ -78,3 +80,8 @@ def test_every_application_is_planned_and_recorded() -> None:
     assert len(record["one"]["plan"]["replicas"]) == 4
     assert run.seeds() == {"experiment": 1, "one.placement": None, "two.placement": None}
     assert {source.name for source, _ in run.traffic()} == {"one.camera", "two.camera"}
+
+
+def test_a_manifest_names_no_code() -> None:
+    with pytest.raises(BadInput, match="there is no application"):
+        application("/tmp/evil.py:APPLICATION")

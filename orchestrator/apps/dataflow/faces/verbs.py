@@ -1,6 +1,5 @@
 """`rove gallery`: the persons of interest that faces are compared with."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli.output import JsonFlag, console, print_json
+from orchestrator.answers import Answer, VerbGroup
 
 if TYPE_CHECKING:
     from node_agent.apps.dataflow.faces.gallery import Gallery
@@ -33,8 +32,7 @@ def add(
         ),
     ],
     gallery: GalleryOption = DEFAULT_FILE,
-    as_json: JsonFlag = False,
-) -> None:
+) -> Answer:
     """Add pictures of a person to a gallery, which is created if it is not there.
 
     What recognition compares is computed here, once, and shipped to the nodes as it is. Every picture must
@@ -50,10 +48,10 @@ def add(
     from orchestrator.apps.dataflow.faces.enrolment import add_pictures
 
     changed, count = add_pictures(gallery, name, images)
-    _tell(f"{name}: {count} picture{'' if count == 1 else 's'} added", changed, gallery, as_json)
+    return _told(f"{name}: {count} picture{'' if count == 1 else 's'} added", changed, gallery)
 
 
-def list_persons(gallery: GalleryOption = DEFAULT_FILE, as_json: JsonFlag = False) -> None:
+def list_persons(gallery: GalleryOption = DEFAULT_FILE) -> Answer:
     """List who is in a gallery, with how many pictures, and the gallery's version.
 
     [bold]Examples[/]
@@ -65,19 +63,15 @@ def list_persons(gallery: GalleryOption = DEFAULT_FILE, as_json: JsonFlag = Fals
     from orchestrator.apps.dataflow.faces.enrolment import open_gallery
 
     found = open_gallery(gallery)
-    if as_json:
-        print_json(_document(found, gallery))
-        return
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("person")
     table.add_column("pictures", justify="right")
     for person, pictures in found.persons.items():
         table.add_row(Text(person), str(pictures))  # a name may look like markup
-    console.print(table)
-    console.print(f"{gallery}: version {found.version}", markup=False, soft_wrap=True)
+    return Answer(_document(found, gallery), [table, Text(f"{gallery}: version {found.version}")])
 
 
-def remove(name: Person, gallery: GalleryOption = DEFAULT_FILE, as_json: JsonFlag = False) -> None:
+def remove(name: Person, gallery: GalleryOption = DEFAULT_FILE) -> Answer:
     """Remove a person with all pictures.
 
     [bold]Examples[/]
@@ -86,25 +80,23 @@ def remove(name: Person, gallery: GalleryOption = DEFAULT_FILE, as_json: JsonFla
     """
     from orchestrator.apps.dataflow.faces.enrolment import remove_person
 
-    _tell(f"{name} removed", remove_person(gallery, name), gallery, as_json)
+    return _told(f"{name} removed", remove_person(gallery, name), gallery)
 
 
-def _tell(what: str, found: "Gallery", file: Path, as_json: bool) -> None:
-    if as_json:
-        print_json(_document(found, file))
-        return
-    console.print(what, markup=False, soft_wrap=True)
+def _told(what: str, found: "Gallery", file: Path) -> Answer:
     persons, pictures = len(found.persons), len(found.samples)
-    console.print(
+    text = (
         f"{file}: {persons} person{'' if persons == 1 else 's'}, {pictures}"
-        f" picture{'' if pictures == 1 else 's'}, version {found.version}",
-        markup=False,
-        soft_wrap=True,
+        f" picture{'' if pictures == 1 else 's'}, version {found.version}"
     )
+    return Answer(_document(found, file), [Text(what), Text(text)])
 
 
 def _document(found: "Gallery", file: Path) -> dict[str, Any]:
     return {"gallery": str(file), "version": found.version, "persons": found.persons}
 
 
-VERBS: dict[str, Callable[..., None]] = {"add": add, "list": list_persons, "remove": remove}
+GALLERY = VerbGroup(
+    "Keep the persons of interest that faces are compared with: add, list, remove.",
+    {"add": add, "list": list_persons, "remove": remove},
+)
