@@ -14,7 +14,7 @@ from node_agent.apps.dataflow.model.decision import Rule
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.switching.decision import View, decide
-from node_agent.apps.dataflow.switching.outlook import link_state_outlook
+from node_agent.apps.dataflow.switching.known_costs import costs_from_link_state
 from node_agent.apps.dataflow.switching.policy import POLICIES
 from node_agent.apps.dataflow.switching.route import Route
 from node_agent.model.cost_graph import CostGraph
@@ -51,8 +51,8 @@ def measure_policy(policy: str) -> list[float]:
     for number in range(NETWORKS):
         graph = network(draw)
         started = time.perf_counter()
-        outlook = link_state_outlook(graph, deployed, own, policy)
-        view = View(deployed, own, outlook, Rule(policy), {"op1": 1}, number * 2_000_000_000)
+        costs = costs_from_link_state(graph, deployed, own, policy)
+        view = View(deployed, own, costs, Rule(policy), {"op1": 1}, number * 2_000_000_000)
         route = decide(view, route).route
         took.append((time.perf_counter() - started) * 1e3)
     return took

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, operator_of
 from node_agent.apps.dataflow.model.units import CountWindow, SameTau, TimeWindow
-from node_agent.apps.dataflow.switching.outlook import is_shared
+from node_agent.apps.dataflow.switching.known_costs import is_shared
 
 Tuple = tuple[str, int]
 """Stream and position."""

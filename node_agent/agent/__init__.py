@@ -1,5 +1,5 @@
-"""The process on a node: its configuration, the applications that it runs, and how its owner controls it.
+"""The agent's process on a node: its configuration, the applications that it runs, and its control.
 
 Import ``AgentConfig`` from ``config``, ``ProcessConfig`` from ``process``, requests and reports from
-``control``. The agent knows applications by ``node_agent.apps.base`` only.
+``control``. The agent knows applications only through ``node_agent.apps.base``.
 """

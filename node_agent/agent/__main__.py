@@ -16,4 +16,4 @@ parser.add_argument(
 status = process.run(parser.parse_args().config)
 sys.stdout.flush()
 sys.stderr.flush()
-os._exit(status)  # a thread may still wait for a device that gives no answer
+os._exit(status)  # do not join threads: one may wait for a device that never answers

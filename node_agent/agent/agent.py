@@ -1,7 +1,7 @@
 """One node's agent: runs the applications of a run, and writes the node's telemetry.
 
-The owner starts it, opens the sources when the whole testbed is ready, and stops it. Whatever fails
-unexpectedly inside stops the agent and is kept as ``failure``.
+The owner starts it, opens the sources when the whole testbed is ready, and stops it. An unexpected error
+inside stops the agent and is kept as ``failure``.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from node_agent.agent.config import AgentConfig, BadConfig, ChosenApp, check
 from node_agent.agent.costs import AgentCosts
 from node_agent.apps.base import Application, AppUnusable, Surroundings
 from node_agent.apps.tasks import Tasks
+from node_agent.extensions.errors import explain
 from node_agent.extensions.failures import Failures
 from node_agent.linkstate.base import LinkState, LinkStateUnavailable
 from node_agent.linkstate.overhead import OverheadSource
@@ -30,11 +31,11 @@ STOP_TIMEOUT = 10.0
 
 
 class AgentFailed(Exception):
-    """Something went wrong inside the agent that it cannot go on from."""
+    """An error inside the agent from which it cannot continue."""
 
 
 class Agent:
-    """Owns the log from here on: ``stop`` closes it."""
+    """Takes over the log: ``stop`` closes it."""
 
     def __init__(
         self,
@@ -47,9 +48,10 @@ class Agent:
         refusals: Refusals | None = None,
         failures: Failures | None = None,
     ) -> None:
-        """``overhead``: where the node's routing daemon says what it has sent. ``directory``: the node's own,
-        for files of its applications. ``refusals``: what ``link_state`` refused; ``failures``: of an
-        extension that it is. Raises BadConfig."""
+        """``overhead``: reads what the node's routing daemon has sent. ``directory``: the node's own, for
+        files of its applications. ``refusals``: what ``link_state`` refused; ``failures``: its errors, if it
+        is an extension. Raises BadConfig.
+        """
         chosen = check(config)
         self.config = config
         self.failure: AgentFailed | None = None
@@ -60,7 +62,9 @@ class Agent:
         self._core = asyncio.Semaphore(config.cores)
         self.refusals = refusals or Refusals()
         """What this agent refused, and from whom."""
-        self.refusals.know([*config.addresses, *(address.host for address in config.addresses.values())])
+        self.refusals.set_members(
+            [*config.addresses, *(address.host for address in config.addresses.values())]
+        )
         self._failures = failures or Failures()
         self._costs = AgentCosts(config.node, link_state, config.node_costs)
         self.apps = {app.name: self._build(index, app) for index, app in enumerate(chosen)}
@@ -75,15 +79,17 @@ class Agent:
 
     @property
     def ready(self) -> bool:
-        """Whether the network layer has told costs, and every application could begin."""
+        """Whether the network layer has reported costs, and every application can begin."""
         return self._costs.known and self._apps_ready()
 
     async def reaches(self) -> tuple[str, ...]:
-        """The other nodes that the network layer knows a way to; none before the applications are ready."""
+        """Returns the other nodes that the network layer has a route to; none before the applications are
+        ready.
+        """
         return await self._costs.reaches() if self._apps_ready() else ()
 
     async def start(self) -> None:
-        """Start the applications; sources stay shut. If it fails, the agent is stopped."""
+        """Starts the applications; sources stay closed. If it fails, the agent is stopped."""
         try:
             parts = tuple(part for app in self.apps.values() for part in app.status().parts)
             self._log.append(AgentStart(__version__, self._port.clock_name, parts))
@@ -104,16 +110,16 @@ class Agent:
                 self._fail_in(name, "open", error)
 
     async def stop(self, reason: str) -> None:
-        """End everything the agent began, then close the log. May be repeated: the first reason counts.
+        """Ends everything the agent began, then closes the log. May be repeated: the first reason counts.
 
-        Does not raise for what went wrong while stopping; that is in ``failure``.
+        Does not raise errors of stopping; they are in ``failure``.
         """
         self._begin_stop(reason)
         if self._stopping is not None:
             await asyncio.shield(self._stopping)
 
     async def wait_failed(self) -> AgentFailed:
-        """Return when, and only if, something has failed; the agent is stopping or stopped then."""
+        """Returns only if something fails; the agent is then stopping or stopped."""
         while self.failure is None:
             await self._failed.wait()
         return self.failure
@@ -140,8 +146,9 @@ class Agent:
         )
         try:
             return app.kind.build(app.config, around)
-        except AppUnusable as error:
-            raise BadConfig(f"agent {config.node} cannot run: {app.name}: {error}") from error
+        except Exception as error:
+            reason = str(error) if isinstance(error, AppUnusable) else explain(error)
+            raise BadConfig(f"agent {config.node} cannot run: {app.name}: {reason}") from error
 
     def _apps_ready(self) -> bool:
         return all(app.status().ready for app in self.apps.values())
@@ -161,7 +168,9 @@ class Agent:
                 self._fail_in(name, "sample", error)
 
     def _sample_counts(self, last: bool = False) -> None:
-        """Record the counts that have doubled, for others can make them grow; all new ones if ``last``."""
+        """Records counts that have doubled, because others can make them grow; if ``last``, all that are
+        new.
+        """
         for failed in self._failures.to_record(last):
             self._log.append(ExtensionFailed(**asdict(failed)))
         for each in self.refusals:
@@ -182,7 +191,7 @@ class Agent:
                 async with asyncio.timeout(OVERHEAD_TIMEOUT):
                     counted = await source.read()
             except (LinkStateUnavailable, TimeoutError):
-                continue  # counters only grow: the next sample tells what this one would have
+                continue  # counters only grow: the next sample includes this one
             for event in counted:
                 record(event)
 

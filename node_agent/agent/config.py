@@ -1,6 +1,6 @@
-"""The configuration of an agent, and whether it can run on that."""
+"""The configuration of an agent, and checks whether it can run with it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -9,19 +9,19 @@ from msgspec import Struct
 from node_agent.apps.base import AppConfig, AppKind, Watched
 from node_agent.apps.registry import APPLICATIONS
 from node_agent.extensions import ExtensionError
+from node_agent.extensions.errors import explain
 from node_agent.ports import Address
 from node_agent.transport.authentication import MIN_KEY
 from node_agent.transport.limits import ConnectionLimits
 
 
 class AgentConfig(Struct, frozen=True):
-    """All that an agent is told. ``addresses`` says where the first application of each node listens; the
-    next ones of ``apps`` listen one port higher each.
+    """The whole configuration of an agent. ``addresses``: where the first application of each node listens;
+    each further one of ``apps`` listens one port higher.
 
-    ``keys`` are those that this node shares with each node, itself included (``transport.keys``): who has
-    one is taken for that node. Never to be printed.
-    ``node_costs`` are added to every link that leads to the node, in units of the metric. ``cores``: on how
-    many applications can compute at once.
+    ``keys``: by node, itself included, the key that this node shares with it (``transport.keys``). A holder
+    of a key is taken for that node, so keys are never printed. ``node_costs`` are added to every link that
+    leads to the node, in units of the metric. ``cores``: how many computations of applications run at once.
     """
 
     run: str
@@ -44,7 +44,7 @@ class BadConfig(ValueError):
 
 
 class ChosenApp(NamedTuple):
-    """An application of a configuration, with its kind and the kind's own configuration."""
+    """An application of a configuration, with its kind and the decoded configuration of that kind."""
 
     name: str
     kind: AppKind
@@ -52,19 +52,26 @@ class ChosenApp(NamedTuple):
 
 
 def check(config: AgentConfig) -> tuple[ChosenApp, ...]:
-    """The applications, in their order. Raises BadConfig, naming everything that is wrong."""
+    """Returns the applications in their order. Raises BadConfig with everything that is wrong."""
     found: list[str] = []
     apps = tuple(_chosen(config.apps, found))
     found += _problems(config, apps)
     for app in apps:
-        found += (f"{app.name}: {problem}" for problem in app.kind.problems(app.config, config.node))
+        found += (f"{app.name}: {problem}" for problem in _problems_of(app, config.node))
     if found:
         raise BadConfig(f"agent {config.node} cannot run: {'; '.join(found)}")
     return apps
 
 
+def _problems_of(app: ChosenApp, node: str) -> Sequence[str]:
+    try:
+        return app.kind.problems(app.config, node)
+    except Exception as error:  # the application may be of another package
+        return [explain(error)]
+
+
 def _chosen(apps: tuple[AppConfig, ...], problems: list[str]) -> Iterator[ChosenApp]:
-    """Those that can be read; what is wrong with the others goes to ``problems``."""
+    """Yields the applications that can be decoded; adds what is wrong with the others to ``problems``."""
     for app in apps:
         try:
             kind = APPLICATIONS[app.kind]
@@ -94,7 +101,7 @@ def _problems(config: AgentConfig, apps: tuple[ChosenApp, ...]) -> Iterator[str]
 
 
 def watched_hosts(config: AgentConfig, apps: tuple[ChosenApp, ...]) -> Watched:
-    """The addresses of the nodes whose costs matter to the applications of this node."""
+    """Returns the addresses of the nodes whose costs matter to the applications of this node."""
     watched = [app.kind.watched(app.config, config.node) for app in apps]
 
     def hosts(nodes: Iterator[str]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""What an agent's owner may ask of it, and what it answers, whatever carries the words.
+"""The requests of an agent's owner, and the agent's reports, whatever carries them.
 
-Every request is answered by one report with its id; a request with id 0 wants no answer. A report with id 0
-answers nothing that was asked: the agent has failed, or what it was sent is no request.
+Every request is answered by one report with its id; a request with id 0 needs no answer. A report with id 0
+answers no request: the agent has failed, or it was sent something that is no request.
 """
 
 from enum import StrEnum
@@ -14,29 +14,29 @@ from node_agent.model.cost_graph import CostGraph
 
 
 class Command(Struct, frozen=True, tag_field="do"):
-    """Base of all that can be asked."""
+    """Base of all requests."""
 
 
 class Start(Command, frozen=True, tag="start"):
-    """Listen and be ready; sources stay shut."""
+    """Listen and get ready; sources stay closed."""
 
 
 class OpenSources(Command, frozen=True, tag="open_sources"):
-    """May be repeated."""
+    """Let sources send. May be repeated."""
 
 
 class Costs(Command, frozen=True, tag="costs"):
-    """For an agent whose link state is told by its owner."""
+    """New costs, for an agent whose owner pushes its link state."""
 
     graph: CostGraph
 
 
 class AskStatus(Command, frozen=True, tag="status"):
-    """Nothing but the answer is wanted; it says whom the node reaches."""
+    """Only report; the report says which nodes this one reaches."""
 
 
 class Stop(Command, frozen=True, tag="stop"):
-    """The last one: the agent stops in order, answers, and its process ends."""
+    """The last request: the agent stops in order, answers, and its process ends."""
 
     reason: str
 
@@ -59,9 +59,9 @@ class State(StrEnum):
 
 
 class Report(Struct, frozen=True):
-    """``failure``: why the agent cannot go on. ``error``: why the request could not be met.
+    """``failure``: why the agent cannot continue. ``error``: why the request could not be carried out.
 
-    ``reaches``, in answers to AskStatus: the other nodes that the routing layer knows a way to.
+    ``reaches``, in answers to AskStatus: the other nodes that the routing layer has a route to.
     """
 
     id: Long

@@ -1,4 +1,4 @@
-"""Control over a byte stream: one JSON object a line, as a pipe, a socket or an SSH channel carries it."""
+"""Control over a byte stream: one JSON object a line, over a pipe, a socket or an SSH channel."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from node_agent.agent.control import AnyCommand, Command, Report, Request, Stop
 from node_agent.model.checked import Checked, Refused
 
 LONGEST_LINE = 64 * 1024 * 1024
-"""A cost graph of a thousand nodes is one line."""
+"""In bytes. A cost graph of a thousand nodes is one line."""
 
 _requests: Checked[Request[AnyCommand]] = Checked(Request[AnyCommand], LONGEST_LINE)
 
@@ -25,10 +25,12 @@ def encode(message: Request[Command] | Report) -> bytes:
 async def serve(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
-    obey: Callable[[Request[AnyCommand]], Awaitable[Report]],
+    handle: Callable[[Request[AnyCommand]], Awaitable[Report]],
     reject: Callable[[str], Report],
 ) -> str:
-    """Obey until told to stop, or until the other side is gone; says which of the two it was."""
+    """Handles requests until one is to stop, or until the other side is gone. Returns which of the two it
+    was.
+    """
     try:
         while line := await reader.readline():
             try:
@@ -37,7 +39,7 @@ async def serve(
                 writer.write(encode(reject(f"not a request: {error}")))
                 await writer.drain()
                 continue
-            report = await obey(request)
+            report = await handle(request)
             if request.id:
                 writer.write(encode(report))
                 await writer.drain()
@@ -49,9 +51,9 @@ async def serve(
 
 
 async def open_standard_streams() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Standard input and output as the control channel; from now on, what is printed goes to stderr.
+    """Makes standard input and output the control channel; from now on, ``print`` writes to stderr.
 
-    They are two pipes, or one socket that serves as both (sshd has either).
+    They are two pipes, or one socket for both (sshd does either).
     """
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""An agent as its owner controls it: what a request means for it, and what it reports."""
+"""Carries out the requests of an agent's owner, and makes the reports."""
 
 from node_agent.agent.agent import Agent
 from node_agent.agent.control import (
@@ -18,7 +18,7 @@ from node_agent.telemetry.segment_log import LogError
 
 
 class ControlledAgent:
-    """Turns requests into what they mean for one agent."""
+    """Carries out requests to one agent."""
 
     def __init__(self, agent: Agent, port: Port, pushed: PushedLinkState | None) -> None:
         self._agent = agent
@@ -33,16 +33,17 @@ class ControlledAgent:
         return Report(number, state, ready, now_ns, str(failure or ""), error, reaches)
 
     def reject(self, error: str) -> Report:
-        """The answer to what is no request at all."""
+        """Returns the report for something that is no request."""
         return self.report(error=error)
 
-    async def obey(self, request: Request[AnyCommand]) -> Report:
+    async def handle(self, request: Request[AnyCommand]) -> Report:
+        """Carries out a request. Returns the report."""
         if isinstance(request.do, AskStatus):
             return self.report(request.id, reaches=await self._agent.reaches())
         return self.report(request.id, await self._carry_out(request.do))
 
     async def _carry_out(self, command: AnyCommand) -> str:
-        """Why it could not be done; empty if it was."""
+        """Returns why the command could not be carried out; empty if it was."""
         match command:
             case Start():
                 if self._state is not State.NEW:

@@ -10,7 +10,7 @@ from node_agent.model.cost_graph import CostGraph
 
 
 class AgentCosts:
-    """Adds the costs of nodes to the link state of ``node``, and remembers whether it ever told costs."""
+    """Adds the costs of nodes to the link state of ``node``, and remembers whether it ever reported costs."""
 
     def __init__(self, node: str, link_state: LinkState, node_costs: Mapping[str, float]) -> None:
         self.known = False
@@ -24,7 +24,7 @@ class AgentCosts:
         return with_node_costs(graph, self._node_costs)
 
     async def reaches(self) -> tuple[str, ...]:
-        """The other nodes that the link state knows a way to at this moment; none if it does not answer."""
+        """Returns the other nodes that the link state has a route to now; none if it does not answer."""
         try:
             async with asyncio.timeout(LINK_STATE_TIMEOUT):
                 graph = await self.cost_graph()

@@ -1,6 +1,6 @@
-"""An agent as a process of its own: ``python -m node_agent.agent --config FILE``.
+"""Runs an agent as a process of its own: ``python -m node_agent.agent --config FILE``.
 
-Its owner speaks to it over standard input and output. It stops in order when told to, on SIGTERM, and when
+Its owner controls it over standard input and output. It stops in order when asked to, on SIGTERM, and when
 its owner is gone.
 """
 
@@ -34,16 +34,16 @@ from node_agent.telemetry.segment_log import LogError, SegmentLog
 
 EXIT_FAILED = 1
 EXIT_BAD_CONFIG = 2
-_LAST_WORDS_S = 2.0
-MOST_COMPLAINTS = 20
-"""Errors that nobody handled and that are told in full: who can cause them could else fill the disk."""
+_CLOSE_TIMEOUT_S = 2.0
+MOST_LOGGED_ERRORS = 20
+"""Unhandled errors that are logged in full. Without a limit, a peer that causes them could fill the disk."""
 
 
 class ProcessConfig(Struct, frozen=True):
-    """What an agent's process needs besides the agent's own configuration: where it is, where it writes.
+    """What an agent's process needs besides the agent's own configuration.
 
-    ``host`` is the address that other agents reach it at, ``segments`` the directory of its telemetry,
-    ``directory`` that of the files which its applications leave as results.
+    ``host``: the address at which other agents reach it. ``segments``: the directory of its telemetry.
+    ``directory``: that of the files which its applications leave as results.
     """
 
     agent: AgentConfig
@@ -56,35 +56,37 @@ class ProcessConfig(Struct, frozen=True):
 
 
 def run(config: str) -> int:
-    """The exit status: 0 if the agent stopped in order, 1 if it failed, 2 if it cannot run like this."""
+    """Runs the agent. Returns the exit status: 0 if it stopped in order, 1 if it failed, 2 for a bad
+    configuration.
+    """
     try:
         read = msgspec.json.decode(Path(config).read_bytes(), type=ProcessConfig)
         if wrong := problems(read.link_state):
             raise BadConfig("; ".join(wrong))
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            return runner.run(_live(read))
+            return runner.run(_run_process(read))
     except (OSError, msgspec.DecodeError, BadConfig, ExtensionError, LogError, PortError) as error:
         print(f"{config}: {error}", file=sys.stderr)
         return EXIT_BAD_CONFIG
 
 
-def complain_within_bounds(most: int = MOST_COMPLAINTS) -> Callable[[Any, dict[str, Any]], None]:
-    """A handler for a loop: what the loop would do of its own, but not for ever."""
-    told = 0
+def limited_error_handler(most: int = MOST_LOGGED_ERRORS) -> Callable[[Any, dict[str, Any]], None]:
+    """Returns an exception handler for a loop that logs like the default one, but only ``most`` errors."""
+    logged = 0
 
-    def complain(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        nonlocal told
-        told += 1
-        if told <= most:
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        nonlocal logged
+        logged += 1
+        if logged <= most:
             loop.default_exception_handler(context)
-        elif told == most + 1:
+        elif logged == most + 1:
             print(f"{most} errors that nobody handled: further ones are not shown", file=sys.stderr)
 
-    return complain
+    return handle
 
 
-async def _live(config: ProcessConfig) -> int:
-    asyncio.get_running_loop().set_exception_handler(complain_within_bounds())
+async def _run_process(config: ProcessConfig) -> int:
+    asyncio.get_running_loop().set_exception_handler(limited_error_handler())
     port = OsPort(config.host, config.seed)
     apps = check(config.agent)
     names = {address.host: node for node, address in config.agent.addresses.items()}
@@ -99,10 +101,10 @@ async def _live(config: ProcessConfig) -> int:
         failures,
     )
     async with opened as link_state:
-        return await _live_with(config, port, link_state, refusals, failures)
+        return await _run_agent(config, port, link_state, refusals, failures)
 
 
-async def _live_with(
+async def _run_agent(
     config: ProcessConfig, port: OsPort, link_state: LinkState, refusals: Refusals, failures: Failures
 ) -> int:
     log = SegmentLog(Path(config.segments), config.agent.run, config.agent.node, port.now_ns)
@@ -115,7 +117,7 @@ async def _live_with(
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, signalled.set)
     reader, writer = await open_standard_streams()
-    served = asyncio.create_task(serve(reader, writer, controlled.obey, controlled.reject))
+    served = asyncio.create_task(serve(reader, writer, controlled.handle, controlled.reject))
     failed = asyncio.create_task(agent.wait_failed())
     asked = asyncio.create_task(signalled.wait())
     await asyncio.wait([served, failed, asked], return_when=asyncio.FIRST_COMPLETED)
@@ -129,7 +131,7 @@ async def _live_with(
         await agent.stop(reason)
     if agent.failure is not None:
         writer.write(encode(controlled.report()))
-        with suppress(OSError):  # the disk may be full: then that is what it says
+        with suppress(OSError):  # stderr may be a file on a full disk
             print(agent.failure, file=sys.stderr)
     await _close(writer)
     return 0 if agent.failure is None else EXIT_FAILED
@@ -138,15 +140,15 @@ async def _live_with(
 async def _close(writer: asyncio.StreamWriter) -> None:
     writer.close()
     try:
-        async with asyncio.timeout(_LAST_WORDS_S):
+        async with asyncio.timeout(_CLOSE_TIMEOUT_S):
             await writer.wait_closed()
     except (TimeoutError, ConnectionError):
-        pass  # nobody listens any more
+        pass  # the owner is gone
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         import uvloop
-    except ImportError:  # not to be had everywhere that an agent runs
+    except ImportError:  # not available on every machine
         return None
     return uvloop.new_event_loop

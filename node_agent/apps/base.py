@@ -1,4 +1,4 @@
-"""What an agent gives an application, and what it asks of one.
+"""What an agent gives an application, and what it expects of it.
 
 A kind of application is a value of ``AppKind``, registered in ``node_agent.apps.registry``:
 
@@ -33,7 +33,8 @@ from node_agent.transport.limits import ConnectionLimits
 class AppConfig(Struct, frozen=True):
     """One application on a node. All nodes of a run have the same applications, in the same order.
 
-    ``name``: its own in the run; ``kind``: in ``APPLICATIONS``; ``config``: the kind's own struct, as JSON.
+    ``name``: its name in the run. ``kind``: its kind in ``APPLICATIONS``. ``config``: the kind's struct, as
+    JSON.
     """
 
     name: str
@@ -46,19 +47,18 @@ class AppConfig(Struct, frozen=True):
 
 
 class AppUnusable(Exception):
-    """An application cannot run on this node. Raised while it is built, with the reason in plain words."""
+    """An application cannot run on this node. Raised while it is built, with the reason."""
 
 
 @dataclass(frozen=True)
 class Surroundings:
     """What an agent gives an application.
 
-    ``record`` writes telemetry that carries the application's name. ``link_state`` tells what links cost,
-    with the costs of nodes added. ``addresses`` says where this application listens on every node, and
-    ``credentials`` holds keys that are good for this application only. ``directory`` is the node's own, for
-    files that are results of the run; ``scratch`` is for files that nobody keeps. ``core`` is held while an
-    application computes. ``fail`` stops the agent: it takes the place of an error, and the error.
-    ``failures`` counts what extensions of others do wrong.
+    ``record`` writes telemetry under the application's name. ``link_state`` reports what links cost, with the
+    costs of nodes added. ``addresses``: where this application listens on every node. ``credentials``: keys
+    that are valid for this application only. ``directory``: the node's own, for files that are results of the
+    run; ``scratch``: for temporary files. ``core`` is held while an application computes. ``fail`` stops the
+    agent: it takes where an error happened, and the error. ``failures`` counts errors of extensions.
     """
 
     app: str
@@ -80,7 +80,7 @@ class Surroundings:
 
 
 class AppStatus(NamedTuple):
-    """``ready``: it could begin. ``parts``: what of it runs on this node; ``numbers``: for live views."""
+    """``ready``: it can begin. ``parts``: which parts of it run on this node. ``numbers``: for live views."""
 
     ready: bool
     parts: tuple[str, ...] = ()
@@ -91,30 +91,30 @@ class Application(Protocol):
     """One application on one node. The agent builds it, then calls ``start``, ``open`` and ``stop``."""
 
     async def start(self) -> None:
-        """Listen and run; sources stay shut. Raises PortError."""
+        """Listens and runs; sources stay closed. Raises PortError."""
         ...
 
     def open(self) -> None:
-        """The run begins: sources may send. May be repeated."""
+        """Lets sources send: the run begins. May be repeated."""
         ...
 
     async def stop(self) -> None:
-        """End everything. May come before ``start``, or while it fails."""
+        """Ends everything. May be called before ``start``, or after it failed."""
         ...
 
     def sample(self) -> None:
-        """Record what is recorded once every sample period. Called once more after ``stop``: for totals."""
+        """Records what is recorded every sample period. Called once more after ``stop``, for totals."""
         ...
 
     def status(self) -> AppStatus: ...
 
     def overheads(self) -> Sequence[OverheadSource]:
-        """Counters of what it sends besides its data."""
+        """Returns counters of what it sends besides its data."""
         ...
 
 
 class Watched(NamedTuple):
-    """Nodes whose costs an application wants: those it sends to, and all on the way to the last ones."""
+    """Nodes whose costs an application needs: those it sends to, and all on the way to the last ones."""
 
     direct: tuple[str, ...] = ()
     all: tuple[str, ...] = ()
@@ -134,10 +134,11 @@ def _watches_nothing(config: Any, node: str) -> Watched:
 
 @dataclass(frozen=True)
 class AppKind:
-    """A kind of application: its configuration, how it is built, and what can be said before that.
+    """A kind of application: its configuration, how to build it, and what is known before it is built.
 
     ``build`` raises AppUnusable. ``records``: what it writes to the telemetry. ``nodes``: those that take
-    part. ``problems``: why a node cannot run a configuration. ``watched``: whose costs matter to a node.
+    part. ``problems``: why a node cannot run a configuration. ``watched``: the nodes whose costs matter to a
+    node.
     """
 
     config: type[Struct]

@@ -1,4 +1,4 @@
-"""The records of all kinds of applications that there are."""
+"""The format of the records of all registered kinds of applications."""
 
 from functools import cache
 
@@ -7,7 +7,9 @@ from node_agent.telemetry.records import RecordFormat
 
 
 def record_format() -> RecordFormat:
-    """Of the agent and all registered kinds of applications. Raises ExtensionError."""
+    """Returns the format of records of the agent and of all registered applications. Raises
+    ExtensionError.
+    """
     return _format(APPLICATIONS.names())
 
 

@@ -1,4 +1,4 @@
-"""Which kinds of applications there are: Rove's own, and those of installed packages."""
+"""Lists the kinds of applications: Rove's own, and those of installed packages."""
 
 from node_agent.apps.base import AppKind
 from node_agent.extensions import ExtensionError, Registry

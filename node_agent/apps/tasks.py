@@ -1,4 +1,4 @@
-"""Tasks that run until they are cancelled, and whose errors somebody must hear of."""
+"""Runs tasks until they are cancelled, and reports their errors."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -22,7 +22,7 @@ class Tasks:
             task.cancel()
 
     async def wait(self) -> None:
-        """Until all have ended."""
+        """Waits until all tasks have ended."""
         if self._tasks:
             await asyncio.wait(self._tasks)
 

@@ -1,7 +1,7 @@
-"""Extension points: what can be added to Rove without touching its code, and how it is found and guarded.
+"""Extension points: how code is added to Rove without changing Rove, and how it is found and guarded.
 
-Each kind of thing has one ``Registry``. Import ``Registry``, ``ExtensionError``, ``API_VERSION`` from here;
-``guard`` runs foreign code, and ``failures`` counts what goes wrong in it.
+Each kind of extension has one ``Registry``. Import ``Registry``, ``ExtensionError``, ``API_VERSION`` from
+here; ``guard`` calls foreign code, and ``failures`` counts its errors.
 """
 
 from node_agent.extensions.errors import API_VERSION, ExtensionError

@@ -1,10 +1,12 @@
-"""What is wrong with an extension, in one sentence that names the user's file and line."""
+"""Errors of extensions, in one sentence that names the user's file and line."""
 
 import traceback
 from types import CodeType, ModuleType
 
 API_VERSION = 1
-"""The version of the extension points. A module says by ``ROVE_API = 1`` which one it was written for."""
+"""The version of the extension points. A module declares with ``ROVE_API = 1`` for which one it was
+written.
+"""
 
 
 class ExtensionError(Exception):
@@ -22,7 +24,8 @@ def check_version(module: ModuleType, where: str) -> None:
 
 
 def explain(error: BaseException, file: str | None = None) -> str:
-    """``my_policy.py, line 7: ZeroDivisionError: division by zero``: the last line of ``file`` that was run.
+    """Returns ``my_policy.py, line 7: ZeroDivisionError: division by zero``: the last line of ``file`` that
+    ran.
 
     Without ``file``, the line that raised the error.
     """
@@ -33,14 +36,18 @@ def explain(error: BaseException, file: str | None = None) -> str:
 
 
 def failing_line(error: BaseException, file: str | None = None) -> str:
-    """``my_policy.py, line 7``: the last line of ``file`` that was run, or the line that raised the error."""
+    """Returns ``my_policy.py, line 7``: the last line of ``file`` that ran, or the line that raised the
+    error.
+    """
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if file is None or frame.filename == file]
     return f"{_short(own[-1].filename)}, line {own[-1].lineno}" if own else ""
 
 
 def definition(value: object) -> tuple[str | None, str]:
-    """The file that defines a function or class, and ``my_policy.py, line 3``; None and "" if unknown."""
+    """Returns the file that defines a function or class, and ``my_policy.py, line 3``; None and "" if
+    unknown.
+    """
     methods = vars(value).values() if isinstance(value, type) else ()
     for function in (getattr(value, "__func__", value), *methods):
         code = getattr(function, "__code__", None)

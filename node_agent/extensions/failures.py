@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Failure:
-    """The last failure of an extension: ``what`` it is (``switching policy``), its file and line (``place``).
+    """The last failure of an extension: its kind ``what`` (``switching policy``), its file and line
+    (``place``).
 
-    ``count`` failures since the start; ``left_out``: it is not called any more.
+    ``count``: failures since the start. ``left_out``: it is not called any more.
     """
 
     what: str
@@ -20,7 +21,7 @@ class Failure:
 
 
 class Failures:
-    """Of all extensions that run on one node."""
+    """The failures of all extensions that run on one node."""
 
     def __init__(self) -> None:
         self._failures: dict[tuple[str, str], Failure] = {}
@@ -35,9 +36,9 @@ class Failures:
         return iter(self._failures.values())
 
     def to_record(self, last: bool = False) -> Iterator[Failure]:
-        """Those that are new, have doubled, or led to the extension being left out.
+        """Yields those that are new, have doubled, or led to the extension being left out.
 
-        ``last``: there will be no other time, so everything that has changed.
+        ``last``: yields everything that has changed, because it will not be called again.
         """
         for key, failure in self._failures.items():
             before = self._recorded.get(key)

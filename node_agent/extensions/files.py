@@ -1,4 +1,4 @@
-"""Extensions out of a user's Python file, ``my_policy.py:decide``: naming the file is the word to run it."""
+"""Loads extensions from a user's Python file, ``my_policy.py:decide``. Naming the file permits to run it."""
 
 import importlib.util
 import sys
@@ -10,16 +10,16 @@ from node_agent.extensions.errors import ExtensionError, check_version, explain,
 from node_agent.extensions.time_limit import OutOfTime, limited
 
 IMPORT_S = 30.0
-"""Processor time that a file may take to be imported."""
+"""Processor time that importing a file may take."""
 
 
 def is_reference(name: str) -> bool:
-    """Whether ``name`` leads to a file, ``my_policy.py:decide``, instead of naming something registered."""
+    """Whether ``name`` refers to a file, ``my_policy.py:decide``, and not to something registered."""
     return name.partition(":")[0].endswith(".py")
 
 
 def split_reference(reference: str) -> tuple[Path, str]:
-    """The file and the attribute. Raises ExtensionError if one of them is missing."""
+    """Returns the file and the attribute. Raises ExtensionError if one of them is missing."""
     file, _, attribute = reference.rpartition(":")
     if not file.endswith(".py") or not attribute.isidentifier():
         raise ExtensionError(f"{reference} names no part of a Python file: write it like my_policy.py:decide")
@@ -27,12 +27,12 @@ def split_reference(reference: str) -> tuple[Path, str]:
 
 
 def short_name(name: str) -> str:
-    """A reference without the folder, as people and records name it; any other name as it is."""
+    """Returns a reference without the folder, as people and records name it; any other name as it is."""
     return name.rpartition("/")[2] if is_reference(name) else name
 
 
 def load_module(path: Path) -> ModuleType:
-    """Import the Python file ``path``, once for each content that it has had. Raises ExtensionError."""
+    """Imports the Python file ``path``, once for each content that it has had. Raises ExtensionError."""
     try:
         return _load(path, path.stat().st_mtime_ns)
     except OSError as error:
@@ -55,7 +55,7 @@ def _load(path: Path, changed_ns: int) -> ModuleType:
     except OutOfTime as error:
         place = failing_line(error, str(path))
         raise ExtensionError(f"{place or path.name}: importing it takes more than {IMPORT_S:g} s") from None
-    except BaseException as error:  # a script may also leave by SystemExit
+    except BaseException as error:  # a script may also raise SystemExit
         raise ExtensionError(explain(error, str(path))) from error
     finally:
         if hidden is not None:
@@ -65,7 +65,7 @@ def _load(path: Path, changed_ns: int) -> ModuleType:
 
 
 def load_attribute(path: Path, attribute: str) -> object:
-    """What the file calls ``attribute``. Raises ExtensionError."""
+    """Returns what the file defines as ``attribute``. Raises ExtensionError."""
     module = load_module(path)
     if not hasattr(module, attribute):
         raise ExtensionError(f"{path.name} defines no {attribute}")

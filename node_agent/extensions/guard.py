@@ -1,7 +1,7 @@
-"""Calls of foreign code that cannot stop or stall the process that makes them.
+"""Calls foreign code so that it can neither stop nor stall the process.
 
-An exception, a wrong answer or a call that takes too long is counted, and the caller's own answer is used. An
-extension that fails ``MOST_IN_A_ROW`` times without a success in between is not called any more.
+If it raises, returns a wrong answer or takes too long, this is counted, and the caller's own answer is used.
+An extension that fails ``MOST_IN_A_ROW`` times without a success in between is not called any more.
 """
 
 from collections.abc import Awaitable, Callable, Generator
@@ -34,7 +34,7 @@ class Foreign(NamedTuple):
 
 
 class Failed(Exception):
-    """Foreign code raised, took too long, or gave a wrong answer. ``place``: its file and line."""
+    """Foreign code raised, took too long, or returned a wrong answer. ``place``: its file and line."""
 
     def __init__(self, place: str, error: str) -> None:
         super().__init__(f"{place}: {error}" if place else error)
@@ -43,7 +43,7 @@ class Failed(Exception):
 
 
 class Guard:
-    """Calls one extension, and adds what goes wrong to ``failures``."""
+    """Calls one extension, and adds its failures to ``failures``."""
 
     def __init__(self, foreign: Foreign, failures: Failures) -> None:
         self.foreign = foreign
@@ -55,7 +55,9 @@ class Guard:
         return self._in_a_row >= MOST_IN_A_ROW
 
     def call(self, function: Callable[[], T], otherwise: Callable[[], T]) -> T:
-        """What ``function`` returns; what ``otherwise`` does where it fails, or has failed too often."""
+        """Returns what ``function`` returns; what ``otherwise`` returns if it fails, or has failed too
+        often.
+        """
         if self.left_out:
             return otherwise()
         try:
@@ -75,9 +77,9 @@ class Guard:
 
 
 def guarded(foreign: Foreign, function: Callable[[], T], seconds: float = LIMIT_S) -> T:
-    """What ``function`` returns. Raises Failed, whatever goes wrong inside.
+    """Returns what ``function`` returns. Raises Failed for any error inside.
 
-    ``function`` says what is wrong with the extension's answer by an ExtensionError.
+    ``function`` raises an ExtensionError for a wrong answer of the extension.
     """
     try:
         return limited(seconds, function)
@@ -93,7 +95,7 @@ def _failed(foreign: Foreign, error: BaseException, seconds: float) -> Failed:
     place = failing_line(error, foreign.file) or foreign.defined
     if isinstance(error, OutOfTime):
         return Failed(place, f"it takes more than {seconds * 1e3:g} ms")
-    try:  # an exception's own text is foreign code as well
+    try:  # the exception's __str__ is foreign code as well
         text = limited(LIMIT_S, lambda: str(error))
     except BaseException:
         text = "its message cannot be shown"
@@ -101,7 +103,7 @@ def _failed(foreign: Foreign, error: BaseException, seconds: float) -> Failed:
 
 
 async def guarded_await(foreign: Foreign, awaitable: Awaitable[T], seconds: float = LIMIT_S) -> T:
-    """The same for a coroutine: each of its steps from one ``await`` to the next is limited."""
+    """The same for a coroutine: limits each of its steps from one ``await`` to the next."""
     return await _Stepwise(foreign, awaitable, seconds)
 
 
@@ -132,7 +134,9 @@ class _Stepwise(Awaitable[T]):
             try:
                 waits_for = guarded(self._foreign, step, self._seconds)
             except Failed as failed:
-                if thrown is not None and failed.__cause__ is thrown:  # it let a cancellation pass
+                if (
+                    thrown is not None and failed.__cause__ is thrown
+                ):  # the coroutine passed a cancellation on
                     raise thrown from None
                 raise
             if isinstance(waits_for, _Done):

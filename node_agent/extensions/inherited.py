@@ -1,7 +1,7 @@
-"""What one process registers is also there in the processes that it starts, by an environment variable.
+"""Passes what one process registers on to the processes that it starts, in an environment variable.
 
 It holds references, ``{"rove.mobility_models": {"mine": "/home/me/experiment.py:Model"}}``: a child imports
-the file that defines the extension. What is not defined at the top of a file stays in its own process.
+the file that defines the extension. What is not defined at the top level of a file stays in its own process.
 """
 
 import inspect
@@ -24,7 +24,7 @@ def take_back(group: str, name: str) -> None:
 
 
 def inherited(group: str) -> dict[str, str]:
-    """References by name."""
+    """Returns references by name."""
     return _read().get(group, {})
 
 

@@ -2,13 +2,13 @@
 
     POLICIES: Registry[Policy] = Registry(
         "switching policy", "rove.switching_policies", checked_policy,
-        {"shortest_path": "node_agent.apps.dataflow.switching.algorithm1:shortest_path"},
+        {"shortest_path": "node_agent.apps.dataflow.switching.policies.shortest_path:POLICY"},
     )
     POLICIES["shortest_path"]
     POLICIES["/home/me/my_policy.py:decide"]
 
-A package offers its own by an entry point of the registry's group: ``mine = "my_package.policies:decide"``.
-Nothing is imported before it is asked for.
+A package offers its own with an entry point in the registry's group: ``mine = "my_package.policies:decide"``.
+An extension is imported when it is first used.
 """
 
 import importlib
@@ -24,13 +24,14 @@ from node_agent.extensions.inherited import hand_on, inherited, take_back
 
 T = TypeVar("T")
 Check = Callable[[str, object], T]
-"""Turns what an extension defines into what is used. Raises ExtensionError if it is something else."""
+"""Turns what an extension defines into what is used. Raises ExtensionError if it is of another type."""
 
 
 class Registry(Generic[T]):
-    """``what`` it holds, in words; ``group``: of the entry points; ``builtin``: name → ``module:attribute``.
+    """``what``: what it holds, in words. ``group``: of the entry points. ``builtin``: name →
+    ``module:attribute``.
 
-    A Mapping in use: names, ``in``, ``[]``. Raises ExtensionError where one cannot be used.
+    Used like a Mapping: names, ``in``, ``[]``. Raises ExtensionError for an entry that cannot be used.
     """
 
     def __init__(self, what: str, group: str, check: Check[T], builtin: Mapping[str, str]) -> None:
@@ -43,12 +44,12 @@ class Registry(Generic[T]):
         self._installed: dict[str, list[EntryPoint]] | None = None
 
     def names(self) -> tuple[str, ...]:
-        """Rove's own first, then those of others in the order of their names."""
+        """Returns Rove's own names first, then those of others in alphabetical order."""
         others = {*self._offers(), *inherited(self.group)}
         return tuple(dict.fromkeys((*self._builtin, *self._registered, *sorted(others))))
 
     def register(self, name: str, value: object) -> None:
-        """Add ``value`` in this process and in those that it starts.
+        """Adds ``value`` in this process and in those that it starts.
 
         Raises ExtensionError if the name is taken, or if the value does not fit.
         """
@@ -58,12 +59,12 @@ class Registry(Generic[T]):
         hand_on(self.group, name, value)
 
     def unregister(self, name: str) -> None:
-        """Undo ``register``."""
+        """Undoes ``register``."""
         del self._registered[name]
         take_back(self.group, name)
 
     def refresh(self) -> None:
-        """Look anew which packages are installed."""
+        """Checks again which packages are installed."""
         self._installed = None
         self._loaded.clear()
 
@@ -81,7 +82,7 @@ class Registry(Generic[T]):
         return name in self.names()
 
     def __getitem__(self, name: str) -> T:
-        """What is called ``name``, or what the reference ``file.py:attribute`` leads to."""
+        """Returns what is called ``name``, or what the reference ``file.py:attribute`` refers to."""
         if name in self._loaded:
             return self._loaded[name]
         if is_reference(name):
@@ -103,16 +104,16 @@ class Registry(Generic[T]):
         return self._loaded[name]
 
     def source_file(self, name: str) -> Path | None:
-        """The user's file that a reference leads to; None for what has a name."""
+        """Returns the user's file that a reference names; None for a registered name."""
         return split_reference(name)[0] if is_reference(name) else None
 
     def installed(self, name: str) -> EntryPoint | None:
-        """The entry point of another package that offers ``name``; None if no other package does."""
+        """Returns the entry point of another package that offers ``name``; None if no other package does."""
         offers = self._offers().get(name)
         return offers[0] if offers else None
 
     def unknown(self, name: str) -> str:
-        """Why ``name`` means nothing, with the names that there are."""
+        """Returns why ``name`` means nothing, with the names that exist."""
         close = get_close_matches(name, self.names(), n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(self.names())}"
         return f"there is no {self.what} {name!r}; {hint}"

@@ -1,8 +1,8 @@
-"""A time limit on a call of foreign code: an endless loop in Python is interrupted, and so is a sleep.
+"""Limits the time of a call to foreign code: interrupts an endless loop in Python, and a sleep.
 
-The limit is on the processor time of this thread, so that a busy machine is not held against an extension;
-``WALL_FACTOR`` times as much may pass on the wall clock, so that code which only waits is interrupted too.
-It works in the main thread, where Python handles signals; elsewhere calls are not limited.
+The limit is on the processor time of this thread, so that an extension does not fail because the machine is
+busy. ``WALL_FACTOR`` times as much may pass on the wall clock, so that code which only waits is interrupted
+too. It works in the main thread, where Python handles signals; elsewhere calls are not limited.
 """
 
 import signal
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 WALL_FACTOR = 20
-PATIENCE = 2
+MOST_INTERRUPTS = 2
 """How often a call is interrupted in the usual way."""
 
 
@@ -25,7 +25,7 @@ class OutOfTime(BaseException):
 
 
 def limited(seconds: float, call: Callable[[], T]) -> T:
-    """What ``call`` returns. Raises OutOfTime if it uses more than ``seconds`` of processor time."""
+    """Returns what ``call`` returns. Raises OutOfTime if it uses more than ``seconds`` of processor time."""
     if threading.current_thread() is not threading.main_thread():
         return call()
     armed, tries = True, 0
@@ -38,12 +38,12 @@ def limited(seconds: float, call: Callable[[], T]) -> T:
         out = time.thread_time() >= cpu_end or time.monotonic() - began >= WALL_FACTOR * seconds
         if armed and out:
             tries += 1
-            if tries > PATIENCE and frame is not None:
+            if tries > MOST_INTERRUPTS and frame is not None:
                 _interrupt_handlers_too(frame)
             raise OutOfTime
 
     handler = signal.signal(signal.SIGALRM, interrupt)
-    # It fires again and again, for code that catches everything.
+    # The timer repeats, for code that catches everything.
     before = signal.setitimer(signal.ITIMER_REAL, seconds, seconds / 5)
     try:
         return call()
@@ -51,15 +51,15 @@ def limited(seconds: float, call: Callable[[], T]) -> T:
         armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
-        if tries > PATIENCE:
+        if tries > MOST_INTERRUPTS:
             sys.settrace(traced)
-        if before[0]:  # somebody else's alarm goes on
+        if before[0]:  # restores another caller's timer
             passed = time.monotonic() - began
             signal.setitimer(signal.ITIMER_REAL, max(1e-3, before[0] - passed), before[1])
 
 
 def _interrupt_handlers_too(frame: FrameType) -> None:
-    """Raise OutOfTime once more in the ``except`` block that catches the first one."""
+    """Raises OutOfTime once more in the ``except`` block that catches the first one."""
     caught = False
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:

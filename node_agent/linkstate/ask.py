@@ -1,4 +1,4 @@
-"""One question to a daemon on TCP, and its whole answer: bounded in time and size, every failure typed."""
+"""Asks a daemon one question over TCP and reads its whole answer: bounded in time and size, typed errors."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -6,25 +6,25 @@ from typing import Any
 
 from node_agent.linkstate.reader import Garbage, Refused, Rejected, TimedOut
 
-TIME_LIMIT_S = 0.9  # a reader may ask several questions, and parses what comes: a second in all
+TIME_LIMIT_S = 0.9  # a reader, with several questions and parsing, has one second in all
 SIZE_LIMIT = 8 * 1024 * 1024
 _CHUNK = 64 * 1024
 
 
 async def ask(host: str, port: int, question: bytes) -> bytes:
-    """What the daemon answers until it closes the connection."""
+    """Returns what the daemon answers until it closes the connection."""
     peer = f"{host}:{port}"
     try:
         async with asyncio.timeout(TIME_LIMIT_S):
             reader, writer = await asyncio.open_connection(host, port)
             try:
-                writer.write(question)  # at once: olsrd waits no more than 20 ms for it
+                writer.write(question)  # at once: olsrd waits only 20 ms for it
                 return await _answer(reader, peer)
             finally:
                 writer.transport.abort()
     except TimeoutError:
         raise TimedOut(f"{peer} did not answer in full within {TIME_LIMIT_S:g} s") from None
-    except (OSError, ValueError, OverflowError) as error:  # the latter two: no host or port at all
+    except (OSError, ValueError, OverflowError) as error:  # ValueError, OverflowError: not a host or port
         raise Refused(f"cannot ask {peer}: {error}") from error
 
 
@@ -40,12 +40,16 @@ async def _answer(reader: asyncio.StreamReader, peer: str) -> bytes:
 
 
 async def get(host: str, port: int, path: str) -> bytes:
-    """The body that a daemon with some HTTP sends for ``path``. Raises Rejected for any status but 200."""
+    """Returns the body that a daemon with basic HTTP sends for ``path``. Raises Rejected for any status but
+    200.
+    """
     return body(await ask(host, port, f"GET {path} HTTP/1.0\r\n\r\n".encode()), f"{host}:{port}{path}")
 
 
 def body(answer: bytes, asked: str) -> bytes:
-    """An answer without HTTP headers is all body: daemons can be told to leave them out."""
+    """Returns the answer without HTTP headers; all of it if it has none, because daemons can leave them
+    out.
+    """
     if not answer.startswith(b"HTTP/"):
         return answer
     crlf, lf = answer.find(b"\r\n\r\n"), answer.find(b"\n\n")  # olsrd 0.6 ends its lines with LF only
@@ -64,17 +68,18 @@ def body(answer: bytes, asked: str) -> bytes:
     return content
 
 
-def _check_length(content: bytes, told: str, asked: str) -> None:
-    if not (told.isascii() and told.isdigit()):
-        raise Garbage(f"{asked}: the length of the answer is said to be {told[:40]!r}")
-    if len(content) < int(told[:20]):
-        raise Garbage(f"{asked}: {len(content)} of {told[:20]} bytes came")
+def _check_length(content: bytes, announced: str, asked: str) -> None:
+    if not (announced.isascii() and announced.isdigit()):
+        raise Garbage(f"{asked}: the length of the answer is said to be {announced[:40]!r}")
+    if len(content) < int(announced[:20]):
+        raise Garbage(f"{asked}: {len(content)} of {announced[:20]} bytes came")
 
 
 async def in_turn(*questions: Coroutine[Any, Any, bytes]) -> list[bytes]:
-    """All answers, one after the other: olsrd lets one more caller wait, others try again in a second.
+    """Asks one question after the other and returns all answers. olsrd lets only one more caller wait; others
+    try again after a second.
 
-    The first failure ends it and is raised.
+    Raises the first error, and asks no more.
     """
     try:
         async with asyncio.timeout(TIME_LIMIT_S):

@@ -1,8 +1,8 @@
-"""babeld over its local socket (``babeld -g PORT``: read only, at ::1), asked for one ``dump``.
+"""Reads babeld's local socket (``babeld -g PORT``: read only, at ::1) with one ``dump``.
 
-Babel is a distance vector: it knows what each destination costs from here and by which neighbour, not what
-others pay. On links with quality estimation (wireless, or all with ``-w``) its cost is 256 × ETX, where ETX
-counts both directions; without (wired), a link that is up costs 96. 65535 is infinity.
+Babel is a distance-vector protocol: it knows what each destination costs from here and by which neighbour,
+not what other nodes pay. On links with quality estimation (wireless, or all with ``-w``) its cost is 256 ×
+ETX, where ETX counts both directions; without (wired), a link that is up costs 96. 65535 is infinity.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class BabeldReader:
 
 
 def parse(answer: bytes) -> Reading:
-    """The daemon greets up to an ``ok``; then comes the dump up to another."""
+    """Reads the answer: the daemon's greeting up to an ``ok``, then the dump up to another."""
     try:
         lines = [line.split() for line in answer.decode("ascii").splitlines()]
     except UnicodeDecodeError as error:
@@ -73,7 +73,7 @@ def _own_addresses(dump: list[list[str]]) -> Iterator[str]:
 
 
 def _host_of(route: dict[str, str]) -> str:
-    """The IPv4 host that the route leads to; empty for networks and IPv6."""
+    """Returns the IPv4 host that the route leads to; empty for networks and IPv6."""
     address, _, length = route.get("prefix", "").partition("/")
     return address if length == "32" and is_ipv4(address) else ""
 

@@ -1,18 +1,18 @@
-"""What every source of network costs offers to the router: a routing daemon, a probe, or ground truth."""
+"""What every source of network costs offers the router: a routing daemon, a prober, or the owner."""
 
 from typing import Protocol
 
 from node_agent.model.cost_graph import CostGraph
 
 LINK_STATE_TIMEOUT = 5.0
-"""Seconds that whoever asks for a cost graph waits for it."""
+"""Seconds that a caller waits for a cost graph."""
 
 
 class LinkStateUnavailable(Exception):
-    """No cost graph can be had at the moment; asking again later may help."""
+    """There is no cost graph at the moment; asking again later may help."""
 
 
 class LinkState(Protocol):
     async def cost_graph(self) -> CostGraph:
-        """The network as this node sees it now. Raises LinkStateUnavailable."""
+        """Returns the network as this node sees it now. Raises LinkStateUnavailable."""
         ...

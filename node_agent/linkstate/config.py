@@ -1,4 +1,4 @@
-"""Where an agent reads network costs from, as its configuration says it."""
+"""The configuration of an agent's source of network costs."""
 
 from msgspec import Struct
 
@@ -8,8 +8,8 @@ from node_agent.linkstate.probe.core import ProbeConfig
 class LinkStateConfig(Struct, frozen=True):
     """``kind`` names a link-state reader, or a user's file (``my_reader.py:Reader``).
 
-    ``host`` and ``port`` default to where such a source listens, ``metric`` to its own. ``keep``: seconds for
-    which the last good graph is given out while reads fail.
+    ``host``, ``port`` and ``metric`` default to those of the kind. ``keep``: seconds for which the last good
+    graph is used while reads fail.
     """
 
     kind: str = "pushed"

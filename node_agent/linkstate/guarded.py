@@ -1,4 +1,4 @@
-"""A link-state reader that others wrote: whatever it does, the agent only finds that there is no news."""
+"""Guards a link-state reader that others wrote: if it fails in any way, the agent only gets no new costs."""
 
 from collections.abc import Iterable, Mapping
 from math import inf
@@ -13,7 +13,7 @@ WHAT = "link-state reader"
 
 
 class FailedReader(LinkStateError):
-    """A foreign reader failed, or is left out since it failed too often."""
+    """A foreign reader failed, or is no longer called because it failed too often."""
 
 
 class GuardedReader:
@@ -29,7 +29,9 @@ class GuardedReader:
             found = await guarded_await(self._foreign, self._reader.read())
             reading = guarded(self._foreign, lambda: checked_reading(found))
         except Failed as failed:
-            if isinstance(failed.__cause__, LinkStateUnavailable):  # it says so itself: no failure of its own
+            if isinstance(
+                failed.__cause__, LinkStateUnavailable
+            ):  # the reader reports it: not its own failure
                 raise LinkStateError(failed.error) from failed
             self._guard.failed(failed)
             raise FailedReader(f"{self._foreign.name}: {failed}") from failed
@@ -38,7 +40,7 @@ class GuardedReader:
 
 
 def checked_reading(found: object) -> Reading:
-    """Raises ExtensionError if it is no Reading that costs can be taken from."""
+    """Returns ``found`` as a Reading. Raises ExtensionError if costs cannot be taken from it."""
     if not isinstance(found, Reading):
         raise ExtensionError(f"read() returns {type(found).__name__}, not a Reading")
     if not isinstance(found.metric, str) or not isinstance(found.source, str):

@@ -1,8 +1,8 @@
-"""The kernel's own routing table (/proc/net/route): what any daemon has put there, as hop counts.
+"""Reads the kernel's routing table (/proc/net/route), filled by any daemon, as hop counts.
 
-A host route without another node as gateway is one hop. Behind a gateway the route's metric counts, for some
-daemons make it the number of hops; where it says less, or 2 for all (olsrd's default, and ours),
-"two or more" is all that can be known. What is not in the table cannot be reached.
+A host route without another node as gateway is one hop. Behind a gateway the route's metric counts, because
+some daemons set it to the number of hops. If it is less, or 2 for all routes (olsrd's default, and ours),
+only "two or more" is known. A node that is not in the table cannot be reached.
 """
 
 import sys
@@ -21,7 +21,7 @@ _COLUMNS = ("Destination", "Gateway", "Flags", "Metric", "Mask")
 
 
 class KernelReader:
-    """``own`` is this node's address: the table does not say whose it is."""
+    """``own``: this node's address, which the table does not contain."""
 
     def __init__(self, own: str, table: Path = TABLE) -> None:
         self._own = own
@@ -52,13 +52,13 @@ def parse(text: str, own: str) -> Reading:
             direct = gateway in ("0.0.0.0", destination)
             hops = 1 if direct else min(max(2, metric), _MOST_HOPS)
             routes.append((metric, destination, hops))
-    # Of several routes to a node the kernel uses the one with the lowest metric: it comes last here.
+    # The kernel uses the route with the lowest metric. Sorted last, it replaces the others.
     edges = {node: Edge(float(hops), hops=hops) for _, node, hops in sorted(routes, reverse=True)}
     return Reading({own: edges}, "hops", SOURCE, own_only=True)
 
 
 def _address(text: str) -> str:
-    """The kernel prints addresses as it holds them: network order, read as a number of the machine."""
+    """Converts an address as the kernel prints it: in network order, read as a number of the machine."""
     return str(IPv4Address(int(text, 16).to_bytes(4, sys.byteorder)))
 
 

@@ -1,7 +1,8 @@
-"""A reader as a link state: node names for addresses, the metric asked for, and the last good graph kept.
+"""Makes a link state of a reader: names nodes, converts to the metric asked for, and keeps the last good
+graph.
 
-While reads fail the last graph is given out as it was; ``taken_ns`` tells its age. After ``keep`` seconds it
-says nothing about a mobile network any more, and the failure is raised instead.
+While reads fail, it returns the last graph, whose ``taken_ns`` shows its age. After ``keep`` seconds that
+graph says nothing about a mobile network, and it raises the error instead.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,16 +14,16 @@ from node_agent.model.cost_graph import CostGraph
 METRICS: Mapping[str, Callable[[Edge], float | None]] = {
     "hops": lambda edge: edge.hops,
     "latency": lambda edge: edge.latency,
-    # Not below 0, which −log(1.0) is as a float.
+    # max(): −log(1.0) is -0.0 as a float.
     "log_delivery": lambda edge: max(0.0, -log(edge.delivery)) if edge.delivery else None,
 }
-"""What can be had from an edge besides the source's own metric: all of them add up along a path."""
+"""Metrics that follow from an edge besides the source's own; all of them add up along a path."""
 
 Costs = dict[str, dict[str, float]]
 
 
 class MeasuredLinkState:
-    """``names`` leads from addresses to nodes; who has no name is called by its address."""
+    """``names``: node by address; a node without a name is called by its address."""
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class MeasuredLinkState:
         self._last: CostGraph | None = None
 
     async def cost_graph(self) -> CostGraph:
-        """``failure`` says why it is an old one, if it is."""
+        """Returns the graph. If it is an old one, ``failure`` says why."""
         try:
             reading = await self._reader.read()
             self._last = graph_of(reading, self._names, self._metric, self._now_ns())
@@ -55,7 +56,9 @@ class MeasuredLinkState:
 
 
 def graph_of(reading: Reading, names: Mapping[str, str], metric: str | None, now_ns: int) -> CostGraph:
-    """In the source's own metric unless another is asked for. Raises NotOffered if it cannot be had."""
+    """Returns the graph in ``metric``, or in the source's own. Raises NotOffered if the source has no such
+    costs.
+    """
     by_main = {main: names[alias] for alias, main in reading.aliases.items() if alias in names}
 
     def name(address: str) -> str:
@@ -65,30 +68,31 @@ def graph_of(reading: Reading, names: Mapping[str, str], metric: str | None, now
     metric = metric or reading.metric
     cost_of = (lambda edge: edge.cost) if metric == reading.metric else METRICS.get(metric)
     if cost_of is None:
-        raise NotOffered(f"{reading.source} tells {reading.metric}, not {metric}")
+        raise NotOffered(f"{reading.source} reports {reading.metric}, not {metric}")
     costs: Costs = {}
     for sender, row in reading.edges.items():
-        told = costs.setdefault(name(sender), {})
+        announced = costs.setdefault(name(sender), {})
         for receiver, edge in row.items():
             costs.setdefault(name(receiver), {})
             cost = cost_of(edge)
             if cost is not None:
-                told[name(receiver)] = _checked(cost, reading.source)
+                announced[name(receiver)] = _checked(cost, reading.source)
     if any(reading.edges.values()) and not any(costs.values()):
-        raise NotOffered(f"{reading.source} does not tell {metric}")
+        raise NotOffered(f"{reading.source} does not report {metric}")
     return CostGraph(_mirrored(costs) if reading.own_only else costs, metric, reading.source, now_ns)
 
 
 def _checked(cost: float, source: str) -> float:
     if not 0 <= cost < float("inf"):  # also false for NaN
-        raise Garbage(f"{source} tells the impossible cost {cost}")
+        raise Garbage(f"{source} reports the impossible cost {cost}")
     return float(cost)
 
 
 def _mirrored(costs: Costs) -> Costs:
-    """Links taken to cost the same both ways, where nothing is known but this node's own costs.
+    """Assumes the same cost both ways, if only this node's own costs are known.
 
-    What lies behind a replica is then bounded by way of this node, and the nearest replica is chosen.
+    Then what lies behind a replica is estimated by the way through this node, and the nearest replica is
+    chosen.
     """
     both = {node: dict(row) for node, row in costs.items()}
     for sender, row in costs.items():

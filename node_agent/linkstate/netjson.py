@@ -1,7 +1,7 @@
-"""A NetworkGraph as NetJSON describes it: olsrd's netjson plug-in (port 2005), and our own daemon's.
+"""Reads a NetJSON NetworkGraph: from olsrd's netjson plug-in (port 2005), or from our own daemon.
 
-olsrd lists own links twice, once as measured here (by interface addresses, and mirrored) and once as the
-neighbour tells them: the later one counts, as it does in the other plug-ins' topology.
+olsrd lists its own links twice: once as measured here (by interface addresses, and mirrored), and once as the
+neighbour reports them. The later one counts, as in the topology of the other plug-ins.
 """
 
 from msgspec import Struct

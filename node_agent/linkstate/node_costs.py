@@ -1,4 +1,4 @@
-"""What using a node costs beyond its links: CPU load, battery, whatever an experiment puts a price on."""
+"""What using a node costs beyond its links: CPU load, battery, or whatever an experiment sets."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from node_agent.model.cost_graph import CostGraph
 
 
 def with_node_costs(graph: CostGraph, node_costs: Mapping[str, float]) -> CostGraph:
-    """Every link costs more by what the node it leads to costs, in the graph's unit."""
+    """Adds to every link the cost of the node that it leads to, in the graph's unit."""
     if not node_costs:
         return graph
     costs = {

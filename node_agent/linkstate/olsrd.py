@@ -1,7 +1,7 @@
-"""What olsrd's tables mean, whichever of its plug-ins has told them.
+"""Interprets olsrd's tables, from any of its plug-ins.
 
-Costs are ETX. A broken link is told as 2²² and a broken route as 2³²−1, in text as INFINITE. Without link
-quality (LinkQualityLevel 0) every cost in the topology is 0: then the links that are told exist, and each
+Costs are ETX. A broken link is shown as 2²² and a broken route as 2³²−1, in text as INFINITE. Without link
+quality (LinkQualityLevel 0) every cost in the topology is 0: then the links that are listed exist, and each
 costs one hop.
 """
 
@@ -14,7 +14,7 @@ BROKEN = 2.0**22
 
 
 class Link(NamedTuple):
-    """A directed link by any addresses of its two ends. ``delivery`` None: follows from the cost."""
+    """A directed link, by any addresses of its two ends. ``delivery`` None: follows from the cost."""
 
     sender: str
     receiver: str
@@ -23,7 +23,7 @@ class Link(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """``own``: the addresses of the daemon's interfaces, where it tells them.
+    """``own``: the addresses of the daemon's interfaces, if it lists them.
 
     ``hop_count``: the daemon is known not to measure link quality.
     """
@@ -35,7 +35,9 @@ class Tables(NamedTuple):
 
 
 def reading(tables: Tables, source: str) -> Reading:
-    """Where a link is told twice the later one counts: own links come first, their peers' word last."""
+    """Returns the reading. If a link is listed twice, the later one counts: the peer's report comes after the
+    own.
+    """
     ends = dict.fromkeys(end for link in tables.links for end in (link.sender, link.receiver))
     aliases = _all_aliases(tables, ends)
     mains = {end: ipv4(aliases.get(end, end)) for end in ends}
@@ -63,7 +65,7 @@ def _edge(link: Link) -> Edge | None:
 
 
 def _all_aliases(tables: Tables, ends: Container[str]) -> dict[str, str]:
-    """Those that MID messages tell, and our own: a daemon sends itself no MID."""
+    """Returns the aliases of MID messages and our own: a daemon sends itself no MID."""
     aliases = {ipv4(alias): ipv4(main) for alias, main in tables.aliases.items()}
     own = [ipv4(address) for address in tables.own]
     main = next((address for address in own if address in ends), own[0] if own else "")

@@ -1,6 +1,6 @@
-"""olsrd's jsoninfo plug-in (port 9090), and our own daemon, which answers alike.
+"""Reads olsrd's jsoninfo plug-in (port 9090), or our own daemon, which answers alike.
 
-olsrd 0.9 tells costs as ETX, with decimals; 0.6 tells the integers that it calculates with.
+olsrd 0.9 reports costs as ETX with decimals; 0.6 reports the integers that it calculates with.
 """
 
 from typing import TypeVar
@@ -52,7 +52,7 @@ class OlsrInterface(Struct):
 
 
 class Interface(Struct):
-    """0.9 tells the address within ``olsrInterface``, 0.6 beside it."""
+    """0.9 has the address within ``olsrInterface``, 0.6 beside it."""
 
     olsr: OlsrInterface = field(default_factory=OlsrInterface, name="olsrInterface")
     ipv4: str = field(default="", name="ipv4Address")
@@ -98,7 +98,7 @@ def parse(topology: bytes, mid: bytes, interfaces: bytes) -> Reading:
 
 
 def decode(data: bytes, kind: type[T]) -> T:
-    """Raises Garbage, whatever it is."""
+    """Decodes JSON. Raises Garbage for anything else."""
     try:
         return Checked[T](kind, SIZE_LIMIT).decode(data)
     except Refused as error:

@@ -1,7 +1,7 @@
-"""olsrd's txtinfo plug-in (port 2006), and our own daemon, which answers alike.
+"""Reads olsrd's txtinfo plug-in (port 2006), or our own daemon, which answers alike.
 
-The names asked for (/top, /mid, /int) are exact in olsrd 0.9 and prefixes of those that 0.6 looks for; the
-first 0.6 answers what it does not know with all its tables. Columns are found by their titles.
+The names asked for (/top, /mid, /int) are exact in olsrd 0.9, and prefixes of the names in 0.6. The first 0.6
+answers unknown names with all its tables. Columns are found by their titles.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class TxtinfoReader:
 
 
 def parse(topology: bytes, mid: bytes, interfaces: bytes) -> Reading:
-    """The first 0.6 has no table of interfaces; nothing depends on it where a node has but one."""
+    """Returns the reading. The first 0.6 has no table of interfaces; only nodes with several need it."""
     own = [row.get("Src-Adress", "") for row in _tables(interfaces).get("Interfaces", Table([], [])).dicts()]
     return reading(
         Tables(
@@ -58,7 +58,9 @@ def _table(answer: bytes, name: str) -> Table:
 
 
 def _tables(answer: bytes) -> Mapping[str, Table]:
-    """Each ends with an empty line. The first of a name counts: /all has two called Neighbors."""
+    """Returns tables by name; each ends with an empty line. The first of a name counts: /all has two
+    Neighbors.
+    """
     try:
         text = answer.decode("ascii")
     except UnicodeDecodeError as error:
@@ -88,7 +90,9 @@ def _link(row: Mapping[str, str]) -> Link:
 
 
 def _aliases(table: Table) -> list[list[tuple[str, str]]]:
-    """Main address first; then the aliases between tabs (0.9) or semicolons (0.6), and there maybe a time."""
+    """Returns by row each alias with its main address. The main address comes first; then the aliases,
+    between tabs (0.9) or semicolons (0.6), there perhaps with a time.
+    """
     timed = table.titles[-1] == "VTime"
     rows = [[cell for cells in row for cell in cells.split(";") if cell] for row in table.rows]
     return [[(alias, row[0]) for alias in (row[1:-1] if timed else row[1:])] for row in rows]

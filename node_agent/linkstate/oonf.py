@@ -1,8 +1,8 @@
-"""OONF's olsrd2 (OLSRv2), asked for its neighbours and edges over telnet (port 2009) or HTTP (port 1980).
+"""Reads OONF's olsrd2 (OLSRv2): its neighbours and edges, over telnet (port 2009) or HTTP (port 1980).
 
 Its metric is the airtime of a packet in one direction. Without known bit rates only ratios mean something, so
-costs are in units of what a perfect link has by default: 1.45 is a link on which a packet takes 1.45 times as
-long. Every node appears once by IPv4 and once by IPv6; the latter is ignored.
+costs are relative to the default of a perfect link: 1.45 is a link on which a packet takes 1.45 times as
+long. Every node is listed once by IPv4 and once by IPv6; the latter is ignored.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ TELNET_PORT = 2009
 HTTP_PORT = 1980
 PERFECT_RAW = 2105088
 _MAX_RAW = 16776960
-"""The largest metric of RFC 7181; what is above stands for none."""
+"""The largest metric of RFC 7181; anything above means that there is no link."""
 _DOMAIN = "0"
 
 
@@ -95,13 +95,13 @@ def parse(originators: bytes, neighbours: bytes, edges: bytes) -> Reading:
         if n.neighbor_symmetric == "true":
             _add(result, own[0], n.neighbor_originator, n.domain, n.domain_metric_out_raw)
     for e in decode(edges, TopologyEdges).edge:
-        if e.node != own[0]:  # what it measures itself is fresher than what it tells others
+        if e.node != own[0]:  # its own measurements are fresher than what it advertises
             _add(result, e.node, e.edge, e.domain, e.domain_metric_out_raw)
     return Reading(result, "airtime", SOURCE)
 
 
-def _add(edges: Edges, sender: str, receiver: str, domain: int | str, told: int | str) -> None:
-    raw = number(told, "metric")
+def _add(edges: Edges, sender: str, receiver: str, domain: int | str, announced: int | str) -> None:
+    raw = number(announced, "metric")
     if str(domain) == _DOMAIN and is_ipv4(sender) and is_ipv4(receiver):
         edges.setdefault(receiver, {})
         row = edges.setdefault(sender, {})

@@ -1,4 +1,4 @@
-"""What the node's routing daemon has put on the air so far, and what it refused: for the telemetry."""
+"""Reads what the node's routing daemon has sent and refused so far, for the telemetry."""
 
 from collections.abc import Iterable
 from typing import Annotated, Protocol
@@ -23,13 +23,14 @@ Counts = tuple[RoutingOverhead | RefusalCount, ...]
 
 class OverheadSource(Protocol):
     async def read(self) -> Counts:
-        """Counters that only grow, one event for each kind of message and each kind of refusal. Raises
-        LinkStateUnavailable."""
+        """Returns counters that only grow, one event for each kind of message and of refusal. Raises
+        LinkStateUnavailable.
+        """
         ...
 
 
 class OverheadConfig(Struct, frozen=True):
-    """Where a daemon of ours, which speaks ``protocol``, is asked."""
+    """Where to ask our own daemon for ``protocol``."""
 
     protocol: str
     host: str
@@ -59,7 +60,7 @@ _ANSWERS: Checked[Answer] = Checked(Answer, _MOST_BYTES)
 
 
 class AskedOverhead:
-    """Asks the query interface of a daemon of ours for its ``/counters``."""
+    """Asks our own daemon for its ``/counters``."""
 
     def __init__(self, config: OverheadConfig) -> None:
         self._config = config
@@ -67,7 +68,7 @@ class AskedOverhead:
     async def read(self) -> Counts:
         answer = await get(self._config.host, self._config.port, "/counters")
         try:
-            told = _ANSWERS.decode(answer)
+            announced = _ANSWERS.decode(answer)
         except Refused as error:
             raise Garbage(f"these are no counters: {error}") from error
         sent = [
@@ -79,9 +80,9 @@ class AskedOverhead:
                 count.forwarded,
                 count.forwarded_bytes,
             )
-            for name, count in told.counters.items()
+            for name, count in announced.counters.items()
         ]
-        return (*sent, *refusal_counts(told.refusals))
+        return (*sent, *refusal_counts(announced.refusals))
 
 
 def refusal_counts(refusals: Iterable[Refusal | Refusing]) -> tuple[RefusalCount, ...]:

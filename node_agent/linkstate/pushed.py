@@ -1,6 +1,6 @@
-"""Costs that the agent's owner pushes to it, where no routing daemon runs on the node.
+"""Costs that the agent's owner pushes to it, if no routing daemon runs on the node.
 
-The graph says itself where it comes from (``source``), so that the record shows it.
+The graph itself says where it comes from (``source``), and records show it.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ class PushedLinkState:
         self._pushed.set()
 
     async def cost_graph(self) -> CostGraph:
-        """Waits for the first one: whoever asks has a time limit of its own."""
+        """Returns the last graph. Waits for the first one: callers have their own time limit."""
         while self._graph is None:
             await self._pushed.wait()
         return self._graph

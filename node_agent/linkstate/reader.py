@@ -1,6 +1,6 @@
-"""What every source of link state tells, by address, before names and the metric asked for are put on it.
+"""What every source of link state reports, by address, before nodes are named and metrics converted.
 
-A link that the source calls broken is not in a reading at all: no number ever stands for "no link".
+A link that the source calls broken is not in a reading: no number stands for "no link".
 """
 
 from collections.abc import Mapping
@@ -14,15 +14,15 @@ from node_agent.linkstate.base import LinkStateUnavailable
 
 
 class LinkStateError(LinkStateUnavailable):
-    """Reading the source has failed; the message says in one sentence how."""
+    """Reading the source failed; the message says how, in one sentence."""
 
 
 class Refused(LinkStateError):
-    """Nobody listens there, or the connection broke."""
+    """Nothing listens there, or the connection broke."""
 
 
 class TimedOut(LinkStateError):
-    """No whole answer within the time given."""
+    """There was no whole answer in time."""
 
 
 class Rejected(LinkStateError):
@@ -30,18 +30,18 @@ class Rejected(LinkStateError):
 
 
 class Garbage(LinkStateError):
-    """The answer is cut off, endless, or not what such a source says."""
+    """The answer is cut off, endless, or not what such a source sends."""
 
 
 class NotOffered(LinkStateError):
-    """The source does not know the metric that is asked for."""
+    """The source does not have the metric that is asked for."""
 
 
 class Edge(NamedTuple):
-    """One directed link. ``cost`` is in the reading's metric; None: the source does not say.
+    """One directed link. ``cost`` is in the reading's metric. None: the source does not report it.
 
-    ``delivery`` is the probability that a packet and its acknowledgement both arrive, ``latency`` one way in
-    seconds, ``hops`` the links that it stands for.
+    ``delivery``: the probability that a packet and its acknowledgement both arrive. ``latency``: one way, in
+    seconds. ``hops``: how many links it stands for.
     """
 
     cost: float
@@ -54,9 +54,9 @@ Edges = dict[str, dict[str, Edge]]
 
 
 class Reading(NamedTuple):
-    """``edges[u][v]`` by address; ``aliases`` leads from a node's other addresses to the one in ``edges``.
+    """``edges[u][v]`` by address; ``aliases``: by other addresses of a node, the one in ``edges``.
 
-    ``own_only``: the source knows the costs from this node to others, and nothing about theirs.
+    ``own_only``: the source knows the costs from this node to others, and no others.
     """
 
     edges: Edges
@@ -68,13 +68,13 @@ class Reading(NamedTuple):
 
 class Reader(Protocol):
     async def read(self) -> Reading:
-        """What the source says now, within a second. Raises LinkStateError."""
+        """Returns what the source reports now, within a second. Raises LinkStateError."""
         ...
 
 
-@lru_cache(maxsize=4096)  # a network has few addresses, and each is on many links
+@lru_cache(maxsize=4096)  # few addresses, each on many links
 def ipv4(text: str) -> str:
-    """The address in its usual form. Raises Garbage."""
+    """Returns the address in its usual form. Raises Garbage."""
     try:
         return str(IPv4Address(text))
     except AddressValueError as error:
@@ -90,7 +90,7 @@ def is_ipv4(text: str) -> bool:
 
 
 def number(value: float | str, what: str) -> float:
-    """A finite number that is not negative. Raises Garbage."""
+    """Returns a finite number of at least 0. Raises Garbage."""
     try:
         result = float(value)
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Every link-state reader by its name, and how an agent's process opens the one it is configured to use."""
+"""Lists the link-state readers by name, and opens the one that an agent is configured to use."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -18,11 +18,13 @@ from node_agent.model.refusals import Refusals
 from node_agent.ports import Port
 
 OPENING_S = 1.0
-"""Processor time that a foreign reader may take to be made."""
+"""Processor time that a foreign reader may take to open."""
 
 
 def checked_reader(name: str, value: object) -> LinkStateReader:
-    """A LinkStateReader, or a class (or function) that makes a reader of a Source."""
+    """Takes a LinkStateReader, or a class or function that makes a reader of a Source. Raises
+    ExtensionError.
+    """
     if isinstance(value, LinkStateReader):
         return value
     if not callable(value):
@@ -53,7 +55,7 @@ LINK_STATE_READERS: Registry[LinkStateReader] = Registry(
 
 
 def problems(config: LinkStateConfig) -> list[str]:
-    """Why it cannot be used like this, as far as can be said before it is opened."""
+    """Returns why this configuration cannot be used, as far as is known before it is opened."""
     try:
         offered = LINK_STATE_READERS[config.kind].metrics
     except ExtensionError as error:
@@ -61,8 +63,8 @@ def problems(config: LinkStateConfig) -> list[str]:
     found = []
     tells_anything = not offered and not LINK_STATE_READERS.is_builtin(config.kind)
     if config.metric is not None and config.metric not in offered and not tells_anything:
-        tells = ", ".join(offered) or "what it is sent"
-        found.append(f"link state {config.kind} tells {tells}, not {config.metric}")
+        offers = ", ".join(offered) or "what it is sent"
+        found.append(f"link state {config.kind} reports {offers}, not {config.metric}")
     if config.port is not None and not 0 < config.port < 65536:
         found.append(f"{config.port} is not a port number")
     if not config.keep >= 0:
@@ -82,10 +84,11 @@ async def open_link_state(
     refusals: Refusals | None = None,
     failures: Failures | None = None,
 ) -> AsyncIterator[LinkState]:
-    """``names`` leads from addresses to nodes; ``downstream`` says whose costs matter, where one must ask.
+    """Opens the configured link state. ``names``: node by address. ``downstream``: the nodes whose costs
+    matter.
 
-    ``keys``: by node, those that this one shares with them; ``refusals`` counts what others sent in vain,
-    ``failures`` what a foreign reader did wrong. Raises ExtensionError.
+    ``keys``: by node, the key that this node shares with it. ``refusals`` counts refused packets,
+    ``failures`` errors of a foreign reader. Raises ExtensionError.
     """
     kind = LINK_STATE_READERS[config.kind]
     source = Source(

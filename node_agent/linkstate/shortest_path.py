@@ -1,6 +1,6 @@
-"""Shortest paths over the network's cost graph, and what they make the links between replicas cost.
+"""Shortest paths over the network's cost graph, and the resulting costs between replicas.
 
-The cost of an application-level link is that of the shortest network path between the two nodes (seed 000,
+The cost from one replica to another is that of the shortest network path between their nodes (seed 000,
 section IV-A).
 """
 
@@ -15,13 +15,13 @@ Links = Mapping[str, Mapping[str, float]]
 
 
 class Tree(NamedTuple):
-    """The cheapest ways that start at one node: what they cost, and each node's predecessor on its way."""
+    """The cheapest paths from one node: their costs, and each node's predecessor."""
 
     costs: dict[str, float]
     previous: dict[str, str]
 
     def path(self, end: str) -> tuple[str, ...]:
-        """The nodes on the way to ``end``, which can be reached, without the start."""
+        """Returns the nodes on the way to ``end``, which must be reachable, without the start."""
         nodes: list[str] = []
         node = end
         while node in self.previous:
@@ -31,7 +31,7 @@ class Tree(NamedTuple):
 
 
 def distances(graph: CostGraph, start: str) -> dict[str, float]:
-    """Cost of reaching every node that can be reached from ``start``, itself included at 0."""
+    """Returns the cost of reaching every reachable node from ``start``, which itself has cost 0."""
     return tree(graph, start).costs
 
 
@@ -48,7 +48,7 @@ def reversed_links(graph: CostGraph) -> Links:
 
 
 def towards(backwards: Links, ends: Mapping[str, float]) -> dict[str, float]:
-    """From each node the cost of the cheapest way to one of ``ends``, plus what that end says it costs."""
+    """Returns from each node the lowest cost of reaching one of ``ends``, plus that end's own cost."""
     return _dijkstra(backwards, ends).costs
 
 

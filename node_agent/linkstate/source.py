@@ -1,4 +1,4 @@
-"""What a link-state reader is, and what it is given: the value that each reader's file defines."""
+"""Declares a link-state reader, and what it is given. Each reader's file defines such a value."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,18 +14,20 @@ OLSR_METRICS = ("etx", "hops", "log_delivery")
 
 
 class Downstream(NamedTuple):
-    """Addresses of the nodes that this one sends to (``direct``), and of all on the way to the sinks."""
+    """Addresses of the nodes that this one sends to (``direct``), and of all nodes on the way to the
+    sinks.
+    """
 
     direct: Sequence[str] = ()
     all: Sequence[str] = ()
 
 
 class Source(NamedTuple):
-    """What a reader is given. ``host`` and ``port``: where the node's routing daemon is asked.
+    """What a reader is given. ``host`` and ``port``: where to ask the node's routing daemon.
 
-    ``node``: the node's own sockets, clock and address (``node.host``). ``names`` leads from addresses to
-    nodes. ``downstream`` says whose costs matter, for sources that must ask. ``keys``: by node, those that
-    this one shares with them. ``refusals`` counts what others sent in vain.
+    ``node``: the node's own sockets, clock and address (``node.host``). ``names``: node by address.
+    ``downstream``: the nodes whose costs matter, for sources that must ask. ``keys``: by node, the key that
+    this node shares with it. ``refusals`` counts refused packets.
     """
 
     host: str
@@ -40,13 +42,13 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True)
 class LinkStateReader:
-    """One kind of source that network costs are read from.
+    """One kind of source of network costs.
 
-    BABELD = LinkStateReader("babeld's local socket", ("etx",), BabeldReader, port=33123)
+        BABELD = LinkStateReader("babeld's local socket", ("etx",), BabeldReader, port=33123)
 
-    ``metrics``: those it can tell, its own first; empty: whatever it tells. ``open`` makes the reader of a
-    ``Source``; what it makes may be an asynchronous context manager, which is entered before it is read.
-    ``asks``: it asks a program on the node, which there is none of in virtual time.
+    ``metrics``: those it can report, its own first; empty: any. ``open`` makes the reader of a ``Source``;
+    the reader may be an asynchronous context manager, which is entered before it is read. ``asks``: it asks a
+    program on the node, which does not exist in virtual time.
     """
 
     description: str
@@ -64,7 +66,7 @@ def asking(
     port: int,
     host: str = LOCALHOST,
 ) -> LinkStateReader:
-    """A source that is asked over TCP at ``host`` and ``port``, if the configuration names no others."""
+    """Declares a source that is asked over TCP, by default at ``host`` and ``port``."""
     return LinkStateReader(
         description, metrics, lambda source: reader(source.host, source.port), host, port, asks=True
     )

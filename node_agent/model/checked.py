@@ -1,11 +1,11 @@
-"""Decodes what another machine, another process or a file says, within bounds.
+"""Decodes data of another machine, another process or a file, within bounds.
 
 Every parser of foreign bytes in Rove goes through here or names its own bounds. A value that is too large,
-too deep, malformed or out of range raises ``Refused``, never anything else. Where bytes carry a tag, check
-it first: this module is for what comes after.
+too deep, malformed or out of range raises ``Refused``, never anything else. If bytes carry an authentication
+tag, check it first.
 
->>> reports = Checked(Report, most_bytes=64_000)
->>> reports.decode(line)
+    >>> reports = Checked(Report, most_bytes=64_000)
+    >>> reports.decode(line)
 """
 
 from typing import Annotated, Any, Generic, Literal, TypeVar
@@ -16,21 +16,21 @@ from msgspec import Meta
 T = TypeVar("T")
 
 MOST_DEPTH = 32
-"""Nesting of lists and maps in values without a type of their own. Rove itself stays below 10."""
+"""Nesting of lists and maps in untyped values. Rove itself stays below 10."""
 MOST_ITEMS = 1_000_000
-"""Values within one such value, in all."""
+"""All lists and maps within one such value."""
 
 Long = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-"""An integer that a Parquet or Spark column of 64 bits can hold."""
+"""An integer that fits a 64-bit column of Parquet or Spark."""
 Moment = Annotated[int, Meta(ge=0, le=2**62)]
 """Nanoseconds of some clock. The difference of two, and the sum with such a difference, is a ``Long``."""
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Whole = Annotated[int, Meta(ge=0, le=2**62)]
-"""A count or a position. The sum of a few of them still has 64 bits."""
+"""A count or a position. The sum of a few of them still fits 64 bits."""
 
 
 class Refused(ValueError):
-    """The bytes cannot be believed. ``reason`` is one word to count by: size, depth, or malformed."""
+    """The bytes cannot be used. ``reason`` is one word for counting: size, depth, or malformed."""
 
     def __init__(self, reason: Literal["size", "depth", "malformed"], message: str) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class Checked(Generic[T]):
         self._most_depth = most_depth
 
     def decode(self, data: bytes) -> T:
-        """Raises Refused."""
+        """Returns the value. Raises Refused."""
         if len(data) > self._most_bytes:
             raise Refused("size", f"{len(data)} bytes are more than {self._most_bytes}")
         try:
@@ -68,7 +68,7 @@ class Checked(Generic[T]):
 
 
 def check_depth(value: object, most_depth: int = MOST_DEPTH, most_items: int = MOST_ITEMS) -> None:
-    """Raises Refused where lists and maps within ``value`` are nested deeper, or hold more, than that."""
+    """Raises Refused if lists and maps within ``value`` are nested deeper, or hold more, than the limits."""
     if not isinstance(value, (dict, list, tuple)):
         return  # a struct: its type bounds its depth
     level: list[object] = [value]

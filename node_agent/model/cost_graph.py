@@ -1,10 +1,10 @@
-"""The network as a node sees it, G_net: directed links with additive costs, and where they come from."""
+"""The network as a node sees it, G_net: directed links with additive costs, and their source."""
 
 from msgspec import Struct
 
 
 class CostGraph(Struct, frozen=True):
-    """``costs[u][v]`` is the cost of sending from node u to its neighbour v; no entry means no link."""
+    """``costs[u][v]``: the cost of sending from node u to its neighbour v; no entry means no link."""
 
     costs: dict[str, dict[str, float]]
     metric: str

@@ -1,4 +1,4 @@
-"""One second of a machine's load, as its probe measured it: a line of ``host.jsonl``."""
+"""One second of a machine's load, as the load probe measured it: a line of ``host.jsonl``."""
 
 from bisect import bisect_left
 from typing import Annotated
@@ -8,9 +8,11 @@ from msgspec import Meta, Struct
 from node_agent.model.checked import Checked, Long, Moment
 
 FILE = "host.jsonl"
-"""In a run's directory: of the machine that all nodes are on. In a node's record: of that node."""
+"""In a run's directory: for the machine that all nodes run on. In a node's record: for that node."""
 LATE_MS = (0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
-"""Upper edges of the bins that wake-ups are counted in. One bin more holds those that came later than all."""
+"""Upper edges of the bins in which wake-ups are counted. One more bin holds those that came later than
+all.
+"""
 LONGEST_LINE = 4096
 
 _LONGEST_S = 7 * 24 * 3600.0
@@ -23,13 +25,13 @@ WakeUps = Annotated[int, Meta(ge=0, le=1_000_000)]
 
 
 class LoadSample(Struct, frozen=True, omit_defaults=True):
-    """Shares are of the ``seconds`` that ended at ``t_ns`` by the machine's own clock; None: not known there.
+    """Shares are of the ``seconds`` that ended at ``t_ns`` by the machine's own clock. None: not known there.
 
-    ``waited``: some process that could run waited for a processor. ``group_waited``: the same, of the run's
+    ``waited``: some process that could run waited for a processor. ``group_waited``: the same for the run's
     own processes. ``memory_stalled``, ``io_stalled``: every process that had work waited for memory or disk.
-    ``work_waited``: how much of the time that a short piece of work took was spent waiting; measured only
-    where the kernel does not tell ``waited``. ``late``: wake-ups of the probe, by how late they came.
-    ``step_ns``: by how much somebody set the clock.
+    ``work_waited``: the share of waiting in the time that a short piece of work took; measured only if the
+    kernel does not report ``waited``. ``late``: wake-ups of the probe, by how late they came. ``step_ns``: by
+    how much the clock was set.
     """
 
     t_ns: Moment
@@ -48,7 +50,7 @@ _samples: Checked[LoadSample] = Checked(LoadSample, LONGEST_LINE)
 
 
 def read_sample(line: bytes) -> LoadSample:
-    """Raises Refused."""
+    """Decodes a line. Raises Refused."""
     return _samples.decode(line)
 
 

@@ -1,4 +1,4 @@
-"""A set of whole numbers kept as intervals: small however many there are, if they are mostly consecutive."""
+"""A set of whole numbers, stored as intervals: small if the numbers are mostly consecutive."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ class Intervals:
         self._lasts: list[int] = []
 
     def add(self, first: int, last: int | None = None) -> None:
-        """Take in ``first`` … ``last``, both included; one number if ``last`` is not given."""
+        """Adds ``first`` … ``last``, both included; one number if ``last`` is not given."""
         last = first if last is None else last
         if last < first:
             return
@@ -23,7 +23,7 @@ class Intervals:
         self._lasts[begin:end] = [last]
 
     def discard(self, first: int, last: int) -> None:
-        """Take ``first`` … ``last`` out, as far as they are in the set."""
+        """Removes ``first`` … ``last``, as far as they are in the set."""
         firsts, lasts = self._firsts, self._lasts
         begin = bisect_left(lasts, first)
         end = bisect_right(firsts, last)
@@ -55,26 +55,26 @@ class Intervals:
         return first <= last and index < len(self._firsts) and self._firsts[index] <= last
 
     def first_missing(self) -> int:
-        """The smallest positive number that is not in the set."""
+        """Returns the smallest positive number that is not in the set."""
         return self._lasts[0] + 1 if self._firsts and self._firsts[0] <= 1 else 1
 
     def last(self) -> int:
-        """The largest number in the set, 0 if it is empty."""
+        """Returns the largest number in the set; 0 if it is empty."""
         return self._lasts[-1] if self._lasts else 0
 
     def fill(self, gaps: int = 1) -> None:
-        """Close the lowest gaps, so that the set stays small where numbers are lost."""
+        """Closes the lowest gaps, so that the set stays small if numbers are lost."""
         closed = min(gaps, len(self._firsts) - 1)
         if closed > 0:
             del self._firsts[1 : 1 + closed], self._lasts[:closed]
 
     def drop_lowest(self) -> None:
-        """Forget the lowest interval."""
+        """Removes the lowest interval."""
         del self._firsts[:1], self._lasts[:1]
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return iter(tuple(zip(self._firsts, self._lasts, strict=True)))
 
     def __len__(self) -> int:
-        """How many intervals there are."""
+        """Returns how many intervals there are."""
         return len(self._firsts)

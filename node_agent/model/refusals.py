@@ -1,4 +1,4 @@
-"""Counts what a node refused, and from whom: bounded, however many strangers there are."""
+"""Counts what a node refused, and from which sources: bounded, however many strangers there are."""
 
 from collections.abc import Iterable, Iterator
 
@@ -30,8 +30,10 @@ class Refusals:
         self._members: frozenset[str] = frozenset()
         self._counts: dict[tuple[str, str, str], int] = {}
 
-    def know(self, members: Iterable[str]) -> None:
-        """The nodes and the addresses of the run: counted one by one, however many strangers come."""
+    def set_members(self, members: Iterable[str]) -> None:
+        """Sets the nodes and addresses of the run, which are counted one by one however many strangers there
+        are.
+        """
         self._members = frozenset(members)
 
     def add(self, what: str, source: str, reason: str, count: int = 1) -> None:

@@ -1,16 +1,17 @@
-"""What an agent itself reports. Each event becomes one JSON line: the envelope, then the event's own fields.
+"""The agent's own events. Each becomes one JSON line: the envelope, then the event's own fields.
 
-Applications have kinds of their own (``node_agent.apps``). The kinds and their fields are a contract with the
-analysis: ``orchestrator.analytics.schemas`` has the same columns, and a test holds the two together.
+Applications have kinds of their own (``node_agent.apps``). Kinds and fields are a contract with the analysis:
+``orchestrator.analytics.schemas`` has the same columns, and a test compares the two.
 """
 
 from msgspec import Struct
 
 
 class Envelope(Struct, frozen=True, kw_only=True):
-    """The fields every record starts with; ``(node, boot, seq)`` is unique and gap-free per boot.
+    """The fields that every record starts with; ``(node, boot, seq)`` is unique, and ``seq`` has no gaps in a
+    boot.
 
-    ``app``: the application that reports, empty if it is the agent itself. Old records have none.
+    ``app``: the application that reports, empty for the agent itself. Old records have none.
     """
 
     run: str
@@ -23,7 +24,7 @@ class Envelope(Struct, frozen=True, kw_only=True):
 
 
 class Event(Struct, frozen=True, tag_field="kind"):
-    """Base of all kinds."""
+    """Base of all kinds of events."""
 
 
 class AgentStart(Event, tag="agent_start", frozen=True):
@@ -33,11 +34,13 @@ class AgentStart(Event, tag="agent_start", frozen=True):
 
 
 KILLED = "killed by a fault"
-"""The reason of the simulator's agents that stop where others would be killed. They hold nothing."""
+"""The reason of agents in the simulator that stop where a real one would be killed. They keep nothing."""
 
 
 class AgentStop(Event, tag="agent_stop", frozen=True):
-    """The last record of a boot that ended in order: its presence proves that no tail was lost."""
+    """The last record of a boot that ended in order. If it is there, the end of the boot's records was not
+    lost.
+    """
 
     reason: str
 
@@ -55,10 +58,10 @@ class RefusalCount(Event, tag="refused", frozen=True):
 
 
 class ExtensionFailed(Event, tag="extension_failed", frozen=True):
-    """Code that others wrote failed ``count`` times since the agent started; ``error`` is the last one.
+    """Code of an extension failed ``count`` times since the agent started; ``error`` is the last error.
 
-    ``what`` it is: a switching policy, a link-state reader. ``place``: its file and line. ``left_out``: it
-    failed so often in a row that it is not called any more.
+    ``what``: its kind, such as a switching policy or a link-state reader. ``place``: its file and line.
+    ``left_out``: it failed so often in a row that it is not called any more.
     """
 
     what: str
@@ -70,7 +73,7 @@ class ExtensionFailed(Event, tag="extension_failed", frozen=True):
 
 
 class RoutingOverhead(Event, tag="routing_overhead", frozen=True):
-    """What the node's routing daemon has put on the air since it started, for one kind of message."""
+    """What the node's routing daemon has sent since it started, for one kind of message."""
 
     protocol: str
     message: str

@@ -1,7 +1,7 @@
-"""Whose word a record can be: a node is believed only about itself, and only what its parts can know.
+"""Decides whether a record can be its writer's: a node is believed only about itself and its own parts.
 
-The directory that a segment lies in says who wrote it. Each application says which of its parts the node has,
-and what each can tell of. Its ``Rule``s are the one definition: ``Writer`` applies them line by line,
+The directory of a segment says which node wrote it. Each application says which of its parts the node has,
+and what each can know. Its ``Rule``s are defined once: ``Writer`` applies them line by line,
 ``orchestrator.analytics.belief`` to columns.
 """
 
@@ -14,13 +14,13 @@ from node_agent.telemetry.records import AGENT, RecordFormat
 
 OTHER_RUN, OTHER_NODE, OTHER_APP = "run", "node", "app"
 OLD_APP = "query"
-"""Whose records those are that name no application: there was only this one."""
+"""The application of records that name none: there was only this one."""
 
 
 class AppScopes(NamedTuple):
-    """One application of a run: its kind, and by node what each of its parts there can tell of.
+    """One application of a run: its kind, and by node what each of its parts there can report about.
 
-    A scope is a struct whose fields are lists of names: those that ``Rule.among`` means.
+    A scope is a struct whose fields are lists of names; ``Rule.among`` names a field.
     """
 
     kind: str
@@ -28,7 +28,7 @@ class AppScopes(NamedTuple):
 
 
 class Writer(NamedTuple):
-    """The node that a directory of segments belongs to, in its run. ``apps``: those of the run, by name."""
+    """The node that a directory of segments belongs to, and its run. ``apps``: those of the run, by name."""
 
     run: str
     node: str
@@ -36,7 +36,7 @@ class Writer(NamedTuple):
     apps: Mapping[str, AppScopes]
 
     def refusal(self, record: Any) -> str:
-        """Why ``record`` cannot be this node's; empty if it can."""
+        """Returns why ``record`` cannot be this node's; empty if it can."""
         if record.run != self.run:
             return OTHER_RUN
         if record.node != self.node:
@@ -64,5 +64,5 @@ class Writer(NamedTuple):
 def writers(
     run: str, nodes: Iterable[str], format: RecordFormat, apps: Mapping[str, AppScopes]
 ) -> dict[str, Writer]:
-    """By node."""
+    """Returns the writers by node."""
     return {node: Writer(run, node, format, apps) for node in nodes}

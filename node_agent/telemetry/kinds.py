@@ -1,6 +1,6 @@
-"""What the records of one reporter may hold: its kinds of records, their bounds, and rules about its parts.
+"""Describes the records of one reporter: its kinds of records, their bounds, and rules about its parts.
 
-The agent is one reporter; each kind of application is another, and describes its records by a value of
+The agent is one reporter; each kind of application is another, and describes its records with a value of
 ``RecordKinds`` (see ``node_agent.apps.base.AppKind``):
 
     PINGS = RecordKinds(
@@ -22,8 +22,8 @@ SIZE = (0, 2**50)
 
 
 class Rule(NamedTuple):
-    """In records of ``kinds``, ``field`` must be, or must not be, among the names that the scope of the
-    record's part has under ``among``; null may be. ``reason``: one word for a record that breaks it.
+    """In records of ``kinds``, ``field`` must be, or must not be, in the list ``among`` of the scope of the
+    record's part; null is allowed. ``reason``: one word for a record that breaks the rule.
     """
 
     reason: str
@@ -34,12 +34,12 @@ class Rule(NamedTuple):
 
 
 class RecordKinds(NamedTuple):
-    """``bounds``: by field, of whole numbers or of each in a list. ``counted``: by field with a list, the
-    field that says how long it is if it is not empty; null means 1.
+    """``bounds``: by field, those of whole numbers, or of each in a list. ``counted``: by field with a list,
+    the field that has its length unless the list is empty; null means 1.
 
     ``subject``: the field that names the part of the application that reports, such as a replica. A node may
-    report about its own parts only, and only what ``rules`` allow. ``words``: what records did that were
-    refused, by reason.
+    report about its own parts only, and only what ``rules`` allow. ``words``: by reason, what refused records
+    did.
     """
 
     events: tuple[type[Event], ...]

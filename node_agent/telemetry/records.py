@@ -1,7 +1,8 @@
-"""What a line of telemetry may hold: the fields of every kind, their types and bounds, each said once.
+"""What a line of telemetry may hold: the fields of every kind, their types and bounds, each defined once.
 
 Python's readers decode a ``Record``; Spark's columns (``orchestrator.analytics.belief``) are checked against
-the same ``bounds``, ``needed`` and ``kinds_with``. A line that breaks them is corrupt, whoever wrote it.
+the same ``bounds``, ``needed`` and ``kinds_with``. A line that breaks them is corrupt, whichever node wrote
+it.
 """
 
 from collections.abc import Callable, Mapping
@@ -44,17 +45,17 @@ AGENT_RECORDS = RecordKinds(
     },
 )
 ENVELOPE = tuple(field.name for field in msgspec.structs.fields(Envelope) if field.required)
-"""What every record has."""
+"""The fields that every record has."""
 
 
 class RecordFormat:
     """All records that the agent and some kinds of applications write.
 
-    ``bounds``: of whole numbers, or of each in a list; all others have 64 bits. Sums and differences of two
-    stay in 64. ``needed``: by kind of record, the fields that each one has; of a kind that is not here,
-    nothing is asked. ``kinds_with``: by field, the kinds that have it; in a record of another known kind it
-    must be null. ``counted``, ``rules`` and ``words`` as in ``RecordKinds``. ``owners``: by kind of record,
-    the kind of application that writes it, or ``AGENT``.
+    ``bounds``: of whole numbers, or of each in a list; others may have 64 bits. Sums and differences of two
+    fit 64 bits. ``needed``: by kind of record, the fields that each one has; other kinds need none.
+    ``kinds_with``: by field, the kinds that have it; in a record of another known kind it must be null.
+    ``counted``, ``rules`` and ``words``: see ``RecordKinds``. ``owners``: by kind of record, the kind of
+    application that writes it, or ``AGENT``.
     """
 
     def __init__(self, apps: Mapping[str, RecordKinds]) -> None:
@@ -84,14 +85,14 @@ class RecordFormat:
         self._lengths = _getter(*self.counted.values())
 
     def decode(self, line: bytes) -> Any:
-        """The record in ``line``: it has the fields of all kinds, those of other kinds are None.
+        """Returns the record in ``line``: it has the fields of all kinds, those of other kinds are None.
 
         Raises Refused.
         """
         return self._checked.decode(line)
 
     def flaw(self, record: Any) -> str:
-        """Why the fields of ``record`` do not fit together; empty if they do."""
+        """Returns why the fields of ``record`` do not fit together; empty if they do."""
         kind = record.kind
         needed = self._needed.get(kind)
         if needed is not None:
@@ -154,7 +155,7 @@ class RecordFormat:
 
 
 def _getter(*names: str) -> Callable[[Any], tuple[Any, ...]]:
-    """All of them as one tuple."""
+    """Returns a function that gets all of the fields as one tuple."""
     match names:
         case ():
             return lambda record: ()
@@ -164,7 +165,7 @@ def _getter(*names: str) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def _needed(kind: type[Event]) -> tuple[str, ...]:
-    """The fields that every record of ``kind`` has."""
+    """Returns the fields that every record of ``kind`` has."""
     hints = get_type_hints(kind)
     fields = msgspec.structs.fields(kind)
     return tuple(f.name for f in fields if f.required and type(None) not in get_args(hints[f.name]))
@@ -178,4 +179,4 @@ def _without_none(kind: Any) -> Any:
 
 
 AGENT_FORMAT = RecordFormat({})
-"""For readers that ask nothing of what applications record."""
+"""For readers that do not check what applications record."""

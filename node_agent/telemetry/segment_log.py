@@ -58,18 +58,20 @@ class SegmentLog:
         return self._fd is None
 
     def append(self, event: Event) -> None:
-        """Record what the agent itself reports.
+        """Records what the agent itself reports.
 
-        Raises LogError, and then has not taken the event, if the buffer is full and cannot be emptied.
+        If the buffer is full and cannot be written, raises LogError and does not take the event.
         """
         self._write(self._prefix, event)
 
     def recorder(self, app: str) -> Callable[[Event], None]:
-        """Records what the application ``app`` reports. Raises LogError like ``append``."""
+        """Returns a function that records what application ``app`` reports. It raises LogError like
+        ``append``.
+        """
         return partial(self._write, self._prefix_of(app))
 
     def _prefix_of(self, app: str) -> bytes:
-        """How each line of an application begins."""
+        """Returns how each line of an application begins."""
         envelope = {"run": self._run, "node": self._node, "boot": self.boot, "app": app}
         return self._encode(envelope)[:-1] + b',"seq":'
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from node_agent.extensions import ExtensionError, Registry
 from orchestrator.backends.core.session_leftovers import JOURNAL_KIND as CORE_SESSION
 from orchestrator.backends.core.session_leftovers import find_sessions, remove_sessions, sessions_left
 from orchestrator.backends.netns import network
@@ -66,9 +67,24 @@ def noted(directory: Path) -> list[str]:
     return [*running, *(f"CORE session {session}" for session in sessions_left(directory))]
 
 
-KINDS: dict[str, Kind] = {
-    network.JOURNAL_KIND: Kind(_find_network, _remove_network),
-    REMOTE_KIND: Kind(_find_remote, _remove_remote, _uncollected_remote),
-    # After the supervisors in the session, so that they end in order.
-    CORE_SESSION: Kind(find_sessions, remove_sessions),
-}
+def _checked_kind(name: str, value: object) -> Kind:
+    if not isinstance(value, Kind):
+        raise ExtensionError(f"{name} is {type(value).__name__}, not an {__name__}.Kind")
+    return value
+
+
+NETWORK = Kind(_find_network, _remove_network)
+REMOTE = Kind(_find_remote, _remove_remote, _uncollected_remote)
+SESSION = Kind(find_sessions, remove_sessions)
+LEFTOVERS: Registry[Kind] = Registry(
+    "kind of leftovers",
+    "rove.leftovers",
+    _checked_kind,
+    {
+        network.JOURNAL_KIND: f"{__name__}:NETWORK",
+        REMOTE_KIND: f"{__name__}:REMOTE",
+        # After the supervisors in the session, so that they end in order.
+        CORE_SESSION: f"{__name__}:SESSION",
+    },
+)
+"""By the kind of intent in the journal, in the order in which they are removed."""

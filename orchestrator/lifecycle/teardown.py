@@ -180,4 +180,4 @@ def _kept(directory: RunDirectory) -> list[str]:
 def _kinds(directory: RunDirectory) -> list[leftovers.Kind]:
     """Returns the kinds of things the run meant to create that do not go away with their processes."""
     intended = dict.fromkeys(entry.get("kind") for entry in journals.read(directory.journal))
-    return [kind for name, kind in leftovers.KINDS.items() if name in intended]
+    return [leftovers.LEFTOVERS[name] for name in leftovers.LEFTOVERS if name in intended]

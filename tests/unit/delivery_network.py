@@ -28,7 +28,7 @@ from node_agent.apps.dataflow.delivery.effects import (
 )
 from node_agent.apps.dataflow.delivery.emission import Payloads
 from node_agent.apps.dataflow.delivery.limits import DeliveryLimits, Reliability
-from node_agent.apps.dataflow.delivery.place import Place
+from node_agent.apps.dataflow.delivery.plan_neighbours import PlanNeighbours
 from node_agent.apps.dataflow.delivery.spill import Spill
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.model.units import CountWindow, SameTau, TimeWindow
@@ -148,13 +148,13 @@ class Network:
     def _core(self, replica: str) -> DeliveryCore:
         name = operator_of(replica)
         step = self.graph[name]
-        place = Place(
+        neighbours = PlanNeighbours(
             replica,
             {up: self.replicas[up] for up in step.after},
             {down: other.whole for down, other in self.graph.items() if name in other.after},
         )
         spill = self._make_spill() if self._make_spill is not None else None
-        return DeliveryCore(place, self.level, self.limits, self._assembler(name, step), spill)
+        return DeliveryCore(neighbours, self.level, self.limits, self._assembler(name, step), spill)
 
     def _assembler(self, name: str, step: Step) -> Assembler | None:
         streams = tuple((up, origin) for up in step.after for origin in self.origins[up])
@@ -308,7 +308,7 @@ class Network:
 
     def _steer(self, replica: str, calm: bool) -> None:
         core = self.nodes[replica].core
-        for downstream, whole in core.place.downstreams.items():
+        for downstream, whole in core.neighbours.downstreams.items():
             hop: Hop | None = Hop(self.replicas[downstream][-1], 1.0)
             if not calm:
                 choices = self.replicas[downstream]
@@ -345,7 +345,7 @@ class Network:
             if node.boot != boot:
                 return
             connection.broken = False
-            if node.alive and operator_of(receiver) in node.core.place.downstreams:
+            if node.alive and operator_of(receiver) in node.core.neighbours.downstreams:
                 self._do(sender, node.core.connection_failed(operator_of(receiver), receiver, self.now))
 
         self._later(self._random.uniform(0.01, 1.0), noticed)
@@ -488,7 +488,7 @@ class Network:
 
     def _measure(self, core: DeliveryCore) -> None:
         self.most_retained = max(self.most_retained, core.retained)
-        in_memory = max((s.items for r in core._retentions.values() for s in r._shelves.values()), default=0)
+        in_memory = max((s.items for r in core._retentions.values() for s in r._stores.values()), default=0)
         self.most_retained_in_memory = max(self.most_retained_in_memory, in_memory)
         self.most_intervals = max(self.most_intervals, core.intervals)
 

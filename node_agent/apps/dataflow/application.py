@@ -1,4 +1,4 @@
-"""A replicated stream query on one node: its replicas, their connections to others, and the router."""
+"""A replicated stream query on one node: its replicas, their connections to other nodes, and the router."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -38,7 +38,7 @@ from node_agent.transport.server import ConnectionServer
 
 
 class Dataflow:
-    """An ``Application``."""
+    """The ``Application`` of a stream query."""
 
     def __init__(self, config: DataflowConfig, around: Surroundings) -> None:
         """Raises AppUnusable if an operator cannot run here."""
@@ -66,7 +66,7 @@ class Dataflow:
             around.refusals,
             self._take,
             partial(around.fail, "incoming connection"),
-            self._hear,
+            self._receive_message,
         )
         self._tasks = Tasks(around.fail)
         self._stopped = False
@@ -112,12 +112,12 @@ class Dataflow:
     def overheads(self) -> Sequence[OverheadSource]:
         return () if self._notices is None else (self._notices,)
 
-    def mail(self, to: str, sender: str, content: Batch | Message) -> bool:
-        """To a replica of this node; False if it is on another one."""
+    def send_local(self, to: str, sender: str, content: Batch | Message) -> bool:
+        """Gives ``content`` to replica ``to`` of this node. Returns False if it is on another node."""
         runtime = self._replicas.get(to)
         if not isinstance(runtime, DeliveryRuntime):
             return False
-        runtime.post(sender, content)
+        runtime.receive_local(sender, content)
         return True
 
     def open_connection(
@@ -146,18 +146,20 @@ class Dataflow:
         )
 
     def make_sender(self, sender: Replica, to: str, on_lost: OnLost) -> TupleSender:
-        """Of best effort, to a replica of this node or another."""
+        """Returns a sender for best effort, to a replica of this node or another."""
         receiver = self._replicas.get(to)
         if isinstance(receiver, ReplicaRuntime):
             return LocalSender(partial(receiver.receive, sender.id))
         return self.open_connection(Pair(sender.id, to), on_lost=on_lost)
 
-    def tell(self, pair: Pair, message: Message) -> bool:
-        """Send to the sender of an incoming connection. Return False if there is none."""
+    def answer(self, pair: Pair, message: Message) -> bool:
+        """Sends a message to the sender of an incoming connection. Returns False if there is no
+        connection.
+        """
         return self._server.send_message(pair, message)
 
     def _make_notices(self) -> Notices | None:
-        """None if replicas have nothing to tell each other: then not a byte is spent on it."""
+        """Returns None if replicas need not exchange anything: then no datagram is sent."""
         plan, switching, around = self._config.plan, self._config.switching, self._around
         if not is_needed(plan.query, switching.rule.policy, switching.mode):
             return None
@@ -168,7 +170,7 @@ class Dataflow:
             around.addresses,
             node_of,
             around.refusals,
-            lambda notice: self._router.hear(notice),
+            lambda notice: self._router.receive(notice),
         )
 
     def _queue(self, replica: str) -> int:
@@ -182,11 +184,11 @@ class Dataflow:
             raise Impossible(f"{pair.sender} sends more than it may have")
         await runtime.take(batch, via)
 
-    def _hear(self, pair: Pair, message: Message) -> None:
-        self._replicas[pair.receiver].hear(pair.sender, message)
+    def _receive_message(self, pair: Pair, message: Message) -> None:
+        self._replicas[pair.receiver].receive_message(pair.sender, message)
 
     def _sample_spill(self) -> None:
-        """What seldom changes is recorded when it has."""
+        """Records the spill file only if it has changed, which is rare."""
         spill = self._spill
         if spill.size or spill.refused or self._spilled is not None:
             sample = SpillSample(spill.size, spill.refused, spill.refusal)

@@ -1,6 +1,6 @@
-"""What a replica can tell of, by the deployment plan: the streams that pass it, and its neighbours.
+"""What a replica can know, by the deployment plan: the streams that pass it, and its neighbours.
 
-``RECORDS`` describes the records of a dataflow; a test holds ``orchestrator.analytics`` to it.
+``RECORDS`` describes the records of a dataflow; a test compares ``orchestrator.analytics`` with it.
 """
 
 from msgspec import Struct
@@ -28,12 +28,12 @@ FILTERED, ABSORBED = "filtered", "absorbed"
 
 
 class Scope(Struct, frozen=True):
-    """What one replica can tell of.
+    """What one replica can report about.
 
-    ``makes``: streams that begin there; ``carries``: those that begin there or pass. ``senders`` and
-    ``receivers`` are replicas that tuples come from and go to, siblings among them; ``nexts`` those of the
-    operators behind it, the ``outputs``. ``delivers``: itself, if it is a sink. ``never_says``: reasons for
-    which no tuple can end there.
+    ``makes``: streams that begin there. ``carries``: those that begin there or pass. ``senders`` and
+    ``receivers``: replicas that tuples come from and go to, with siblings. ``outputs``: the downstream
+    operators; ``nexts``: their replicas. ``delivers``: itself, if it is a sink. ``never_says``: reasons for
+    which no tuple can be dropped there.
     """
 
     replica: str
@@ -92,7 +92,7 @@ RECORDS = RecordKinds(
 
 
 def scopes_of(plan: DeploymentPlan) -> AppScopes:
-    """Raises KeyError or ValueError if the plan's query is no graph."""
+    """Returns the scopes of all replicas. Raises KeyError or ValueError if the plan's query is no graph."""
     scopes: dict[str, dict[str, Scope]] = {}
     for replica in plan.replicas:
         scopes.setdefault(replica.node, {})[replica.id] = scope_of(replica, plan)

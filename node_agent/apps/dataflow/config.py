@@ -1,4 +1,4 @@
-"""The configuration of one dataflow, the same for every node, and whether a node can run it."""
+"""The configuration of one dataflow, the same for every node, and checks whether a node can run it."""
 
 from collections.abc import Iterator, Set
 
@@ -19,7 +19,7 @@ from node_agent.extensions import ExtensionError
 
 
 class Switching(Struct, frozen=True):
-    """The rule that routes are adapted by, the seconds between two times, and where costs are known from."""
+    """The rule for adapting routes, the seconds between two decisions, and where costs come from."""
 
     rule: Rule = Rule()
     period: float = 2.0
@@ -27,7 +27,7 @@ class Switching(Struct, frozen=True):
 
 
 class DataflowConfig(Struct, frozen=True):
-    """``limits`` are those of best effort, ``delivery`` those of queries that promise more."""
+    """``limits`` apply to best effort, ``delivery`` to queries that promise more."""
 
     plan: DeploymentPlan
     switching: Switching = Switching()
@@ -39,12 +39,12 @@ class DataflowConfig(Struct, frozen=True):
 
 
 def nodes_of(config: DataflowConfig) -> tuple[str, ...]:
-    """The nodes that have a replica."""
+    """Returns the nodes that have a replica."""
     return tuple(dict.fromkeys(replica.node for replica in config.plan.replicas))
 
 
 def problems(config: DataflowConfig, node: str) -> list[str]:
-    """Why ``node`` cannot run this."""
+    """Returns why ``node`` cannot run this."""
     found = []
     try:
         load_for(config.plan.query)
@@ -74,9 +74,9 @@ def _operator_problems(plan: DeploymentPlan, node: str) -> Iterator[str]:
 
 
 def watched(config: DataflowConfig, node: str) -> Watched:
-    """The nodes of the replicas that this node's replicas send to, and of those behind them.
+    """Returns the nodes of the replicas that this node's replicas send to, and of those behind them.
 
-    In mode ``exchange`` the replicas downstream tell what lies behind them, so nobody else need be asked.
+    In mode ``exchange`` the replicas downstream report what lies behind them, so only they need be measured.
     """
     query, plan = config.plan.query, config.plan
     direct = {name for own in plan.on(node) for name in query.downstream(own.operator)}

@@ -1,4 +1,4 @@
-"""What a dataflow reports about its tuples, routes, queues and links."""
+"""What a dataflow records about its tuples, routes, queues and connections."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -7,13 +7,14 @@ from node_agent.apps.dataflow.model.decision import Candidate
 from node_agent.model.telemetry import Event
 
 MOST_TUPLES = 4096
-"""That one record tells of; more neighbours take several records."""
+"""The most that one record covers; more neighbours take several records."""
 
 
 class TupleEvent(Event, frozen=True, omit_defaults=True):
-    """What happened to a tuple, or within a moment to several neighbours of which ``tau`` is the first.
+    """What happened to a tuple, or at about the same time to several neighbours of which ``tau`` is the
+    first.
 
-    ``size`` is that of all together; ``sizes`` has each one's, unless they are all alike.
+    ``size``: of all together; ``sizes``: of each, unless they are equal.
     """
 
 
@@ -47,7 +48,7 @@ class TupleReceived(TupleEvent, tag="tuple_received", frozen=True):
 
 
 class TupleProcessed(TupleEvent, tag="tuple_processed", frozen=True):
-    """``took_ns``: all of them together."""
+    """``took_ns``: for all of them together."""
 
     replica: str
     origin: str
@@ -59,7 +60,7 @@ class TupleProcessed(TupleEvent, tag="tuple_processed", frozen=True):
 
 
 class TupleDelivered(TupleEvent, tag="tuple_delivered", frozen=True):
-    """``births``: where there are several, how many nanoseconds after ``born_ns`` each one was captured."""
+    """``births``: if there are several, how many nanoseconds after ``born_ns`` each one was captured."""
 
     replica: str
     origin: str
@@ -72,7 +73,7 @@ class TupleDelivered(TupleEvent, tag="tuple_delivered", frozen=True):
 
 
 class TupleDropped(Event, tag="tuple_dropped", frozen=True):
-    """``downstream``: the operator that will not get it; None: none will."""
+    """``downstream``: the operator that will not get it; None: no operator will."""
 
     replica: str
     origin: str
@@ -95,10 +96,10 @@ class RouteSwitch(Event, tag="route_switch", frozen=True):
 
 
 class RouteDecision(Event, tag="route_decision", frozen=True):
-    """A decision with all that it was made on, kept or switched: enough to explain it and to replay it.
+    """A decision, to switch or not, with all that it depended on: enough to explain and to replay it.
 
-    ``old`` was in use, ``new`` is from now on, ``shares`` divides the stream if it goes to several.
-    ``needed``: the gain in cost that a switch had to exceed. The costs were taken at ``taken_ns``.
+    ``old``: the replica in use before; ``new``: from now on. ``shares`` divides the stream if it goes to
+    several. ``needed``: the gain in cost that a switch had to exceed. The costs were taken at ``taken_ns``.
     """
 
     replica: str
@@ -122,7 +123,7 @@ class RouteDecision(Event, tag="route_decision", frozen=True):
 
 
 class LinkCost(Event, tag="link_cost", frozen=True):
-    """Cost of the application link to a downstream replica; None when there is no path."""
+    """Cost of the network path to a downstream replica; None if there is no path."""
 
     replica: str
     to: str
@@ -138,8 +139,8 @@ class QueueSample(Event, tag="queue", frozen=True):
 
 
 class LinkLost(Event, tag="link_lost", frozen=True):
-    """A connection that stood is gone: ``silent``, ``closed`` by the other end, ``broken``, or closed here
-    for what came over it (``frame``, ``forged``).
+    """An established connection is lost: ``silent``, ``closed`` by the other end, ``broken``, or closed here
+    because of what arrived over it (``frame``, ``forged``).
     """
 
     replica: str
@@ -148,7 +149,7 @@ class LinkLost(Event, tag="link_lost", frozen=True):
 
 
 class SpillSample(Event, tag="spill", frozen=True):
-    """``size`` of the node's spill file; how often it had no room since the start, and why not lately."""
+    """``size`` of the node's spill file; how often it had no room since the start, and the last reason."""
 
     size: int
     refused: int
@@ -156,7 +157,7 @@ class SpillSample(Event, tag="spill", frozen=True):
 
 
 class OperatorFault(Event, tag="operator_fault", frozen=True):
-    """An operator met with something that it cannot use, for the ``count``-th time, and goes on."""
+    """An operator got something that it cannot use, for the ``count``-th time, and continues."""
 
     replica: str
     reason: str
@@ -186,7 +187,7 @@ DATAFLOW_KINDS: tuple[type[Event], ...] = (
 
 
 def tuple_by_tuple(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Records of several tuples as one for each, with its share of what is told of all together."""
+    """Yields one record for each tuple of records that cover several, with its share of their totals."""
     for record in records:
         count = record.get("tuples", 1)
         if count == 1:

@@ -1,4 +1,4 @@
-"""Builds the runtime of a replica: at the level of reliability that its query promises."""
+"""Builds the runtime of a replica, for the reliability that its query promises."""
 
 from functools import partial
 from typing import Any, Protocol
@@ -11,8 +11,8 @@ from node_agent.apps.dataflow.best_effort.replica import ReplicaRuntime
 from node_agent.apps.dataflow.config import DataflowConfig
 from node_agent.apps.dataflow.delivery.core import DeliveryCore
 from node_agent.apps.dataflow.delivery.limits import Overflow, Reliability
-from node_agent.apps.dataflow.delivery.place import place_of
-from node_agent.apps.dataflow.delivery.runtime import DeliveryRuntime, Job, Neighbours
+from node_agent.apps.dataflow.delivery.plan_neighbours import plan_neighbours_of
+from node_agent.apps.dataflow.delivery.runtime import Connector, DeliveryRuntime, Job
 from node_agent.apps.dataflow.delivery.spill import SpillFile
 from node_agent.apps.dataflow.model.plan import Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec
@@ -25,21 +25,23 @@ from node_agent.apps.dataflow.wire.codec import OnLost, TupleSender
 Runtime = ReplicaRuntime | DeliveryRuntime
 
 
-class Wires(Neighbours, Protocol):
-    """How replicas reach others, on this node and elsewhere."""
+class ReplicaConnector(Connector, Protocol):
+    """Reaches other replicas, on this node and on others, in best effort too."""
 
     def make_sender(self, sender: Replica, to: str, on_lost: OnLost) -> TupleSender: ...
 
 
 class ReplicaBuilder:
-    def __init__(self, config: DataflowConfig, around: Surroundings, wires: Wires, spill: SpillFile) -> None:
+    def __init__(
+        self, config: DataflowConfig, around: Surroundings, connector: ReplicaConnector, spill: SpillFile
+    ) -> None:
         self._config = config
         self._around = around
-        self._wires = wires
+        self._connector = connector
         self._spill = spill
 
     def build(self, replica: Replica) -> Runtime:
-        """Raises AppUnusable."""
+        """Returns the runtime of ``replica``. Raises AppUnusable."""
         try:
             return self._build(replica)
         except OperatorUnusable as error:
@@ -61,16 +63,16 @@ class ReplicaBuilder:
             for name in query.downstream(replica.operator)
             if (room := query.operator(name).buffers.get(replica.operator)) is not None
         }
-        place, level = place_of(replica, self._config.plan), Reliability(query.reliability)
-        core = DeliveryCore(place, level, limits, assembler, spill, buffers)
+        neighbours, level = plan_neighbours_of(replica, self._config.plan), Reliability(query.reliability)
+        core = DeliveryCore(neighbours, level, limits, assembler, spill, buffers)
         job = Job(replica, self._config.plan, kind, params)
-        return DeliveryRuntime(job, core, context, self._wires, around.record, limits.sources_wait)
+        return DeliveryRuntime(job, core, context, self._connector, around.record, limits.sources_wait)
 
     def _build_best_effort(
         self, replica: Replica, spec: OperatorSpec, kind: OperatorKind, params: Any, context: Context
     ) -> ReplicaRuntime:
         query, record = self._config.plan.query, self._around.record
-        make_sender = partial(self._wires.make_sender, replica)
+        make_sender = partial(self._connector.make_sender, replica)
         dispatchers = []
         for downstream in query.downstream(replica.operator):
             usual = self._config.limits
@@ -87,7 +89,7 @@ class ReplicaBuilder:
             assembler,
             context,
             dispatchers,
-            self._wires.open_connection,
+            self._connector.open_connection,
             record,
             self._config.limits,
         )

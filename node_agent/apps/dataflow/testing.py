@@ -1,7 +1,7 @@
-"""Run a query in one process, without network and in no time: for users' own unit tests.
+"""Runs a query in one process, without network and in virtual time: for users' own unit tests.
 
-Sources are lists; sinks are lists. Time is what the test says: elements of a list are captured one ``every``
-seconds, and whatever sleeps or computes takes no real time. Same input, same output.
+Sources and sinks are lists. An element of a list is captured every ``every`` seconds, and sleeping or
+computing takes no real time. The same input gives the same output.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ class EOF:
 
 
 class ABORT:
-    """In a source's list: the source dies here, and nobody hears of it. What it left open stays open."""
+    """In a source's list: the source dies here without notice. What it left open stays open."""
 
 
 class PAUSE(NamedTuple):
-    """In a source's list: nothing is captured for so many seconds."""
+    """In a source's list: nothing is captured for this many seconds."""
 
     seconds: float
 
@@ -44,7 +44,7 @@ Element = bytes | PAUSE | type[EOF] | type[ABORT]
 
 
 class DeadLetter(NamedTuple):
-    """A unit that an operator failed on and whose policy is to go on."""
+    """A unit that an operator failed on and gave up, as its policy says."""
 
     operator: str
     origin: str
@@ -53,7 +53,9 @@ class DeadLetter(NamedTuple):
 
 
 class Results(dict[str, list[bytes]]):
-    """Payloads by sink, in the order of delivery; what was given up on the way; what operators reported."""
+    """Payloads by sink, in the order of delivery; also the units that were given up, and what operators
+    recorded.
+    """
 
     dead_letters: list[DeadLetter]
     events: list[Event]
@@ -62,9 +64,9 @@ class Results(dict[str, list[bytes]]):
 def run(
     query: Query | model.Query, sources: Mapping[str, Sequence[Element]], *, every: float = 1.0
 ) -> Results:
-    """What the sinks get if the sources, by name, capture the elements of these lists.
+    """Returns what the sinks get if the sources, by name, capture the elements of these lists.
 
-    Raises QueryError if the query cannot run, and what an operator raises whose policy is to stop.
+    Raises QueryError if the query cannot run, and the error of an operator whose policy is to stop.
     """
     built = query.build() if isinstance(query, Query) else query
     names = built.sources()
@@ -75,7 +77,7 @@ def run(
 
 
 def _captured(name: str, elements: Sequence[Element], every: float) -> Iterator[tuple[int, StreamTuple]]:
-    """The stream that a list stands for, each item with the time of its capture."""
+    """Yields the stream that a list stands for, each item with the time of its capture."""
     origin = f"{name}/0"
     now = prev_born_ns = 0
     tau = 1
@@ -147,7 +149,7 @@ class _Run:
 
 
 class _NoNetwork:
-    """A port with a clock and nobody else."""
+    """A port with a clock and no network."""
 
     clock_name = "virtual"
     host = "test"

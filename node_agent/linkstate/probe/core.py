@@ -1,10 +1,10 @@
-"""The prober without I/O: whom to probe when, how to answer, and what follows about the network.
+"""The prober without I/O: when to probe which node, how to answer, and what follows about the network.
 
-Every node with a prober answers the probes of others and, in the answers to pairs, tells what it knows. So a
-node that probes those directly downstream of it learns the costs of the whole way to the sinks.
+Every node with a prober answers the probes of others, and reports what it knows in the answers to pairs. So a
+node that probes its direct downstream nodes learns the costs of the whole way to the sinks.
 
-Only nodes of the run are heard, each by the key that it shares with this one. What a node says of itself
-counts before all that others say of it.
+Only packets of nodes of the run are accepted, each with the key that it shares with this one. What a node
+reports about itself counts before what others report about it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,16 +35,17 @@ from node_agent.model.refusals import Refusals
 
 SOURCE = "probe"
 _LEAST_DELIVERY = 1e-6
-"""Both directions: less cannot be measured, and its ETX would be endless."""
+"""Of both directions. Less cannot be measured, and its ETX would be infinite."""
 _NEWER_NS = 250_000_000
-"""What others tell of a node is news only if it is younger by this: on its way everything seems to get
-younger by the time that it travels."""
+"""A report about another node is new only if it is younger by this: on its way every report seems to get
+younger by its travel time.
+"""
 
 
 class ProbeConfig(Struct, frozen=True):
-    """``budget``: bytes/s that all probes of a node take, headers included; its replies take no more than the
-    probes they answer. Every ``pair_every``-th probe of a target is a pair. Who is silent for ``silence``
-    seconds, or for the time of 10 probes if that is longer, has no link.
+    """``budget``: bytes/s for all probes of a node, with headers; its replies take no more than the probes
+    that they answer. Every ``pair_every``-th probe of a target is a pair. A node that is silent for
+    ``silence`` seconds, or for the time of 10 probes if that is longer, has no link.
     """
 
     budget: float = 4000.0
@@ -64,23 +65,26 @@ class _Target:
         self.rounds = 0
         self.responder: int | None = None
         self.answered = 0
-        """The latest probe that was answered."""
+        """The number of the latest probe that was answered."""
         self.estimator = Estimator()
 
     def learn(self, reply: Reply, round_trip_ns: int, now_ns: int) -> bool:
-        """Whether it is a new one. A responder that was restarted answers a later probe than all its former
-        selves did: what they said can be sent again, but it does not end the one that goes on."""
+        """Returns whether the reply is new. A restarted responder answers a later probe than any before its
+        restart, so a repeated old reply does not replace the present one.
+        """
         if reply.responder != self.responder:
             if reply.probe <= self.answered:
                 return False
             self.responder = reply.responder
-            self.estimator = Estimator()  # one that has been started anew has forgotten what came before
+            self.estimator = Estimator()  # a restarted responder has forgotten its counts
         self.answered = max(self.answered, reply.probe)
         return self.estimator.reply(reply, round_trip_ns, now_ns)
 
 
-class _Heard(NamedTuple):
-    """``taken_ns``: how old it is, by this node's clock. ``of_itself``: the node has told it, nobody else."""
+class _Received(NamedTuple):
+    """``taken_ns``: when it was measured, by this node's clock. ``of_itself``: the node itself reported
+    it.
+    """
 
     estimates: Mapping[str, Estimate]
     taken_ns: int
@@ -89,8 +93,9 @@ class _Heard(NamedTuple):
 
 
 class ProbeCore:
-    """``keys``: those that this node shares with the others of the run, by address. Others are not heard.
-    ``now_ns``, here and in all calls, is of a clock that nobody sets."""
+    """``keys``: by address, those that this node shares with the others of the run. Packets of others are
+    refused. ``now_ns``, here and in all calls, is of a clock that nobody sets.
+    """
 
     def __init__(
         self,
@@ -112,17 +117,17 @@ class ProbeCore:
         self._next = 0
         self._next_ns = now_ns
         self._responder = Responder(session)
-        self._heard: dict[str, _Heard] = {}
+        self._received: dict[str, _Received] = {}
         average = (config.pair_every - 1) * SINGLE_BYTES + 2 * PAIR_BYTES
         per_probe = len(self._targets) * average / config.pair_every / config.budget
         self._silence_ns = round(max(config.silence, 10 * per_probe) * 1e9)
 
     def next_wake_ns(self) -> int | None:
-        """None: there is nobody to probe."""
+        """Returns when to call ``wake``; None if there is no node to probe."""
         return self._next_ns if self._order else None
 
     def wake(self, now_ns: int) -> list[Outgoing]:
-        """What is to be sent now. A late call does not make up for what it missed: the budget is a limit."""
+        """Returns what to send now. A late call does not make up for missed ones: the budget is a limit."""
         if not self._order or now_ns < self._next_ns:
             return []
         address = self._order[self._next]
@@ -139,8 +144,9 @@ class ProbeCore:
         return [Outgoing(address, packet) for packet in packets]
 
     def receive(self, data: bytes, sender: str, now_ns: int) -> Outgoing | None:
-        """The answer, if there is one to give. Never raises for what others send: it is refused and counted,
-        as ``not_member``, ``unauthenticated``, ``malformed``, ``replay`` or ``impossible``."""
+        """Returns the answer to a packet, if there is one. Never raises for what others send: it is refused
+        and counted as ``not_member``, ``unauthenticated``, ``malformed``, ``replay`` or ``impossible``.
+        """
         message = self._read(data, sender)
         if message is None:
             return None
@@ -164,14 +170,16 @@ class ProbeCore:
             return None
 
     def estimates(self, now_ns: int) -> dict[str, Estimate]:
-        """Of the targets that answer; the others have no link."""
+        """Returns the estimates for targets that answer; the others have no link."""
         found = (
             (a, t.estimator) for a, t in self._targets.items() if self._recent(t.estimator.heard_ns, now_ns)
         )
         return {address: e for address, each in found if (e := each.estimate(PAIR_BYTES)) is not None}
 
     def reading(self, now_ns: int) -> Reading:
-        """The cost is ETX, 1 / (delivery there × delivery back), of the whole way, in one hop."""
+        """Returns the reading. The cost is ETX, 1 / (delivery there × delivery back), of the whole path as
+        one hop.
+        """
         edges: Edges = {}
         for known in self._all_known(now_ns):
             row = edges.setdefault(known.node, {})
@@ -195,18 +203,19 @@ class ProbeCore:
         return Outgoing(peer, self._tags.add(answer, peer)) if answer is not None else None
 
     def _with_known(self, reply: Reply, room: int, now_ns: int) -> bytes | None:
-        """As much of what is known as makes the answer no longer than the question; None if it is longer
-        even without."""
+        """Adds as much of what is known as keeps the answer no longer than the question. Returns None if the
+        answer is longer even without.
+        """
         data = encode(reply)
         if len(data) > room:
             return None
         if room < PAIR_BYTES - HEADERS - TAG_SIZE:
             return data
-        told: tuple[Known, ...] = ()
+        announced: tuple[Known, ...] = ()
         for known in self._all_known(now_ns):
-            longer = encode(replace(reply, known=(*told, known)))
+            longer = encode(replace(reply, known=(*announced, known)))
             if len(longer) <= room:
-                told, data = (*told, known), longer
+                announced, data = (*announced, known), longer
         return data
 
     def _all_known(self, now_ns: int) -> list[Known]:
@@ -215,7 +224,7 @@ class ProbeCore:
             own,
             *(
                 Known(node, max(0, now_ns - heard.taken_ns), dict(heard.estimates))
-                for node, heard in self._heard.items()
+                for node, heard in self._received.items()
                 if self._recent(heard.at_ns, now_ns)
             ),
         ]
@@ -237,12 +246,12 @@ class ProbeCore:
         for known in reply.known:
             self._believe(known, peer, now_ns)
 
-    def _believe(self, known: Known, teller: str, now_ns: int) -> None:
-        """Of nodes of the run only, about nodes of the run only."""
+    def _believe(self, known: Known, reporter: str, now_ns: int) -> None:
+        """Takes over a report, if it comes from a node of the run and is about nodes of the run."""
         if known.node == self._own or known.node not in self._tags:
             return
-        before = self._heard.get(known.node)
-        of_itself = known.node == teller
+        before = self._received.get(known.node)
+        of_itself = known.node == reporter
         taken_ns = now_ns - known.age_ns
         if before is not None and not of_itself:
             itself = before.of_itself and self._recent(before.at_ns, now_ns)
@@ -253,7 +262,7 @@ class ProbeCore:
             for address, estimate in known.estimates.items()
             if address == self._own or address in self._tags
         }
-        self._heard[known.node] = _Heard(estimates, taken_ns, now_ns, of_itself)
+        self._received[known.node] = _Received(estimates, taken_ns, now_ns, of_itself)
 
     def _refuse(self, sender: str, reason: str) -> None:
         self._refusals.add("probe", sender, reason)

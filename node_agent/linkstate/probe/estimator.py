@@ -1,4 +1,4 @@
-"""How loss, delay and bandwidth follow from what came and when: one link each, without I/O."""
+"""Estimates loss, delay and bandwidth of one link from what arrived and when, without I/O."""
 
 from collections import deque
 from statistics import median
@@ -8,23 +8,23 @@ from node_agent.linkstate.probe.messages import Estimate, Reply
 WINDOW = 64
 """Packets over which loss is counted: the standard error of a delivery of 0.8 is 0.05."""
 FEWEST = 8
-"""Before so many no estimate is given."""
+"""With fewer packets there is no estimate."""
 _SMOOTHING = 1 / 8
 _PAIRS = 15
 _ALL = (1 << WINDOW) - 1
 
 
 class Arrivals:
-    """Which of the last WINDOW numbered packets have come, from the first one that did."""
+    """Which of the last WINDOW numbered packets have arrived, counted from the first that did."""
 
     def __init__(self) -> None:
         self.newest = 0
         self._first = 0
         self._mask = 0
-        """Bit i: packet ``newest − i`` has come. Numbers begin at 1."""
+        """Bit i: packet ``newest − i`` has arrived. Numbers begin at 1."""
 
     def add(self, number: int) -> bool:
-        """Whether it is a new one."""
+        """Returns whether the packet is new."""
         self._first = self._first or number
         ahead = number - self.newest
         if ahead > 0:
@@ -50,7 +50,7 @@ class Arrivals:
 
 
 class Estimator:
-    """What the replies of one peer say about the way to it and back."""
+    """Estimates the path to one peer and back from its replies."""
 
     def __init__(self) -> None:
         self.heard_ns: int | None = None
@@ -60,13 +60,13 @@ class Estimator:
         self._gaps: deque[int] = deque(maxlen=_PAIRS)
 
     def reply(self, reply: Reply, round_trip_ns: int, now_ns: int) -> bool:
-        """Whether it is a new one."""
+        """Takes a reply. Returns whether it is new."""
         if not self._replies.add(reply.number):
             return False
         self.heard_ns = now_ns
         if self._latest is None or reply.newest >= self._latest.newest:
             self._latest = reply
-        if not reply.in_pair:  # a pair is long, and its second packet waits for the first
+        if not reply.in_pair:  # not for pairs: they are long, and the second packet waits for the first
             sample = round_trip_ns / 1e9
             smooth = self._round_trip
             self._round_trip = sample if smooth is None else smooth + _SMOOTHING * (sample - smooth)
@@ -75,10 +75,10 @@ class Estimator:
         return True
 
     def estimate(self, pair_bytes: int) -> Estimate | None:
-        """The latency is half the round trip: clocks of two nodes are not compared.
+        """Returns the estimate. The latency is half the round trip: clocks of two nodes are not compared.
 
-        Other packets between the two of a pair stretch their distance, a queue behind them shortens it: the
-        median of the last pairs stands for the link.
+        Packets between the two of a pair increase their distance, a queue behind them decreases it; so the
+        bandwidth is the median of the last pairs.
         """
         latest = self._latest
         if latest is None or latest.counted < FEWEST:

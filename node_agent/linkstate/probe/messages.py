@@ -1,4 +1,4 @@
-"""What probers say to each other: a probe, and the answer to it. Both are within bounds when decoded."""
+"""The messages of probers: a probe, and the answer to it. Decoding checks their bounds."""
 
 from typing import Annotated
 
@@ -9,9 +9,9 @@ from node_agent.linkstate.probe.tags import SIZE as TAG_SIZE
 from node_agent.model.checked import Checked
 
 HEADERS = 28
-"""IPv4 and UDP: they are on the air too, and count for the budget."""
+"""IPv4 and UDP headers, which are sent too and count for the budget."""
 PAIR_BYTES = 1000
-"""Each packet of a pair, headers included: long enough that its time on the link can be told from noise."""
+"""Of each packet of a pair, with headers: long enough that its time on the link stands out from noise."""
 SINGLE_BYTES = 100
 _MOST_BYTES = 2048
 _MOST_KNOWN = 1024
@@ -24,7 +24,7 @@ Node = Annotated[str, Meta(max_length=64)]
 
 
 class Estimate(Struct, frozen=True, array_like=True):
-    """What one node knows of its way to another. Latency in seconds, bandwidth in bit/s."""
+    """What one node knows of its path to another. Latency in seconds, bandwidth in bit/s."""
 
     delivery_forward: Share
     delivery_backward: Share
@@ -33,9 +33,10 @@ class Estimate(Struct, frozen=True, array_like=True):
 
 
 class Known(Struct, frozen=True, array_like=True):
-    """The estimates of one node, and how old they are, as far as the one who tells them knows.
+    """The estimates of one node and their age, as far as the reporter knows it.
 
-    An age, and not a number that grows: who tells a wrong one cannot keep later news from being believed.
+    It is an age and not a growing number, so a node that reports a wrong one cannot keep later reports from
+    being believed.
     """
 
     node: Node
@@ -44,9 +45,9 @@ class Known(Struct, frozen=True, array_like=True):
 
 
 class Probe(Struct, frozen=True, array_like=True, tag=1):
-    """``session`` tells a restarted prober from its former self.
+    """``session`` distinguishes a restarted prober from its earlier starts.
 
-    ``in_pair``: 1 or 2 for the first or second of two sent back to back, 0 for one alone.
+    ``in_pair``: 1 or 2 for the first or second of two sent back to back, 0 for a single one.
     """
 
     session: Session
@@ -57,11 +58,11 @@ class Probe(Struct, frozen=True, array_like=True, tag=1):
 
 
 class Reply(Struct, frozen=True, array_like=True, tag=2):
-    """How many of the last probes, up to ``newest``, have come, and how far apart a pair was.
+    """How many of the last probes, up to ``newest``, have arrived, and how far apart the packets of a pair
+    were.
 
-    ``number`` counts the replies to this prober by this ``responder``, which is another one after a
-    restart, or when it has forgotten what it counted.
-    ``known`` is what it knows of the network.
+    ``number`` counts the replies to this prober by this ``responder``, which changes after a restart, or when
+    it has forgotten its counts. ``known``: what it knows of the network.
     """
 
     session: Session
@@ -91,7 +92,9 @@ def decode(data: bytes) -> Probe | Reply:
 
 
 def padded(probe: Probe, size: int) -> bytes:
-    """As many bytes as ``size`` less the headers and a tag; as long as it is if that is too few."""
+    """Encodes ``probe`` and pads it to ``size`` with headers and a tag; without padding if that is too
+    few.
+    """
     bare, room = len(encode(probe)), size - HEADERS - TAG_SIZE
     for length in range(room - bare, -1, -1):  # the length of the padding takes bytes of its own
         data = encode(msgspec.structs.replace(probe, padding=bytes(length)))

@@ -1,4 +1,4 @@
-"""The prober on a port: a socket, a timer, and the readings that its core makes of what they bring."""
+"""Runs a prober on a port: a socket, a timer, and readings of its core."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from node_agent.ports import Address, DatagramSocket, Port
 class Prober:
     """A Reader while it is entered: ``async with Prober(...) as reader``. Without targets it only answers.
 
-    ``keys``: those that this node shares with the others of the run, by their addresses.
+    ``keys``: by address, those that this node shares with the others of the run.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Prober:
         return self._core.estimates(self._now_ns())
 
     async def _send(self) -> None:
-        # Nodes that start together should not all probe together.
+        # A random delay: nodes that start together should not probe together.
         await self._port.sleep(self._port.random.random())
         while (wake_ns := self._core.next_wake_ns()) is not None:
             await self._port.sleep(max(0.0, (wake_ns - self._now_ns()) / 1e9))
@@ -70,7 +70,7 @@ class Prober:
             self._transmit(answer)
 
     def _now_ns(self) -> int:
-        """The loop's own clock: nobody sets it, and it is compared with no other node's."""
+        """Returns the loop's time: nobody sets it, and it is not compared with other nodes."""
         return round(self._loop.time() * 1e9)
 
     def _transmit(self, outgoing: Outgoing) -> None:

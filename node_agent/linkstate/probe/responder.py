@@ -1,4 +1,4 @@
-"""Answers probes, without I/O: what has come from each prober, counted from one start of it to the next."""
+"""Answers probes, without I/O: counts what has arrived from each start of each prober."""
 
 from node_agent.linkstate.probe.estimator import Arrivals
 from node_agent.linkstate.probe.messages import Probe, Reply
@@ -7,7 +7,7 @@ _MOST_SESSIONS = 16
 
 
 class _Sender:
-    """A prober, from one start of it to the next. ``responder`` names this count of its probes."""
+    """One start of a prober. ``responder`` names this count of its probes."""
 
     def __init__(self, responder: int) -> None:
         self.responder = responder
@@ -18,7 +18,7 @@ class _Sender:
 
 
 class Responder:
-    """``session`` tells this one from its former selves."""
+    """``session`` distinguishes this start from earlier ones."""
 
     def __init__(self, session: int) -> None:
         self._session = session
@@ -26,7 +26,7 @@ class Responder:
         self._senders: dict[str, dict[int, _Sender]] = {}
 
     def reply(self, probe: Probe, peer: str, now_ns: int) -> Reply | None:
-        """None for a probe that came before."""
+        """Returns the reply; None for a probe that arrived before."""
         sender = self._sender(peer, probe.session)
         paired = probe.in_pair == 2 and sender.latest == probe.number - 1
         gap_ns = max(0, now_ns - sender.latest_ns) if paired else None
@@ -48,8 +48,9 @@ class Responder:
         )
 
     def _sender(self, peer: str, session: int) -> _Sender:
-        """Keeps several sessions of a peer side by side: a responder that was restarted itself cannot tell an
-        old one, which somebody sends again, from the one that is going on. Who is gone ignores the answers.
+        """Returns the counts of a session. Keeps several sessions of a peer: a restarted responder cannot
+        tell an old session, which somebody repeats, from the present one. An ended prober ignores the
+        answers.
         """
         sessions = self._senders.setdefault(peer, {})
         sender = sessions.pop(session, None)
@@ -58,5 +59,5 @@ class Responder:
             self._made += 1
         sessions[session] = sender
         if len(sessions) > _MOST_SESSIONS:
-            del sessions[next(iter(sessions))]  # the one that was silent longest
+            del sessions[next(iter(sessions))]  # the session that was silent longest
         return sender

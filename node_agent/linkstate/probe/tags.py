@@ -1,4 +1,4 @@
-"""The tag at the end of every probe and reply: two nodes share a key that no third one knows."""
+"""The authentication tag of every probe and reply, with a key that only the two nodes share."""
 
 import hmac
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ SIZE = 16
 
 
 class Tags:
-    """``keys``: those that the node at ``own`` shares with others, by their addresses."""
+    """``keys``: by address, those that the node at ``own`` shares with others."""
 
     def __init__(self, own: str, keys: Mapping[str, bytes]) -> None:
         self._own = own
@@ -22,7 +22,7 @@ class Tags:
         return data + self._tag(data, self._own, to, to)
 
     def checked(self, data: bytes, sender: str) -> bytes | None:
-        """Without the tag; None if it is not the one that ``sender`` would have made for this node."""
+        """Returns ``data`` without its tag; None unless ``sender`` made the tag for this node."""
         content, tag = data[:-SIZE], data[-SIZE:]
         genuine = hmac.compare_digest(tag, self._tag(content, sender, self._own, sender))
         return content if genuine else None

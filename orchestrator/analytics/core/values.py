@@ -107,8 +107,8 @@ NETWORK = Figures(
 
 CONNECTED = Metric(
     "source_sink_connected_ratio",
-    "share of the window in which ground truth had a path from every source to a sink; none where nobody "
-    "knows who hears whom (`ssh`, `core`)",
+    "share of the window in which ground truth had a path from every source to a sink; none where the true "
+    "links are unknown (`ssh`, `core`)",
     better="more",
     averaged=True,
     report=Column(800, "connected\n%", 100, 1),

@@ -1,4 +1,4 @@
-"""What a manifest records of dataflows: their deployment plans and galleries."""
+"""The deployment plan of a dataflow, out of what a manifest records of it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
-from orchestrator.runs.manifest import apps_in
 
 
 def deployment_in(record: Mapping[str, Any]) -> DeploymentPlan | None:
@@ -17,14 +16,3 @@ def deployment_in(record: Mapping[str, Any]) -> DeploymentPlan | None:
     except (msgspec.ValidationError, KeyError, TypeError, ValueError):
         return None
     return plan
-
-
-def galleries_in(manifest: Any) -> dict[str, list[str]]:
-    """Who is in the galleries of a run, by version, of all its dataflows."""
-    found: dict[str, list[str]] = {}
-    for app in apps_in(manifest).values():
-        try:
-            found |= msgspec.convert(app.document.get("galleries") or {}, dict[str, list[str]])
-        except msgspec.ValidationError:
-            continue
-    return found

@@ -1,1 +1,4 @@
-"""To be said."""
+"""The runtime of replicas whose query promises nothing: short buffers, no acknowledgements.
+
+``dataflow.replicas`` builds ``replica.ReplicaRuntime``; ``dispatcher.Limits`` is part of the configuration.
+"""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from node_agent.apps.dataflow.delivery.account import Account
+from node_agent.apps.dataflow.delivery.tuple_recorder import TupleRecorder
 from node_agent.apps.dataflow.events import QueueSample
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.switching.route import Hop
@@ -24,17 +24,16 @@ from node_agent.transport.errors import TooLarge
 from node_agent.transport.messages import Pair
 
 MOST_AT_ONCE, MOST_BYTES_AT_ONCE = 1024, 512 * 1024
-"""About what a connection takes in one go; what it does not take goes back into the buffer."""
+"""About what a connection takes at once; what it does not take goes back into the buffer."""
 
 
 class Limits(Struct, frozen=True):
     """Queue lengths in tuples, times in seconds.
 
-    Short queues, as in the paper's prototype: what waits longer is stale when it arrives, and what is not on
-    a connection yet can still take another route.
-    ``send_timeout``: how long a send may be stuck once the route leads elsewhere.
-    ``retry_age``: how long after its first failed send a tuple is still retried.
-    ``sources_wait`` for room; else their oldest tuple is dropped, because the world does not wait.
+    Queues are short, as in the paper's prototype: what waits longer is stale when it arrives, and what is not
+    on a connection yet can still take another route. ``send_timeout``: how long a send may block once the
+    route leads elsewhere. ``retry_age``: how long after its first failed send a tuple is retried.
+    ``sources_wait`` for room; otherwise their oldest tuple is dropped, because a camera does not wait.
     """
 
     input_queue: int = 1
@@ -61,7 +60,7 @@ class Dispatcher:
     ) -> None:
         self.downstream = downstream
         self._replica = replica
-        self._account = Account(replica, record)
+        self._recorder = TupleRecorder(replica, record)
         self._make_sender = make_sender
         self._limits = limits
         self._buffer: deque[StreamTuple] = deque()
@@ -73,13 +72,13 @@ class Dispatcher:
         self._attempt: _Attempt | None = None
 
     async def put(self, item: StreamTuple) -> None:
-        """Wait for room, then append ``item``."""
+        """Waits for room, then appends ``item``."""
         await self.wait_for_room()
         self.extend((item,))
 
     @property
     def room(self) -> int:
-        """Less than 0 if more was appended than there is room for."""
+        """How many more tuples fit; negative if more were appended than fit."""
         return self._limits.output_buffer - len(self._buffer)
 
     def has_room(self) -> bool:
@@ -89,22 +88,22 @@ class Dispatcher:
         await self._wait_for(1)
 
     async def within_bounds(self) -> None:
-        """Wait while there is more than room for: this is what pushes back on the operator and upstream."""
+        """Waits while the buffer holds more than its limit: this pushes back on the operator and upstream."""
         await self._wait_for(0)
 
     def extend(self, items: Sequence[StreamTuple]) -> None:
-        """Append, whether there is room or not."""
+        """Appends ``items``, whether there is room or not."""
         self._buffer.extend(items)
         self._filled.set()
 
     def offer(self, items: Sequence[StreamTuple]) -> None:
-        """For a source, which cannot be pushed back on: the oldest tuples make room."""
+        """Appends a source's items. Drops the oldest ones to make room: a source cannot be pushed back."""
         self.extend(items)
         while self.room < 0:
             self._drop(self._buffer.popleft(), "source_buffer_full")
 
     def steer(self, hop: Hop | None) -> None:
-        """Send where ``hop`` says from now on; None: hold what there is until there is a route again."""
+        """Sends where ``hop`` says from now on; None: holds everything until there is a route again."""
         self._hop = hop
         if hop is None:
             self._has_route.clear()
@@ -115,7 +114,7 @@ class Dispatcher:
 
     async def run(self) -> None:
         while True:
-            # A source's oldest tuple should make room while there is no route, so leave it in the buffer.
+            # While there is no route, tuples stay in the buffer, where a source can drop its oldest.
             await self._target()
             while not self._buffer:
                 self._filled.clear()
@@ -130,7 +129,7 @@ class Dispatcher:
         return len(self._buffer)
 
     def silent(self) -> tuple[str, ...]:
-        """The downstream replicas that do not answer."""
+        """Returns the downstream replicas that do not answer."""
         return tuple(to for to, sender in self._senders.items() if not sender.answers)
 
     def sample(self) -> QueueSample:
@@ -150,11 +149,11 @@ class Dispatcher:
                 self._drop(item, error.reason)
                 return
             if taken:
-                self._account.sent(to, taken)
+                self._recorder.sent(to, taken)
                 return
             if give_up_at is None:
                 give_up_at = loop.time() + self._limits.retry_age
-            await asyncio.sleep(0)  # the connection must notice that it is dead
+            await asyncio.sleep(0)  # gives a dead connection time to notice it
 
     async def _target(self) -> Hop:
         while self._hop is None:
@@ -162,7 +161,9 @@ class Dispatcher:
         return self._hop
 
     async def _send(self, item: StreamTuple, to: str) -> list[StreamTuple]:
-        """What the connection took: ``item`` and what could go along with it, or nothing."""
+        """Sends ``item`` and what can go along with it. Returns what the connection took; empty if it
+        failed.
+        """
         sender = self._senders.get(to)
         if sender is None:
             sender = self._senders[to] = self._make_sender(to, self._lost)
@@ -181,7 +182,7 @@ class Dispatcher:
         return batch[:taken]
 
     def _companions(self, to: str) -> list[StreamTuple]:
-        """What waits for the same replica, as much as a connection could take at once."""
+        """Takes from the buffer what goes to the same replica, as much as a connection can take at once."""
         hop, buffer, size = self._hop, self._buffer, 0
         companions: list[StreamTuple] = []
         if hop is None or to not in hop.replicas():
@@ -201,12 +202,12 @@ class Dispatcher:
         return self._buffer.popleft()
 
     def _give_up_at(self, attempt: _Attempt) -> float | None:
-        # With no route at all there is nowhere better to send to: the connection may recover.
+        # Without any route there is no better replica, and this connection may recover.
         if self._hop is None or attempt.to in self._hop.replicas():
             return None
-        # Who is silent is not waited for: the route leads elsewhere because of that.
-        patience = self._limits.send_timeout if self._senders[attempt.to].answers else 0.0
-        return max(asyncio.get_running_loop().time(), attempt.started + patience)
+        # Does not wait for a silent replica: its silence is why the route leads elsewhere.
+        timeout = self._limits.send_timeout if self._senders[attempt.to].answers else 0.0
+        return max(asyncio.get_running_loop().time(), attempt.started + timeout)
 
     async def _wait_for(self, room: int) -> None:
         while self.room < room:
@@ -219,4 +220,4 @@ class Dispatcher:
 
     def _drop(self, item: StreamTuple, reason: str) -> None:
         if not item.last:
-            self._account.dropped(item, reason, self.downstream)
+            self._recorder.dropped(item, reason, self.downstream)

@@ -1,8 +1,8 @@
-"""The run-time of one operator replica: input queue → operator → one dispatcher per downstream operator.
+"""The runtime of one operator replica in best effort: input queue → operator → one dispatcher per downstream.
 
-Full buffers push back: the dispatcher's on the operator, the input queue's on the connections that feed it.
-Only a source drops, because the world does not wait. Parts of windows and joins whose other parts go to a
-sibling are passed on to it.
+Full buffers push back: those of dispatchers on the operator, the input queue on the connections that feed it.
+Only a source drops tuples, because a camera does not wait. Parts of windows and joins whose other parts go to
+a sibling are passed on to it.
 """
 
 import asyncio
@@ -11,9 +11,9 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from node_agent.apps.dataflow.best_effort.dispatcher import Dispatcher, Limits
-from node_agent.apps.dataflow.delivery.account import Account
-from node_agent.apps.dataflow.delivery.handover import Handover, Heard, OpenConnection, Part
+from node_agent.apps.dataflow.delivery.handover import Handover, HandoverCallbacks, OpenConnection, Part
 from node_agent.apps.dataflow.delivery.intake import Captured, Intake
+from node_agent.apps.dataflow.delivery.tuple_recorder import TupleRecorder
 from node_agent.apps.dataflow.events import QueueSample
 from node_agent.apps.dataflow.model.plan import Replica, operator_of
 from node_agent.apps.dataflow.model.query import OperatorSpec
@@ -28,15 +28,15 @@ from node_agent.apps.dataflow.wire.messages import Batch, Message
 from node_agent.model.telemetry import Event
 
 MOST_CAPTURED = 1024
-"""Tuples of a source, or results for nobody, that are made before others get their turn."""
-STAYS = 1.0
-"""Seconds for which what a sibling has passed on stays, though units are put together elsewhere."""
+"""How many tuples a source makes, or an operator without downstream processes, before other tasks run."""
+KEEP_S = 1.0
+"""Seconds for which items that a sibling passed on stay here, even if another sibling assembles units now."""
 
 
 class _From(NamedTuple):
-    """``sender``: the replica of ``upstream`` that an item is from; ``passed_on`` to here by a sibling.
+    """Where an item is from: replica ``sender`` of ``upstream``. ``passed_on``: a sibling sent it.
 
-    ``made``: which of its units have been, if a sibling would have to be told.
+    ``made``: which of its units were made already, as a sibling would have to know.
     """
 
     sender: str
@@ -46,7 +46,9 @@ class _From(NamedTuple):
 
 
 class ReplicaRuntime:
-    """``params`` must be an instance of ``kind.params``; no ``assembler``: items are processed one by one."""
+    """``params`` must be an instance of ``kind.params``. Without an ``assembler``, items are processed one by
+    one.
+    """
 
     def __init__(
         self,
@@ -71,22 +73,22 @@ class ReplicaRuntime:
         context.outlet = self
         self._context = context
         self._dispatchers = dispatchers
-        self._account = Account(replica.id, record)
+        self._recorder = TupleRecorder(replica.id, record)
         self._limits = limits
         self._inputs: deque[tuple[_From, StreamTuple]] = deque()
         self._has_input = asyncio.Event()
         self._has_room = asyncio.Event()
-        self._entrance = asyncio.Lock()
-        heard = Heard(self._account.sent, self._lose, self._take_back)
-        self._handover = Handover(self._id, lambda to, sender, batch: False, open_connection, heard)
-        self._elsewhere: str | None = None
-        self._stays_until: float | None = None
+        self._input_lock = asyncio.Lock()
+        callbacks = HandoverCallbacks(self._recorder.sent, self._lose, self._take_back)
+        self._handover = Handover(self._id, lambda to, sender, batch: False, open_connection, callbacks)
+        self._assembling_sibling: str | None = None
+        self._keep_until: float | None = None
         self._latest_senders: dict[tuple[str, str], str] = {}
         self._opened = asyncio.Event()
         self._tau = self._born_ns = 0
 
     def open_source(self) -> None:
-        """Let the source emit; without effect on other operators."""
+        """Lets the source emit; has no effect on other operators."""
         self._opened.set()
 
     def steer(self, route: Route) -> None:
@@ -95,11 +97,11 @@ class ReplicaRuntime:
             dispatcher.steer(route.hops.get(dispatcher.downstream))
 
     def waiting(self) -> dict[str, int]:
-        """Tuples that wait here, by downstream operator."""
+        """Returns by downstream operator how many tuples wait here."""
         return {dispatcher.downstream: dispatcher.waiting() for dispatcher in self._dispatchers}
 
     def has_room(self) -> bool:
-        """Whether nothing has to be dropped for what is emitted now."""
+        """Whether a tuple can be emitted now without dropping another."""
         return all(dispatcher.has_room() for dispatcher in self._dispatchers)
 
     async def wait_for_room(self) -> None:
@@ -108,62 +110,64 @@ class ReplicaRuntime:
                 await dispatcher.wait_for_room()
 
     def silent(self) -> tuple[str, ...]:
-        """The downstream replicas that do not answer."""
+        """Returns the downstream replicas that do not answer."""
         return tuple(to for dispatcher in self._dispatchers for to in dispatcher.silent())
 
     def queued(self) -> int:
-        """Tuples that wait here, on their way in or out."""
+        """Returns how many tuples wait here, on their way in or out."""
         return len(self._inputs) + self._handover.waiting + sum(self.waiting().values())
 
-    def meet_at(self, sibling: str | None) -> None:
-        """From now on units are put together at ``sibling``, with what there is here; None: here."""
-        if sibling != self._elsewhere:
-            self._elsewhere = sibling
-            self._handover.turn(sibling)
-        elif self._stays_until is None or self._context.time() < self._stays_until:
+    def assemble_at(self, sibling: str | None) -> None:
+        """Hands over what incomplete units hold to ``sibling``, which assembles units from now on; None: this
+        replica.
+        """
+        if sibling != self._assembling_sibling:
+            self._assembling_sibling = sibling
+            self._handover.retarget(sibling)
+        elif self._keep_until is None or self._context.time() < self._keep_until:
             return
-        self._stays_until = None
+        self._keep_until = None
         if sibling is not None and self._assembler is not None:
-            items, made = self._assembler.surrender()
+            items, made = self._assembler.hand_over()
             by_sender: dict[str, list[StreamTuple]] = {}
             for upstream, item in items:
                 by_sender.setdefault(self._latest_senders[upstream, item.origin], []).append(item)
             for sender, theirs in by_sender.items():
                 self._handover.put(sibling, sender, theirs, made)
-            self._account_for_inputs(self._assembler)
+            self._record_inputs(self._assembler)
 
     def overrun(self, batch: Batch) -> bool:
-        """Never: what comes waits for room."""
+        """Returns False: incoming items wait for room."""
         return False
 
     async def take(self, batch: Batch, via: str = "") -> None:
-        """``via``: the sibling that has passed ``batch`` on, if it did not come straight from its sender."""
+        """Takes ``batch`` as there is room. ``via``: the sibling that passed it on, if one did."""
         if via:
-            self._hear_what_was_made(batch.sender, batch.items, batch.made)
+            self._note_made_elsewhere(batch.sender, batch.items, batch.made)
         items = batch.items
         while items:
             items = items[await self.receive(batch.sender, items, via) :]
 
-    def hear(self, sender: str, message: Message) -> None:
-        """Nothing depends on what other replicas say: nothing is promised."""
+    def receive_message(self, sender: str, message: Message) -> None:
+        """Does nothing: best effort promises nothing, so messages of other replicas do not matter."""
 
     async def receive(self, sender: str, items: Sequence[StreamTuple], via: str = "") -> int:
-        """Take the first of ``items`` once there is room, and what else there is room for; says how many.
+        """Takes the first of ``items`` once there is room, and more if they fit. Returns how many.
 
-        If cancelled before, nothing was received.
+        If cancelled before, it has received nothing.
         """
-        async with self._entrance:  # whoever came first is served first
+        async with self._input_lock:  # first come, first served
             while (room := self._limits.input_queue - len(self._inputs)) <= 0:
                 self._has_room.clear()
                 await self._has_room.wait()
             taken, origin = items[:room], _From(sender, operator_of(sender), bool(via))
             self._inputs.extend([(origin, item) for item in taken])
             self._has_input.set()
-            self._account.received(via or sender, taken)
+            self._recorder.received(via or sender, taken)
             return len(taken)
 
     def runs(self) -> dict[str, Coroutine[Any, Any, None]]:
-        """What must run for this replica to work, by name; the owner makes tasks of it."""
+        """Returns by name what must run for this replica to work; the owner makes tasks of it."""
         dispatch = {f"{self._id} → {d.downstream}": d.run() for d in self._dispatchers}
         return {self._id: self._main(), f"handover of {self._id}": self._handover.run(), **dispatch}
 
@@ -195,7 +199,7 @@ class ReplicaRuntime:
 
     def _capture(self, captured: list[Captured]) -> None:
         items = [self._next_of_source(payloads, born_ns) for payloads, born_ns in captured]
-        self._account.emitted(items)
+        self._recorder.emitted(items)
         for dispatcher in self._dispatchers:
             if self._limits.sources_wait:
                 dispatcher.extend(items)
@@ -203,18 +207,18 @@ class ReplicaRuntime:
                 dispatcher.offer(items)
 
     def _give_up(self, reason: GivenUp) -> None:
-        """The last tuple that was captured has lost its payload."""
-        self._account.dropped(StreamTuple(self._id, self._tau, self._tau - 1, 0, 0), f"dead_letter:{reason}")
+        """Records that the last captured tuple has lost its payload."""
+        self._recorder.dropped(StreamTuple(self._id, self._tau, self._tau - 1, 0, 0), f"dead_letter:{reason}")
 
     def _next_of_source(self, payloads: tuple[bytes, ...], born_ns: int, last: bool = False) -> StreamTuple:
         before, self._tau = self._tau, self._tau + 1
-        # A clock may be set back, a stream not.
+        # A clock may be set back, but times in a stream never fall.
         before_ns, self._born_ns = self._born_ns, max(born_ns, self._born_ns)
         return StreamTuple(self._id, self._tau, before, self._born_ns, before_ns, payloads, last)
 
     async def _operate_one_by_one(self) -> None:
         operator = cast(Operator, self._made)
-        each = OneByOne(operator, self._spec, self._role, self._context, self._account, self._processed)
+        each = OneByOne(operator, self._spec, self._role, self._context, self._recorder, self._processed)
         while True:
             room = await self._room()
             await self._has_inputs()
@@ -231,56 +235,56 @@ class ReplicaRuntime:
             if unit.complete:
                 await self._process(unit)
             assembler.done(unit.origin, unit.tau)
-        self._account_for_inputs(assembler)
+        self._record_inputs(assembler)
 
     async def _process(self, unit: Unit) -> None:
-        """Work on ``unit`` and hand its result on, which has no payload if there is nothing to say."""
+        """Processes ``unit`` and hands its result on; without payload if the operator returns none."""
         started = self._context.time()
         try:
             payloads = await process(cast(Operator, self._made), unit, self._spec, self._context.sleep)
         except GivenUp as error:
             payloads = ()
-            self._account.dropped(unit, f"dead_letter:{error}")
+            self._recorder.dropped(unit, f"dead_letter:{error}")
         else:
             if not unit.last:
                 took_ns = round((self._context.time() - started) * 1e9)
                 self._record_processed(unit, took_ns)
         result = unit.result(payloads)
-        self._account.emitted([result])
+        self._recorder.emitted([result])
         self._hand_on([result])
         await self._room()
 
     def _record_processed(self, unit: Unit, took_ns: int) -> None:
         if self._role == "operator":
-            self._account.processed_unit(unit, took_ns)
+            self._recorder.processed_unit(unit, took_ns)
         elif unit.payloads():
-            self._account.delivered_unit(unit)
+            self._recorder.delivered_unit(unit)
         else:
-            self._account.dropped(unit, "filtered")
+            self._recorder.dropped(unit, "filtered")
 
-    def _account_for_inputs(self, assembler: Assembler) -> None:
-        """Say what became of the items that made new ones, or that were to."""
+    def _record_inputs(self, assembler: Assembler) -> None:
+        """Records of the items that are released whether they became part of a result."""
         released = assembler.released()
         unused = {(item.origin, item.tau): item for item in assembler.unused()}
         for item in unused.values():
-            self._account.dropped(item, "incomplete_window")
+            self._recorder.dropped(item, "incomplete_window")
         for position in released:
             if (position.origin, position.tau) not in unused:
-                self._account.absorbed(position.origin, position.tau)
+                self._recorder.absorbed(position.origin, position.tau)
 
     def _lose(self, items: Sequence[StreamTuple], reason: str) -> None:
         for item in items:
             if not item.last:
-                self._account.dropped(item, reason)
+                self._recorder.dropped(item, reason)
 
-    def _hear_what_was_made(self, sender: str, items: Sequence[StreamTuple], made: Sequence[Units]) -> None:
+    def _note_made_elsewhere(self, sender: str, items: Sequence[StreamTuple], made: Sequence[Units]) -> None:
         if self._assembler is not None and made:
             self._assembler.made_elsewhere(operator_of(sender), items, made)
 
     def _take_back(self, parts: Sequence[Part]) -> None:
-        """What was to be handed over, and is needed here after all."""
+        """Takes back what was to be handed over and is needed here after all."""
         for part in parts:
-            self._hear_what_was_made(part.sender, part.items, part.made)
+            self._note_made_elsewhere(part.sender, part.items, part.made)
         returned = [
             (_From(part.sender, operator_of(part.sender), False, part.made), item)
             for part in parts
@@ -296,24 +300,26 @@ class ReplicaRuntime:
             await self._has_input.wait()
 
     def _next_inputs(self, most: int) -> Iterator[tuple[str, StreamTuple]]:
-        """What is to be processed here, one after the other: the rest still takes its place in the queue."""
+        """Yields the inputs to be processed here, one by one, so that the rest still counts as queued."""
         for _ in range(most):
             if not self._inputs:
                 return
             self._has_room.set()
             origin, item = self._inputs.popleft()
-            if self._elsewhere is not None:
+            if self._assembling_sibling is not None:
                 if not origin.passed_on:
-                    self._handover.put(self._elsewhere, origin.sender, [item], origin.made)
+                    self._handover.put(self._assembling_sibling, origin.sender, [item], origin.made)
                     continue
-                # Two that do not agree on where units are made must not send it to and fro all the time.
-                self._stays_until = self._stays_until or self._context.time() + STAYS
+                # Siblings that disagree on who assembles units must not send it back and forth.
+                self._keep_until = self._keep_until or self._context.time() + KEEP_S
             if self._assembler is not None:
                 self._latest_senders[origin.upstream, item.origin] = origin.sender
             yield origin.upstream, item
 
     async def _room(self) -> int:
-        """How much of the output there is room for, once there is; a result that is in hand may wait."""
+        """Waits until there is room for output. Returns how much; at least 1, because a finished result may
+        wait.
+        """
         for dispatcher in self._dispatchers:
             await dispatcher.within_bounds()
         return max(1, min((dispatcher.room for dispatcher in self._dispatchers), default=MOST_CAPTURED))

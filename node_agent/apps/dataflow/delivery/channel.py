@@ -52,15 +52,15 @@ class Channel:
         self._changed.set()
 
     def want(self, wanted: bool) -> None:
-        """Keep the connection open while the route leads over it, even if nothing is sent.
+        """Keeps the connection open while the route leads over it, even if nothing is sent.
 
-        The other end may have to ask what is done, and this end must notice its death.
+        The other end may have to ask what is done, and this end must notice when it dies.
         """
         self._wanted = wanted
         self._changed.set()
 
-    def tell(self, message: Message) -> None:
-        """Lost if there is no connection."""
+    def send_message(self, message: Message) -> None:
+        """Sends a message; it is lost if there is no connection."""
         self._connection.send_message(message)
 
     async def run(self) -> None:

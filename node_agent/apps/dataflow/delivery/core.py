@@ -1,14 +1,15 @@
 """The delivery core: one replica's part in carrying streams to the sinks, as a state machine without I/O.
 
-Everything rests on one kind of fact: "these positions of this stream are done", which means that all they
-gave rise to has reached all sinks. Facts are true for every replica, never cease to be true, and may be told
-late or twice. They travel upstream as acknowledgements, and downstream as floors. See docs/delivery.md.
+It rests on one kind of fact: "these positions of this stream are done", that is, all their results have
+reached all sinks. A fact is true for every replica and stays true, so it may arrive late or twice. Facts
+travel upstream as acknowledgements and downstream as floors. See docs/delivery.md.
 """
 
 import sys
 from collections.abc import Mapping, Sequence
 from math import inf
 
+from node_agent.apps.dataflow.delivery.ask_timer import AskTimer
 from node_agent.apps.dataflow.delivery.effects import (
     Acknowledge,
     Ask,
@@ -23,10 +24,9 @@ from node_agent.apps.dataflow.delivery.effects import (
     Settle,
 )
 from node_agent.apps.dataflow.delivery.emission import Emission, Payloads
-from node_agent.apps.dataflow.delivery.inbox import Inbox, stretches, tell
+from node_agent.apps.dataflow.delivery.inbox import Inbox, stretches, take_owed
 from node_agent.apps.dataflow.delivery.limits import EMPTY_PER_ITEM, MOST_RANGES, DeliveryLimits, Reliability
-from node_agent.apps.dataflow.delivery.patience import Patience
-from node_agent.apps.dataflow.delivery.place import Place
+from node_agent.apps.dataflow.delivery.plan_neighbours import PlanNeighbours
 from node_agent.apps.dataflow.delivery.positions import Range
 from node_agent.apps.dataflow.delivery.retention import Retention
 from node_agent.apps.dataflow.delivery.spill import Spill
@@ -36,47 +36,49 @@ from node_agent.apps.dataflow.windows.assembly import Assembler
 from node_agent.apps.dataflow.windows.units import Unit
 
 OVERRUN = 2
-"""How many times what an honest sender keeps may be held here: others may have sent part of it as well."""
+"""How many times the limit of an honest sender may be held here: other senders may have sent part of it
+too.
+"""
 
 
 class DeliveryCore:
-    """``assembler``: of an operator whose units are of several items; None if it takes them one by one.
+    """``assembler``: for an operator that processes several items at once; None if it takes them one by one.
 
-    ``buffers``: the limits towards those downstream operators that have limits of their own.
+    ``buffers``: the limits of those downstream operators that have limits of their own.
     """
 
     def __init__(
         self,
-        place: Place,
+        neighbours: PlanNeighbours,
         level: Reliability,
         limits: DeliveryLimits,
         assembler: Assembler | None = None,
         spill: Spill | None = None,
         buffers: Mapping[str, DeliveryLimits] = {},
     ) -> None:
-        self.place = place
+        self.neighbours = neighbours
         self._unacknowledged = limits.unacknowledged
         self._most_held = OVERRUN * EMPTY_PER_ITEM * max(each.items for each in (limits, *buffers.values()))
         self.most_bytes = OVERRUN * limits.bytes
-        """More than a replica upstream that keeps to these limits can have sent of one stream."""
-        self._forgetful = level is Reliability.AT_LEAST_ONCE and place.role == "sink"
+        """A replica upstream that keeps its limits cannot have sent more of one stream."""
+        self._forgets_done = level is Reliability.AT_LEAST_ONCE and neighbours.role == "sink"
         self._assembler = assembler
         self._retentions = {
             name: Retention(name, whole, buffers.get(name, limits), spill)
-            for name, whole in place.downstreams.items()
+            for name, whole in neighbours.downstreams.items()
         }
         self._inboxes: dict[tuple[str, str], Inbox] = {}
         self._upstream_of: dict[str, Inbox] = {}
         self._full_inboxes: dict[Inbox, None] = {}
         self._units: dict[int, None] = {}
         self._output_floor = 0
-        self._emission = Emission(place.replica)
+        self._emission = Emission(neighbours.replica)
         self._blocked = False
-        self._patience = Patience(limits.unacknowledged, limits.patience)
+        self._ask_timer = AskTimer(limits.unacknowledged, limits.patience)
         self._effects: list[Effect] = []
         self._acks: dict[str, tuple[dict[str, list[Range]], dict[str, list[Range]]]] = {}
 
-    # From the network.
+    # Called for what arrives from the network.
 
     def receive(
         self,
@@ -86,12 +88,12 @@ class DeliveryCore:
         floors: Mapping[str, int],
         now: float,
     ) -> list[Effect]:
-        """Take a batch that replica ``sender`` of ``upstream`` sent, or had forwarded by a sibling."""
+        """Takes a batch that replica ``sender`` of ``upstream`` sent, or that a sibling forwarded for it."""
         came = [(self._inbox(upstream, stretch[0].origin), stretch) for stretch in stretches(items)]
         for inbox, stretch in came:
             inbox.reach, inbox.came_at = max(inbox.reach, stretch[-1].tau), now
         self._learn(upstream, floors, now)
-        self._patience.begin(now)
+        self._ask_timer.start(now)
         for inbox, stretch in came:
             first, last = stretch[0].prev + 1, stretch[-1].tau
             inbox.came(sender, first, last)
@@ -104,7 +106,7 @@ class DeliveryCore:
         return self._outcome(now)
 
     def overrun(self, sender: str, upstream: str) -> bool:
-        """Whether ``sender`` has sent more than a replica that keeps to its limits can have to send."""
+        """Whether ``sender`` has sent more than a replica can that keeps its limits."""
         for (name, origin), inbox in self._inboxes.items():
             if name != upstream:
                 continue
@@ -132,27 +134,27 @@ class DeliveryCore:
         return self._outcome(now)
 
     def connection_failed(self, downstream: str, replica: str, now: float) -> list[Effect]:
-        """The connection broke, or the replica at its end has restarted: what was sent to it may be lost."""
+        """The connection broke, or the replica at its end restarted: what was sent to it may be lost."""
         self._retentions[downstream].failed(replica, now)
         return self._outcome(now)
 
     def asked(self, replica: str, downstream: str, now: float) -> list[Effect]:
-        """``replica`` of ``downstream`` is stuck and wants to know what is done."""
+        """``replica`` of ``downstream`` makes no progress and asks what is done."""
         retention = self._retentions[downstream]
         floors = {origin: done.floor for origin, done in retention.done.items() if done.floor}
         if floors:
             ends = [end for origin, end in retention.ends.items() if end.tau <= floors.get(origin, 0)]
             self._effects.append(Settle(downstream, replica, floors, ends))
-        if self._patience.at_rest and self.place.upstreams:
+        if self._ask_timer.is_off and self.neighbours.upstreams:
             self._ask(now)
         return self._outcome(now)
 
     def settled(
         self, upstream: str, floors: Mapping[str, int], ends: Sequence[StreamTuple], now: float
     ) -> list[Effect]:
-        """A replica of ``upstream`` says up to where everything is done, and which streams have ended.
+        """A replica of ``upstream`` reports up to where everything is done, and which streams have ended.
 
-        That one has ended is not believed while it comes.
+        An end is not believed while items of that stream still arrive.
         """
         ends = [end for end in ends if self._may_have_ended(self._inbox(upstream, end.origin), end, now)]
         self._learn(upstream, floors, now)
@@ -164,13 +166,13 @@ class DeliveryCore:
                 self._release(self._assembler, now)
         return self._outcome(now)
 
-    # From above.
+    # Called by the runtime.
 
     def emit(self, captured: Sequence[tuple[Payloads, int]], now: float) -> list[Effect]:
-        """A source's next items: payloads, and when they were captured.
+        """Takes a source's next items: their payloads, and when they were captured.
 
-        A source that does not wait while the core is ``full`` has its oldest unsent items dropped. They leave
-        holes; when there is no room for these either, new items are dropped, and their holes follow later.
+        If the source does not wait while the core is ``full``, its oldest unsent items are dropped and leave
+        holes. If there is no room for holes either, new items are dropped, and their holes follow later.
         """
         self._catch_up()
         emission = self._emission
@@ -184,14 +186,14 @@ class DeliveryCore:
         return self._outcome(now)
 
     def end(self, now: float) -> list[Effect]:
-        """A source has nothing more to emit."""
+        """The source has nothing more to emit."""
         self._emission.end()
         return self._outcome(now)
 
     def processed_each(
         self, upstream: str, items: Sequence[StreamTuple], results: Sequence[Payloads], now: float
     ) -> list[Effect]:
-        """The operator, or the sink, is through with items that ``Process`` gave it."""
+        """The operator, or the sink, has processed items that ``Process`` gave it."""
         outputs = [item.with_payloads(made) for item, made in zip(items, results, strict=True)]
         for stretch in stretches(outputs):
             inbox = self._inboxes[upstream, stretch[0].origin]
@@ -199,19 +201,21 @@ class DeliveryCore:
         return self._outcome(now)
 
     def processed(self, unit: Unit, payloads: Payloads, now: float) -> list[Effect]:
-        """The operator is through with a unit that ``ProcessUnit`` gave it."""
+        """The operator has processed a unit that ``ProcessUnit`` gave it."""
         self._result(unit, payloads)
         if self._assembler is not None:
             self._release(self._assembler, now)
         return self._outcome(now)
 
     def steer(self, downstream: str, hop: Hop | None, now: float) -> list[Effect]:
-        """Send where ``hop`` says from now on; None: keep what there is until there is a route again."""
+        """Sends where ``hop`` says from now on; None: keeps everything until there is a route again."""
         self._retentions[downstream].steer(hop)
         return self._outcome(now)
 
     def hand_over(self, sibling: str) -> list[Effect]:
-        """Inputs go to ``sibling`` now: pass on to it what incomplete units here hold. It stays here, too."""
+        """Forwards what incomplete units here hold to ``sibling``, which now gets the inputs. It stays here
+        too.
+        """
         if self._assembler is None:
             return []
         batches: dict[tuple[str, str], list[StreamTuple]] = {}
@@ -223,22 +227,23 @@ class DeliveryCore:
         return [Forward(sibling, sender, upstream, items) for (sender, upstream), items in batches.items()]
 
     def tick(self, now: float) -> list[Effect]:
+        """Does what is due at ``now``: rewinds overdue items, spills, asks upstream."""
         for retention in self._retentions.values():
             retention.overdue(now)
-            retention.relieve()
-        if now >= self._patience.ends_at:
+            retention.spill_overflow()
+        if now >= self._ask_timer.due_at:
             if self.holding:
                 self._ask(now)
             else:
-                self._patience.rest()
+                self._ask_timer.stop()
         return self._outcome(now)
 
     def next_tick(self, now: float) -> float:
-        """When ``tick`` should be called; ``inf``: nothing here depends on time."""
+        """Returns when ``tick`` should be called; ``inf`` if nothing here depends on time."""
         at = min((r.resumes_at(now) for r in self._retentions.values()), default=inf)
         if self.retained:
             at = min(at, now + self._unacknowledged / 2)
-        return min(at, self._patience.ends_at)
+        return min(at, self._ask_timer.due_at)
 
     @property
     def full(self) -> bool:
@@ -246,39 +251,41 @@ class DeliveryCore:
 
     @property
     def position(self) -> int:
-        """Of the newest item of a source."""
+        """The position of a source's newest item."""
         return self._emission.position
 
     @property
     def room(self) -> int:
-        """How many items a source may emit in one go, at least one."""
-        return min((r.room(self.place.replica) for r in self._retentions.values()), default=1)
+        """How many items a source may emit at once, at least one."""
+        return min((r.room(self.neighbours.replica) for r in self._retentions.values()), default=1)
 
     def knows(self, upstream: str, item: StreamTuple) -> bool:
-        """Whether ``item`` has come before or need not come. Windows keep their own account."""
+        """Whether ``item`` arrived before, or need not arrive. Not for windows, which do their own
+        bookkeeping.
+        """
         inbox = self._inboxes.get((upstream, item.origin))
         return inbox is not None and (item.tau in inbox.held or item.tau in inbox.done)
 
     def floor(self, upstream: str, origin: str) -> int:
-        """Up to where that stream is done."""
+        """Returns up to where that stream is done."""
         inbox = self._inboxes.get((upstream, origin))
         return inbox.done.floor if inbox is not None else 0
 
     @property
     def holding(self) -> bool:
-        """Whether something came that is not done."""
+        """Whether something arrived that is not done."""
         if self._assembler is None:
             return any(len(inbox.held) for inbox in self._inboxes.values())
         return any(self._assembler.held(*key) for key in self._inboxes)
 
     @property
     def retained(self) -> int:
-        """Items kept for downstream operators."""
+        """How many items are kept for downstream operators."""
         return sum(retention.positions for retention in self._retentions.values())
 
     @property
     def intervals(self) -> int:
-        """How many ranges all sets of positions take: what the memory of what was done costs."""
+        """How many ranges all sets of positions have: the memory that bookkeeping takes."""
         inputs = sum(
             len(positions)
             for inbox in self._inboxes.values()
@@ -293,13 +300,13 @@ class DeliveryCore:
         return inputs + sum(len(done) for r in self._retentions.values() for done in r.done.values())
 
     def waiting(self) -> dict[str, int]:
-        """Items that no connection has been given, by downstream operator."""
+        """Returns by downstream operator how many items were not yet given to a connection."""
         return {name: retention.waiting for name, retention in self._retentions.items()}
 
     # Operators that take items one by one, and sinks.
 
     def _take(self, inbox: Inbox, stretch: list[StreamTuple], first: int, last: int, now: float) -> None:
-        if self._forgetful:
+        if self._forgets_done:
             inbox.done.discard(first, last)
         fresh = inbox.news(stretch)
         if len(fresh) < len(stretch):
@@ -322,7 +329,7 @@ class DeliveryCore:
                     self._finish(inbox, [hole], hole.prev + 1, hole.tau, now)
 
     def _work_off(self, inbox: Inbox) -> None:
-        """Process what has waited, if there is room, and in any case what is older than something kept."""
+        """Processes the backlog if there is room, and in any case what is older than something kept."""
         origin, backlog = inbox.origin, inbox.backlog
         lasts = [retention.last(origin) for retention in self._retentions.values() if retention.full(origin)]
         before = min(lasts, default=sys.maxsize)
@@ -376,10 +383,10 @@ class DeliveryCore:
     def _unit_done(self, assembler: Assembler, tau: int) -> None:
         if tau in self._units:
             del self._units[tau]
-            assembler.done(self.place.operator, tau)
+            assembler.done(self.neighbours.operator, tau)
 
     def _release(self, assembler: Assembler, now: float) -> None:
-        """Report what the assembler needs no more; what it knows to be done of its output is a fact, too."""
+        """Reports inputs that the assembler no longer needs, and outputs that it knows to be done."""
         for position in assembler.released():
             inbox = self._inbox(position.upstream, position.origin)
             before = inbox.before.pop(position.tau, None)
@@ -389,17 +396,17 @@ class DeliveryCore:
         if floor > self._output_floor:
             self._output_floor = floor
             for retention in self._retentions.values():
-                retention.settle(self.place.operator, 1, floor)
+                retention.settle(self.neighbours.operator, 1, floor)
             for tau in [tau for tau in self._units if tau <= floor]:
                 del self._units[tau]
-        assembler.unused()  # taken out, so that they do not pile up
+        assembler.unused()  # taken out, or they would accumulate
 
-    # Facts.
+    # What is done.
 
     def _learn(self, upstream: str, floors: Mapping[str, int], now: float) -> None:
-        for origin, told in floors.items():
+        for origin, reported in floors.items():
             inbox = self._inbox(upstream, origin)
-            floor = min(told, inbox.reach)  # an idle replica cannot say that what is yet to come is done
+            floor = min(reported, inbox.reach)  # an idle replica cannot settle what is yet to come
             if floor <= inbox.done.floor:
                 continue
             self._input_done(inbox, 1, floor, now)
@@ -423,7 +430,7 @@ class DeliveryCore:
                     self._input_done(self._upstream_of[origin], begin, end, now)
 
     def _done_by_all(self, origin: str, first: int, last: int) -> list[Range]:
-        """The parts of ``first`` … ``last`` that are done at every downstream operator."""
+        """Returns the parts of ``first`` … ``last`` that are done at every downstream operator."""
         parts = [(first, last)]
         for retention in self._retentions.values():
             done = retention.done.get(origin)
@@ -432,7 +439,7 @@ class DeliveryCore:
 
     def _input_done(self, inbox: Inbox, first: int, last: int, now: float) -> None:
         if not inbox.done.covers(first, last):
-            self._patience.renew(now)
+            self._ask_timer.restart(now)
             inbox.finish(first, last)
         if self._assembler is None:
             for retention in self._retentions.values():
@@ -440,21 +447,21 @@ class DeliveryCore:
         self._report_done(inbox, first, last)
 
     def _report_done(self, inbox: Inbox, first: int, last: int) -> None:
-        for sender, parts in tell(inbox.owed, first, last):
+        for sender, parts in take_owed(inbox.owed, first, last):
             ranges = self._acks.setdefault(sender, ({}, {}))[0].setdefault(inbox.origin, [])
-            # Whatever is done around it may be news to that sender, too: word of it may have been lost.
+            # Reports the whole interval: an earlier report about the rest may have been lost.
             ranges += dict.fromkeys(inbox.done.around(begin) for begin, _ in parts)
 
     def _report_taken(self, inbox: Inbox, first: int, last: int) -> None:
-        for sender, parts in tell(inbox.untaken, first, last):
+        for sender, parts in take_owed(inbox.untaken, first, last):
             self._acks.setdefault(sender, ({}, {}))[1].setdefault(inbox.origin, []).extend(parts)
 
     def _ask(self, now: float) -> None:
-        replicas = dict.fromkeys(replica for group in self.place.upstreams.values() for replica in group)
+        replicas = dict.fromkeys(replica for group in self.neighbours.upstreams.values() for replica in group)
         self._effects += [Ask(replica) for replica in replicas]
-        self._patience.asked(now)
+        self._ask_timer.back_off(now)
 
-    # Housekeeping.
+    # Common parts.
 
     def _inbox(self, upstream: str, origin: str) -> Inbox:
         inbox = self._inboxes.get((upstream, origin))
@@ -464,13 +471,13 @@ class DeliveryCore:
         return inbox
 
     def _catch_up(self) -> None:
-        """Of a source: make the holes that there was no room for."""
+        """Makes the holes of a source that there was no room for."""
         if self._emission.behind and (holes := self._emission.catch_up(self._room_for_holes())):
             for retention in self._retentions.values():
                 self._effects += retention.put(holes)
 
     def _room_for_holes(self) -> int:
-        rooms = (retention.room_for_holes(self.place.replica) for retention in self._retentions.values())
+        rooms = (retention.room_for_holes(self.neighbours.replica) for retention in self._retentions.values())
         return max(0, min(rooms, default=0))
 
     def _outcome(self, now: float) -> list[Effect]:

@@ -1,4 +1,4 @@
-"""What a delivery core wants done: values that whoever owns the core carries out, in order."""
+"""What a delivery core wants done: values that the owner of the core carries out, in order."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,20 +13,22 @@ Ranges = Mapping[str, Sequence[Range]]
 
 
 class Process(Struct, frozen=True):
-    """Have the operator, or the user of a sink, process these one by one; then call ``processed_each``."""
+    """Let the operator, or the sink, process these items one by one; then call ``processed_each``."""
 
     upstream: str
     items: Sequence[StreamTuple]
 
 
 class ProcessUnit(Struct, frozen=True):
-    """Have the operator process ``unit``, then call ``processed``."""
+    """Let the operator process ``unit``; then call ``processed``."""
 
     unit: Unit
 
 
 class Send(Struct, frozen=True):
-    """``floors``: by stream, the position up to which everything is known to be done."""
+    """Send items to a replica. ``floors``: by stream, the position up to which everything is known to be
+    done.
+    """
 
     downstream: str
     replica: str
@@ -35,7 +37,7 @@ class Send(Struct, frozen=True):
 
 
 class Acknowledge(Struct, frozen=True):
-    """To a replica upstream. ``taken``: this replica has them and needs them no more on the connection."""
+    """Acknowledge to a replica upstream. ``taken``: positions that this replica has received and keeps."""
 
     replica: str
     done: Ranges
@@ -43,15 +45,15 @@ class Acknowledge(Struct, frozen=True):
 
 
 class Ask(Struct, frozen=True):
-    """Ask a replica upstream what it knows to be done: this one holds something that goes nowhere."""
+    """Ask a replica upstream what is done: this replica holds items and makes no progress."""
 
     replica: str
 
 
 class Settle(Struct, frozen=True):
-    """Tell a replica downstream up to where everything is done, by stream, whoever did it.
+    """Inform a replica downstream up to where each stream is done, whichever replica did it.
 
-    ``ends``: of streams that are done to the end, their last item, which tells when they ended.
+    ``ends``: the last item of each stream that is done to its end; it says when the stream ended.
     """
 
     downstream: str
@@ -61,7 +63,7 @@ class Settle(Struct, frozen=True):
 
 
 class Forward(Struct, frozen=True):
-    """Pass items that ``sender`` sent on to a sibling, in the sender's name."""
+    """Pass items of ``sender`` on to a sibling, in the sender's name."""
 
     sibling: str
     sender: str
@@ -78,7 +80,7 @@ class Drop(Struct, frozen=True):
 
 
 class PushBack(Struct, frozen=True):
-    """A source should stop emitting: there is no room. Operators are given no more work by themselves."""
+    """There is no room: a source should stop emitting. The core itself gives operators no more work."""
 
 
 class Resume(Struct, frozen=True):

@@ -1,7 +1,7 @@
-"""The stream that a source makes: every item captured gets a position, whether there is room for it or not.
+"""Numbers what a source captures: every item gets a position, even if there is no room for it.
 
-What there is no room for, not even for a hole, is skipped: its place is only counted, and the hole is made
-once there is room again. So nothing is lost without a place that it can be named by.
+If there is not even room for a hole, the position is only counted, and the hole is made later. So every lost
+item has a position by which it can be named.
 """
 
 from node_agent.apps.dataflow.model.tuples import StreamTuple
@@ -10,7 +10,7 @@ Payloads = tuple[bytes, ...]
 
 
 class Emission:
-    """``position``: of the newest item, put into the stream or skipped."""
+    """``position`` is that of the newest item, whether it was put into the stream or skipped."""
 
     def __init__(self, origin: str) -> None:
         self.origin = origin
@@ -21,16 +21,16 @@ class Emission:
 
     @property
     def behind(self) -> bool:
-        """Whether there is something to put into the stream before anything new."""
+        """Whether skipped positions, or the end, must be put into the stream before anything new."""
         return self._put < self.position or self._to_end
 
     def next(self, payloads: Payloads, born_ns: int) -> StreamTuple:
-        """To be put into the stream now; only if it is not ``behind``."""
+        """Returns the next item of the stream. Must not be called while ``behind``."""
         self.position += 1
         return self._following(payloads, max(born_ns, self._born_ns))
 
     def skip(self, payloads: Payloads, born_ns: int) -> StreamTuple:
-        """What might have been."""
+        """Counts a position without putting it into the stream. Returns the item that it would have been."""
         self.position += 1
         return StreamTuple(self.origin, self.position, self.position - 1, born_ns, self._born_ns, payloads)
 
@@ -39,9 +39,10 @@ class Emission:
         self._to_end = True
 
     def catch_up(self, room: int) -> list[StreamTuple]:
-        """The holes of what was skipped, as far as there is room, and then the end, if it has come to that.
+        """Returns the holes of skipped positions, as many as there is room for, and then the end if it is
+        due.
 
-        The end needs no room: it comes once.
+        The end needs no room, because it comes only once.
         """
         until = self.position - 1 if self._to_end else self.position
         holes = [self._following((), self._born_ns) for _ in range(min(room, until - self._put))]

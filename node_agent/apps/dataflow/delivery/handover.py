@@ -1,9 +1,8 @@
-"""Passes tuples on to a sibling, another replica of the same operator, in the name of who sent them.
+"""Passes tuples on to a sibling, another replica of the same operator, in the name of their sender.
 
-While the inputs of a join do not agree yet on one of its replicas, parts of units arrive where the rest does
-not: they follow it. If another sibling turns out to be the right one, what has not gone yet goes there. What
-a sibling does not take within ``EXPIRES`` is given up, and so is what exceeds ``MOST``: whoever hands
-something over hears of it.
+While the inputs of a join choose different replicas of it, parts of one unit arrive at several of them; the
+parts are passed on to one sibling. If another sibling is chosen, what was not sent yet goes there. What a
+sibling does not take within ``EXPIRES``, or what exceeds ``MOST``, is given up and reported as lost.
 """
 
 import asyncio
@@ -24,14 +23,14 @@ MOST = 4096
 EXPIRES = 5.0
 """Seconds."""
 LINGER = 5.0
-"""Seconds for which the connection to a sibling is kept when there is nothing to pass on."""
+"""Seconds for which an unused connection to a sibling is kept open."""
 PAUSE = 0.05
 
 OpenConnection = Callable[[Pair, OnMessage, OnLost], TupleConnection]
 
 
 class Part(NamedTuple):
-    """Items that ``sender``, upstream, has sent, on their way to ``sibling``."""
+    """Items of ``sender``, upstream, on their way to ``sibling``."""
 
     sibling: str
     sender: str
@@ -40,8 +39,10 @@ class Part(NamedTuple):
     since: float
 
 
-class Heard(NamedTuple):
-    """Hears what became of items: ``taken`` by the connection; ``lost``, with the reason; given ``back``."""
+class HandoverCallbacks(NamedTuple):
+    """Called with what became of items: ``taken`` by the connection; ``lost``, with the reason; given
+    ``back``.
+    """
 
     taken: Callable[[str, Sequence[StreamTuple]], None]
     lost: Callable[[Sequence[StreamTuple], str], None]
@@ -49,19 +50,21 @@ class Heard(NamedTuple):
 
 
 class Handover:
-    """``mail`` gives a batch to a replica of this node; it returns False if the replica is elsewhere."""
+    """``send_local`` gives a batch to a replica of this node; it returns False if the replica is on another
+    node.
+    """
 
     def __init__(
         self,
         own: str,
-        mail: Callable[[str, str, Batch], bool],
+        send_local: Callable[[str, str, Batch], bool],
         open_connection: OpenConnection,
-        heard: Heard,
+        callbacks: HandoverCallbacks,
     ) -> None:
         self._own = own
-        self._mail = mail
+        self._send_local = send_local
         self._open_connection = open_connection
-        self._heard = heard
+        self._callbacks = callbacks
         self._parts: deque[Part] = deque()
         self._under_way: Part | None = None
         self._attempt: asyncio.Timeout | None = None
@@ -77,17 +80,17 @@ class Handover:
     def put(
         self, sibling: str, sender: str, items: Sequence[StreamTuple], made: Sequence[Units] = ()
     ) -> None:
-        """``items`` are from ``sender``, upstream."""
-        if self._mail(sibling, self._own, Batch(sender, items, {}, made)):
-            self._heard.taken(sibling, items)
+        """Passes ``items`` of ``sender``, upstream, on to ``sibling``."""
+        if self._send_local(sibling, self._own, Batch(sender, items, {}, made)):
+            self._callbacks.taken(sibling, items)
         elif self.waiting + len(items) > MOST:
-            self._heard.lost(items, "expired")
+            self._callbacks.lost(items, "expired")
         else:
             self._parts.append(Part(sibling, sender, items, made, asyncio.get_running_loop().time()))
             self._filled.set()
 
-    def turn(self, sibling: str | None) -> None:
-        """What no connection has taken yet goes to ``sibling`` instead; None: it comes back."""
+    def retarget(self, sibling: str | None) -> None:
+        """Sends what no connection has taken yet to ``sibling`` instead; None: gives it back."""
         self._sibling = sibling
         parts = list(self._parts)
         self._parts.clear()
@@ -120,16 +123,16 @@ class Handover:
             async with asyncio.timeout_at(expires) as self._attempt:
                 while left:
                     try:
-                        count = await self._some(part, left)
+                        count = await self._send_some(part, left)
                     except TooLarge as error:
-                        self._heard.lost(left[:1], error.reason)
+                        self._callbacks.lost(left[:1], error.reason)
                         left = left[1:]
                         continue
-                    self._heard.taken(part.sibling, left[:count])
+                    self._callbacks.taken(part.sibling, left[:count])
                     left = left[count:]
         except TimeoutError:
             if self._attempt is not None and self._attempt.when() == expires:
-                self._heard.lost(left, "expired")
+                self._callbacks.lost(left, "expired")
             elif left:
                 self._redirect([part._replace(items=left)])
         finally:
@@ -137,14 +140,14 @@ class Handover:
 
     def _redirect(self, parts: Sequence[Part]) -> None:
         if self._sibling is None:
-            self._heard.back(parts)
+            self._callbacks.back(parts)
         else:
             self._parts.extendleft(part._replace(sibling=self._sibling) for part in reversed(parts))
 
     def _lost(self, pair: Pair, items: Sequence[StreamTuple], reason: str) -> None:
-        self._heard.lost(items, "link_failed")
+        self._callbacks.lost(items, "link_failed")
 
-    async def _some(self, part: Part, items: list[StreamTuple]) -> int:
+    async def _send_some(self, part: Part, items: list[StreamTuple]) -> int:
         connection = self._connections.get(part.sibling)
         if connection is None:
             connection = self._connections[part.sibling] = self._open_connection(

@@ -1,4 +1,6 @@
-"""What a replica knows of one input stream: what it holds, what is done, and whom it owes word of that."""
+"""What a replica knows of one input stream: what it holds, what is done, and what it must acknowledge to
+whom.
+"""
 
 from collections.abc import Iterable, Sequence
 from math import inf
@@ -9,14 +11,12 @@ from node_agent.apps.dataflow.model.tuples import StreamTuple
 
 
 class Inbox:
-    """``held``: came and not done; ``working``: the part of it that the operator is not through with.
+    """``held``: positions that arrived and are not done. ``working``: those of them that the operator has not
+    finished. Both are for operators that take items one by one; windows do their own bookkeeping.
 
-    Both are for operators that take items one by one; windows keep their own account.
-
-    ``reach``: the highest position that came; ``came_at``: when something came last.
-    ``backlog``: held, but there is no room yet for what they will give rise to.
-    ``owed``: by replica upstream, what came from it and was not reported done to it. ``untaken`` likewise, of
-    what it was not told that this replica has taken.
+    ``reach``: the highest position that arrived. ``came_at``: when the last item arrived. ``backlog``: held
+    items whose results there is no room for yet. ``owed``: by replica upstream, what arrived from it and is
+    not yet acknowledged to it as done; ``untaken``: the same for what is not yet acknowledged as taken.
     """
 
     def __init__(self, upstream: str, origin: str) -> None:
@@ -33,15 +33,17 @@ class Inbox:
         self.backlog: dict[int, StreamTuple] = {}
 
     def came(self, sender: str, first: int, last: int) -> None:
-        """``first`` … ``last`` came from ``sender``, who waits to hear that it was taken, and then done."""
-        for account in (self.untaken, self.owed):
-            positions = account.get(sender)
+        """Notes that ``first`` … ``last`` arrived from ``sender``, which expects two acknowledgements: taken,
+        and done.
+        """
+        for owed in (self.untaken, self.owed):
+            positions = owed.get(sender)
             if positions is None:
-                positions = account[sender] = Positions()
+                positions = owed[sender] = Positions()
             positions.add(first, last)
 
     def news(self, items: list[StreamTuple]) -> list[StreamTuple]:
-        """Hold those of ``items``, which are neighbours, that are neither held nor done."""
+        """Holds those of the neighbours ``items`` that are neither held nor done. Returns them."""
         first, last = items[0].prev + 1, items[-1].tau
         if not (self.held.overlaps(first, last) or self.done.overlaps(first, last)):
             fresh = items
@@ -55,7 +57,7 @@ class Inbox:
         return fresh
 
     def finish(self, first: int, last: int) -> None:
-        """``first`` … ``last`` is done. What has not been processed need not be."""
+        """Marks ``first`` … ``last`` as done. What has not been processed need not be processed any more."""
         self.done.add(first, last)
         if len(self.done) > MOST_RANGES:
             self.done.fill()
@@ -67,9 +69,11 @@ class Inbox:
             self.working.discard(tau, tau)
 
 
-def tell(account: dict[str, Positions], first: int, last: int) -> Iterable[tuple[str, list[Range]]]:
-    """Whom to tell what of ``first`` … ``last``: once told, it is struck off the account."""
-    for sender, positions in account.items():
+def take_owed(owed: dict[str, Positions], first: int, last: int) -> Iterable[tuple[str, list[Range]]]:
+    """Yields by sender which parts of ``first`` … ``last`` must be acknowledged to it, and removes them from
+    ``owed``.
+    """
+    for sender, positions in owed.items():
         if positions.overlaps(first, last):
             parts = positions.common(first, last)
             positions.discard(first, last)
@@ -77,7 +81,7 @@ def tell(account: dict[str, Positions], first: int, last: int) -> Iterable[tuple
 
 
 def stretches(items: Sequence[StreamTuple]) -> list[list[StreamTuple]]:
-    """``items`` cut wherever one is not the neighbour of the one before."""
+    """Cuts ``items`` wherever an item does not follow directly on the one before."""
     if not items:
         return []
     if _is_one_stretch(items):
@@ -93,7 +97,7 @@ def stretches(items: Sequence[StreamTuple]) -> list[list[StreamTuple]]:
 
 
 def _is_one_stretch(items: Sequence[StreamTuple]) -> bool:
-    """Most are: this is on the way of every tuple."""
+    """Whether there is nothing to cut. Usually so; it is checked for every tuple, and must be fast."""
     origin, before = items[0].origin, items[0].prev
     for item in items:
         if item.prev != before or item.origin != origin:

@@ -1,23 +1,23 @@
-"""What a source captures: tuples that are ready at once are handed on together."""
+"""Takes tuples from a source, and hands on together those that are ready at once."""
 
 import asyncio
 from collections.abc import Callable
 
 from node_agent.apps.dataflow.operators.processing import CannotBeSent, GivenUp
 from node_agent.apps.dataflow.operators.registry import Context, Source
-from node_agent.apps.dataflow.windows.gathering import Gathering
+from node_agent.apps.dataflow.windows.batcher import Batcher
 from node_agent.apps.dataflow.wire.packing import unfit
 
 Captured = tuple[tuple[bytes, ...], int]
-"""A payload, none if it was given up, and when it was captured in nanoseconds."""
+"""A payload, empty if it was given up, and when it was captured, in nanoseconds."""
 
 
 MOST_BYTES = 256 * 1024
-"""What is taken in one go has more only if it is one tuple."""
+"""Tuples that are taken together have at most this many bytes, unless it is one tuple."""
 
 
 class Intake:
-    """``hand_on`` takes what was captured; ``give_up`` hears why the last of it is without its payload."""
+    """``hand_on`` gets what was captured; ``give_up`` gets the reason why the last of it has no payload."""
 
     def __init__(
         self,
@@ -30,12 +30,12 @@ class Intake:
         self._context = context
         self._give_up = give_up
         self._number = 1
-        self._captured = Gathering[Captured](lambda captured, took: hand_on(captured))
+        self._captured = Batcher[Captured](lambda captured, took: hand_on(captured))
 
     async def take(self, most: int) -> bool:
-        """Wait for the next tuples, at most ``most``, and hand them on; False: there are no more.
+        """Waits for the next tuples, at most ``most``, and hands them on. Returns False if there are no more.
 
-        Raises CannotBeSent for a payload that is too large, if the policy of the source is to stop then.
+        Raises CannotBeSent for a payload that is too large, if the source's policy is to stop then.
         """
         captured, size = self._captured, 0
         capture, now_ns = self._source.next, self._context.now_ns

@@ -1,15 +1,17 @@
-"""How much delivery may promise, keep and wait: reliability levels, overflow policies and their bounds."""
+"""Reliability levels, overflow policies, and the limits of what delivery keeps and how long it waits."""
 
 from enum import StrEnum
 
 from msgspec import Struct
 
 EMPTY_PER_ITEM = 16
-"""How many positions without payload, holes or spilled, there may be for every item that there may be."""
+"""How many positions without payload (holes, spilled) may be kept for every item that may be kept."""
 
 
 MOST_RANGES = 262_144
-"""Of a set of positions that others tell us of: honest ones have as many as items are on their way."""
+"""The limit of ranges in a set of positions that others report: honest ones have no more than items on the
+way.
+"""
 
 
 class Reliability(StrEnum):
@@ -28,14 +30,15 @@ class Overflow(StrEnum):
 
 
 class DeliveryLimits(Struct, frozen=True):
-    """Items and bytes of each stream per downstream operator; times in seconds.
+    """Items and bytes are for each stream and downstream operator; times are in seconds.
 
-    ``spill_bytes``: how long a node's spill file may become.
+    ``spill_bytes``: the longest that a node's spill file may become.
 
     ``in_flight``: items sent to one replica that it has not taken yet. ``retry``: pause after a failure.
-    ``unacknowledged``: age at which an item that the route has left behind is sent again, and after which a
-    replica that makes no progress asks upstream what has been done elsewhere; it asks again after twice the
-    time, up to ``patience``. ``sources_wait`` for room; else their oldest unsent items are dropped.
+    ``unacknowledged``: the age at which an item is sent again if its replica is no longer chosen, and the
+    time after which a replica without progress asks upstream what was done elsewhere. It asks again after
+    twice the time, up to ``patience``. ``sources_wait`` for room; otherwise their oldest unsent items are
+    dropped.
     """
 
     items: int = 4096

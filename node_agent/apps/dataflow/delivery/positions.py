@@ -1,16 +1,16 @@
-"""Sets of positions of a stream as delivery needs them: what is missing, what is common, what lies around."""
+"""Sets of positions in a stream, with the questions that delivery asks of them."""
 
 from bisect import bisect_left, bisect_right
 
 from node_agent.model.intervals import Intervals
 
 Range = tuple[int, int]
-"""First and last position, both included."""
+"""The first and the last position, both included."""
 
 
 class Positions(Intervals):
     def missing(self, first: int, last: int) -> list[Range]:
-        """The parts of ``first`` … ``last`` that are not in the set."""
+        """Returns the parts of ``first`` … ``last`` that are not in the set."""
         firsts, lasts = self._firsts, self._lasts
         index = bisect_left(lasts, first)
         gaps: list[Range] = []
@@ -25,7 +25,7 @@ class Positions(Intervals):
         return gaps
 
     def common(self, first: int, last: int) -> list[Range]:
-        """The parts of ``first`` … ``last`` that are in the set."""
+        """Returns the parts of ``first`` … ``last`` that are in the set."""
         firsts, lasts = self._firsts, self._lasts
         index = bisect_left(lasts, first)
         parts: list[Range] = []
@@ -35,11 +35,11 @@ class Positions(Intervals):
         return parts
 
     def around(self, position: int) -> Range:
-        """The whole interval that ``position``, which must be in the set, is part of."""
+        """Returns the whole interval around ``position``, which must be in the set."""
         index = bisect_right(self._firsts, position) - 1
         return self._firsts[index], self._lasts[index]
 
     @property
     def floor(self) -> int:
-        """All positions up to this one are in the set."""
+        """The position up to which all positions are in the set."""
         return self.first_missing() - 1

@@ -1,7 +1,7 @@
-"""The run-time of a replica whose query promises delivery: a core, the operator, and channels to others.
+"""The runtime of a replica whose query promises delivery: a core, the operator, and channels to other nodes.
 
-Carries out what the core wants. Items and messages of replicas on the same node come by mail, those of others
-over connections. What the core asks of the operator is queued; a sender that exceeds the queue is cut off.
+It carries out what the core wants. Replicas on the same node pass items and messages directly, others send
+them over connections. Work for the operator is queued; a sender that exceeds the queue is disconnected.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from itertools import repeat
 from math import inf
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
-from node_agent.apps.dataflow.delivery.account import Account
+from node_agent.apps.dataflow.delivery.ack_batcher import AckBatcher
 from node_agent.apps.dataflow.delivery.channel import Channel
 from node_agent.apps.dataflow.delivery.core import DeliveryCore
 from node_agent.apps.dataflow.delivery.effects import (
@@ -28,11 +28,11 @@ from node_agent.apps.dataflow.delivery.effects import (
     Settle,
 )
 from node_agent.apps.dataflow.delivery.emission import Payloads
-from node_agent.apps.dataflow.delivery.handover import Handover, Heard
+from node_agent.apps.dataflow.delivery.handover import Handover, HandoverCallbacks
 from node_agent.apps.dataflow.delivery.intake import Captured, Intake
 from node_agent.apps.dataflow.delivery.limits import MOST_RANGES
 from node_agent.apps.dataflow.delivery.positions import Positions
-from node_agent.apps.dataflow.delivery.reports import Reports
+from node_agent.apps.dataflow.delivery.tuple_recorder import TupleRecorder
 from node_agent.apps.dataflow.events import QueueSample
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica, operator_of
 from node_agent.apps.dataflow.model.tuples import StreamTuple, weight_of
@@ -49,28 +49,32 @@ from node_agent.transport.messages import Pair
 
 T = TypeVar("T")
 
-REPORTS_AT_ONCE = 0.002
-"""Seconds for which acknowledgements are gathered."""
+ACK_DELAY = 0.002
+"""Seconds for which acknowledgements are collected."""
 GRAIN = 1e-6
-"""Clocks count in steps: a timer that rings early by less than one would be set again for ever."""
+"""Clocks count in steps: without this, a timer that fires early by less than a step would be set again for
+ever.
+"""
 
 
-class Neighbours(Protocol):
-    """How a replica reaches the others: those of its node, and those on other nodes."""
+class Connector(Protocol):
+    """Reaches other replicas, on this node and on others."""
 
-    def mail(self, to: str, sender: str, content: Batch | Message) -> bool:
-        """False if ``to`` is on another node."""
+    def send_local(self, to: str, sender: str, content: Batch | Message) -> bool:
+        """Gives ``content`` to replica ``to`` of this node. Returns False if it is on another node."""
         ...
 
     def open_connection(self, pair: Pair, on_message: OnMessage, on_lost: OnLost) -> TupleConnection: ...
 
-    def tell(self, pair: Pair, message: Message) -> bool:
-        """To the sender of an incoming connection; False if there is none."""
+    def answer(self, pair: Pair, message: Message) -> bool:
+        """Sends a message to the sender of an incoming connection. Returns False if there is no
+        connection.
+        """
         ...
 
 
 class Job(NamedTuple):
-    """What to run: ``params`` must be an instance of ``kind.params``."""
+    """What to run; ``params`` must be an instance of ``kind.params``."""
 
     replica: Replica
     plan: DeploymentPlan
@@ -84,7 +88,7 @@ class DeliveryRuntime:
         job: Job,
         core: DeliveryCore,
         context: Context,
-        neighbours: Neighbours,
+        connector: Connector,
         record: Callable[[Event], None],
         sources_wait: bool,
     ) -> None:
@@ -98,41 +102,41 @@ class DeliveryRuntime:
         context.outlet = self
         self._core = core
         self._context = context
-        self._neighbours = neighbours
-        self._account = Account(job.replica.id, record)
+        self._connector = connector
+        self._recorder = TupleRecorder(job.replica.id, record)
         self._sources_wait = sources_wait
         self._origins = query.origins()
-        self._downstreams = {r.id: d for d in core.place.downstreams for r in plan.of(d)}
+        self._downstreams = {r.id: d for d in core.neighbours.downstreams for r in plan.of(d)}
         self._channels = {
             r.id: self._open_channel(r.id)
-            for d in core.place.downstreams
+            for d in core.neighbours.downstreams
             for r in plan.of(d)
             if r.node != job.replica.node
         }
-        self._mail: deque[tuple[str, Batch | Message]] = deque()
-        self._has_mail = asyncio.Event()
+        self._local_messages: deque[tuple[str, Batch | Message]] = deque()
+        self._has_local_messages = asyncio.Event()
         self._work: deque[tuple[Process | ProcessUnit, int]] = deque()
         self._work_bytes = 0
-        ways = sum(len(plan.of(name)) * len(self._origins[name]) for name in core.place.upstreams)
-        self._most_work = core.most_bytes * ways
+        streams = sum(len(plan.of(name)) * len(self._origins[name]) for name in core.neighbours.upstreams)
+        self._most_work = core.most_bytes * streams
         self._has_work = asyncio.Event()
         self._has_room = asyncio.Event()
         self._has_room.set()
         self._opened = asyncio.Event()
         self._in_hand: list[Captured] = []
-        self._reports = Reports()
-        self._has_reports = asyncio.Event()
+        self._acks = AckBatcher()
+        self._has_acks = asyncio.Event()
         self._tick_at = inf
         self._sooner = asyncio.Event()
         self._absorbed: dict[str, Positions] = {}
-        # What a sibling does not get this way, it is sent by the replicas upstream.
-        heard = Heard(self._sent, lambda items, reason: None, lambda parts: None)
-        self._handover = Handover(self._id, neighbours.mail, neighbours.open_connection, heard)
-        self._elsewhere: str | None = None
+        # What is lost on the way to a sibling is sent to it again by the replicas upstream.
+        callbacks = HandoverCallbacks(self._sent, lambda items, reason: None, lambda parts: None)
+        self._handover = Handover(self._id, connector.send_local, connector.open_connection, callbacks)
+        self._assembling_sibling: str | None = None
         self._handed: dict[tuple[str, str], Positions] = {}
 
     def open_source(self) -> None:
-        """Let the source emit; without effect on other operators."""
+        """Lets the source emit; has no effect on other operators."""
         self._opened.set()
 
     def steer(self, route: Route) -> None:
@@ -140,59 +144,61 @@ class DeliveryRuntime:
         in_use = [to for hop in route.hops.values() if hop is not None for to in hop.replicas()]
         for to, channel in self._channels.items():
             channel.want(to in in_use)
-        for downstream in self._core.place.downstreams:
+        for downstream in self._core.neighbours.downstreams:
             self._do(self._core.steer(downstream, route.hops.get(downstream), self._now()))
 
     def waiting(self) -> dict[str, int]:
-        """Tuples that wait here, by downstream operator."""
+        """Returns by downstream operator how many tuples wait here."""
         return self._core.waiting()
 
     def has_room(self) -> bool:
-        """Whether what is emitted now can be kept until it has arrived."""
+        """Whether what is emitted now can be kept until it is delivered."""
         return self._has_room.is_set()
 
     async def wait_for_room(self) -> None:
         await self._has_room.wait()
 
     def silent(self) -> tuple[str, ...]:
-        """The downstream replicas that do not answer."""
+        """Returns the downstream replicas that do not answer."""
         return tuple(to for to, channel in self._channels.items() if not channel.answers)
 
     def queued(self) -> int:
-        """Tuples that wait here, on their way in or out."""
+        """Returns how many tuples wait here, on their way in or out."""
         return self._waiting_to_be_processed() + sum(self.waiting().values())
 
-    def meet_at(self, sibling: str | None) -> None:
-        """From now on units are put together at ``sibling``, which gets what there is here; None: here."""
-        if sibling != self._elsewhere:
-            self._elsewhere = sibling
+    def assemble_at(self, sibling: str | None) -> None:
+        """Hands over what incomplete units hold to ``sibling``, which assembles units from now on; None: this
+        replica.
+        """
+        if sibling != self._assembling_sibling:
+            self._assembling_sibling = sibling
             self._handed.clear()
         self._hand_over()
 
     def overrun(self, batch: Batch) -> bool:
-        """Whether more has come from its sender than it can have if it keeps to its limits."""
+        """Whether the sender of ``batch`` has sent more than it can if it keeps its limits."""
         upstream = operator_of(batch.sender)
         return self._work_bytes > self._most_work or self._core.overrun(batch.sender, upstream)
 
     async def take(self, batch: Batch, via: str = "") -> None:
-        """``batch`` is of one of this replica's inputs. ``via``: the sibling that has passed it on."""
+        """Takes a batch of one of this replica's inputs. ``via``: the sibling that passed it on."""
         upstream, items = operator_of(batch.sender), batch.items
         streams = self._streams_of(upstream)
-        self._account.received(via or batch.sender, items)
-        if via:  # it need not get back what it has
+        self._recorder.received(via or batch.sender, items)
+        if via:  # do not hand back to the sibling what it sent
             for item in items:
                 self._news_to_sibling(batch.sender, item)
         if self._role == "sink":
-            self._account_for_holes(upstream, items)
+            self._record_holes(upstream, items)
         if items:
             floors = _of_streams(streams, batch.floors)
             self._do(self._core.receive(batch.sender, upstream, items, floors, self._now()))
             for (sender, origin), handed in self._handed.items():
-                handed.add(1, self._core.floor(operator_of(sender), origin))  # nobody is handed what is done
+                handed.add(1, self._core.floor(operator_of(sender), origin))  # do not hand over what is done
             self._hand_over()
 
-    def hear(self, sender: str, message: Message) -> None:
-        """What another replica says, up or down the stream; what it cannot know is ignored."""
+    def receive_message(self, sender: str, message: Message) -> None:
+        """Handles what another replica, up or down the stream, reports. Ignores what it cannot know."""
         now, core, operator = self._now(), self._core, operator_of(sender)
         match message:
             case messages.Acknowledgement(done, taken) if sender in self._downstreams:
@@ -206,19 +212,19 @@ class DeliveryRuntime:
                 known = [end for end in ends if end.origin in streams]
                 self._do(core.settled(operator, _of_streams(streams, floors), known, now))
 
-    def post(self, sender: str, content: Batch | Message) -> None:
-        """From a replica of the same node, who must not be kept waiting."""
-        self._mail.append((sender, content))
-        self._has_mail.set()
+    def receive_local(self, sender: str, content: Batch | Message) -> None:
+        """Queues what a replica of the same node sends, so that it does not wait."""
+        self._local_messages.append((sender, content))
+        self._has_local_messages.set()
 
     def runs(self) -> dict[str, Coroutine[Any, Any, None]]:
-        """What must run for this replica to work, by name; the owner makes tasks of it."""
+        """Returns by name what must run for this replica to work; the owner makes tasks of it."""
         main = self._emit if self._role == "source" else self._operate
         channels = {f"{self._id} → {to}": channel.run() for to, channel in self._channels.items()}
         own = {
-            f"mail of {self._id}": self._read_mail(),
+            f"local messages of {self._id}": self._read_local_messages(),
             f"clock of {self._id}": self._keep_time(),
-            f"reports of {self._id}": self._report(),
+            f"acknowledgements of {self._id}": self._send_acks(),
             f"handover of {self._id}": self._handover.run(),
         }
         return {self._id: main(), **own, **channels}
@@ -234,7 +240,7 @@ class DeliveryRuntime:
             return outputs
         return [QueueSample(self._id, "input", self._waiting_to_be_processed()), *outputs]
 
-    # What runs.
+    # Tasks.
 
     async def _emit(self) -> None:
         await self._opened.wait()
@@ -252,7 +258,7 @@ class DeliveryRuntime:
         return self._has_room.is_set() or not self._sources_wait
 
     def _capture(self, captured: list[Captured]) -> None:
-        """What there is no room for stays in hand: the time until there is counts."""
+        """Emits what was captured, or keeps it in hand until there is room."""
         if self._may_emit():
             self._emit_captured(captured)
         else:
@@ -261,16 +267,16 @@ class DeliveryRuntime:
     def _emit_captured(self, captured: list[Captured]) -> None:
         first = self._core.position + 1
         effects = self._core.emit(captured, self._now())
-        self._account.captured(first, [len(payloads[0]) if payloads else 0 for payloads, _ in captured])
+        self._recorder.captured(first, [len(payloads[0]) if payloads else 0 for payloads, _ in captured])
         self._do(effects)
 
     def _give_up(self, reason: GivenUp) -> None:
-        """The last tuple that was captured has lost its payload."""
+        """Records that the last captured tuple has lost its payload."""
         tau = self._core.position + len(self._in_hand)
-        self._account.dropped(StreamTuple(self._id, tau, tau - 1, 0, 0), f"dead_letter:{reason}")
+        self._recorder.dropped(StreamTuple(self._id, tau, tau - 1, 0, 0), f"dead_letter:{reason}")
 
     async def _operate(self) -> None:
-        each = {upstream: self._one_by_one(upstream) for upstream in self._core.place.upstreams}
+        each = {upstream: self._one_by_one(upstream) for upstream in self._core.neighbours.upstreams}
         while True:
             if not self._work:
                 self._has_work.clear()
@@ -282,8 +288,8 @@ class DeliveryRuntime:
                 continue
             payloads = await self._process(job.unit)
             result = job.unit.result(payloads)
-            self._account.emitted([result])
-            self._account_for_inputs(job.unit)
+            self._recorder.emitted([result])
+            self._record_inputs(job.unit)
             self._do(self._core.processed(job.unit, payloads, self._now()))
 
     def _one_by_one(self, upstream: str) -> OneByOne:
@@ -291,41 +297,41 @@ class DeliveryRuntime:
             self._do(self._core.processed_each(upstream, items, results, self._now()))
 
         operator = cast(Operator, self._made)
-        return OneByOne(operator, self._spec, self._role, self._context, self._account, hand_on)
+        return OneByOne(operator, self._spec, self._role, self._context, self._recorder, hand_on)
 
     async def _process(self, unit: Unit) -> Payloads:
         started = self._now()
         try:
             payloads = await process(cast(Operator, self._made), unit, self._spec, self._context.sleep)
         except GivenUp as error:
-            self._account.dropped(unit, f"dead_letter:{error}")
+            self._recorder.dropped(unit, f"dead_letter:{error}")
             return ()
         if self._role == "operator":
-            self._account.processed_unit(unit, round((self._now() - started) * 1e9))
+            self._recorder.processed_unit(unit, round((self._now() - started) * 1e9))
         elif unit.payloads():
-            self._account.delivered_unit(unit)
+            self._recorder.delivered_unit(unit)
         else:
-            self._account.dropped(unit, "filtered")
+            self._recorder.dropped(unit, "filtered")
         return payloads
 
-    async def _read_mail(self) -> None:
+    async def _read_local_messages(self) -> None:
         while True:
-            while self._mail:
-                sender, content = self._mail.popleft()
+            while self._local_messages:
+                sender, content = self._local_messages.popleft()
                 if isinstance(content, Batch):
                     await self.take(content, sender if sender != content.sender else "")
                 else:
-                    self.hear(sender, content)
-            self._has_mail.clear()
-            await self._has_mail.wait()
+                    self.receive_message(sender, content)
+            self._has_local_messages.clear()
+            await self._has_local_messages.wait()
 
-    async def _report(self) -> None:
+    async def _send_acks(self) -> None:
         while True:
-            await self._has_reports.wait()
-            await self._context.sleep(REPORTS_AT_ONCE)
-            self._has_reports.clear()
-            for to, report in self._reports.take():
-                self._tell_upstream(to, report)
+            await self._has_acks.wait()
+            await self._context.sleep(ACK_DELAY)
+            self._has_acks.clear()
+            for to, report in self._acks.take():
+                self._send_upstream(to, report)
 
     async def _keep_time(self) -> None:
         while True:
@@ -337,7 +343,7 @@ class DeliveryRuntime:
                 self._tick_at = inf
                 self._do(self._core.tick(self._now()))
 
-    # What the core wants.
+    # Carries out what the core wants.
 
     def _do(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
@@ -350,14 +356,14 @@ class DeliveryRuntime:
                 case Send(_, to, items, floors):
                     self._send(to, items, floors)
                 case Acknowledge():
-                    self._reports.add(effect)
-                    self._has_reports.set()
+                    self._acks.add(effect)
+                    self._has_acks.set()
                 case Ask(to):
-                    self._tell_upstream(to, messages.Ask())
+                    self._send_upstream(to, messages.Ask())
                 case Settle(_, to, floors, ends):
-                    self._tell_downstream(to, messages.Settled(floors, ends))
+                    self._send_downstream(to, messages.Settled(floors, ends))
                 case Drop(downstream, item, reason):
-                    self._account.dropped(item, reason, downstream)
+                    self._recorder.dropped(item, reason, downstream)
                 case PushBack():
                     self._has_room.clear()
                 case Resume():
@@ -371,25 +377,25 @@ class DeliveryRuntime:
             self._sooner.set()
 
     def _send(self, to: str, items: Sequence[StreamTuple], floors: Mapping[str, int]) -> None:
-        if self._neighbours.mail(to, self._id, Batch(self._id, items, floors)):
+        if self._connector.send_local(to, self._id, Batch(self._id, items, floors)):
             self._sent(to, items)
         else:
             self._channels[to].put(items, floors)
 
-    def _tell_upstream(self, to: str, message: Message) -> None:
-        if not self._neighbours.mail(to, self._id, message):
-            self._neighbours.tell(Pair(to, self._id), message)
+    def _send_upstream(self, to: str, message: Message) -> None:
+        if not self._connector.send_local(to, self._id, message):
+            self._connector.answer(Pair(to, self._id), message)
 
-    def _tell_downstream(self, to: str, message: Message) -> None:
-        if not self._neighbours.mail(to, self._id, message):
-            self._channels[to].tell(message)
+    def _send_downstream(self, to: str, message: Message) -> None:
+        if not self._connector.send_local(to, self._id, message):
+            self._channels[to].send_message(message)
 
     def _hand_over(self) -> None:
-        if self._elsewhere is not None:
-            self._do(self._core.hand_over(self._elsewhere))
+        if self._assembling_sibling is not None:
+            self._do(self._core.hand_over(self._assembling_sibling))
 
     def _news_to_sibling(self, sender: str, item: StreamTuple) -> bool:
-        """Whether it has not been handed over before; from now on it counts as if it had."""
+        """Whether the item was not handed over before. Notes that it is now."""
         handed = self._handed.setdefault((sender, item.origin), Positions())
         if item.tau in handed:
             return False
@@ -406,39 +412,39 @@ class DeliveryRuntime:
             self._do(self._core.connection_failed(self._downstreams[to], to, self._now()))
 
         return Channel(
-            lambda on_message, on_lost: self._neighbours.open_connection(
+            lambda on_message, on_lost: self._connector.open_connection(
                 Pair(self._id, to), on_message, on_lost
             ),
-            lambda pair, message: self.hear(to, message),
+            lambda pair, message: self.receive_message(to, message),
             lambda items: self._sent(to, items),
             failed,
-            lambda item, reason: self._account.dropped(item, reason, self._downstreams[to]),
+            lambda item, reason: self._recorder.dropped(item, reason, self._downstreams[to]),
         )
 
-    # What is told.
+    # Telemetry.
 
     def _sent(self, to: str, items: Sequence[StreamTuple]) -> None:
-        self._account.sent(to, items)
+        self._recorder.sent(to, items)
 
-    def _account_for_holes(self, upstream: str, items: Sequence[StreamTuple]) -> None:
+    def _record_holes(self, upstream: str, items: Sequence[StreamTuple]) -> None:
         for item in items:
             if not (item.payloads or item.last or self._core.knows(upstream, item)):
-                self._account.dropped(item, "filtered")
+                self._recorder.dropped(item, "filtered")
 
-    def _account_for_inputs(self, unit: Unit) -> None:
-        """They live on in the result; each is said to once, though windows overlap."""
+    def _record_inputs(self, unit: Unit) -> None:
+        """Records once of each input that it became part of a result, though windows overlap."""
         for item in (item for items in unit.inputs.values() for item in items):
             absorbed = self._absorbed.setdefault(item.origin, Positions())
             if item.tau not in absorbed:
                 absorbed.add(item.prev + 1, item.tau)
                 if len(absorbed) > MOST_RANGES:
                     absorbed.fill()
-                self._account.absorbed(item.origin, item.tau)
+                self._recorder.absorbed(item.origin, item.tau)
 
-    # Aids.
+    # Helpers.
 
     def _streams_of(self, upstream: str) -> tuple[str, ...]:
-        return self._origins[upstream] if upstream in self._core.place.upstreams else ()
+        return self._origins[upstream] if upstream in self._core.neighbours.upstreams else ()
 
     def _now(self) -> float:
         return self._context.time()

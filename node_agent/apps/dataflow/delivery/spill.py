@@ -1,4 +1,4 @@
-"""Where payloads go that memory has no room for: one file of a node, whose space is used again."""
+"""Stores payloads that memory has no room for: one file a node, whose space is reused."""
 
 import os
 from bisect import bisect_left, insort
@@ -13,12 +13,12 @@ Batch = list[tuple[bytes, ...]]
 
 
 class SpillFull(Exception):
-    """The spill has all it may have, or its disk has no room."""
+    """The spill has reached its limit, or its disk is full."""
 
 
 class Spill(Protocol):
     def store(self, batch: Batch) -> int:
-        """A handle to get it back with. Raises SpillFull, and then has stored nothing."""
+        """Returns a handle for ``load``. Raises SpillFull, and then has stored nothing."""
         ...
 
     def load(self, handle: int) -> Batch: ...
@@ -27,11 +27,11 @@ class Spill(Protocol):
 
 
 class SpillFile:
-    """It has no name in its directory, so that it goes with its process, whatever ends that.
+    """A file without a name in its directory, so that it disappears with its process.
 
-    It is there from the first batch on, and never longer than ``most`` bytes. Freed stretches are filled
-    first-fit, and cut off at the end of the file. ``refused`` counts what there was no room for, and
-    ``refusal`` says why not, the last time. The owner closes it.
+    It is created with the first batch and never longer than ``most`` bytes. Freed space is filled first-fit,
+    and cut off at the end of the file. ``refused`` counts batches that did not fit; ``refusal`` is the last
+    reason. The owner closes it.
     """
 
     def __init__(self, directory: Path, most: int) -> None:
@@ -48,7 +48,7 @@ class SpillFile:
 
     @property
     def size(self) -> int:
-        """Bytes of the file."""
+        """The length of the file in bytes."""
         return self._end
 
     def store(self, batch: Batch) -> int:

@@ -1,14 +1,14 @@
-"""How good a source's pictures can be for the path to keep up: a controller without I/O.
+"""Controls the quality of a source's pictures, so that the path keeps up. Without I/O.
 
-It goes down a step as soon as frames do not get away in time, and up again only after a while in which all of
-them did. Quality goes first, then resolution: coarse JPEG costs recognition less than small faces do.
+It goes down a step as soon as frames cannot leave in time, and up again only after a while in which all of
+them could. It lowers quality first, then resolution: coarse JPEG harms recognition less than small faces do.
 """
 
 from msgspec import Struct, structs
 
 
 class Step(Struct, frozen=True):
-    """Shares of what was asked for."""
+    """Shares of the quality and resolution asked for."""
 
     quality: float
     scale: float
@@ -20,7 +20,7 @@ TIMELY_FRAMES = 40
 
 
 class Adaptation(Struct, frozen=True):
-    """``late`` and ``timely``: how many frames in a row have been so."""
+    """``late`` and ``timely``: how many frames in a row were so."""
 
     level: int = 0
     late: int = 0
@@ -31,7 +31,7 @@ class Adaptation(Struct, frozen=True):
         return STEPS[self.level]
 
     def after(self, in_time: bool) -> "Adaptation":
-        """What to do with the next frame, given whether this one could leave when it was due."""
+        """Returns the state for the next frame, given whether this one could leave when it was due."""
         if in_time:
             if self.timely + 1 < TIMELY_FRAMES or self.level == 0:
                 return structs.replace(self, late=0, timely=self.timely + 1)

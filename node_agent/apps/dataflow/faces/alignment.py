@@ -1,4 +1,4 @@
-"""Faces brought upright to one size: eyes, nose and mouth at the same places in every crop."""
+"""Turns and scales faces to one size: eyes, nose and mouth are at the same places in every crop."""
 
 import cv2
 import numpy as np
@@ -17,7 +17,7 @@ MIDDLE = slice(SIDE // 10, SIDE - SIDE // 10)
 
 
 def align(image: Image, face: Face) -> Image:
-    """The face as a crop of 150 × 150; raises BadImage if its landmarks are no face."""
+    """Returns the face as a crop of 150 × 150. Raises BadImage if its landmarks are no face."""
     points = np.array(face.landmarks, float) if face.landmarks else _typical(face.box)
     if points.shape != PLACES.shape or not np.isfinite(points).all():
         raise BadImage(f"a face needs five landmarks, not {points.shape}")
@@ -26,15 +26,15 @@ def align(image: Image, face: Face) -> Image:
 
 
 def small_grey(crop: Image, side: int) -> NDArray[np.uint8]:
-    """The middle of an aligned crop in grey, side × side: what LBPH looks at."""
+    """Returns the middle of an aligned crop in grey, side × side, for LBPH."""
     middle = cv2.cvtColor(crop[MIDDLE, MIDDLE], cv2.COLOR_BGR2GRAY)
     return cv2.resize(middle, (side, side), interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
 
 
 def similarity(points: NDArray[np.float64], places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The 2×3 matrix of the turn, scale and shift that brings the points closest to the places.
+    """Returns the 2×3 matrix of the rotation, scale and shift that brings the points closest to the places.
 
-    Least squares has a closed form if a point of the plane is taken as a complex number.
+    Least squares has a closed form if points of the plane are complex numbers.
     """
     start, end = (array @ (1, 1j) for array in (points, places))
     around = start - start.mean()

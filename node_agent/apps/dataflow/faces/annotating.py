@@ -1,6 +1,6 @@
-"""What detection and recognition do to a frame, and how an operator does it to one frame after the other.
+"""Detects and recognises faces in frames, one frame after the other.
 
-Every frame that comes goes on, annotated. What cannot be understood as a picture goes on as it is; what is
+Every frame is passed on, annotated. A frame whose picture cannot be decoded is passed on unchanged; what is
 not even a frame is dropped. Both are reported.
 """
 

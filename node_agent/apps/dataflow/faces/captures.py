@@ -1,6 +1,6 @@
-"""Where pictures come from: a camera, a video file, a folder of pictures, the synthetic scene.
+"""Takes pictures from a camera, a video file, a folder of pictures, or the synthetic scene.
 
-``take`` blocks. A device that is gone is opened again by the next call, so the caller decides how often.
+``take`` blocks. If a device is gone, the next call opens it again, so the caller decides how often.
 """
 
 import re
@@ -22,11 +22,11 @@ class SourceMissing(OperatorUnusable):
 
 
 class CaptureLost(Exception):
-    """The device gives no pictures any more; it may come back."""
+    """The device delivers no pictures any more; it may come back."""
 
 
 class Shot(NamedTuple):
-    """``truth``: the faces that can be seen in the picture, if that is known."""
+    """``truth``: the faces that are visible in the picture, if known."""
 
     image: Image
     truth: tuple[Shown, ...] | None = None
@@ -35,7 +35,7 @@ class Shot(NamedTuple):
 class Capture(Protocol):
     @property
     def content(self) -> str:
-        """What can be seen, for the record."""
+        """What is visible, for the record."""
         ...
 
     @property
@@ -44,7 +44,7 @@ class Capture(Protocol):
         ...
 
     def take(self, number: int) -> Shot | None:
-        """Picture ``number`` (1, 2, …); None at the end. Raises CaptureLost, BadImage."""
+        """Returns picture ``number`` (1, 2, …); None at the end. Raises CaptureLost, BadImage."""
         ...
 
 

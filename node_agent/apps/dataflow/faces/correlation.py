@@ -1,4 +1,4 @@
-"""Several cameras at the same moment: their frames side by side, with everybody whom they see."""
+"""Joins the frames of several cameras at the same moment, side by side, with everybody whom they see."""
 
 from collections.abc import Sequence
 
@@ -41,13 +41,13 @@ class Correlator:
 
 
 def seen_by_all(frames: Sequence[Frame]) -> list[str]:
-    """The persons that are in every frame, by name."""
+    """Returns the names of persons that are in every frame."""
     each = [{face.person for face in frame.faces if face.person} for frame in frames]
     return sorted(person for person in set.intersection(*each) if person)
 
 
 def side_by_side(frames: Sequence[Frame]) -> Frame:
-    """One frame, from left to right. It has a picture if one of them has."""
+    """Returns one frame, from left to right. It has a picture if one of them has."""
     faces: list[Face] = []
     left = 0
     for frame in frames:

@@ -1,7 +1,7 @@
-"""Where the faces of a picture are.
+"""Finds the faces in a picture.
 
 ``yunet`` is a small network with five landmarks a face; ``haar`` and ``lbp`` are the cascades of the paper's
-prototype, which know no landmarks.
+prototype, which have no landmarks.
 """
 
 import threading
@@ -22,16 +22,18 @@ Find = Callable[[Image], tuple[Face, ...]]
 
 YUNET_SCORE, YUNET_OVERLAP, YUNET_CANDIDATES = 0.7, 0.3, 200
 YUNET_SMALLEST = 64
-"""Pixels to which smaller sides are padded: where a layer shrinks to a single cell, OpenCV gives rubbish."""
+"""Pixels to which smaller sides are padded: OpenCV gives wrong results if a layer shrinks to a single
+cell.
+"""
 CASCADES = {"haar": "haarcascade_frontalface_alt2.xml", "lbp": "lbpcascade_frontalface_improved.xml"}
 CASCADE_SCALE, CASCADE_NEIGHBOURS, CASCADE_SMALLEST = 1.1, 4, 30
 
 
 class Detector:
-    """Finds faces, best first. May be shared by threads, which then take turns."""
+    """Finds faces, best first. Threads may share it; they then take turns."""
 
     def __init__(self, kind: DetectorKind = "yunet", score: float = YUNET_SCORE) -> None:
-        """Raises ModelMissing. ``score``: what a face must reach; cascades have none of their own."""
+        """Raises ModelMissing. ``score``: the least score of a face; cascades have no scores."""
         self._find = _yunet(score) if kind == "yunet" else _cascade(kind)
         self._turn = threading.Lock()
 
@@ -45,7 +47,7 @@ class Detector:
 
 @cache
 def shared_detector(kind: DetectorKind = "yunet", score: float = YUNET_SCORE) -> Detector:
-    """One detector for the whole process: loaded before the fork, its memory is shared by all agents."""
+    """Returns one detector for the whole process. Loaded before the fork, all agents share its memory."""
     detector = Detector(kind, score)
     detector.detect(np.zeros((240, 320, 3), np.uint8))  # so that its buffers are shared, too
     return detector

@@ -1,7 +1,7 @@
-"""The sink that shows what was recognised: boxes and names in the picture, files for whoever looks on.
+"""The sink that shows what was recognised: draws boxes and names into pictures, and writes files.
 
-In the node's directory there are the last of the frames that are kept, and the newest one as ``latest.jpg``.
-Files are whole whenever they are there.
+The node's directory has the last of the frames that are kept, and the newest one as ``latest.jpg``. A file
+that exists is always complete.
 """
 
 import os
@@ -28,9 +28,9 @@ _FONT = cv2.FONT_HERSHEY_SIMPLEX
 
 
 class PictureFiles:
-    """A bounded number of pictures in a folder, by number; raises OSError.
+    """A bounded number of pictures in a folder, by number. Raises OSError.
 
-    They show people: nobody but the user can look at them, or into the folder and the one above it.
+    They show people: only the user can read them, the folder, and the folder above.
     """
 
     def __init__(self, folder: Path, keep: int) -> None:
@@ -63,7 +63,7 @@ def _private(name: str, flags: int) -> int:
 
 
 def picture_files(context: Context, keep: int) -> PictureFiles | None:
-    """Those of one replica in its node's directory, if that has one; raises OSError."""
+    """Returns the files of one replica in its node's directory, if it has one. Raises OSError."""
     if context.directory is None:
         return None
     return PictureFiles(context.directory / "frames" / context.replica.replace("/", "-"), keep)
@@ -129,7 +129,7 @@ def _seen(replica: str, unit: Unit, frame: Frame, latency_ns: int) -> FacesSeen:
 
 
 def annotated(frame: Frame) -> Image:
-    """The picture with its faces framed and named; raises BadImage."""
+    """Returns the picture with boxes and names of its faces. Raises BadImage."""
     image = decode_image(frame.image) if frame.image else _from_crops(frame)
     for face in frame.faces:
         _draw(image, face)
@@ -137,7 +137,7 @@ def annotated(frame: Frame) -> Image:
 
 
 def _from_crops(frame: Frame) -> Image:
-    """What is left of a picture of which only the faces have travelled."""
+    """Returns a picture of the crops, if only the faces were sent."""
     image = np.full((frame.height, frame.width, 3), 40, np.uint8)
     for face in frame.faces:
         left, top, right, bottom = _corners(face, frame.width, frame.height)
@@ -165,7 +165,9 @@ def _draw(image: Image, face: Face) -> None:
 
 
 def drawable(name: str) -> str:
-    """OpenCV's fonts have ASCII letters only: accents are left out, what else they lack is a ``?``."""
+    """Returns the name in ASCII, all that OpenCV's fonts have: without accents, and ``?`` for other
+    characters.
+    """
     return "".join(map(_drawable_character, unicodedata.normalize("NFC", name)))
 
 
@@ -175,7 +177,7 @@ def _drawable_character(character: str) -> str:
 
 
 def _corners(face: Face, width: int, height: int) -> tuple[int, int, int, int]:
-    """Of the part of the box that lies in the picture."""
+    """Returns the corners of the part of the box that lies in the picture."""
     box = face.box
     left, right = (max(0, min(width, round(x))) for x in (box.x, box.x + box.width))
     top, bottom = (max(0, min(height, round(y))) for y in (box.y, box.y + box.height))

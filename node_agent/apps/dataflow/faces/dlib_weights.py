@@ -1,7 +1,7 @@
-"""Reads the trained layers out of a file that dlib wrote.
+"""Reads trained layers from a file of dlib.
 
-Of dlib's serialisation only what the face network needs: packed integers, and tensors of 32-bit floats that
-follow the name of their layer. Layers come in the order from the network's input to its output.
+It reads only what the face network needs of dlib's format: packed integers, and tensors of 32-bit floats that
+follow the name of their layer. Layers are in the order from the network's input to its output.
 """
 
 import re
@@ -27,7 +27,7 @@ class Layer(NamedTuple):
 
 
 def read_layers(content: bytes) -> list[Layer]:
-    """All layers with trained values; raises BadWeights if one of them is cut short or not understood."""
+    """Returns all layers with trained values. Raises BadWeights if one is cut off or not understood."""
     layers: list[Layer] = []
     end = 0
     while match := LAYER.search(content, end):
@@ -55,7 +55,7 @@ def _tensor(content: bytes, at: int) -> tuple[Floats, int]:
 
 
 def _integer(content: bytes, at: int) -> tuple[int, int]:
-    """dlib packs an integer as a byte that counts the bytes of value behind it, lowest first."""
+    """Reads an integer: a byte with the number of value bytes that follow, lowest first."""
     size = content[at] if at < len(content) else 0
     if not 1 <= size <= 8 or at + 1 + size > len(content):
         raise BadWeights(f"no integer at byte {at}")

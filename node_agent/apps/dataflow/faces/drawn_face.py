@@ -1,4 +1,4 @@
-"""A drawn face: a pure function of who it is and of the number of the picture."""
+"""Draws a face: a pure function of the person's name and the number of the picture."""
 
 import random
 
@@ -10,7 +10,7 @@ _FINE = 4  # drawn larger and made small, so that edges are soft
 
 
 def drawn_face(name: str, number: int, width: int, height: int) -> NDArray[np.uint8]:
-    """What a person looks like follows from the name; head and mood differ from picture to picture."""
+    """Draws a person. Looks follow from the name; head and mood differ from picture to picture."""
     who = random.Random(f"face/{name}")
     mood = random.Random(f"face/{name}/{number}")
     w, h = width * _FINE, height * _FINE

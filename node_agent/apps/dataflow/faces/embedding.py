@@ -1,6 +1,6 @@
-"""A face as 128 numbers: faces of one person lie close together, of two persons apart.
+"""Computes 128 numbers of a face: those of one person are close together, those of two persons are not.
 
-The network is dlib's (CC0), run by OpenCV; its numbers are the same as dlib's own to the sixth digit.
+The network is dlib's (CC0), run by OpenCV; its numbers equal dlib's own to the sixth digit.
 """
 
 import threading
@@ -21,7 +21,7 @@ MEAN_RGB, SCALE = (122.782, 117.001, 104.298), 1 / 256
 
 
 class Embedder:
-    """May be shared by threads, which then take turns."""
+    """Threads may share it; they then take turns."""
 
     def __init__(self) -> None:
         """Raises ModelMissing."""
@@ -30,11 +30,11 @@ class Embedder:
         self._turn = threading.Lock()
 
     def embed(self, image: Image, faces: Sequence[Face]) -> NDArray[np.float32]:
-        """n × 128, in the order of the faces."""
+        """Returns n × 128 numbers, in the order of the faces."""
         return self.embed_crops([align(image, face) for face in faces])
 
     def embed_crops(self, crops: Sequence[Image]) -> NDArray[np.float32]:
-        """n × 128 of faces that were aligned before."""
+        """Returns n × 128 numbers for faces that are aligned already."""
         # One at a time: the numbers of a face may not depend on who else is in the picture.
         rows = [self._embed_one(crop) for crop in crops]
         return np.stack(rows) if rows else np.empty((0, EMBEDDING), np.float32)
@@ -48,7 +48,7 @@ class Embedder:
 
 @cache
 def shared_embedder() -> Embedder:
-    """One network for the whole process: loaded before the fork, its memory is shared by all agents."""
+    """Returns one network for the whole process. Loaded before the fork, all agents share its memory."""
     embedder = Embedder()
     embedder.embed_crops([np.zeros((SIDE, SIDE, 3), np.uint8)])  # so that its buffers are shared, too
     return embedder

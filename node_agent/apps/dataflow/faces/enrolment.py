@@ -1,4 +1,4 @@
-"""From pictures of a person to what the gallery keeps of them."""
+"""Makes a gallery's sample of a person's picture."""
 
 from node_agent.apps.dataflow.faces import lbph
 from node_agent.apps.dataflow.faces.alignment import align, small_grey

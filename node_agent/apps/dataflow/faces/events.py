@@ -1,4 +1,4 @@
-"""What operators of faces report: the faces of a picture, and what a source shows."""
+"""What video operators record: the faces of a picture, and what a source shows."""
 
 from msgspec import Struct
 
@@ -6,7 +6,9 @@ from node_agent.model.telemetry import Event
 
 
 class FaceRecord(Struct, frozen=True):
-    """A face in a frame. ``person``: None if nobody asked, empty if nobody known. In pixels of the frame."""
+    """A face in a frame, in its pixels. ``person``: None if it was not recognised yet, empty for a
+    stranger.
+    """
 
     person: str | None
     x: float
@@ -18,7 +20,9 @@ class FaceRecord(Struct, frozen=True):
 
 
 class FacesTrue(Event, tag="faces_true", frozen=True):
-    """Which faces a made-up picture shows. ``frame``: the picture's number, which it keeps on its way."""
+    """Which faces a synthetic picture really shows. ``frame``: the picture's number, which it keeps on its
+    way.
+    """
 
     replica: str
     origin: str
@@ -27,7 +31,9 @@ class FacesTrue(Event, tag="faces_true", frozen=True):
 
 
 class FacesSeen(Event, tag="faces_seen", frozen=True):
-    """What a sink was told of a picture. ``gallery``: the version that the persons were taken from."""
+    """What arrived at a sink about a picture. ``gallery``: the version that the persons were recognised
+    with.
+    """
 
     replica: str
     origin: str
@@ -39,7 +45,7 @@ class FacesSeen(Event, tag="faces_seen", frozen=True):
 
 
 class VideoSource(Event, tag="video_source", frozen=True):
-    """What a source shows, and from now on at which size and JPEG quality."""
+    """What a source shows, and at which size and JPEG quality from now on."""
 
     replica: str
     content: str

@@ -1,4 +1,4 @@
-"""What an operator meets with and goes on from: counted by reason, and reported."""
+"""Counts and reports, by reason, what an operator cannot use and continues after."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ class Faults:
         self._counts: Counter[str] = Counter()
 
     def count(self, what: str, error: Exception) -> None:
-        """``what`` is counted; how it was this time goes with the report."""
+        """Counts ``what``; the report includes the present error."""
         self._counts[what] += 1
         reason = f"{what}: {error}"[:_LONGEST]
         self._context.record(OperatorFault(self._context.replica, reason, self._counts[what]))
 
     def frames(self, unit: Unit) -> Iterator[tuple[bytes, Frame]]:
-        """The payloads that are frames, with what they are; the others are counted."""
+        """Yields the payloads that are frames, with the frames; counts the others."""
         for payload in unit.payloads():
             try:
                 yield payload, decode_frame(payload)

@@ -1,7 +1,6 @@
-"""What travels between the operators of a video query: a picture and what was found in it.
+"""The payload of a video query's tuples: a picture and what was found in it.
 
-The encoded bytes are the payload of a tuple. Nothing here needs OpenCV, so whoever only counts, joins or
-checks frames does not load it.
+Nothing here needs OpenCV, so code that only counts, joins or checks frames does not load it.
 """
 
 from collections.abc import Iterator
@@ -15,12 +14,12 @@ from node_agent.apps.dataflow.wire.packing import MAX_PAYLOAD
 from node_agent.model.checked import Checked, Count, Refused
 
 UNKNOWN = ""
-"""The person of a face that recognition was asked about and that is nobody of the gallery."""
+"""The person of a face that recognition did not find in the gallery."""
 SHOWN_UNKNOWN = "unknown"
-"""What such a face is called where people look on."""
+"""How such a face is named on a screen."""
 
 MAX_PIXELS = 64 << 20
-"""Of a picture: whoever asks for more memory than that has no good reason."""
+"""The largest picture: no honest sender needs more memory than that."""
 
 Side = Annotated[int, Meta(ge=1, le=16384)]
 

@@ -1,7 +1,7 @@
-"""The persons of interest: what recognition compares a face with. A frozen value and its file.
+"""The gallery: the persons of interest with which recognition compares a face. A frozen value and its file.
 
-Embeddings and histograms are computed once, when a picture is added, and shipped to the recogniser replicas
-as they are. ``version`` is a hash of the content, so that a replica with another gallery is noticed.
+Embeddings and histograms are computed once, when a picture is added, and sent to the recogniser replicas.
+``version`` is a hash of the content, so a replica with another gallery is noticed.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ MAX_BYTES, MAX_NAME = 64 << 20, 64
 
 
 class BadGallery(ValueError):
-    """The file is no gallery that can be used, or a name or a picture cannot be in one."""
+    """The file is no usable gallery, or a name or a picture cannot be in one."""
 
 
 class Sample(Struct, frozen=True, order=True, array_like=True):
@@ -59,7 +59,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Head(Struct, frozen=True):
-    """What can be read of every edition."""
+    """The fields that every edition has."""
 
     format: str
     edition: int
@@ -71,7 +71,7 @@ _files: Checked[_File] = Checked(_File, MAX_BYTES, "msgpack")
 
 @dataclass(frozen=True)
 class Gallery:
-    """Neither the order in which pictures were added nor adding one twice makes a difference to it."""
+    """The order in which pictures were added, and adding one twice, make no difference."""
 
     samples: tuple[Sample, ...] = ()
 
@@ -85,7 +85,7 @@ class Gallery:
 
     @cached_property
     def persons(self) -> dict[str, int]:
-        """How many pictures there are of each person, by name."""
+        """Returns how many pictures there are of each person, by name."""
         counts: dict[str, int] = {}
         for each in self.samples:
             counts[each.person] = counts.get(each.person, 0) + 1
@@ -102,7 +102,9 @@ class Gallery:
     def recognise(
         self, embedding: NDArray[np.float32], threshold: float = EMBEDDING_THRESHOLD
     ) -> tuple[str, float | None]:
-        """Who it is, or UNKNOWN, and how far the most similar picture is (None: the gallery is empty)."""
+        """Returns the person, or UNKNOWN, and the distance of the most similar picture (None: the gallery is
+        empty).
+        """
         apart = np.linalg.norm(self._embeddings - embedding.reshape(1, EMBEDDING), axis=1)
         return self._nearest(apart, threshold)
 
@@ -178,7 +180,9 @@ def load_gallery(path: Path) -> Gallery:
 
 
 def save_gallery(gallery: Gallery, path: Path) -> None:
-    """Whole or not at all, and only the user's to read: it holds biometric data. Raises BadGallery."""
+    """Writes the file completely or not at all, readable only by the user: it holds biometric data. Raises
+    BadGallery.
+    """
     data = gallery.encode()
     if len(data) > MAX_BYTES:
         raise BadGallery(f"gallery {path} would be larger than {MAX_BYTES >> 20} MB")

@@ -1,4 +1,4 @@
-"""Where people have been: faces counted in a grid, and grids added up on their way to the sink."""
+"""Counts where people were: faces in a grid, and grids added up on their way to the sink."""
 
 from collections.abc import Iterable, Sequence
 
@@ -43,7 +43,7 @@ def decode_heat(payload: bytes) -> HeatMap:
 
 
 def heat_of(frame: Frame, columns: int, rows: int) -> HeatMap:
-    """By the middle of each face; what lies outside of the picture counts at its border."""
+    """Counts each face by its middle; one outside the picture counts at its border."""
     counts = [0] * (columns * rows)
     for face in frame.faces:
         x = (face.box.x + face.box.width / 2) / frame.width
@@ -55,7 +55,7 @@ def heat_of(frame: Frame, columns: int, rows: int) -> HeatMap:
 
 
 def added(maps: Iterable[HeatMap], columns: int, rows: int) -> HeatMap:
-    """Raises BadFrame if one has another grid."""
+    """Returns the sum. Raises BadFrame if one has another grid."""
     counts, frames = [0] * (columns * rows), 0
     for heat in maps:
         if (heat.columns, heat.rows) != (columns, rows):
@@ -66,7 +66,7 @@ def added(maps: Iterable[HeatMap], columns: int, rows: int) -> HeatMap:
 
 
 class HeatMapper:
-    """Over a window: of frames and heat maps one heat map."""
+    """Adds up a window of frames and heat maps to one heat map."""
 
     def __init__(self, params: HeatMapParams, context: Context) -> None:
         self._params = params

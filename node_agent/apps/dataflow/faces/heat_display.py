@@ -1,4 +1,4 @@
-"""The sink of a heat map query: the newest map as a picture, and the last ones of before."""
+"""The sink of a heat map query: writes the newest map, and the last ones before it, as pictures."""
 
 from collections.abc import Sequence
 
@@ -55,7 +55,7 @@ class HeatDisplay:
 
 
 def drawn(heat: HeatMap) -> Image:
-    """The more often somebody was there, the brighter."""
+    """Draws places brighter the more often somebody was there."""
     counts = np.array(heat.counts, np.float64).reshape(heat.rows, heat.columns)
     bright = (255 * counts / max(1.0, counts.max())).astype(np.uint8)
     size = heat.columns * _CELL, heat.rows * _CELL

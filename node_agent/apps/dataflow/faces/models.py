@@ -1,7 +1,7 @@
-"""Where the networks' weights are: inside packages that the ``faces`` extra installs.
+"""Finds the networks' weights, inside packages that the ``faces`` extra installs.
 
 Files are found without importing those packages, and nothing is downloaded at run time. Their checksums are
-known, so that every node computes with the same numbers.
+known, so every node computes with the same numbers.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class ModelMissing(Exception):
-    """A model's file is not installed, or it is another version of it. Says what to install."""
+    """A model's file is not installed, or of another version. The message says what to install."""
 
 
 class Model(NamedTuple):
@@ -41,7 +41,7 @@ DLIB_RESNET = Model(
 
 
 def package_file(package: str, file: str, requirement: str) -> Path:
-    """The path of a file inside an installed package, found without running that package's code."""
+    """Returns the path of a file inside an installed package, found without running that package's code."""
     spec = importlib.util.find_spec(package)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         if (path := Path(folder, file)).is_file():
@@ -50,7 +50,7 @@ def package_file(package: str, file: str, requirement: str) -> Path:
 
 
 def read_model(model: Model) -> bytes:
-    """The model's bytes, as they were published; raises ModelMissing."""
+    """Returns the model's bytes, as they were published. Raises ModelMissing."""
     path = package_file(model.package, model.file, model.requirement)
     try:
         content = path.read_bytes()

@@ -1,4 +1,4 @@
-"""The parameters of the video operators, with their bounds: what an experiment file may say of them."""
+"""The parameters of the video operators, with their bounds, as an experiment file may set them."""
 
 from typing import Annotated, Literal
 
@@ -9,14 +9,14 @@ Seconds = Annotated[float, Meta(gt=0, le=60)]
 Several = Annotated[int, Meta(ge=1, le=1000)]
 
 NAMES = "names"
-"""The key of what a parameter's text names: whoever reads a file of parameters then knows what must exist."""
+"""The key that says what a parameter's text names, so that a checker of files knows what must exist."""
 GalleryFile = Annotated[str, Meta(extra={NAMES: "gallery"})]
 VideoPath = Annotated[str, Meta(extra={NAMES: "file"})]
 PicturesPath = Annotated[str, Meta(extra={NAMES: "folder"})]
 SourcePath = Annotated[str, Meta(extra={NAMES: "source"})]
 
 PEOPLE = 40
-"""Everybody who can walk through the synthetic scene."""
+"""How many people can appear in the synthetic scene."""
 
 Pace = Literal["fixed", "accepted"]
 Forward = Literal["frames", "crops", "positions"]

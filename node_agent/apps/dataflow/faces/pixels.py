@@ -1,4 +1,4 @@
-"""Pictures in memory: always 8-bit BGR, whatever the file or the camera had; anything else is a BadImage."""
+"""Pictures in memory: always 8-bit BGR, whatever the file or camera has; anything else is a BadImage."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ class BadImage(ValueError):
 
 
 def decode_image(data: bytes) -> Image:
-    """A picture file (JPEG, PNG, PGM, …) as pixels, turned upright if it says how it was held."""
+    """Decodes a picture file (JPEG, PNG, PGM, …), and turns it upright if it says how it was held."""
     if not data:
         raise BadImage("empty picture")
     if data.startswith(JPEG_START):
@@ -39,8 +39,9 @@ def decode_image(data: bytes) -> Image:
 
 
 def _check_jpeg(data: bytes) -> None:
-    """OpenCV takes half a JPEG for a whole one and paints the rest grey, and fetches gigabytes of memory if
-    a damaged header says so."""
+    """Rejects damaged files: OpenCV takes half a JPEG for a whole one and paints the rest grey, and allocates
+    gigabytes if a damaged header says so.
+    """
     if JPEG_END not in data:
         raise BadImage("JPEG is cut short")
     at = len(JPEG_START)
@@ -75,7 +76,7 @@ def _encode(image: Image, extension: str, options: tuple[int, ...]) -> bytes:
 
 
 def to_bgr(array: NDArray[Any]) -> Image:
-    """Grey, BGRA and 16-bit pictures as 8-bit BGR; raises BadImage for anything else."""
+    """Converts grey, BGRA and 16-bit pictures to 8-bit BGR. Raises BadImage for anything else."""
     if array.ndim not in (2, 3) or array.size == 0:
         raise BadImage(f"picture of shape {array.shape}")
     if array.dtype == np.uint16:
@@ -93,8 +94,9 @@ def to_bgr(array: NDArray[Any]) -> Image:
 
 
 def fit(image: Image, smallest: int, largest: int) -> Image:
-    """The picture scaled so that its longer side lies between the two: photographs from a phone are too big
-    to search for faces, passport pictures too small."""
+    """Scales the picture so that its longer side is between the two: photographs from a phone are too large
+    to search for faces, passport pictures too small.
+    """
     longer = max(image.shape[:2])
     wanted = min(max(longer, smallest), largest)
     if wanted == longer:

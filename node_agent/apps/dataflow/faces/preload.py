@@ -1,4 +1,4 @@
-"""Models and galleries of a query, loaded before there are agents: what is forked afterwards shares them."""
+"""Loads models and galleries of a query before agents are forked, which then share them."""
 
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,7 @@ from node_agent.apps.dataflow.model.query import Query
 
 
 def preload(query_file: str) -> None:
-    """For the query in a JSON file. Raises ModelMissing, BadGallery."""
+    """Loads for the query in a JSON file. Raises ModelMissing, BadGallery."""
     query = msgspec.json.decode(Path(query_file).read_bytes(), type=Query)
     for operator in query.operators:
         if operator.kind == "detect_faces":
@@ -27,7 +27,7 @@ def preload(query_file: str) -> None:
 
 
 def gallery_of(path: Path, version: str) -> Gallery:
-    """The gallery in the file, if it is of that version (empty: of any); raises BadGallery."""
+    """Returns the gallery in the file, if it has that version (empty: any). Raises BadGallery."""
     return _of_version(path, version) if version else load_gallery(path)
 
 

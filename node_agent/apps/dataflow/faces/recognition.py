@@ -1,4 +1,4 @@
-"""Who the faces are: crops of aligned faces against a gallery, by the embedding network or by LBPH."""
+"""Recognises faces: compares aligned crops with a gallery, by the embedding network or by LBPH."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -30,11 +30,11 @@ class Recogniser:
             self._name = _by_lbph(gallery, LBPH_THRESHOLD if threshold is None else threshold)
 
     def recognise(self, image: Image, faces: Sequence[Face]) -> tuple[Face, ...]:
-        """The faces of a picture, named."""
+        """Returns the faces of a picture, named."""
         return self.recognise_crops(faces, [align(image, face) for face in faces])
 
     def recognise_crops(self, faces: Sequence[Face], crops: Sequence[Image]) -> tuple[Face, ...]:
-        """The same where only the aligned crops have travelled; raises BadImage if one is of another size."""
+        """The same if only aligned crops were sent. Raises BadImage if one has another size."""
         named = []
         for face, crop in zip(faces, crops, strict=True):
             if crop.shape != (SIDE, SIDE, 3):

@@ -1,4 +1,4 @@
-"""The gallery of the synthetic scene's persons of interest, from the pictures that the scene never shows."""
+"""The gallery of the synthetic scene's persons of interest, of pictures that the scene never shows."""
 
 from functools import cache
 
@@ -10,7 +10,7 @@ from node_agent.apps.dataflow.faces.scene import Scene, SceneSettings
 
 @cache
 def scene_gallery(persons: int, enrolled: int) -> Gallery:
-    """Made once in a process, whoever asks. Raises ModelMissing."""
+    """Returns the gallery, made once in a process. Raises ModelMissing."""
     samples: list[Sample] = []
     settings = SceneSettings(persons=persons, enrolled=enrolled, strangers=0)
     for person, picture in Scene(settings).enrolment():

@@ -1,7 +1,7 @@
 """A source of video: takes pictures when they are due and makes frames of them.
 
-Paced by a fixed rate, or by the path: the next picture is taken as soon as there is room for it. A camera
-that is unplugged is waited for; a picture that cannot be read is skipped; both are reported.
+The pace is a fixed rate, or that of the path: the next picture is taken as soon as there is room for it. It
+waits for an unplugged camera, and skips unreadable pictures; both are reported.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 8.0
 """Seconds before a lost camera is opened again."""
 MOST_BEHIND = 1.0
-"""Seconds that a source may be late and still make up for; after longer ones it goes on from now."""
+"""Seconds of delay that a source catches up with; after a longer delay it continues from now."""
 
 
 class Video:
@@ -56,7 +56,7 @@ class Video:
                 await self._context.sleep(1 / self._params.rate)
 
     async def _wait_until_due(self) -> bool:
-        """Whether the path had room when the picture was due."""
+        """Returns whether the path had room when the picture was due."""
         period = 1 / self._params.rate
         if self._due is not None:
             self._due += period
@@ -124,7 +124,7 @@ def frame_of(shot: Shot, number: int, width: int, height: int, quality: int) -> 
 
 
 def sized(image: Image, width: int, height: int) -> Image:
-    """The middle of the picture in another size: cut, where its shape is another, and not distorted."""
+    """Returns the middle of the picture in another size: cut if its shape differs, not distorted."""
     has_height, has_width = image.shape[:2]
     if (has_width, has_height) == (width, height):
         return image

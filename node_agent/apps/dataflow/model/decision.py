@@ -1,6 +1,6 @@
-"""What a routing decision is made of: the rule, and the situation that the rule is applied to.
+"""The input of a switching decision: the rule, and the situation that it is applied to.
 
-A situation is recorded whole with the decision, and nothing but it is decided on: so every decision can be
+A decision depends on nothing else, and is recorded with the whole situation. So every decision can be
 explained, and replayed under another rule.
 """
 
@@ -11,11 +11,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 MOST_CANDIDATES = 32
-"""Of more replicas than this, only the cheapest are candidates: records and decisions are bounded."""
+"""If there are more replicas, only the cheapest are candidates: records and decisions are bounded."""
 
 
 class Threshold(Struct, frozen=True):
-    """The gain that a switch must exceed: in units of cost, or as a share of what the way in use costs."""
+    """The gain that a switch must exceed: in units of cost, or as a share of the cost of the path in use."""
 
     gain: float = 0.0
     relative: bool = False
@@ -28,10 +28,10 @@ class Threshold(Struct, frozen=True):
 
 
 class Rule(Struct, frozen=True):
-    """Which policy, and its settings.
+    """A policy and its settings.
 
-    ``exponent``: how much less a dear way is used by policies that weigh by 1/cost^exponent. ``seed``: of
-    choices that are drawn.
+    ``exponent``: policies that weigh by 1/cost^exponent use expensive paths less, the larger it is. ``seed``:
+    for choices that are drawn.
     """
 
     policy: str = "shortest_path"
@@ -41,12 +41,12 @@ class Rule(Struct, frozen=True):
 
 
 class Candidate(Struct, frozen=True, omit_defaults=True):
-    """One downstream replica as the sender sees it; None: no path, or not known.
+    """One downstream replica as the sender sees it. None: no path, or not known.
 
-    ``link`` is the cost of reaching it, ``path`` that of the whole way through it to the sinks, ``aggregate``
-    the same with the links of all inputs in place of the sender's own. ``queue`` counts the tuples that wait
-    there. ``apart`` names the candidates whose network paths from here do not interfere with this one's.
-    ``silent``: it does not answer, so there is no way through it whatever its link costs.
+    ``link``: cost of reaching it. ``path``: cost of the whole path through it to the sinks. ``aggregate``:
+    the same, with the links of all inputs instead of the sender's own. ``queue``: tuples that wait there.
+    ``apart``: the candidates whose network paths from here do not interfere with this one's. ``silent``: it
+    does not answer, so no path leads through it whatever its link costs.
     """
 
     to: str
@@ -61,9 +61,9 @@ class Candidate(Struct, frozen=True, omit_defaults=True):
 class Situation(Struct, frozen=True):
     """All that a policy sees when it chooses among the replicas of one downstream operator.
 
-    ``current`` is the replica in use; where an operator has several inputs, the one that they have in common.
-    ``queued`` tuples wait here. ``shared``: the operator has several inputs, which must all choose alike.
-    ``whole``: its results need several tuples, so that a stream cannot be divided among its replicas.
+    ``current``: the replica in use; for an operator with several inputs, the one that they have in common.
+    ``queued`` tuples wait here. ``shared``: the operator has several inputs, which must choose the same
+    replica. ``whole``: its results need several tuples, so a stream cannot be divided among its replicas.
     """
 
     candidates: tuple[Candidate, ...]
@@ -75,17 +75,21 @@ class Situation(Struct, frozen=True):
     whole: bool = False
 
     def cost(self, candidate: Candidate) -> float:
-        """What a choice compares: the aggregate where inputs share the choice, the sender's own else."""
+        """Returns the cost that a choice compares: the aggregate if inputs share the choice, else the
+        sender's own.
+        """
         cost = candidate.aggregate if self.shared else candidate.path
         return inf if cost is None else cost
 
     def costs(self) -> dict[str, float]:
-        """Of the replicas that can be used, in the plan's order."""
+        """Returns the costs of the usable replicas, in the plan's order."""
         costs = {candidate.to: self.cost(candidate) for candidate in self.candidates}
         return {to: cost for to, cost in costs.items() if cost < inf}
 
     def without(self, silent: Collection[str]) -> "Situation":
-        """As if there were no way through these; unless there were none at all then: one may be back soon."""
+        """Returns the situation without paths through ``silent``, unless none would be left: one may be back
+        soon.
+        """
         if not any(c.to in silent for c in self.candidates):
             return self
         candidates = tuple(

@@ -1,4 +1,4 @@
-"""The deployment plan G_QDP: which replica of which operator lives on which node (seed 000, III-A)."""
+"""The deployment plan G_QDP: which replica of which operator runs on which node (seed 000, III-A)."""
 
 from msgspec import Struct
 
@@ -16,7 +16,7 @@ class Replica(Struct, frozen=True):
 
 
 def operator_of(replica: str) -> str:
-    """The operator that a replica's id names."""
+    """Returns the operator that a replica's id names."""
     return replica.rpartition("/")[0]
 
 

@@ -11,7 +11,9 @@ Reliability = Literal["best_effort", "at_least_once", "exactly_once"]
 
 
 class ErrorPolicy(Struct, frozen=True):
-    """When an operator's function fails: try it ``retries`` times more, then give its input up or stop."""
+    """What happens if an operator's function fails: ``retries`` more calls, then give its input up or
+    stop.
+    """
 
     retries: int = 0
     then: Literal["stop", "dead_letter"] = "stop"
@@ -20,8 +22,8 @@ class ErrorPolicy(Struct, frozen=True):
 class OperatorSpec(Struct, frozen=True):
     """One vertex of the dataflow graph; ``after`` names the operators whose output it consumes.
 
-    ``takes``: what it processes at once. ``buffers``: how many tuples may wait on the way from an input,
-    where that is not as everywhere.
+    ``takes``: what it processes at once. ``buffers``: by input, how many tuples may wait on the way from it,
+    if not as usual.
     """
 
     name: str
@@ -34,13 +36,13 @@ class OperatorSpec(Struct, frozen=True):
 
 
 class Query(Struct, frozen=True):
-    """A dataflow graph. Build it from checked input: ``problems()`` says what is wrong with it."""
+    """A dataflow graph. Build it from checked input: ``query_problems`` finds what is wrong with it."""
 
     name: str
     operators: tuple[OperatorSpec, ...]
     reliability: Reliability = "best_effort"
     module: str | None = None
-    """The Python file that defines operators of this query: whoever runs it imports it."""
+    """The Python file that defines operators of this query. Nodes that run the query import it."""
 
     def operator(self, name: str) -> OperatorSpec:
         for operator in self.operators:
@@ -64,12 +66,12 @@ class Query(Struct, frozen=True):
         return tuple(o.name for o in self.operators if not self.downstream(o.name))
 
     def inner(self) -> tuple[str, ...]:
-        """Operators between sources and sinks: the ones that replication applies to."""
+        """Returns the operators between sources and sinks: these are replicated."""
         ends = {*self.sources(), *self.sinks()}
         return tuple(name for name in self.names() if name not in ends)
 
     def origins(self) -> dict[str, tuple[str, ...]]:
-        """The streams that each operator sends: those of its inputs, or a new one of its own.
+        """Returns the streams that each operator sends: those of its inputs, or a new one of its own.
 
         A source is never replicated: its stream has the name of its only replica.
         """
@@ -80,14 +82,14 @@ class Query(Struct, frozen=True):
         return origins
 
     def makes(self, name: str) -> tuple[str, ...]:
-        """The stream that begins at this operator, if one does: at a source, a window or a join."""
+        """Returns the stream that begins at this operator, if one does: at a source, a window or a join."""
         operator = self.operator(name)
         if not operator.after:
             return (f"{name}/0",)
         return () if isinstance(operator.takes, Each) else (name,)
 
     def topological(self) -> tuple[str, ...]:
-        """Operators ordered so that each comes after all of its inputs."""
+        """Returns the operators, each after all of its inputs."""
         done: list[str] = []
         waiting = list(self.operators)
         while waiting:

@@ -1,4 +1,4 @@
-"""What keeps a query from being run: pure checks that find everything at once."""
+"""Finds everything that keeps a query from being run. Pure."""
 
 import difflib
 import json
@@ -14,7 +14,7 @@ _CLOSE_ENOUGH = 0.6
 
 
 class QueryProblem(NamedTuple):
-    """``at``: the operator and, if it is one, the key of it that is wrong."""
+    """``at``: the operator, and its key that is wrong if it is one."""
 
     at: tuple[str, ...]
     message: str
@@ -27,9 +27,9 @@ Findings = Iterator[QueryProblem]
 
 
 def query_problems(query: Query, roles: Roles) -> list[QueryProblem]:
-    """``roles`` says of each operator whether it is a source, an operator or a sink."""
+    """Returns all problems. ``roles``: whether each operator is a source, an operator or a sink."""
     if twice := [*_named_twice(query)]:
-        return twice  # which of the two is meant elsewhere cannot be told
+        return twice  # a name elsewhere could mean either of the two
     operators = {operator.name: operator for operator in query.operators}
     found = [problem for name in operators for problem in _unfit_name(name)]
     found += [problem for name in operators for problem in _inputs(name, operators, roles)]
@@ -43,7 +43,7 @@ def query_problems(query: Query, roles: Roles) -> list[QueryProblem]:
         text = f"the query runs in a circle: {' → '.join([*cycle, cycle[0]])}"
         hint = "tuples flow from sources to sinks, never back"
         found.append(QueryProblem((cycle[0], "after"), text, hint))
-    # What streams there are can be told only if the graph is one.
+    # Streams are known only if the graph has no errors.
     return found or [*_streams(query, roles)]
 
 
@@ -110,7 +110,7 @@ def _outputs(name: str, operators: Operators, roles: Roles) -> Findings:
 
 
 def _streams(query: Query, roles: Roles) -> Findings:
-    """Whether the streams that come together are such that they can be put together."""
+    """Yields where streams come together that cannot be combined."""
     origins = query.origins()
     numbering: dict[str, str] = {}
     for name in query.topological():
@@ -118,7 +118,7 @@ def _streams(query: Query, roles: Roles) -> Findings:
         inputs = {upstream: origins[upstream] for upstream in operator.after}
         match operator.takes:
             case Each():
-                if roles[name] != "sink":  # which sends nothing on that could be confused
+                if roles[name] != "sink":  # a sink sends nothing on, so nothing can be confused
                     yield from _same_stream_twice(name, inputs)
                 if not operator.after:
                     numbering[origins[name][0]] = "1, 2, 3, …"
@@ -166,7 +166,9 @@ def _unmatchable(name: str, inputs: Mapping[str, tuple[str, ...]], numbering: Ma
 
 
 def quoted(name: str) -> str:
-    """A name that may be any text: one line, short, nothing a terminal would obey."""
+    """Returns a name that may be any text in one short line, without anything that a terminal would
+    execute.
+    """
     return json.dumps(name if len(name) <= 40 else name[:39] + "…", ensure_ascii=False)
 
 
@@ -182,14 +184,16 @@ def _did_you_mean(word: str, known: Mapping[str, object] | tuple[str, ...]) -> s
 
 
 def find_cycle(after: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """One cycle in the direction of the flow, starting with its first operator in the query; or nothing."""
+    """Returns one cycle in the direction of the flow, from its first operator in the query; empty if there is
+    none.
+    """
     open_inputs = {name: [up for up in ups if up in after] for name, ups in after.items()}
     while ready := [name for name, ups in open_inputs.items() if not any(up in open_inputs for up in ups)]:
         for name in ready:
             del open_inputs[name]
     if not open_inputs:
         return []
-    # What is left has an input that is left too: walking upstream must come back to where it was.
+    # Every operator that is left has an input that is left: walking upstream must return to a visited one.
     walk = [next(iter(open_inputs))]
     while True:
         upstream = next(up for up in open_inputs[walk[-1]] if up in open_inputs)

@@ -1,7 +1,7 @@
-"""The item of a stream, t = (τ, p) of seed 000: a position, what stands there, and what stood before it.
+"""The item of a stream, t = (τ, p) of seed 000: its position, its payloads, and the position before it.
 
-Streams are dense: an item that an operator has filtered out travels on without payload, so that what is
-missing was lost. Any two neighbours are known to be neighbours, because each names the one before it.
+Streams are dense: an item that an operator filters out travels on without payload, so a missing item is a
+lost one. Each item names the position before it, so neighbours can be recognised.
 """
 
 from collections.abc import Sequence
@@ -13,17 +13,17 @@ from node_agent.model.checked import Whole
 
 PAYLOAD_OVERHEAD = 64
 MOST_PAYLOADS = 8192
-"""Of one item: what a frame carries. Who sends more sends what nobody could send on."""
+"""The limit for one item, which a frame can carry. An item with more could not be sent on."""
 
 
-# It cannot be part of a cycle, and there are many: spare them the garbage collector.
+# Items are many and never part of a cycle: the garbage collector need not look at them.
 class StreamTuple(Struct, frozen=True, array_like=True, gc=False):
     """Position ``tau`` of the stream ``origin``; the position before it is ``prev``, 0 at the start.
 
-    ``origin`` is the id of the source replica that made the stream, or the name of the operator whose windows
-    or joins did. ``born_ns`` is when the newest of what it was made of was captured; it never falls along a
-    stream, and ``prev_born_ns`` is that of the position before. ``payloads``: none for a hole, several for
-    what was multiplied. The ``last`` item only says that the stream has ended: it has no payload.
+    ``origin``: the id of the source replica that made the stream, or the name of the operator whose windows
+    or joins did. ``born_ns``: when the newest input of the item was captured; it never falls along a stream.
+    ``prev_born_ns``: that of the position before. ``payloads``: none for a hole, several if an operator
+    returned several. The ``last`` item only says that the stream has ended, and has no payload.
     """
 
     origin: str
@@ -40,7 +40,7 @@ class StreamTuple(Struct, frozen=True, array_like=True, gc=False):
         return sum(map(len, self.payloads))
 
     def with_payloads(self, payloads: tuple[bytes, ...]) -> "StreamTuple":
-        """The same position with ``payloads`` there; the same item if they are its own."""
+        """Returns the same position with ``payloads``; the item itself if they are its own."""
         if payloads is self.payloads:
             return self
         return StreamTuple(
@@ -49,16 +49,17 @@ class StreamTuple(Struct, frozen=True, array_like=True, gc=False):
 
 
 def sizes_of(items: Sequence[StreamTuple]) -> list[int]:
-    """Bytes of payload of each."""
-    try:  # one payload an item is the common case, and this is on the way of every tuple
+    """Returns the bytes of payload of each item."""
+    try:  # fast path: usually each item has one payload
         return [len(only) for item in items for (only,) in (item.payloads,)]
-    except ValueError:  # holes, or several
+    except ValueError:  # holes, or several payloads
         return [len(held[0]) if len(held := item.payloads) == 1 else item.size for item in items]
 
 
 def weight_of(items: Sequence[StreamTuple]) -> int:
-    """About the bytes of memory that the payloads of all take: each has its own overhead, which is most of it
-    where an item has thousands of a few bytes."""
+    """Returns about how many bytes of memory the payloads take, with the overhead of each, which dominates if
+    an item has thousands of small ones.
+    """
     try:
         return sum([len(only) for item in items for (only,) in (item.payloads,)])
     except ValueError:
@@ -71,7 +72,7 @@ def weight_of(items: Sequence[StreamTuple]) -> int:
 
 
 class Position(Struct, frozen=True, order=True):
-    """An item as an operator knows it: by the input it came over, its stream, and its place there."""
+    """An item as an operator knows it: the input that it arrived over, its stream, and its position."""
 
     upstream: str
     origin: str

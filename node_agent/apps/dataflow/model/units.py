@@ -1,14 +1,14 @@
-"""The rules by which items make up what an operator processes at once: each, a window, a join."""
+"""The rules that say what an operator processes at once: single items, a window, a join."""
 
 from msgspec import Struct
 
 
 class Each(Struct, frozen=True, tag="each"):
-    """One item of any input. The output keeps its place in its stream."""
+    """One item of any input. The output keeps its position in the stream."""
 
 
 class CountWindow(Struct, frozen=True, tag="count"):
-    """``size`` items of one stream, the next window beginning ``slide`` items later. Holes count."""
+    """``size`` items of one stream; the next window begins ``slide`` items later. Holes count."""
 
     size: int
     slide: int

@@ -1,4 +1,4 @@
-"""One unit through one operator: whether it is called at all, and what happens if it fails."""
+"""Processes one unit with one operator: whether the operator is called, and what happens if it fails."""
 
 from collections.abc import Awaitable, Callable
 
@@ -14,18 +14,20 @@ _LONGEST_REASON = 200
 
 
 class GivenUp(Exception):
-    """The operator failed, and its policy is to go on without the result."""
+    """The operator failed, and its policy is to continue without the result."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(f"{type(error).__name__}: {error}"[:_LONGEST_REASON])
 
 
 class CannotBeSent(Exception):
-    """What an operator returned, or a source captured, is more than a frame between replicas carries."""
+    """What an operator returned, or a source captured, is larger than a frame between replicas can be."""
 
 
 def sendable(payloads: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """The same. Raises CannotBeSent: here, and not where the link to the next replica would choke on it."""
+    """Returns ``payloads``. Raises CannotBeSent: it must fail here, and not on the connection to the next
+    replica.
+    """
     if (why := unfit(payloads)) is not None:
         raise CannotBeSent(why)
     return payloads
@@ -34,9 +36,9 @@ def sendable(payloads: tuple[bytes, ...]) -> tuple[bytes, ...]:
 async def process(
     operator: Operator, unit: Unit, spec: OperatorSpec, sleep: Callable[[float], Awaitable[None]]
 ) -> tuple[bytes, ...]:
-    """The payloads of the result. Raises GivenUp, or what the operator raised where that is to stop it.
+    """Returns the payloads of the result. Raises GivenUp, or the operator's error if its policy is to stop.
 
-    A result that cannot be sent is given up under every policy: items that others have sent may add up to it.
+    A result that cannot be sent is given up under every policy: it may be made of items that others sent.
     """
     if not has_work(unit, spec):
         return ()
@@ -68,7 +70,9 @@ async def process_again(
 
 
 def has_work(unit: Unit, spec: OperatorSpec) -> bool:
-    """Not for an end or holes only; a join on τ needs something of every input."""
+    """Whether the operator is called: not for an end or holes only; a join on τ needs a payload of every
+    input.
+    """
     if not unit.payloads():
         return False
     if not isinstance(spec.takes, SameTau):

@@ -14,8 +14,8 @@ A kind is a name, a struct of parameters and a class:
 
     REPEAT = OperatorKind("repeat", "operator", Params, Repeat)
 
-A package offers it by an entry point of the group ``rove.operators``, ``repeat = "my_package:REPEAT"``, and
-``OPERATORS.register`` adds it for one process and those that it starts.
+A package offers it with an entry point in the group ``rove.operators``: ``repeat = "my_package:REPEAT"``.
+``OPERATORS.register`` adds it for one process and the processes that it starts.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ T = TypeVar("T")
 
 
 class OperatorUnusable(Exception):
-    """Raised by a factory: something that the operator cannot do without is missing on this node."""
+    """Raised by a factory: the operator needs something that this node does not have."""
 
 
 class Outlet(Protocol):
-    """The way out for what a source emits."""
+    """Where a source's tuples go."""
 
     def has_room(self) -> bool: ...
 
@@ -63,63 +63,70 @@ class Context:
         record: Callable[[Event], None] = _ignore,
         directory: Path | None = None,
     ) -> None:
-        """``spec``: the operator as it stands in the query, if it stands in one. ``record`` takes what the
-        operator reports, ``directory`` is the node's own, for files that are part of the run's results."""
+        """``spec``: the operator in its query, None outside a query. ``record`` takes what the operator
+        reports. ``directory``: the node's own, for files that are part of the run's results.
+        """
         self.replica = replica
         self.spec = spec
         self.record = record
         self.directory = directory
         self.outlet: Outlet | None = None
-        """Set by whoever runs the operator; of use to a source only."""
+        """Set by the runtime of the replica; only a source uses it."""
         self._port = port
         self._core = core
 
     def now_ns(self) -> int:
-        """The node's clock, for what other nodes will compare. It may be set while the query runs."""
+        """Returns the time of the node's clock, to compare with other nodes. It may be set while the query
+        runs.
+        """
         return self._port.now_ns()
 
     def time(self) -> float:
-        """Seconds on a clock that nobody sets, for durations."""
+        """Returns seconds on a clock that nobody sets, for durations."""
         return asyncio.get_running_loop().time()
 
     async def sleep(self, seconds: float) -> None:
         await self._port.sleep(seconds)
 
     async def compute(self, seconds: float) -> None:
-        """Occupy one of the node's cores for ``seconds``, after those who asked before."""
+        """Occupies one of the node's cores for ``seconds``, in the order of calls."""
         async with self._core:
             await self._port.sleep(seconds)
 
     async def work(self, function: Callable[[], T], *, modelled: float) -> T:
-        """Occupy one of the node's cores with ``function`` and return its result.
+        """Occupies one of the node's cores with ``function`` and returns its result.
 
-        In real time it takes as long as it takes; in virtual time, ``modelled`` seconds.
+        In real time it takes as long as the function runs; in virtual time, ``modelled`` seconds.
         """
         async with self._core:
             return await self._port.work(function, modelled)
 
     async def wait_for(self, function: Callable[[], T]) -> T:
-        """The result of a call that blocks but hardly computes, as reading from a device: needs no core."""
+        """Returns the result of a call that blocks but hardly computes, such as reading a device. Needs no
+        core.
+        """
         return await self._port.work(function, 0.0)
 
 
 class Source(Protocol):
     async def next(self, tau: int) -> bytes | None:
-        """Wait until tuple ``tau`` (1, 2, …) is due and return its payload; None ends the stream."""
+        """Waits until tuple ``tau`` (1, 2, …) is due and returns its payload; None ends the stream."""
         ...
 
 
 class Operator(Protocol):
     async def process(self, unit: Unit) -> Sequence[bytes]:
-        """The payloads that ``unit`` gives rise to; none filters it out. A sink returns nothing.
+        """Returns the payloads that ``unit`` results in; none filters it out. A sink returns nothing.
 
-        The same unit gives the same payloads on every replica. It has at least one payload.
+        The same unit must give the same payloads on every replica. A unit has at least one payload.
         """
         ...
 
 
 class OperatorKind(msgspec.Struct, frozen=True):
-    """``inputs``: how many it is made for; None: any number. ``where`` a user's function is defined."""
+    """``inputs``: how many inputs it is made for; None: any number. ``where``: the place of a user's
+    function.
+    """
 
     name: str
     role: Role
@@ -130,7 +137,7 @@ class OperatorKind(msgspec.Struct, frozen=True):
 
 
 def checked_kind(name: str, value: object) -> OperatorKind:
-    """An OperatorKind, or a function that is decorated with ``@operator``, ``@source`` or ``@sink``."""
+    """Takes an OperatorKind, or a function decorated with ``@operator``, ``@source`` or ``@sink``."""
     if isinstance(value, OperatorKind):
         return msgspec.structs.replace(value, name=name)
     known = FUNCTIONS.get(str(getattr(value, "kind", "")))
@@ -142,11 +149,15 @@ def checked_kind(name: str, value: object) -> OperatorKind:
 
 
 FUNCTIONS: dict[str, OperatorKind] = {}
-"""Users' functions by module and name, ``my_query.halve``: those of files and packages that were imported."""
+"""Users' functions by module and name, such as ``my_query.halve``, of all files and packages imported so
+far.
+"""
 
 
 class OperatorRegistry(Registry[OperatorKind]):
-    """Lists what experiments can name; also finds users' functions, which only their own queries name."""
+    """Lists the kinds that experiments can name. Also finds users' functions, which only their own queries
+    name.
+    """
 
     def __getitem__(self, name: str) -> OperatorKind:
         return FUNCTIONS[name] if name in FUNCTIONS else super().__getitem__(name)
@@ -205,5 +216,5 @@ QUERIES: Registry[Build] = Registry(
 
 
 def register_function(kind: OperatorKind) -> None:
-    """A user's function, read from a file that may be read again."""
+    """Registers a user's function; again if its file is read again."""
     FUNCTIONS[kind.name] = kind

@@ -1,7 +1,7 @@
-"""Operators that load a network and its nodes like a video query would, without any video.
+"""Operators that load a network and its nodes like a video query, without any video.
 
-``synthetic_chain`` has the shape of the face recognition query (seed 000, figure 4): the whole payload
-passes through every operator (selectivity 1), so that throughput at the sink is what the path sustained.
+``synthetic_chain`` has the shape of the face recognition query (seed 000, figure 4). Every operator passes on
+the whole payload (selectivity 1), so throughput at the sink is what the path sustained.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ class SinkParams(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def pattern(origin: str, tau: int, size: int) -> bytes:
-    """Bytes that differ from tuple to tuple and can be told again from its name."""
+    """Returns bytes that differ from tuple to tuple, and can be computed again from its name."""
     digest = hashlib.blake2b(f"{origin} {tau}".encode()).digest()
     return (digest * (size // len(digest) + 1))[:size]
 
@@ -58,7 +58,7 @@ class SyntheticSource:
             return None
         if self._start is None:
             self._start = self._context.time()
-        # Counted from the start, so that late wake-ups do not add up.
+        # Counted from the start: late wake-ups must not accumulate.
         due = self._start + (tau - 1) / self._params.rate
         await self._context.sleep(max(0.0, due - self._context.time()))
         return pattern(self._context.replica, tau, self._params.payload)
@@ -90,7 +90,7 @@ def synthetic_chain(
     payload: int = 8192,
     cpu: float = 0.005,
 ) -> Query:
-    """camera → detect → recognise → screen; with other than two operators in between, op1 … opN."""
+    """Builds camera → detect → recognise → screen; with other than two operators in between, op1 … opN."""
     if operators < 1:
         raise ValueError(f"a chain needs at least one operator between source and sink, not {operators}")
     inner = ("detect", "recognise") if operators == 2 else tuple(f"op{i + 1}" for i in range(operators))

@@ -1,4 +1,7 @@
-"""Stream queries in Python: decorate functions, chain them to a query, run it in a test or on a testbed."""
+"""Stream queries in Python: decorate functions, chain them to a query, run it in a test or on a testbed.
+
+Files of users import the same names from ``node_agent.query``; the orchestrator imports ``load``.
+"""
 
 from node_agent.apps.dataflow.operators.registry import Context
 from node_agent.apps.dataflow.query.build import Query, Stream, count, retry, seconds

@@ -1,6 +1,6 @@
-"""The query as a chain of calls: ``Query("q").source(f).map(g).sink(h)``; each call adds one named step.
+"""Builds a query as a chain of calls: ``Query("q").source(f).map(g).sink(h)``. Each call adds one named step.
 
-Nothing runs here: ``build`` checks the whole and gives the frozen value that planners and agents take.
+Nothing runs here: ``build`` checks the whole and returns the frozen value that planners and agents use.
 """
 
 import sys
@@ -17,22 +17,26 @@ from node_agent.apps.dataflow.query.errors import QueryError, place
 from node_agent.apps.dataflow.query.functions import UserFunction
 
 Function = UserFunction[..., Any] | str
-"""A decorated function, or the name of a kind that is registered."""
+"""A decorated function, or the name of a registered kind."""
 OnError = Literal["stop", "dead_letter"] | ErrorPolicy
 
 
 def count(size: int, slide: int | None = None) -> CountWindow:
-    """``size`` tuples; the next window begins ``slide`` tuples later, or where this one ends."""
+    """A window of ``size`` tuples; the next one begins ``slide`` tuples later, by default where this one
+    ends.
+    """
     return CountWindow(size, size if slide is None else slide)
 
 
 def seconds(size: float, slide: float | None = None) -> TimeWindow:
-    """What was captured within ``size`` seconds; windows begin every ``slide`` seconds, or back to back."""
+    """A window of what was captured within ``size`` seconds; windows begin every ``slide`` seconds, by
+    default ``size``.
+    """
     return TimeWindow(round(size * 1e9), round((size if slide is None else slide) * 1e9))
 
 
 def retry(times: int, then: Literal["stop", "dead_letter"] = "stop") -> ErrorPolicy:
-    """Call a function that has failed up to ``times`` times more."""
+    """Calls a function that failed up to ``times`` times more."""
     return ErrorPolicy(times, then)
 
 
@@ -50,7 +54,7 @@ class Query:
         return self._add(function, "source", (), Each(), name, "stop", None, params)
 
     def build(self) -> model.Query:
-        """Raises QueryError, naming everything that is wrong and where."""
+        """Returns the query. Raises QueryError with everything that is wrong, and where."""
         query = model.Query(self._name, tuple(self._steps), self._reliability)
         problems = list(self._problems)
         if self._reliability not in get_args(model.Reliability):
@@ -124,7 +128,7 @@ class Query:
 
 
 class Stream:
-    """The output of one step, or of several taken together; the next step is called on it."""
+    """The output of one step, or of several together; the next step is called on it."""
 
     def __init__(self, query: Query, steps: tuple[str, ...]) -> None:
         self._query = query
@@ -140,7 +144,7 @@ class Stream:
         buffer: int | None = None,
         **params: Any,
     ) -> "Stream":
-        """Tuples one by one: changed, multiplied or filtered out."""
+        """Adds a step that takes tuples one by one: changes, multiplies or filters them."""
         return self._query._add(function, "operator", self._after, Each(), name, on_error, buffer, params)
 
     def window(
@@ -154,7 +158,7 @@ class Stream:
         buffer: int | None = None,
         **params: Any,
     ) -> "Stream":
-        """Windows, one by one; of several inputs, if this is a union of them."""
+        """Adds a step that takes one window at a time; of several inputs after ``union``."""
         return self._query._add(function, "operator", self._after, window, name, on_error, buffer, params)
 
     def join(
@@ -167,13 +171,15 @@ class Stream:
         buffer: int | None = None,
         **params: Any,
     ) -> "Stream":
-        """What stands at the same τ of all streams or, ``within`` a window, what falls into it."""
+        """Adds a step that takes what is at the same τ of all streams or, with ``within``, in the same
+        window.
+        """
         after = self.union(*others)._after
         takes: UnitRule = SameTau() if within is None else within
         return self._query._add(using, "operator", after, takes, name, on_error, buffer, params)
 
     def union(self, *others: "Stream") -> "Stream":
-        """These streams together, for the next step to take."""
+        """Returns these streams together, for the next step."""
         return Stream(self._query, self._after + tuple(step for other in others for step in other._after))
 
     def sink(
@@ -186,7 +192,7 @@ class Stream:
         buffer: int | None = None,
         **params: Any,
     ) -> Query:
-        """Where the stream ends."""
+        """Adds the step that ends the stream."""
         self._query._add(function, "sink", self._after, Each(), name, on_error, buffer, params)
         return self._query
 
@@ -200,7 +206,7 @@ def _many(number: int, what: str) -> str:
 
 
 def _caller() -> str:
-    """Where in the user's file the step was added."""
+    """Returns where in the user's file the step was added."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back

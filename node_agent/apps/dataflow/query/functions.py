@@ -1,7 +1,7 @@
-"""Plain or async functions as operators: ``@operator``, ``@source`` and ``@sink``.
+"""Makes operators of plain or async functions: ``@operator``, ``@source`` and ``@sink``.
 
-A function's keyword-only parameters are the operator's parameters; one that is called ``context`` is given
-the node's clock and core. Decorating registers the function under the name of its module and its own.
+A function's keyword-only parameters are the operator's parameters; one called ``context`` gets the node's
+clock and core. Decorating registers the function under the name of its module and its own.
 """
 
 import inspect
@@ -27,7 +27,7 @@ RESERVED = frozenset(
 
 
 class UserFunction(Generic[P, R]):
-    """Still the function that was decorated, to be called as such; ``kind`` is what queries name it by."""
+    """The decorated function, which can still be called as before; queries name it by ``kind``."""
 
     def __init__(
         self, function: Callable[P, R], role: Role, key: Key | None, extra: dict[str, float]
@@ -70,7 +70,7 @@ class UserFunction(Generic[P, R]):
         return {**given, CONTEXT: context} if CONTEXT in self._parameters else given
 
     async def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Raises OperatorError for whatever the function raises."""
+        """Calls the function. Raises OperatorError for whatever it raises."""
         try:
             result: Any = self.function(*args, **kwargs)
             return await result if isinstance(result, Awaitable) else result
@@ -88,7 +88,7 @@ def _signature(function: UserFunction[..., Any]) -> list[inspect.Parameter]:
 
 
 def _positional(function: UserFunction[..., Any]) -> int | None:
-    """How many inputs the function is made for; None: any number."""
+    """Returns how many inputs the function is made for; None: any number."""
     parameters = _signature(function)
     if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         return None
@@ -126,7 +126,7 @@ class _FunctionSource:
     async def next(self, tau: int) -> bytes | None:
         if self._start is None:
             self._start = self._context.time()
-        # Counted from the start, so that late wake-ups do not add up.
+        # Counted from the start: late wake-ups must not accumulate.
         due = self._start + (tau - 1) / self._params.rate
         await self._context.sleep(max(0.0, due - self._context.time()))
         result = await self._function.call(tau, **self._keywords)
@@ -150,7 +150,7 @@ class _FunctionOperator:
         return payloads
 
     def _calls(self, unit: Unit) -> Iterator[tuple[Any, ...]]:
-        """The arguments of each call that ``unit`` asks for."""
+        """Yields the arguments of each call that ``unit`` needs."""
         inputs = [
             [payload for item in unit.inputs.get(name, ()) for payload in item.payloads]
             for name in self._spec.after
@@ -165,7 +165,7 @@ class _FunctionOperator:
             yield tuple(inputs)
 
     def _matches(self, key: Key, inputs: list[list[bytes]]) -> Iterator[tuple[bytes, ...]]:
-        """One payload of each input, all with the same key, in the order of the first input."""
+        """Yields one payload of each input, all with the same key, in the order of the first input."""
         groups: list[dict[Any, list[bytes]]] = []
         for payloads in inputs:
             groups.append({})

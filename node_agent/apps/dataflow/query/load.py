@@ -1,4 +1,4 @@
-"""Queries and operators out of a user's file: naming the file is the word to run it."""
+"""Loads queries and operators from a user's file. Naming the file in an experiment permits to run it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from node_agent.extensions import ExtensionError, files
 
 
 def load_module(path: Path) -> ModuleType:
-    """Import the Python file ``path``, once for each content that it has had. Raises QueryError."""
+    """Imports the Python file ``path``, once for each content that it has had. Raises QueryError."""
     try:
         return files.load_module(path)
     except ExtensionError as error:
@@ -24,12 +24,12 @@ def load_module(path: Path) -> ModuleType:
             case SyntaxError() as cause:
                 raise QueryError(f"{place(str(path), cause.lineno or 0)}: {cause.msg}") from cause
             case Exception() as cause:
-                raise QueryError(_told(cause, path)) from cause
+                raise QueryError(_located(cause, path)) from cause
         raise QueryError(str(error)) from None
 
 
 def load_query(path: Path, function: str, params: Mapping[str, Any]) -> model.Query:
-    """What ``function`` of the file makes of ``params``. Raises QueryError."""
+    """Returns the query that ``function`` of the file makes of ``params``. Raises QueryError."""
     module = load_module(path)
     build = getattr(module, function, None)
     if build is None:
@@ -39,7 +39,7 @@ def load_query(path: Path, function: str, params: Mapping[str, Any]) -> model.Qu
     except QueryError:
         raise
     except Exception as error:
-        raise QueryError(_told(error, path)) from error
+        raise QueryError(_located(error, path)) from error
     if isinstance(made, Query):
         made = made.build()
     if not isinstance(made, model.Query):
@@ -48,11 +48,11 @@ def load_query(path: Path, function: str, params: Mapping[str, Any]) -> model.Qu
 
 
 def load_for(query: model.Query) -> None:
-    """See to it that the operators of ``query`` are known. Raises QueryError."""
+    """Makes sure that the operators of ``query`` are registered. Raises QueryError."""
     if query.module is not None:
         load_module(Path(query.module))
 
 
-def _told(error: Exception, path: Path) -> str:
+def _located(error: Exception, path: Path) -> str:
     at = failed_at(error, str(path)) or path.name
     return f"{at}: {type(error).__name__}: {error}"

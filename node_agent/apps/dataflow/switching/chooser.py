@@ -1,4 +1,4 @@
-"""Applies a rule's policy. One that others wrote is guarded: where it fails, Algorithm 1 decides."""
+"""Applies a rule's policy. If a policy of others fails, Algorithm 1 decides instead."""
 
 from math import isfinite
 from typing import NamedTuple
@@ -24,16 +24,16 @@ _ROUNDING = 1e-6
 
 
 class Chosen(NamedTuple):
-    """``policy``: the name of the one that chose, as records tell it."""
+    """``policy``: the name of the policy that chose, as it is recorded."""
 
     choice: Choice
     policy: str
 
 
 class Chooser:
-    """``name`` of a registered policy or of a user's file; ``policy``: what it names, if that is known.
+    """``name``: of a registered policy or of a user's file. ``policy``: the policy itself, if it is known.
 
-    Raises ExtensionError if there is none.
+    Raises ExtensionError if there is no such policy.
     """
 
     def __init__(
@@ -48,18 +48,19 @@ class Chooser:
         self._guard = Guard(foreign, failures or Failures()) if foreign is not None else None
 
     def choose(self, situation: Situation, memory: Struct | None = None) -> Chosen:
+        """Returns the policy's choice, or Algorithm 1's if the policy fails."""
         decide = decider(self.policy, situation)
         if self._guard is None or decide is not self.policy.decide:
             return Chosen(decide(situation, memory), self._name)
         return self._guard.call(
             lambda: Chosen(checked_choice(decide(situation, memory), situation), self._name),
-            # What it remembers is kept for its next time.
+            # The failed policy gets its memory back at its next decision.
             lambda: Chosen(POLICIES[DEFAULT].decide(situation, None)._replace(memory=memory), DEFAULT),
         )
 
 
 def checked_choice(found: object, situation: Situation) -> Choice:
-    """Raises ExtensionError if it is no choice that can be followed."""
+    """Returns ``found`` as a Choice. Raises ExtensionError if it cannot be followed."""
     if not isinstance(found, Choice):
         raise ExtensionError(f"it returns {type(found).__name__}, not a Choice")
     if found.needed is not None:
@@ -106,11 +107,11 @@ SAMPLES = (
     Situation((_NEAR, _FAR), "operator/1", _RULE, now_ns=5_000_000_000, shared=True),
     Situation((_LOST,), "operator/1", _RULE, now_ns=7_000_000_000),
 )
-"""What a policy is tried on: a first choice, a lost replica, one in use, nothing that can be reached."""
+"""What a policy is tried on: a first choice, a lost replica, a replica in use, no replica in reach."""
 
 
 def try_policy(name: str, policy: SwitchingPolicy) -> None:
-    """Raises ExtensionError if the policy does not even choose in ``SAMPLES``."""
+    """Raises ExtensionError if the policy cannot choose in ``SAMPLES``."""
     foreign = Foreign.of(WHAT, short_name(name), policy.decide)
     memory: Struct | None = None
     for situation in SAMPLES:

@@ -1,4 +1,4 @@
-"""One round of the router: what a replica's new route is, and what the telemetry has to say about it."""
+"""One round of the router: decides a replica's new route, and what is recorded about it."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from node_agent.apps.dataflow.events import LinkCost, RouteDecision, RouteSwitch
 from node_agent.apps.dataflow.model.decision import Rule, Situation
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.switching.chooser import Chooser, Chosen
-from node_agent.apps.dataflow.switching.outlook import Outlook, situation
+from node_agent.apps.dataflow.switching.known_costs import KnownCosts, situation
 from node_agent.apps.dataflow.switching.route import Hop, Route
 from node_agent.model.telemetry import Event
 
@@ -17,12 +17,12 @@ from node_agent.model.telemetry import Event
 class View(Struct, frozen=True):
     """What replica ``own`` decides on; ``queued`` tuples wait for each downstream operator.
 
-    ``silent``: downstream replicas that do not answer, whatever the network layer thinks of the way there.
+    ``silent``: downstream replicas that do not answer, whatever the network layer reports.
     """
 
     plan: DeploymentPlan
     own: Replica
-    outlook: Outlook
+    costs: KnownCosts
     rule: Rule = Rule()
     queued: Mapping[str, int] = {}
     now_ns: int = 0
@@ -31,7 +31,7 @@ class View(Struct, frozen=True):
     def situation(self, downstream: str, current: str | None) -> Situation:
         queued = self.queued.get(downstream, 0)
         found = situation(
-            self.plan, self.own, downstream, self.outlook, self.rule, current, queued, self.now_ns
+            self.plan, self.own, downstream, self.costs, self.rule, current, queued, self.now_ns
         )
         return found.without(self.silent)
 
@@ -42,7 +42,7 @@ class Decision(NamedTuple):
 
 
 def decide(view: View, before: Route, chooser: Chooser | None = None) -> Decision:
-    """``chooser``: of the view's rule, if not given."""
+    """Returns the new route of a replica. ``chooser``: by default that of the view's rule."""
     chooser = chooser or Chooser(view.rule.policy)
     hops: dict[str, Hop | None] = {}
     memory: dict[str, Struct] = {}
@@ -63,9 +63,9 @@ def decide(view: View, before: Route, chooser: Chooser | None = None) -> Decisio
 
 
 def _link_costs(view: View) -> list[LinkCost]:
-    outlook = view.outlook
+    costs = view.costs
     return [
-        LinkCost(view.own.id, r.id, outlook.links.get(r.id), outlook.metric, outlook.source)
+        LinkCost(view.own.id, r.id, costs.links.get(r.id), costs.metric, costs.source)
         for downstream in view.plan.query.downstream(view.own.operator)
         for r in view.plan.of(downstream)
     ]
@@ -89,16 +89,16 @@ def _decision(view: View, downstream: str, found: Situation, chosen: Chosen) -> 
         queued=found.queued,
         shared=found.shared,
         whole=found.whole,
-        metric=view.outlook.metric,
-        source=view.outlook.source,
-        taken_ns=view.outlook.taken_ns,
+        metric=view.costs.metric,
+        source=view.costs.source,
+        taken_ns=view.costs.taken_ns,
     )
 
 
 def _switch(view: View, downstream: str, found: Situation, old: str | None, new: str | None) -> RouteSwitch:
+    # Both costs of a switch are present ones, not those of when the old replica was chosen.
     def cost(to: str | None) -> float | None:
-        """Both sides of a switch are told at the prices of now, not those of when the old was chosen."""
         candidate = found.candidate(to) if to is not None else None
         return candidate.path if candidate is not None else None
 
-    return RouteSwitch(view.own.id, downstream, old, new, cost(old), cost(new), view.outlook.source)
+    return RouteSwitch(view.own.id, downstream, old, new, cost(old), cost(new), view.costs.source)

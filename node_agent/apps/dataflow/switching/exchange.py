@@ -1,16 +1,15 @@
 """Exchange mode (seed 000, IV-A): a replica measures its direct downstreams and learns the rest from them.
 
-Where the network layer shows no link state, each replica knows only what it costs to reach its direct
-downstream replicas. What lies beyond these it is told by them, and tells its upstreams in turn. The paper
-forwards the whole sub-graph; as G_QDP has no cycles, the cost from a replica to the sinks says as much, in a
-few bytes. With operators of several inputs, costs go downstream as well (``aggregation``).
+Without link state of the network layer, each replica knows only what it costs to reach its direct downstream
+replicas. These report the costs of what lies beyond them, and the replica reports to its own upstreams. The
+paper forwards the whole sub-graph; as G_QDP has no cycles, the cost from a replica to the sinks says as much
+in a few bytes. With operators of several inputs, costs also go downstream (``aggregation``).
 
-Where the network layer does show its link state, costs need not be told. But it knows nothing of queues, nor
-of which replica the inputs of an operator have in common: these are told in that mode too, as far as somebody
-decides on them.
+With link state, costs need no exchange. But the network layer knows neither queues nor which replica the
+inputs of an operator have in common: these are also exchanged in that mode, if a decision depends on them.
 
-The state machine does no input or output: its owner measures, carries the messages, and asks what is due. All
-memory is bounded by the replica's neighbours in the plan; whoever else writes is ignored.
+The state machine does no I/O: its owner measures, carries the messages, and asks what is due. Memory is
+bounded by the replica's neighbours in the plan; messages of others are ignored.
 """
 
 from collections.abc import Mapping
@@ -25,7 +24,7 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import Query
 from node_agent.apps.dataflow.model.routing_messages import CostReport, CostUpdate, Message, Notice
 from node_agent.apps.dataflow.switching.aggregation import aggregate_of, in_common_use
-from node_agent.apps.dataflow.switching.outlook import Outlook, cost_to_sinks, is_shared, situation
+from node_agent.apps.dataflow.switching.known_costs import KnownCosts, cost_to_sinks, is_shared, situation
 from node_agent.apps.dataflow.switching.policy import policy_of
 
 PERIOD_NS = 1_000_000_000
@@ -33,40 +32,40 @@ EXPIRY_NS = 4_000_000_000
 
 
 class Mode(StrEnum):
-    """Where replicas know the costs of whole ways from: the network layer, or each other."""
+    """Where replicas learn the costs of whole paths: from the network layer, or from each other."""
 
     LINK_STATE = "link_state"
     EXCHANGE = "exchange"
 
 
 def is_needed(query: Query, policy: str, mode: Mode) -> bool:
-    """Whether replicas have anything to tell each other that somebody decides on."""
+    """Whether replicas must send each other something that a decision depends on."""
     if mode is Mode.EXCHANGE or policy_of(policy).queues:
         return True
     return policy_of(policy).adapts and any(is_shared(query, name, policy) for name in query.names())
 
 
-class _Heard(NamedTuple):
+class _Received(NamedTuple):
     message: Message
     at_ns: int
 
 
-class _Told(NamedTuple):
-    """What others are told at once when it changes, of the costs only whether there is a way at all."""
+class _State(NamedTuple):
+    """What others are sent at once when it changes; of costs, only whether there is a path at all."""
 
     to_sinks: float
     aggregate: float
     sibling: str | None
     using: Mapping[str, str | None]
 
-    def news_after(self, before: "_Told") -> bool:
-        ways, ways_before = ((t.to_sinks < inf, t.aggregate < inf) for t in (self, before))
-        return (ways, self.sibling, self.using) != (ways_before, before.sibling, before.using)
+    def is_news_after(self, before: "_State") -> bool:
+        paths, paths_before = ((t.to_sinks < inf, t.aggregate < inf) for t in (self, before))
+        return (paths, self.sibling, self.using) != (paths_before, before.sibling, before.using)
 
 
 class Exchange:
-    """``boot`` counts the starts of the replica's agent. ``expiry_ns``: what was measured or heard longer ago
-    says nothing any more.
+    """The exchange of one replica. ``boot`` counts the starts of its agent. ``expiry_ns``: how long a
+    measurement or message counts.
     """
 
     def __init__(
@@ -90,74 +89,78 @@ class Exchange:
         self._direct = [r.id for name in self._downstreams for r in plan.of(name)]
         self._upstream = [r.id for name in query.upstream(own.operator) for r in plan.of(name)]
         self._is_shared = is_shared(query, own.operator, policy)
-        self._tells_upstream = mode is Mode.EXCHANGE or policy_of(policy).queues or self._is_shared
+        self._sends_updates = mode is Mode.EXCHANGE or policy_of(policy).queues or self._is_shared
         self._shared = [name for name in self._downstreams if is_shared(query, name, policy)]
         self._links: dict[str, float] = {}
         self._metric = self._source = ""
         self._measured_ns: int | None = None
-        self._heard: dict[str, _Heard] = {}
+        self._received: dict[str, _Received] = {}
         self._using: Mapping[str, str | None] = {}
         self._queue = 0
         self._number = 0
         self._due_ns: int | None = None
-        self._told: _Told | None = None
+        self._last_sent: _State | None = None
 
     def measured(self, costs: Mapping[str, float], metric: str, source: str, now_ns: int) -> None:
-        """What it costs to reach the direct downstream replicas; who is not listed cannot be reached."""
+        """Sets the costs of reaching the direct downstream replicas; a replica not listed cannot be
+        reached.
+        """
         self._links = {to: cost for to, cost in costs.items() if to in self._direct and cost < inf}
         self._metric, self._source = metric, source
         self._measured_ns = now_ns
 
     def uses(self, using: Mapping[str, str | None], queue: int) -> None:
-        """Which replica of each downstream operator is sent to, and how many tuples wait here."""
+        """Sets which replica of each downstream operator is in use, and how many tuples wait here."""
         self._using = dict(using)
         self._queue = queue
 
     def received(self, message: Message, now_ns: int) -> bool:
-        """From whoever holds the run's key; whether it is news.
+        """Takes a message of a holder of the run's key. Returns whether it is new.
 
-        What has been overtaken, was said before, or is none of this replica's business, is ignored.
+        Ignores old messages, repeated ones, and those of replicas that are no neighbours.
         """
         expected = self._direct if isinstance(message, CostUpdate) else self._upstream
         if message.sender not in expected:
             return False
-        last = self._heard.get(message.sender)
+        last = self._received.get(message.sender)
         if last is not None and (message.boot, message.number) <= (last.message.boot, last.message.number):
             return False
-        self._heard[message.sender] = _Heard(message, now_ns)
+        self._received[message.sender] = _Received(message, now_ns)
         return True
 
     @property
     def due_ns(self) -> int:
-        """When something is to be told even if nothing happens until then."""
+        """When messages are due even if nothing happens until then."""
         return self._due_ns or 0
 
     def updates_due(self, now_ns: int) -> list[Notice]:
-        """Every period, and at once when a way to the sinks, or an input, was lost or found, and when another
-        replica is in use than before."""
-        told = self._tells(now_ns)
-        news = self._told is not None and told.news_after(self._told)
+        """Returns the messages that are due: every period, and at once when a path to the sinks or an input
+        is lost or found, or another replica comes into use.
+        """
+        state = self._state(now_ns)
+        news = self._last_sent is not None and state.is_news_after(self._last_sent)
         if self._due_ns is not None and now_ns < self._due_ns and not news:
             return []
-        self._told = told
+        self._last_sent = state
         self._due_ns = now_ns + self._period_ns
         self._number += 1
-        return [*self._updates(told), *self._reports(now_ns)]
+        return [*self._updates(state), *self._reports(now_ns)]
 
-    def completed(self, outlook: Outlook, now_ns: int) -> Outlook:
-        """What the link state tells, together with what it cannot know."""
-        heard = self.outlook(now_ns)
-        return replace(outlook, queues=heard.queues, using=heard.using)
+    def completed(self, costs: KnownCosts, now_ns: int) -> KnownCosts:
+        """Returns the costs of the link state, with the queues and choices that only replicas know."""
+        received = self.known_costs(now_ns)
+        return replace(costs, queues=received.queues, using=received.using)
 
-    def outlook(self, now_ns: int) -> Outlook:
-        updates = {u.sender: u for u in self._updates_heard(now_ns)}
+    def known_costs(self, now_ns: int) -> KnownCosts:
+        """Returns what was measured and received, as far as it has not expired."""
+        updates = {u.sender: u for u in self._fresh_updates(now_ns)}
         using = {
             name: in_common_use(
                 self._plan, name, [updates[r.id].using for r in self._plan.of(name) if r.id in updates]
             )
             for name in self._shared
         }
-        return Outlook(
+        return KnownCosts(
             links=self._links
             if self._measured_ns is not None and self._fresh(self._measured_ns, now_ns)
             else {},
@@ -171,28 +174,30 @@ class Exchange:
         )
 
     def sibling_in_use(self, now_ns: int) -> str | None:
-        """The replica of the own operator that most upstreams send to: where parts of windows belong."""
-        reports = self._reports_heard(now_ns).values()
+        """Returns the replica of the own operator that most upstreams send to: parts of windows belong
+        there.
+        """
+        reports = self._fresh_reports(now_ns).values()
         return in_common_use(self._plan, self._own.operator, [report.using for report in reports])
 
-    def _tells(self, now_ns: int) -> _Told:
-        outlook = self.outlook(now_ns)
-        choices = [situation(self._plan, self._own, d, outlook, self._rule) for d in self._downstreams]
-        reached = aggregate_of(self._plan, self._own, self._reports_heard(now_ns)) if self._is_shared else inf
+    def _state(self, now_ns: int) -> _State:
+        costs = self.known_costs(now_ns)
+        choices = [situation(self._plan, self._own, d, costs, self._rule) for d in self._downstreams]
+        reached = aggregate_of(self._plan, self._own, self._fresh_reports(now_ns)) if self._is_shared else inf
         using = {name: self._using.get(name) for name in self._shared}
-        return _Told(cost_to_sinks(choices), reached, self.sibling_in_use(now_ns), using)
+        return _State(cost_to_sinks(choices), reached, self.sibling_in_use(now_ns), using)
 
-    def _updates(self, told: _Told) -> list[Notice]:
-        if not self._tells_upstream:
+    def _updates(self, state: _State) -> list[Notice]:
+        if not self._sends_updates:
             return []
-        to_sinks, reached = (cost if cost < inf else None for cost in (told.to_sinks, told.aggregate))
+        to_sinks, reached = (cost if cost < inf else None for cost in (state.to_sinks, state.aggregate))
         update = CostUpdate(
-            self._own.id, self._boot, self._number, to_sinks, self._queue, reached, told.sibling
+            self._own.id, self._boot, self._number, to_sinks, self._queue, reached, state.sibling
         )
         return [Notice(to, update) for to in self._upstream]
 
     def _reports(self, now_ns: int) -> list[Notice]:
-        links = self.outlook(now_ns).links
+        links = self.known_costs(now_ns).links
         return [
             Notice(
                 r.id,
@@ -202,18 +207,18 @@ class Exchange:
             for r in self._plan.of(name)
         ]
 
-    def _updates_heard(self, now_ns: int) -> list[CostUpdate]:
+    def _fresh_updates(self, now_ns: int) -> list[CostUpdate]:
         return [
-            heard.message
-            for heard in (self._heard[to] for to in self._direct if to in self._heard)
-            if isinstance(heard.message, CostUpdate) and self._fresh(heard.at_ns, now_ns)
+            received.message
+            for received in (self._received[to] for to in self._direct if to in self._received)
+            if isinstance(received.message, CostUpdate) and self._fresh(received.at_ns, now_ns)
         ]
 
-    def _reports_heard(self, now_ns: int) -> dict[str, CostReport]:
+    def _fresh_reports(self, now_ns: int) -> dict[str, CostReport]:
         return {
-            sender: heard.message
-            for sender, heard in self._heard.items()
-            if isinstance(heard.message, CostReport) and self._fresh(heard.at_ns, now_ns)
+            sender: received.message
+            for sender, received in self._received.items()
+            if isinstance(received.message, CostReport) and self._fresh(received.at_ns, now_ns)
         }
 
     def _fresh(self, at_ns: int, now_ns: int) -> bool:

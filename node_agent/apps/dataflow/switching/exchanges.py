@@ -1,5 +1,5 @@
-"""The exchanges of all replicas of a node: what they have to tell goes to others of the node at once, and to
-those of another node together.
+"""The exchanges of all replicas of a node. Passes messages within the node at once, and sends those for
+another node together.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ SendNotices = Callable[[str, Sequence[Notice]], None]
 
 
 class Exchanges:
-    """``boot`` counts the starts of the agent; ``send`` carries notices to another node, if it can."""
+    """``boot`` counts the starts of the agent; ``send`` sends notices to another node."""
 
     def __init__(self, config: DataflowConfig, node: str, boot: int, send: SendNotices) -> None:
         plan, switching = config.plan, config.switching
@@ -29,24 +29,26 @@ class Exchanges:
 
     @staticmethod
     def now_ns() -> int:
-        """Ages are told by a clock that nobody sets."""
+        """Returns the time on a clock that nobody sets, for ages."""
         return round(asyncio.get_running_loop().time() * 1e9)
 
     @property
     def due_ns(self) -> int:
-        """When one of them has something to tell."""
+        """When the next message of one of them is due."""
         return min(exchange.due_ns for exchange in self._exchanges.values())
 
-    def hear(self, notice: Notice) -> bool:
-        """From another node; whether it is news, which may be worth telling on at once."""
+    def receive(self, notice: Notice) -> bool:
+        """Takes a message from another node. Returns whether it is new; then something may be due at once."""
         exchange = self._exchanges.get(notice.to)
         if exchange is None or not exchange.received(notice.message, self.now_ns()):
             return False
-        self.tell()
+        self.send_due()
         return True
 
-    def tell(self) -> None:
-        """Whatever is due. What one of this node's replicas hears of another may be news for it to tell."""
+    def send_due(self) -> None:
+        """Sends whatever is due. A message from one replica of this node may make a message of another one
+        due.
+        """
         now_ns = self.now_ns()
         others: dict[str, list[Notice]] = {}
         while due := [notice for each in self._exchanges.values() for notice in each.updates_due(now_ns)]:

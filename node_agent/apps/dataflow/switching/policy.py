@@ -1,7 +1,7 @@
-"""Switching policies: from the situation a replica is in to the hop its output takes (seed 000, Algorithm 1).
+"""Switching policies: choose the replica that a replica's output goes to (seed 000, Algorithm 1).
 
-A policy is a pure function of the situation and its own memory, so that every decision can be tested alone
-and replayed from its record. What there is to know about it besides is declared in one ``SwitchingPolicy``.
+A policy is a pure function of the situation and its own memory, so every decision can be tested alone and
+replayed from its record. ``SwitchingPolicy`` declares the rest of what Rove must know about it.
 """
 
 from collections.abc import Callable
@@ -30,8 +30,8 @@ class SwitchingPolicy:
         POLICY = SwitchingPolicy(cheapest_link, "the replica that is nearest, whatever lies behind it")
 
     ``several``: it may divide a stream among replicas; then all senders of an operator with windows or joins
-    agree on one replica of it. ``queues``: it goes by how many tuples wait at replicas, so that these tell
-    each other. ``adapts``: it heeds the network at all. ``reason`` says in words why it made a choice.
+    agree on one replica of it. ``queues``: it uses how many tuples wait at replicas, so replicas report this.
+    ``adapts``: it takes the network into account at all. ``reason`` explains a choice in words.
     """
 
     decide: Decide
@@ -43,7 +43,7 @@ class SwitchingPolicy:
 
 
 def checked_policy(name: str, value: object) -> SwitchingPolicy:
-    """A SwitchingPolicy, or a function that decides and nothing else."""
+    """Returns a SwitchingPolicy as it is, and makes one of a function that decides. Raises ExtensionError."""
     if isinstance(value, SwitchingPolicy):
         return value
     if not callable(value) or isinstance(value, type):
@@ -71,7 +71,9 @@ POLICIES: Registry[SwitchingPolicy] = Registry(
 
 
 def policy_of(name: str) -> SwitchingPolicy:
-    """What an agent runs: a user's file is read once in a process, whatever happens to it afterwards."""
+    """Returns the policy that an agent runs. Reads a user's file once in a process, even if it changes
+    later.
+    """
     return _of_file(name) if is_reference(name) else POLICIES[name]
 
 
@@ -81,14 +83,14 @@ def _of_file(reference: str) -> SwitchingPolicy:
 
 
 def choose(situation: Situation, memory: Struct | None = None) -> Choice:
-    """As the situation's rule says."""
+    """Chooses as the situation's rule says."""
     return decider(policy_of(situation.rule.policy), situation)(situation, memory)
 
 
 def decider(policy: SwitchingPolicy, situation: Situation) -> Decide:
-    """The policy's own function, but whole streams go by Algorithm 1 unless the policy never adapts.
+    """Returns the policy's own function, or Algorithm 1 for whole streams, unless the policy never adapts.
 
-    Where results need several tuples, or tuples of several inputs, these must meet: a stream cannot be
-    divided, and all inputs know of nothing in common but the aggregated costs that Algorithm 1 goes by.
+    If a result needs several tuples, or tuples of several inputs, these must meet at one replica. So the
+    stream cannot be divided, and the inputs have only the aggregated costs in common, which Algorithm 1 uses.
     """
     return POLICIES[DEFAULT].decide if situation.whole and policy.adapts else policy.decide

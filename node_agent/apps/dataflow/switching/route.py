@@ -9,10 +9,10 @@ _MASK = 2**64 - 1
 
 
 class Hop(Struct, frozen=True):
-    """The chosen replica and the cost of the path through it to the sinks; None: no path at present.
+    """The chosen replica, and the cost of the path through it to the sinks (None: no path at present).
 
-    A policy may spread a stream over several replicas: ``shares`` then has each one's share of the tuples,
-    and ``to`` is the one with the largest. They take turns, or are drawn if there is a ``seed``.
+    A policy may divide a stream among several replicas: then ``shares`` has the share of each, and ``to`` is
+    the one with the largest. They take turns; with a ``seed`` they are drawn.
     """
 
     to: str
@@ -24,7 +24,7 @@ class Hop(Struct, frozen=True):
         return tuple(replica for replica, _ in self.shares) or (self.to,)
 
     def pick(self, tau: int) -> str:
-        """Where the tuple ``tau`` goes: the same for the same hop, whenever it is asked."""
+        """Returns where tuple ``tau`` goes: always the same replica for the same hop."""
         if not self.shares:
             return self.to
         if self.seed is None:
@@ -38,9 +38,9 @@ class Hop(Struct, frozen=True):
 
 
 class Choice(NamedTuple):
-    """What a policy answers. ``needed``: the gain in cost that a switch would have had to exceed.
+    """What a policy returns. ``needed``: the gain in cost that a switch would have had to exceed.
 
-    ``memory`` is what the policy wants to be given back at its next decision.
+    ``memory``: what the policy gets back at its next decision.
     """
 
     hop: Hop | None
@@ -49,7 +49,7 @@ class Choice(NamedTuple):
 
 
 class Route(Struct, frozen=True):
-    """For each downstream operator the hop in use, None where there is no way; and what policies remember."""
+    """By downstream operator, the hop in use, None if there is no path; and the memory of policies."""
 
     hops: dict[str, Hop | None] = {}
     memory: dict[str, Struct] = {}
@@ -60,7 +60,7 @@ class Route(Struct, frozen=True):
 
 
 def spread(weights: Sequence[tuple[str, float]], costs: dict[str, float], seed: int | None) -> Hop | None:
-    """A hop that gives each replica its part of the tuples, by weight; None if nothing weighs anything."""
+    """Returns a hop that gives each replica its share of the tuples, by weight; None if all weights are 0."""
     total = sum(weight for _, weight in weights)
     if not total > 0:
         return None
@@ -72,7 +72,7 @@ def spread(weights: Sequence[tuple[str, float]], costs: dict[str, float], seed: 
 
 
 def _uniform(seed: int, number: int) -> float:
-    """In [0, 1), by SplitMix64: a draw that needs no state."""
+    """Returns a number in [0, 1), by SplitMix64: a draw without state."""
     z = (seed * 0xD1342543DE82EF95 + number * 0x9E3779B97F4A7C15 + 0x9E3779B97F4A7C15) & _MASK
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK

@@ -1,6 +1,7 @@
-"""One node's router: asks the network layer what ways cost, and steers the node's replicas by it.
+"""One node's router: reads costs from the network layer, and sets the routes of the node's replicas by them.
 
-What to choose is decided by ``routing``, which is pure; here is when, on what knowledge, and who is told.
+``decision`` decides what to choose, and is pure. The router decides when, with which costs, and sends the
+exchange's messages.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from node_agent.apps.dataflow.switching.chooser import Chooser
 from node_agent.apps.dataflow.switching.decision import View, decide
 from node_agent.apps.dataflow.switching.exchange import Mode
 from node_agent.apps.dataflow.switching.exchanges import Exchanges
-from node_agent.apps.dataflow.switching.outlook import Outlook, link_state_outlook
+from node_agent.apps.dataflow.switching.known_costs import KnownCosts, costs_from_link_state
 from node_agent.apps.dataflow.switching.route import Route
 from node_agent.linkstate.base import LINK_STATE_TIMEOUT, LinkStateUnavailable
 from node_agent.linkstate.shortest_path import distances
@@ -37,26 +38,25 @@ class Steered(Protocol):
     def route(self) -> Route: ...
 
     def waiting(self) -> Mapping[str, int]:
-        """Tuples that wait there, by downstream operator."""
+        """Returns by downstream operator how many tuples wait there."""
         ...
 
     def silent(self) -> Sequence[str]:
-        """The downstream replicas that do not answer."""
+        """Returns the downstream replicas that do not answer."""
         ...
 
     def steer(self, route: Route) -> None: ...
 
-    def meet_at(self, sibling: str | None) -> None:
-        """Units of several tuples are put together at that replica; None: here, or nobody knows.
-
-        Told again and again.
+    def assemble_at(self, sibling: str | None) -> None:
+        """``sibling`` assembles units of several tuples; None: this replica, or it is not known. Called
+        repeatedly.
         """
         ...
 
 
 class Router:
-    """``exchanges``: None if there is nothing that replicas would have to tell each other. ``queue`` says how
-    many tuples wait at a replica, on their way in or out.
+    """``exchanges``: None if replicas need not exchange anything. ``queue`` returns how many tuples wait at a
+    replica, on their way in or out.
     """
 
     def __init__(
@@ -81,52 +81,56 @@ class Router:
 
     @property
     def ready(self) -> bool:
-        """Whether the network layer has given this node its costs."""
+        """Whether the network layer has reported costs to this node."""
         return self._graph is not None
 
     def reconsider(self) -> None:
-        """A replica does not answer any more: do not wait for the next time, nor for news of the network."""
+        """Decides now, because a replica stopped answering, without waiting for the next period or new
+        costs.
+        """
         self._reconsider.set()
 
     async def run(self) -> None:
-        """Adapt routes every period until cancelled; returns early if there is nothing here to route."""
+        """Adapts routes every period until cancelled. Returns at once if there is nothing to route."""
         period = self._config.switching.period
-        # Agents that start together should not all decide together for ever after.
+        # A random offset: agents that start together should not always decide together.
         pause = period * self._port.random.random()
         while True:
-            if (graph := await self._look()) is not None:
+            if (graph := await self._read_graph()) is not None:
                 if self._exchanges is not None:
                     self._measure(self._exchanges, graph)
                 self._adapt_to(graph)
-            if self._graph is None:  # the routing daemon is only starting
+            if self._graph is None:  # the routing daemon is still starting
                 await self._port.sleep(min(period, FIRST_LOOKS))
                 continue
             if not self._replicas:
                 return
-            await self._rest(pause)
+            await self._wait(pause)
             pause = period
 
     async def exchange(self) -> None:
-        """Tell other replicas what is due until cancelled, however rarely routes are adapted."""
+        """Sends due messages to other replicas until cancelled, however rarely routes are adapted."""
         if (exchanges := self._exchanges) is None or not self._replicas:
             return
         measures = self._config.switching.mode is Mode.EXCHANGE
         await self._port.sleep(self._port.random.random())
         while True:
-            if measures and (graph := await self._look()) is not None:
+            if measures and (graph := await self._read_graph()) is not None:
                 self._measure(exchanges, graph)
-            self._tell(exchanges)
-            self._take_what_was_found(exchanges)
+            self._send_due(exchanges)
+            self._adopt_new_routes(exchanges)
             pause = (exchanges.due_ns - exchanges.now_ns()) / 1e9
             await self._port.sleep(max(LEAST_PAUSE, pause))
 
-    def hear(self, notice: Notice) -> None:
-        """What a replica of another node says. Anybody can repeat it, so what is no news must cost little."""
-        if self._exchanges is not None and self._exchanges.hear(notice):
-            self._gather(self._exchanges)
-            self._take_what_was_found(self._exchanges)
+    def receive(self, notice: Notice) -> None:
+        """Takes a message of a replica on another node. An old one costs little: anybody can repeat
+        messages.
+        """
+        if self._exchanges is not None and self._exchanges.receive(notice):
+            self._assemble_units(self._exchanges)
+            self._adopt_new_routes(self._exchanges)
 
-    async def _rest(self, seconds: float) -> None:
+    async def _wait(self, seconds: float) -> None:
         until = asyncio.get_running_loop().time() + seconds
         while True:
             try:
@@ -138,8 +142,10 @@ class Router:
             if self._graph is not None:
                 self._adapt_to(self._graph)
 
-    async def _look(self) -> CostGraph | None:
-        """None: nothing new can be told. The routes there are may still be good, and better than none."""
+    async def _read_graph(self) -> CostGraph | None:
+        """Returns the costs; None if there are no new ones. Present routes may still be good, and better than
+        none.
+        """
         try:
             async with asyncio.timeout(LINK_STATE_TIMEOUT):
                 self._graph = await self._link_state.cost_graph()
@@ -151,28 +157,30 @@ class Router:
         plan, rule = self._config.plan, self._config.switching.rule
         for steered in self._replicas:
             own = steered.replica
-            outlook = self._outlook(graph, own)
+            costs = self._known_costs(graph, own)
             view = View(
-                plan, own, outlook, rule, steered.waiting(), self._port.now_ns(), tuple(steered.silent())
+                plan, own, costs, rule, steered.waiting(), self._port.now_ns(), tuple(steered.silent())
             )
             route, events = decide(view, steered.route, self._chooser)
             for event in events:
                 self._record(event)
             steered.steer(route)
         if self._exchanges is not None:
-            self._tell(self._exchanges)
+            self._send_due(self._exchanges)
 
-    def _outlook(self, graph: CostGraph, own: Replica) -> Outlook:
+    def _known_costs(self, graph: CostGraph, own: Replica) -> KnownCosts:
         plan, switching, exchanges = self._config.plan, self._config.switching, self._exchanges
         if exchanges is None:
-            return link_state_outlook(graph, plan, own, switching.rule.policy)
+            return costs_from_link_state(graph, plan, own, switching.rule.policy)
         exchange, now_ns = exchanges.of(own.id), exchanges.now_ns()
         if switching.mode is Mode.EXCHANGE:
-            return replace(exchange.outlook(now_ns), taken_ns=graph.taken_ns)
-        return exchange.completed(link_state_outlook(graph, plan, own, switching.rule.policy), now_ns)
+            return replace(exchange.known_costs(now_ns), taken_ns=graph.taken_ns)
+        return exchange.completed(costs_from_link_state(graph, plan, own, switching.rule.policy), now_ns)
 
     def _measure(self, exchanges: Exchanges, graph: CostGraph) -> None:
-        """What it costs to reach the replicas directly downstream, and no more, whatever else is known."""
+        """Sets the costs of reaching the direct downstream replicas, and no others, whatever else is
+        known.
+        """
         plan, now_ns = self._config.plan, exchanges.now_ns()
         reached = distances(graph, self._node)
         for steered in self._replicas:
@@ -181,15 +189,15 @@ class Router:
             costs = {r.id: reached[r.node] for r in direct if r.node in reached}
             exchanges.of(own.id).measured(costs, graph.metric, f"{graph.source}, exchanged", now_ns)
 
-    def _tell(self, exchanges: Exchanges) -> None:
+    def _send_due(self, exchanges: Exchanges) -> None:
         for steered in self._replicas:
             own, route = steered.replica.id, steered.route
             exchanges.of(own).uses({name: route.to(name) for name in route.hops}, self._queue(own))
-        exchanges.tell()
-        self._gather(exchanges)
+        exchanges.send_due()
+        self._assemble_units(exchanges)
 
-    def _take_what_was_found(self, exchanges: Exchanges) -> None:
-        """Who has no route does not wait for the next period once there is one."""
+    def _adopt_new_routes(self, exchanges: Exchanges) -> None:
+        """Gives replicas without a route one at once, without waiting for the next period."""
         if self._graph is None or self._config.switching.mode is not Mode.EXCHANGE:
             return
         plan, rule, now_ns = self._config.plan, self._config.switching.rule, exchanges.now_ns()
@@ -198,15 +206,15 @@ class Router:
             if not missing:
                 continue
             own = steered.replica
-            view = View(plan, own, exchanges.of(own.id).outlook(now_ns), rule, steered.waiting())
+            view = View(plan, own, exchanges.of(own.id).known_costs(now_ns), rule, steered.waiting())
             if any(self._chooser.choose(view.situation(name, None)).choice.hop for name in missing):
                 self._adapt_to(self._graph)
                 return
 
-    def _gather(self, exchanges: Exchanges) -> None:
-        """Let parts of units go where the rest of them goes."""
+    def _assemble_units(self, exchanges: Exchanges) -> None:
+        """Lets parts of units go where the other parts go."""
         now_ns = exchanges.now_ns()
         for steered in self._replicas:
             own = steered.replica.id
             in_use = exchanges.of(own).sibling_in_use(now_ns)
-            steered.meet_at(in_use if in_use != own else None)
+            steered.assemble_at(in_use if in_use != own else None)

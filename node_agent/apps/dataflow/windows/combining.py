@@ -1,4 +1,4 @@
-"""Operators that bring streams together, for queries that are written out without Python."""
+"""Operators that combine streams, for queries that are written without Python."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -31,7 +31,7 @@ class MatchParams(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Match:
-    """A join by key: of each input one payload, all with the same key, put together one behind the other."""
+    """A join by key: combines one payload of each input, all with the same key, one after the other."""
 
     def __init__(self, params: MatchParams, context: Context) -> None:
         self._length = params.key

@@ -1,20 +1,20 @@
-"""Operators that take items one by one: every item is a unit, and the output keeps its place."""
+"""Assembles units of one item each. The output keeps the position of the item."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
 
 from node_agent.apps.dataflow.model.tuples import Position, StreamTuple
-from node_agent.apps.dataflow.windows.units import Gaps, Surrendered, Unit, Units
+from node_agent.apps.dataflow.windows.units import Gaps, HandedOver, Unit, Units
 from node_agent.model.intervals import Intervals
 
 
 class EachAssembler:
-    """Where nothing is sent again nothing is remembered, either: what comes twice is processed twice."""
+    """With ``gaps`` (best effort) it remembers nothing: items that arrive twice are processed twice."""
 
     def __init__(self, gaps: Gaps | None = None) -> None:
         self._remembers = gaps is None
         self._seen: dict[tuple[str, str], Intervals] = {}
-        # Only a sink may get a stream over several inputs; there units are done in the order they are made.
+        # Only a sink can get one stream over several inputs. Its units are done in the order they are made.
         self._open: dict[tuple[str, int], deque[str]] = {}
         self._released: list[Position] = []
 
@@ -53,8 +53,8 @@ class EachAssembler:
     def holding(self) -> list[tuple[str, StreamTuple]]:
         return []
 
-    def surrender(self) -> Surrendered:
-        return Surrendered([], [])
+    def hand_over(self) -> HandedOver:
+        return HandedOver([], [])
 
     def made_elsewhere(self, upstream: str, items: Sequence[StreamTuple], made: Iterable[Units]) -> None:
         pass

@@ -1,4 +1,4 @@
-"""What a replica knows of one input stream: runs without a gap, and the items that it still holds."""
+"""What a replica knows of one input stream: runs of positions without a gap, and the items that it holds."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable
@@ -16,7 +16,7 @@ BEFORE_ALL = -1.0
 class Run(Struct):
     """All that exists from position ``first`` to ``last`` is known.
 
-    ``entry_ns`` is when the position before ``first`` was captured, ``front_ns`` the latest capture that the
+    ``entry_ns``: when the position before ``first`` was captured. ``front_ns``: the latest capture that the
     run is known to have reached.
     """
 
@@ -27,7 +27,7 @@ class Run(Struct):
 
 
 class Joined(NamedTuple):
-    """A ``run`` that has grown, and what of it was there already at its beginning and at its end."""
+    """A ``run`` that has grown, and which parts of it, at its beginning and its end, existed before."""
 
     run: Run
     before: Run | None
@@ -62,14 +62,15 @@ class InputStream:
         return self._join(Run(item.prev + 1, item.tau, entry, item.born_ns))
 
     def contradicts(self, item: StreamTuple) -> bool:
-        """Whether ``item`` is beyond the end of the stream, or a second end of it, or an end before something
-        that came: who sent one of the two was lying."""
+        """Whether ``item`` is beyond the end of the stream, a second end, or an end before an item that
+        arrived. Then one of the two senders lies.
+        """
         if self.end is not None:
             return item.tau > self.end.tau or (item.last and item.tau != self.end.tau)
         return item.last and self.seen.last() > item.tau
 
     def settle(self, until: int) -> Joined | None:
-        """None if that is no news."""
+        """Notes that all positions up to ``until`` are done. Returns None if that was known."""
         if until <= self.settled_until:
             return None
         self.settled_until = until
@@ -81,7 +82,7 @@ class InputStream:
         return self.end is not None and self.end.tau <= self.settled_until
 
     def settled_born_ns(self) -> int | None:
-        """When the newest item that is settled was captured, if that can be told."""
+        """When the newest settled item was captured; None if that is not known."""
         index = bisect_right(self._order, self.settled_until)
         after = self.held[self._order[index]] if index < len(self._order) else None
         if after is None and self.end_settled:
@@ -91,7 +92,7 @@ class InputStream:
         return self.held[self._order[index - 1]].born_ns if index else None
 
     def release(self, is_done: Callable[[StreamTuple], bool]) -> list[StreamTuple]:
-        """Let go of the items at the front that are done."""
+        """Removes the items at the front that are done. Returns them."""
         count = 0
         while count < len(self._order) and is_done(self.held[self._order[count]]):
             count += 1
@@ -100,14 +101,14 @@ class InputStream:
         return gone
 
     def forget(self, item: StreamTuple) -> None:
-        """As if ``item``, which is held and no end, had never come."""
+        """Forgets ``item``, which is held and no end, as if it had never arrived."""
         del self.held[item.tau]
         self._order.remove(item.tau)
         self.used.discard(item.tau)
         self.seen.discard(item.prev + 1, item.tau)
         index = bisect_right(self._runs, float(item.tau), key=lambda run: run.first) - 1
         if index < 0 or self._runs[index].last < item.tau:
-            return  # of what its neighbours say about the places between them, not all was true
+            return  # its neighbours contradict each other about the positions between them
         run = self._runs[index]
         before = Run(run.first, item.prev, run.entry_ns, item.prev_born_ns)
         after = Run(item.tau + 1, run.last, item.born_ns, run.front_ns)
@@ -125,27 +126,30 @@ class InputStream:
         return self.held[self._order[index]] if index < len(self._order) else self.end
 
     def knows(self, first: float, last: float) -> bool:
-        """Whether all positions from ``first`` to ``last`` that exist are known."""
+        """Whether all existing positions from ``first`` to ``last`` are known."""
         index = bisect_right(self._runs, first, key=lambda run: run.first) - 1
         return index >= 0 and last <= self._runs[index].last
 
     def knows_time(self, begin_ns: int, end_ns: int) -> bool:
         """Whether all that was captured from ``begin_ns`` until before ``end_ns`` is known.
 
-        Captures never fall along a stream: where somebody lies about them, less is known.
+        Capture times never fall along a stream; if a sender lies about them, less is known.
         """
         index = bisect_left(self._runs, float(begin_ns), key=lambda run: run.entry_ns) - 1
         return index >= 0 and self._runs[index].front_ns >= end_ns
 
     def reached(self, without_gap: bool) -> Run:
-        """Positions and times up to here have come: with gaps, or all of them from the start on."""
+        """Returns the run up to which positions and times have arrived: with gaps, or all of them from the
+        start.
+        """
         if not without_gap:
             return self._runs[-1] if self._runs else _NOTHING
         return self._runs[0] if self._runs and self._runs[0].first <= 1 else _NOTHING
 
     def trim(self, most: int, most_used: int) -> None:
-        """Forget what was before the oldest gaps, where gaps are not filled any more, and what was used of
-        items that never came."""
+        """Forgets what was before the oldest gaps, if gaps are not filled any more, and used positions of
+        items that never arrived.
+        """
         del self._runs[: max(0, len(self._runs) - most)]
         if len(self.seen) > most:
             self.seen.fill()
@@ -153,7 +157,7 @@ class InputStream:
             self.used.intersection_update(self.held)
 
     def _join(self, new: Run) -> Joined:
-        """Put ``new`` where it belongs and let it grow together with its neighbours."""
+        """Inserts ``new`` and joins it with its neighbours."""
         begin = bisect_left(self._runs, new.first - 1, key=lambda run: run.last)
         end = bisect_right(self._runs, new.last + 1, key=lambda run: run.first)
         olds = self._runs[begin:end]

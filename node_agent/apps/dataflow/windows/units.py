@@ -1,4 +1,4 @@
-"""The unit of work of an operator, and how long an assembler waits for what may have been lost."""
+"""The unit of work of an operator, and how long an assembler waits for items that may be lost."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -8,12 +8,13 @@ from msgspec import Struct
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 
 
-# It cannot be part of a cycle, and there are many: spare them the garbage collector.
+# Units are many and never part of a cycle: the garbage collector need not look at them.
 class Unit(Struct, frozen=True, gc=False):
-    """``inputs``, by input operator, in the order of the stream; the fields before it name the result.
+    """``inputs``: by input operator, the items in the order of the stream. The fields before it name the
+    result.
 
-    ``last``: all that is left to say of the stream is that it has ended; there are no inputs. Not
-    ``complete``, in best effort only: given up, for something of it was lost; there is no result.
+    ``last``: the unit only says that the stream has ended, and has no inputs. Not ``complete`` (best effort
+    only): the unit was given up because an item was lost, and has no result.
     """
 
     origin: str
@@ -26,7 +27,7 @@ class Unit(Struct, frozen=True, gc=False):
     complete: bool = True
 
     def payloads(self) -> list[bytes]:
-        """All that there is to process, input by input."""
+        """Returns all payloads to process, input by input."""
         found: list[bytes] = []
         for items in self.inputs.values():
             for item in items:
@@ -39,28 +40,28 @@ class Unit(Struct, frozen=True, gc=False):
         return sum(item.size for items in self.inputs.values() for item in items)
 
     def result(self, payloads: tuple[bytes, ...] = ()) -> StreamTuple:
-        """The item of the output stream that this unit gives rise to."""
+        """Returns the item of the output stream that this unit results in."""
         return StreamTuple(
             self.origin, self.tau, self.prev, self.born_ns, self.prev_born_ns, payloads, self.last
         )
 
 
 Units = tuple[int, int]
-"""The first and the last of some."""
+"""The first and the last unit of a range."""
 
 
-class Surrendered(NamedTuple):
-    """Items with their inputs, and which units, of those that they may be part of, have been made."""
+class HandedOver(NamedTuple):
+    """Items with their inputs, and which units that they may be part of were made already."""
 
     items: list[tuple[str, StreamTuple]]
     made: list[Units]
 
 
 class Gaps(Struct, frozen=True):
-    """When to stop waiting where nothing is sent again.
+    """When to stop waiting in best effort, where nothing is sent again.
 
-    A unit that misses an item is given up after ``horizon`` more items of that item's stream have come; one
-    that waits for a stream that is silent, when more than ``held`` items wait.
+    A unit that misses an item is given up after ``horizon`` more items of that stream have arrived; a unit
+    that waits for a silent stream, when more than ``held`` items wait.
     """
 
     horizon: int = 64

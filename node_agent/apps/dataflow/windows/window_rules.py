@@ -1,7 +1,7 @@
 """Which items make up which unit: count windows, time windows, and joins on equal positions.
 
-A window that slides further than it is long needs what it skips, too, though it does not process it: so every
-item belongs to some unit, and each unit can tell from its items alone which one came before it.
+A window that slides further than its size also needs the items that it skips, though it does not process
+them. So every item belongs to some unit, and a unit's items alone tell which unit came before it.
 """
 
 from math import inf
@@ -16,9 +16,9 @@ Items = list[tuple[InputStream, StreamTuple]]
 
 
 class CountAssembler(WindowAssembler):
-    """Unit n is made of the positions (n-1)·slide+1 … (n-1)·slide+size of one dense stream.
+    """Unit n has the positions (n-1)·slide+1 … (n-1)·slide+size of one dense stream.
 
-    When the stream ends within a window, there is no such unit.
+    If the stream ends within a window, there is no such unit.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class CountAssembler(WindowAssembler):
 
 
 class TimeAssembler(WindowAssembler):
-    """Unit n is made of what was captured from (n-1)·slide until before (n-1)·slide+size, if there was any.
+    """Unit n has what was captured from (n-1)·slide until before (n-1)·slide+size, if anything was.
 
     It is complete when every stream has passed its end. A stream that has ended has passed every time.
     """
@@ -132,7 +132,7 @@ class TimeAssembler(WindowAssembler):
         return Unit(self._name, number, prev, born_ns, max(before, 0), by_input(inside))
 
     def _latest_before(self, number: int, items: Items) -> int:
-        """When the latest item that the previous unit is made of was captured; -1: there is none."""
+        """Returns when the latest item of the previous unit was captured; -1 if there is none."""
         latest = max((i.born_ns for _, i in items if i.born_ns < self._end(number - 1)), default=-1)
         for stream in self._streams.values():
             first = next((item for of, item in items if of is stream), None)
@@ -160,10 +160,10 @@ class TimeAssembler(WindowAssembler):
 
 
 class TauAssembler(WindowAssembler):
-    """Unit τ is made of the items of all inputs at position τ, one stream each.
+    """Unit τ has the items of all inputs at position τ, one stream each.
 
-    Where one input has nothing at τ there is a unit all the same, without that input. The first end of an
-    input ends the output: what the others send after it is released.
+    If an input has nothing at τ, the unit exists without that input. The first end of an input ends the
+    output: what the others send after it is released.
     """
 
     def _needed_by(self, item: StreamTuple) -> tuple[int, int]:
@@ -186,7 +186,7 @@ class TauAssembler(WindowAssembler):
         ended = number == self._limit
         here = [item.born_ns if item.tau == number else item.prev_born_ns for item in at]
         if prev >= number or None in found:
-            # In best effort it may be late, and what would tell which one came before it be gone.
+            # In best effort a late unit may no longer know which one came before it.
             here = [item.born_ns for item in at if item.tau == number] or [0]
             prev, prev_born_ns = number - 1, max(here)
         return Unit(

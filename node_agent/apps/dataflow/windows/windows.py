@@ -1,8 +1,8 @@
-"""Units of several items: the bookkeeping that windows and joins have in common.
+"""The bookkeeping that windows and joins have in common: units of several items.
 
-Units are numbered by their place in the output stream. An item is needed by the units of its span. Inputs are
-released in the order of the units that need them, so that what upstream knows to be done is always the
-beginning of a stream, and tells which units are done.
+Units are numbered by their position in the output stream. An item is needed by a span of units. Inputs are
+released in the order of the units that need them. So what upstream knows to be done is always the beginning
+of a stream, and shows which units are done.
 """
 
 from abc import ABC, abstractmethod
@@ -14,13 +14,15 @@ from msgspec import structs
 
 from node_agent.apps.dataflow.model.tuples import Position, StreamTuple
 from node_agent.apps.dataflow.windows.runs import InputStream, Joined, Run
-from node_agent.apps.dataflow.windows.units import Gaps, Surrendered, Unit, Units
+from node_agent.apps.dataflow.windows.units import Gaps, HandedOver, Unit, Units
 from node_agent.model.intervals import Intervals
 
 _NO_NEWS = inf, 0.0
 
 
 class WindowAssembler(ABC):
+    """Base of the assemblers in ``window_rules``, which say which units an item is part of."""
+
     def __init__(self, name: str, streams: tuple[tuple[str, str], ...], gaps: Gaps | None = None) -> None:
         self._name = name
         self._streams = {key: InputStream(place, key[0]) for place, key in enumerate(streams)}
@@ -40,15 +42,15 @@ class WindowAssembler(ABC):
 
     @abstractmethod
     def _needed_by(self, item: StreamTuple) -> tuple[int, int]:
-        """The first and the last unit that an item, not an end, is part of."""
+        """Returns the first and the last unit that an item, not an end, is part of."""
 
     @abstractmethod
     def _ended_by(self, run: Run) -> float:
-        """The last unit that ``run`` has reached the end of."""
+        """Returns the last unit whose end ``run`` has reached."""
 
     @abstractmethod
     def _begun_before(self, run: Run) -> float:
-        """The last unit that needs something from before ``run``, 0 if none does."""
+        """Returns the last unit that needs something from before ``run``; 0 if none does."""
 
     @abstractmethod
     def _is_complete(self, number: int) -> bool: ...
@@ -58,21 +60,23 @@ class WindowAssembler(ABC):
 
     @abstractmethod
     def _limit_of_ended(self) -> int | None:
-        """The number of the unit that ends the output, once it is known."""
+        """Returns the number of the unit that ends the output, once it is known."""
 
     @abstractmethod
     def _done_when_settled(self, stream: InputStream) -> int:
-        """The last unit that must be done, given what of ``stream`` is settled."""
+        """Returns the last unit that must be done, given what of ``stream`` is settled."""
 
     def add(self, upstream: str, item: StreamTuple) -> list[Unit]:
         stream = self._streams[upstream, item.origin]
         if stream.contradicts(item):
             return []
-        news_of_end = item.last and stream.end is None  # told again to who takes over, even if it is done
+        news_of_end = (
+            item.last and stream.end is None
+        )  # sent again to a replica that takes over, even if it is done
         if item.tau in stream.held or (item.tau in stream.seen and not news_of_end):
             if item.tau not in stream.held:
                 self._released.append(Position(upstream, item.origin, item.tau))
-                if self._gaps is not None and not item.last:  # it comes too late: nobody has waited for it
+                if self._gaps is not None and not item.last:  # too late: its units were given up
                     self._unused.append(item)
             return []
         self._note(stream.add(item))
@@ -126,7 +130,7 @@ class WindowAssembler(ABC):
             if item.last or self._is_wanted(item, wanted)
         ]
 
-    def surrender(self) -> Surrendered:
+    def hand_over(self) -> HandedOver:
         items = self.holding()
         spans = [self._needed_by(item) for _, item in items if not item.last]
         first, last = min((span[0] for span in spans), default=1), max((span[1] for span in spans), default=0)
@@ -139,7 +143,7 @@ class WindowAssembler(ABC):
             if not item.last:
                 self._streams[upstream, item.origin].forget(item)
         self._release()
-        return Surrendered(items, made)
+        return HandedOver(items, made)
 
     def made_elsewhere(self, upstream: str, items: Sequence[StreamTuple], made: Iterable[Units]) -> None:
         for first, last in made:
@@ -161,7 +165,7 @@ class WindowAssembler(ABC):
         return len(self._streams[upstream, origin].held)
 
     def _last_need(self, item: StreamTuple) -> float:
-        """The last unit that needs ``item``."""
+        """Returns the last unit that needs ``item``."""
         limit = inf if self._limit is None else self._limit
         return limit if item.last else min(limit, self._needed_by(item)[1])
 
@@ -190,13 +194,14 @@ class WindowAssembler(ABC):
             self._member_list(limit)
 
     def _passed(self, without_gap: bool) -> float:
-        """The last unit that all streams have reached the end of."""
+        """Returns the last unit whose end all streams have reached."""
         return min([self._ended_by(stream.reached(without_gap)) for stream in self._streams.values()])
 
     def _note(self, joined: Joined) -> None:
-        """Only units that lie in the run, and not in what of it was there already, may have become complete.
+        """Notes which units may have become complete: those in the run that were not in its older parts.
 
-        Who leaves gaps keeps many units open: they cannot all be asked whenever something comes.
+        A stream with missing items keeps many units open, and checking all of them for every item would be
+        slow.
         """
         run, before, after = joined
         above, until = self._begun_before(run), self._ended_by(run)
@@ -208,7 +213,9 @@ class WindowAssembler(ABC):
             self._news = min(self._news[0], above), max(self._news[1], until)
 
     def _candidates(self) -> list[int]:
-        """Open units that may be complete. Where gaps are given up, few are open for long, and all count."""
+        """Returns open units that may be complete; all of them where gaps are given up, because then few are
+        open.
+        """
         passed, (above, until) = self._passed(without_gap=False), self._news
         self._news = _NO_NEWS
         if self._gaps is not None:
@@ -231,18 +238,20 @@ class WindowAssembler(ABC):
 
     def _hand_out(self, number: int) -> Unit:
         unit = self._unit(number, self._items(number))
-        if self._gaps is not None:  # its items may come again, by way of a sibling
+        if self._gaps is not None:  # its items may arrive again from a sibling
             self._made.add(number)
         first_open = self._open[0] if self._open else inf
         for stream, tau in () if unit.last else self._members[number]:
             stream.used.add(tau)
             item = stream.held[tau]
-            if self._last_need(item) < first_open:  # only its place is of interest from now on
+            if self._last_need(item) < first_open:  # from now on only its position matters
                 stream.held[tau] = structs.replace(item, payloads=())
         return unit
 
     def _items(self, number: int) -> list[tuple[InputStream, StreamTuple]]:
-        """As they were captured; what was captured at once in the order of the streams."""
+        """Returns the items in the order of capture; those captured at the same time in the order of the
+        streams.
+        """
         members = [(stream, stream.held[tau]) for stream, tau in self._members[number]]
         return sorted(members, key=lambda member: (member[1].born_ns, member[0].place, member[1].tau))
 
@@ -298,7 +307,7 @@ class WindowAssembler(ABC):
 
 
 def by_input(items: list[tuple[InputStream, StreamTuple]]) -> dict[str, tuple[StreamTuple, ...]]:
-    """Inputs in their own order, what came over each in the order of ``items``."""
+    """Groups ``items`` by input: inputs in their own order, items in the order given."""
     inputs: dict[str, list[StreamTuple]] = {}
     for _, upstream in sorted({(stream.place, stream.upstream) for stream, _ in items}):
         inputs.setdefault(upstream, [])

@@ -1,6 +1,5 @@
 """What replicas of a dataflow send each other, on top of ``node_agent.transport``.
 
-``codec.CODEC`` and ``admission.PlanAdmission`` are given to connections and servers; ``messages`` are what
-they carry; ``notices`` are the datagrams between routers. May be imported by all rooms of the dataflow but
-``model``; imports ``model`` and ``transport`` only.
+Connections and servers are given ``codec.CODEC`` and ``admission.PlanAdmission``; ``messages`` are what they
+carry, ``notices`` the datagrams between routers. Of the dataflow's rooms it imports only ``model``.
 """

@@ -38,7 +38,7 @@ class Claims:
         counted = isinstance(query.operator(own).takes, CountWindow)
         self._passes_on = self._operator == own
         self._streams = {name: frozenset(origins[name]) for name in query.upstream(own)}
-        # A source numbers its items without a gap; who takes one at a time leaves holes for what it filters.
+        # A source leaves no gap; an operator that takes items one by one leaves holes for those it filters.
         self._dense = frozenset(
             origin
             for streams in self._streams.values()
@@ -65,7 +65,7 @@ class Claims:
         if not items:
             return
         origin = items[0].origin
-        # Most batches are of one stream and in order: this is on the way of every tuple.
+        # Fast path: most batches are of one stream and in order.
         odd = [item for item in items if item.origin != origin or item.prev + 1 != item.tau or item.last]
         streams = self._streams[upstream]
         possible = origin in streams and all(

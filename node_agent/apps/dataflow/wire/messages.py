@@ -61,7 +61,7 @@ Ranges = Mapping[str, Sequence[tuple[Whole, Whole]]]
 
 
 class Acknowledgement(Struct, frozen=True, array_like=True, tag="acknowledgement"):
-    """Upstream: which positions are done, by whichever replica, and which this replica has taken over."""
+    """Upstream: which positions are done, by any replica, and which this replica has taken."""
 
     done: Ranges = {}
     taken: Ranges = {}

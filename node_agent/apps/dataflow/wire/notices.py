@@ -1,4 +1,4 @@
-"""The datagrams by which routers tell each other costs: between any two nodes, without a connection.
+"""The datagrams in which routers report costs to each other: between any two nodes, without a connection.
 
 Routers repeat every notice within a second or so, and a late notice is useless. So nothing is sent again,
 nothing waits behind tuples, and replicas that are not in use need no open connection. A node is believed
@@ -83,7 +83,7 @@ class Notices:
         await self._datagrams.open(port)
 
     def send(self, node: str, notices: Sequence[Notice]) -> None:
-        """Send ``notices`` in as few datagrams as possible. Nobody hears of it if they do not arrive."""
+        """Send ``notices`` in as few datagrams as possible. They may be lost without notice."""
         self._latest[node] = notices
         self._datagrams.send(node, notices)
 
@@ -97,11 +97,11 @@ class Notices:
         self._datagrams.close()
 
     def _repeat(self, node: str) -> None:
-        """``node`` has started: it has believed nothing so far."""
+        """Send the latest notices again: ``node`` has restarted and knows nothing."""
         if node in self._latest:
             self._datagrams.send(node, self._latest[node])
 
     def _take(self, starts: int, notices: Sequence[Notice]) -> None:
-        # A replica says one thing at a time to another: where notices contradict each other, the last counts.
+        # If several notices of one replica to another are in a datagram, the last one counts.
         for notice in {(notice.to, notice.message.sender): notice for notice in notices}.values():
             self._on_notice(Notice(notice.to, structs.replace(notice.message, boot=starts)))

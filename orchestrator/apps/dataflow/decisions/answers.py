@@ -11,7 +11,7 @@ from rich.text import Text
 from node_agent.apps.dataflow.model.decision import Threshold
 from node_agent.apps.dataflow.switching.chooser import try_policy
 from node_agent.apps.dataflow.switching.policy import POLICIES
-from node_agent.apps.dataflow.switching.words import shown
+from node_agent.apps.dataflow.switching.reason_text import shown
 from node_agent.extensions import ExtensionError
 from node_agent.extensions.files import is_reference
 from orchestrator.answers import Answer

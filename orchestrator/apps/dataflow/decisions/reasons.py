@@ -3,8 +3,8 @@
 from node_agent.apps.dataflow.events import RouteDecision
 from node_agent.apps.dataflow.model.decision import Candidate, Rule, Situation, Threshold
 from node_agent.apps.dataflow.switching.policy import DEFAULT, POLICIES, WHAT, SwitchingPolicy
+from node_agent.apps.dataflow.switching.reason_text import divided, shown, usable
 from node_agent.apps.dataflow.switching.route import Choice, Hop
-from node_agent.apps.dataflow.switching.words import divided, shown, usable
 from node_agent.extensions import ExtensionError
 from node_agent.extensions.guard import Failed, Foreign, guarded
 

@@ -48,7 +48,7 @@ METRICS = (
     ),
     Metric(
         "rank1",
-        "of the faces found of persons in the gallery, the share that got their own name; who is called "
+        "of the faces found of persons in the gallery, the share that got their own name; a face called "
         "unknown, for being farther than the threshold, did not",
         better="more",
         averaged=True,

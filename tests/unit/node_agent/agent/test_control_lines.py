@@ -23,13 +23,13 @@ async def served(*lines: bytes, limit: int = LONGEST_LINE) -> tuple[str, list[by
     reader.feed_eof()
     writer = Written()
 
-    async def obey(request: Request[AnyCommand]) -> Report:
+    async def handle(request: Request[AnyCommand]) -> Report:
         return Report(request.id, State.RUNNING, True, 0)
 
     def reject(error: str) -> Report:
         return Report(0, State.RUNNING, True, 0, error=error)
 
-    ended = await serve(reader, writer, obey, reject)  # type: ignore[arg-type]
+    ended = await serve(reader, writer, handle, reject)  # type: ignore[arg-type]
     return ended, writer.lines
 
 

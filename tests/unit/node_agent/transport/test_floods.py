@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from node_agent.agent.process import complain_within_bounds
+from node_agent.agent.process import limited_error_handler
 from node_agent.ports import Address, Stream
 from node_agent.ports.os_port import OsPort
 from node_agent.ports.os_stream import FIRST_READ_AHEAD
@@ -145,7 +145,7 @@ def test_a_burst_of_silent_connections_holds_few_descriptors(watched: Watched) -
 def test_complaints_are_bounded(capfd: pytest.CaptureFixture[str]) -> None:
     loop = asyncio.new_event_loop()
     try:
-        complain = complain_within_bounds(3)
+        complain = limited_error_handler(3)
         for number in range(1000):
             complain(loop, {"message": f"complaint {number}"})
     finally:

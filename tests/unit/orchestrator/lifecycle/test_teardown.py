@@ -167,7 +167,7 @@ def test_what_the_journal_says_was_meant_is_removed_and_looked_for(
         remove=remove,
         kept=lambda run_id, directory: ["its string"],
     )
-    monkeypatch.setattr(leftovers, "KINDS", {"kite": kite})
+    monkeypatch.setattr(leftovers, "LEFTOVERS", {"kite": kite})
     run = run_directory.create(tmp_path, "quick", "windy")
     journal = Journal.create(run.journal)
     journal.intend("kite")
@@ -180,7 +180,7 @@ def test_what_the_journal_says_was_meant_is_removed_and_looked_for(
     def leave(run_id: str, directory: Path, journal: Journal) -> None:
         """It is stuck."""
 
-    monkeypatch.setattr(leftovers, "KINDS", {"kite": leftovers.Kind(find=kite.find, remove=leave)})
+    monkeypatch.setattr(leftovers, "LEFTOVERS", {"kite": leftovers.Kind(find=kite.find, remove=leave)})
     there.append("another")
     assert tear_down(run).left == ["another"]
 
@@ -297,7 +297,7 @@ def test_what_cannot_be_removed_keeps_nothing_else_from_being_removed(
     with Journal.take_over(dead_run.journal, 1.0) or pytest.fail() as journal:
         journal.intend("kite")
     dead_run.journal.write_text(dead_run.journal.read_text().rsplit("\n", 2)[0] + "\n")  # not closed
-    monkeypatch.setitem(leftovers.KINDS, "kite", leftovers.Kind(cannot_look, refuse))
+    monkeypatch.setattr(leftovers, "LEFTOVERS", {"kite": leftovers.Kind(cannot_look, refuse)})
 
     def busy(path: Path) -> None:
         if path == stays:

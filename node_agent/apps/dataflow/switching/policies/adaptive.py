@@ -1,19 +1,19 @@
 """Our own policy: foresight, hysteresis that learns, and several replicas at once where the radio allows it.
 
-**Foresight.** ETX of a link between nodes that part grows faster and faster before the link breaks, and a
-routing daemon notices the break only seconds later. So ways are compared by the cost that is expected at the
-next decisions: the present one plus what its trend (a moving average of its slope) adds within
-``HORIZON_NS``. Falling costs are not extrapolated: what gets better can be taken when it is better.
+**Foresight.** When two nodes move apart, the ETX of their link grows faster and faster before it breaks, and
+a routing daemon notices the break only seconds later. So the policy compares paths by the cost expected at
+the next decisions: the present cost plus what its trend (a moving average of its slope) adds within
+``HORIZON_NS``. It does not extrapolate falling costs: a path can be taken once it is better.
 
-**Hysteresis.** A switch must be worth a share ``margin`` of the cost of the way in use, or the configured
-threshold if that is more. After each switch the two ways' costs are compared for ``TRIAL_NS``, or until the
-next switch. If the way that was left would have been cheaper on average, or was lost sooner than it paid off,
-the margin grows; if the switch paid off, it shrinks. Calm networks so end up near Algorithm 1 without
-threshold, restless ones stop flapping, and nobody has to guess the threshold beforehand.
+**Hysteresis.** A switch must gain a share ``margin`` of the cost of the path in use, or the configured
+threshold if that is more. After each switch the costs of both paths are compared for ``TRIAL_NS``, or until
+the next switch. If the old path would have been cheaper on average, or the new one was lost before it paid
+off, the margin grows; if the switch paid off, it shrinks. So in calm networks the policy comes close to
+Algorithm 1 without threshold, in restless ones it stops flapping, and nobody must guess a threshold.
 
-**Several replicas at once.** Replicas whose network paths from here have no node in common and do not hear
-each other carry parts of the stream at the same time, if they cost at most ``SIMILAR`` times what the best
-does; at most ``MOST`` of them, by 1/expected cost².
+**Several replicas at once.** Replicas whose network paths from here share no node and do not hear each other
+carry parts of the stream at the same time, if they cost at most ``SIMILAR`` times as much as the best; at
+most ``MOST`` of them, by 1/expected cost².
 
 Memory is bounded: two numbers for each candidate, and the switch on trial.
 """
@@ -25,13 +25,13 @@ from msgspec.structs import replace
 
 from node_agent.apps.dataflow.model.decision import Situation
 from node_agent.apps.dataflow.switching.policy import SwitchingPolicy
+from node_agent.apps.dataflow.switching.reason_text import by_cost
 from node_agent.apps.dataflow.switching.route import Choice, spread
 from node_agent.apps.dataflow.switching.weights import inverse
-from node_agent.apps.dataflow.switching.words import by_cost
 
 HORIZON_NS = 4_000_000_000
 TREND_NS = 4_000_000_000
-"""How far back the average of a slope reaches: a sample weighs by the time that it stands for."""
+"""How far back the average of a slope reaches; a sample weighs by the time that it covers."""
 TRIAL_NS = 10_000_000_000
 MOST = 3
 SIMILAR = 1.5
@@ -40,7 +40,7 @@ GROWTH, DECAY = 1.6, 0.8
 
 
 class Trend(Struct, frozen=True):
-    """A way's last cost, and by how much it grows each second."""
+    """A path's last cost, and how much it grows each second."""
 
     cost: float
     slope: float = 0.0
@@ -50,7 +50,7 @@ class Trend(Struct, frozen=True):
 
 
 class Trial(Struct, frozen=True):
-    """The last switch, and what it has saved so far: cost × seconds, negative if the old way was better."""
+    """The last switch, and what it has saved so far: cost × seconds, negative if the old path was better."""
 
     old: str
     since_ns: int
@@ -85,13 +85,13 @@ def adaptive(situation: Situation, memory: Struct | None = None) -> Choice:
                 margin = _grown(margin)
             trial = Trial(current, situation.now_ns)
     hop = spread(_parallel(situation, expected, primary), costs, situation.rule.seed)
-    if hop is not None:  # what counts as in use is the way that hysteresis is about
+    if hop is not None:  # hysteresis is about this path
         hop = replace(hop, to=primary, cost=costs[primary])
     return Choice(hop, needed, Memory(situation.now_ns, trends, margin, trial))
 
 
 def _trends(costs: dict[str, float], before: Memory, now_ns: int) -> dict[str, Trend]:
-    """Of ways that exist now; one that comes back has no past."""
+    """Returns the trends of paths that exist now; a path that comes back starts anew."""
     passed_ns = now_ns - before.at_ns
     weight = min(1.0, passed_ns / TREND_NS)
     trends = {}
@@ -106,14 +106,14 @@ def _trends(costs: dict[str, float], before: Memory, now_ns: int) -> dict[str, T
 
 
 def _judged(situation: Situation, costs: dict[str, float], before: Memory) -> tuple[float, Trial | None]:
-    """The margin, and the trial if it goes on."""
+    """Returns the margin, and the trial if it goes on."""
     trial, now_ns = before.trial, situation.now_ns
     if trial is None or situation.current is None:
         return before.margin, None
     now, old = costs.get(situation.current, inf), costs.get(trial.old, inf)
-    if now == inf:  # lost what was switched to: had it paid off until then?
+    if now == inf:  # the new path is lost: had it paid off until then?
         return (_grown(before.margin) if trial.saved <= 0 else before.margin), None
-    if old == inf:  # left a way that is gone: nothing pays off better
+    if old == inf:  # the old path is lost: the switch paid off
         return _shrunk(before.margin), None
     saved = trial.saved + (old - now) * (now_ns - before.at_ns) / 1e9
     if now_ns - trial.since_ns < TRIAL_NS:

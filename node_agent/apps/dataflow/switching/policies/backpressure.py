@@ -1,25 +1,26 @@
-"""Back-pressure: send where the queue is shorter than the own, the more so the better the link (Frontier)."""
+"""Back-pressure (Frontier): sends where the queue is shorter than the own, and prefers good links."""
 
 from msgspec import Struct
 
 from node_agent.apps.dataflow.model.decision import Situation
 from node_agent.apps.dataflow.switching.policy import SwitchingPolicy
+from node_agent.apps.dataflow.switching.reason_text import divided
 from node_agent.apps.dataflow.switching.route import Choice, Hop
 from node_agent.apps.dataflow.switching.weights import inverse
-from node_agent.apps.dataflow.switching.words import divided
 
 
 def backpressure(situation: Situation, memory: Struct | None = None) -> Choice:
-    """To the greatest of (tuples here + 1 − tuples there) · rate, rate being 1/cost^exponent of the link.
+    """Chooses the greatest (tuples here + 1 − tuples there) · rate, where rate is 1/cost^exponent of the
+    link.
 
-    If no difference is positive the stream waits. Replicas whose last report has expired are passed over; as
-    long as no replica has reported at all, queues count as empty.
+    If no difference is positive, the stream waits. Replicas whose last report has expired are not considered;
+    as long as no replica has reported, queues count as empty.
     """
     costs = situation.costs()
     usable = [c for c in situation.candidates if c.to in costs]
-    heard = [c for c in usable if c.queue is not None] or usable
-    differences = {c.to: situation.queued + 1 - (c.queue or 0) for c in heard}
-    links = {c.to: c.link for c in heard if c.link is not None and differences[c.to] > 0}
+    reporting = [c for c in usable if c.queue is not None] or usable
+    differences = {c.to: situation.queued + 1 - (c.queue or 0) for c in reporting}
+    links = {c.to: c.link for c in reporting if c.link is not None and differences[c.to] > 0}
     weights = {to: differences[to] * rate for to, rate in inverse(links, situation.rule.exponent)}
     best = max(weights, key=lambda to: weights[to], default=None)
     return Choice(None if best is None else Hop(best, costs[best]))

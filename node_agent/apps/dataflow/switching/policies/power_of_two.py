@@ -1,18 +1,18 @@
-"""Spreads a stream by the queues of replicas: the shorter one of two that are drawn."""
+"""Divides a stream by the queues of replicas: draws two, and takes the one with the shorter queue."""
 
 from msgspec import Struct
 
 from node_agent.apps.dataflow.model.decision import Situation
 from node_agent.apps.dataflow.switching.policy import SwitchingPolicy
+from node_agent.apps.dataflow.switching.reason_text import divided, usable
 from node_agent.apps.dataflow.switching.route import Choice, spread
-from node_agent.apps.dataflow.switching.words import divided, usable
 
 
 def power_of_two(situation: Situation, memory: Struct | None = None) -> Choice:
-    """Of two drawn at random, the one with the shorter queue; who has not reported counts as the longest.
+    """Draws two replicas at random and takes the shorter queue; one without report counts as the longest.
 
-    Between two decisions the reports stand still, so that the chance to be picked follows from the ranks: a
-    replica wins those pairs in which the other's queue is longer, and half of those with an equal one.
+    Reports do not change between two decisions, so the chance of each replica follows from its rank: it wins
+    the pairs in which the other queue is longer, and half of those with an equal one.
     """
     costs = situation.costs()
     waiting = {c.to: c.queue for c in situation.candidates if c.to in costs}

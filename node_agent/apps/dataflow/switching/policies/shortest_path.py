@@ -1,4 +1,4 @@
-"""``adapt_route`` of the paper: take the cheapest way to the sinks if it is cheaper by enough."""
+"""``adapt_route`` of the paper: takes the cheapest path to the sinks if it is cheaper by enough."""
 
 from math import inf
 
@@ -6,12 +6,12 @@ from msgspec import Struct
 
 from node_agent.apps.dataflow.model.decision import Situation
 from node_agent.apps.dataflow.switching.policy import SwitchingPolicy
+from node_agent.apps.dataflow.switching.reason_text import by_cost
 from node_agent.apps.dataflow.switching.route import Choice, Hop
-from node_agent.apps.dataflow.switching.words import by_cost
 
 
 def shortest_path(situation: Situation, memory: Struct | None = None) -> Choice:
-    """Switch if the gain exceeds the threshold or the replica in use cannot be reached."""
+    """Switches if the gain exceeds the threshold, or if the replica in use cannot be reached."""
     costs = situation.costs()
     if not costs:
         return Choice(None)
@@ -26,7 +26,9 @@ def shortest_path(situation: Situation, memory: Struct | None = None) -> Choice:
 
 
 def _hop(situation: Situation, to: str) -> Hop | None:
-    """None where the inputs of an operator agree on a replica that this sender cannot reach: it waits."""
+    """Returns None if the inputs of an operator agree on a replica that this sender cannot reach: it
+    waits.
+    """
     candidate = situation.candidate(to)
     own_path = candidate.path if candidate is not None else None
     return None if own_path is None or own_path == inf else Hop(to, own_path)

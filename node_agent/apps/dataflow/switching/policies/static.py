@@ -1,4 +1,4 @@
-"""No network awareness: the first replica for ever."""
+"""Always the first replica, without network awareness."""
 
 from msgspec import Struct
 
@@ -8,7 +8,7 @@ from node_agent.apps.dataflow.switching.route import Choice, Hop
 
 
 def static(situation: Situation, memory: Struct | None = None) -> Choice:
-    """The first replica of the operator for ever: execution without network awareness."""
+    """Chooses the first replica of the operator for ever."""
     for candidate in situation.candidates:
         return Choice(Hop(candidate.to, candidate.path))
     return Choice(None)

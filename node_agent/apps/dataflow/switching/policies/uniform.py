@@ -1,15 +1,15 @@
-"""Spreads a stream over all replicas that can be reached, drawn with equal chances (policy ``random``)."""
+"""Divides a stream among all replicas in reach, drawn with equal chances (policy ``random``)."""
 
 from msgspec import Struct
 
 from node_agent.apps.dataflow.model.decision import Situation
 from node_agent.apps.dataflow.switching.policy import SwitchingPolicy
+from node_agent.apps.dataflow.switching.reason_text import divided, usable
 from node_agent.apps.dataflow.switching.route import Choice, spread
-from node_agent.apps.dataflow.switching.words import divided, usable
 
 
 def uniform(situation: Situation, memory: Struct | None = None) -> Choice:
-    """Any of them, drawn with equal chances."""
+    """Draws any of them, with equal chances."""
     costs = situation.costs()
     return Choice(spread([(to, 1.0) for to in costs], costs, situation.rule.seed))
 

@@ -1,16 +1,18 @@
-"""Spreads a stream over all replicas that can be reached, the more the cheaper the way through them."""
+"""Divides a stream among all replicas in reach: the cheaper the path through a replica, the larger its
+share.
+"""
 
 from msgspec import Struct
 
 from node_agent.apps.dataflow.model.decision import Situation
 from node_agent.apps.dataflow.switching.policy import SwitchingPolicy
+from node_agent.apps.dataflow.switching.reason_text import divided, usable
 from node_agent.apps.dataflow.switching.route import Choice, spread
 from node_agent.apps.dataflow.switching.weights import inverse
-from node_agent.apps.dataflow.switching.words import divided, usable
 
 
 def weighted(situation: Situation, memory: Struct | None = None) -> Choice:
-    """Drawn with chances proportional to 1/cost^exponent, cost being that of the way to the sinks."""
+    """Draws with chances proportional to 1/cost^exponent, where cost is that of the path to the sinks."""
     costs = situation.costs()
     return Choice(spread(inverse(costs, situation.rule.exponent), costs, situation.rule.seed))
 

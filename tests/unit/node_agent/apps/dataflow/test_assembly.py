@@ -257,7 +257,7 @@ def test_siblings_hand_each_other_what_they_hold_and_make_every_unit_once() -> N
         for upstream, item in sorted(case.arrivals(), key=lambda arrival: arrival[1].born_ns):
             if rng.random() < 0.2:
                 here, there = there, here
-                items, made_there = there.surrender()
+                items, made_there = there.hand_over()
                 for upstream_of, each in items:
                     here.made_elsewhere(upstream_of, [each], made_there)
                 for upstream_of, each in items:
@@ -286,7 +286,7 @@ def test_siblings_make_no_unit_twice_though_items_are_lost() -> None:
             arrived = [] if rng.random() < 0.1 else [(upstream, item)]
             if rng.random() < 0.1:
                 here, there = there, here
-                items, made_there = there.surrender()
+                items, made_there = there.hand_over()
                 for upstream_of, each in items:
                     here.made_elsewhere(upstream_of, [each], made_there)
                 arrived[:0] = items
@@ -310,7 +310,7 @@ def test_what_was_handed_over_may_have_been_part_of_the_unit_that_ends_the_outpu
         return assembler.add(name, StreamTuple(f"{name}/0", tau, tau - 1, tau, tau - 1, (), last))
 
     assert not [*add("a", 2), *add("b", 2, last=True)]
-    assert [(upstream, item.tau) for upstream, item in assembler.surrender().items] == [("a", 2), ("b", 2)]
+    assert [(upstream, item.tau) for upstream, item in assembler.hand_over().items] == [("a", 2), ("b", 2)]
     assert not [*add("a", 3), *add("c", 2), *add("c", 3), *add("c", 4)]
 
 

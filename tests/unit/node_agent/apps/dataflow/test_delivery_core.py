@@ -21,7 +21,7 @@ from node_agent.apps.dataflow.delivery.effects import (
     Settle,
 )
 from node_agent.apps.dataflow.delivery.limits import EMPTY_PER_ITEM, DeliveryLimits, Overflow, Reliability
-from node_agent.apps.dataflow.delivery.place import Place, place_of
+from node_agent.apps.dataflow.delivery.plan_neighbours import PlanNeighbours, plan_neighbours_of
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.model.tuples import StreamTuple
@@ -48,19 +48,19 @@ def taus(batch: Sequence[StreamTuple]) -> list[int]:
 def source(
     limits: DeliveryLimits | None = None, level: Reliability = EXACTLY_ONCE, whole: bool = False
 ) -> DeliveryCore:
-    return DeliveryCore(Place("s/0", {}, {"a": whole}), level, limits or DeliveryLimits())
+    return DeliveryCore(PlanNeighbours("s/0", {}, {"a": whole}), level, limits or DeliveryLimits())
 
 
 def relay(*downstreams: str, limits: DeliveryLimits | None = None) -> DeliveryCore:
-    place = Place("a/0", {"s": ("s/0",)}, dict.fromkeys(downstreams, False))
-    core = DeliveryCore(place, EXACTLY_ONCE, limits or DeliveryLimits())
+    neighbours = PlanNeighbours("a/0", {"s": ("s/0",)}, dict.fromkeys(downstreams, False))
+    core = DeliveryCore(neighbours, EXACTLY_ONCE, limits or DeliveryLimits())
     for downstream in downstreams:
         core.steer(downstream, Hop(f"{downstream}/0", 1.0), 0.0)
     return core
 
 
 def sink(level: Reliability = EXACTLY_ONCE) -> DeliveryCore:
-    return DeliveryCore(Place("z/0", {"a": ("a/0", "a/1")}, {}), level, DeliveryLimits())
+    return DeliveryCore(PlanNeighbours("z/0", {"a": ("a/0", "a/1")}, {}), level, DeliveryLimits())
 
 
 def emit(core: DeliveryCore, count: int, now: float = 0.0) -> list[Effect]:
@@ -235,7 +235,9 @@ def test_who_holds_something_that_goes_nowhere_asks_and_is_told() -> None:
 
 def test_a_window_acknowledges_its_items_when_no_unit_needs_them() -> None:
     window = CountAssembler("w", (("s", "s/0"),), CountWindow(2, 1))
-    core = DeliveryCore(Place("w/0", {"s": ("s/0",)}, {"z": False}), EXACTLY_ONCE, DeliveryLimits(), window)
+    core = DeliveryCore(
+        PlanNeighbours("w/0", {"s": ("s/0",)}, {"z": False}), EXACTLY_ONCE, DeliveryLimits(), window
+    )
     core.steer("z", Hop("z/0", 1.0), 0.0)
     work = of(ProcessUnit, core.receive("s/0", "s", items(1, 3), {}, 0.0))
     for step in work:
@@ -247,9 +249,9 @@ def test_a_window_acknowledges_its_items_when_no_unit_needs_them() -> None:
 
 
 def join() -> DeliveryCore:
-    place = Place("j/0", {"s": ("s/0",), "t": ("t/0",)}, {"z": False})
+    neighbours = PlanNeighbours("j/0", {"s": ("s/0",), "t": ("t/0",)}, {"z": False})
     core = DeliveryCore(
-        place, EXACTLY_ONCE, DeliveryLimits(), TauAssembler("j", (("s", "s/0"), ("t", "t/0")))
+        neighbours, EXACTLY_ONCE, DeliveryLimits(), TauAssembler("j", (("s", "s/0"), ("t", "t/0")))
     )
     core.steer("z", Hop("z/0", 1.0), 0.0)
     return core
@@ -314,7 +316,7 @@ def test_what_is_older_gets_through_where_newer_items_have_used_up_the_room() ->
 def test_a_time_window_lets_go_of_a_stream_that_is_done_to_its_end(told: str) -> None:
     streams = (("s", "s/0"), ("t", "t/0"))
     core = DeliveryCore(
-        Place("w/1", {"s": ("s/0",), "t": ("t/0",)}, {"z": False}),
+        PlanNeighbours("w/1", {"s": ("s/0",), "t": ("t/0",)}, {"z": False}),
         EXACTLY_ONCE,
         DeliveryLimits(),
         TimeAssembler("w", streams, TimeWindow(10, 10)),
@@ -341,8 +343,8 @@ def test_a_place_is_read_off_the_plan() -> None:
     )
     replicas = [Replica(name, index, "n") for name in "sawz" for index in range(2 if name in "aw" else 1)]
     plan = DeploymentPlan(query, tuple(replicas))
-    place = place_of(plan.replica("a/1"), plan)
-    assert place == Place("a/1", {"s": ("s/0",)}, {"w": True, "z": False})
-    assert (place.role, place.operator) == ("operator", "a")
-    assert place_of(plan.replica("z/0"), plan).role == "sink"
-    assert place_of(plan.replica("s/0"), plan).role == "source"
+    neighbours = plan_neighbours_of(plan.replica("a/1"), plan)
+    assert neighbours == PlanNeighbours("a/1", {"s": ("s/0",)}, {"w": True, "z": False})
+    assert (neighbours.role, neighbours.operator) == ("operator", "a")
+    assert plan_neighbours_of(plan.replica("z/0"), plan).role == "sink"
+    assert plan_neighbours_of(plan.replica("s/0"), plan).role == "source"

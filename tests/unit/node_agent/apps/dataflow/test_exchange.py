@@ -17,7 +17,7 @@ from node_agent.apps.dataflow.model.routing_messages import CostReport, CostUpda
 from node_agent.apps.dataflow.model.units import SameTau
 from node_agent.apps.dataflow.switching.decision import View, decide
 from node_agent.apps.dataflow.switching.exchange import EXPIRY_NS, PERIOD_NS, Exchange
-from node_agent.apps.dataflow.switching.outlook import Outlook, link_state_outlook
+from node_agent.apps.dataflow.switching.known_costs import KnownCosts, costs_from_link_state
 from node_agent.apps.dataflow.switching.policy import POLICIES
 from node_agent.apps.dataflow.switching.route import Hop, Route
 from node_agent.linkstate.shortest_path import distances
@@ -83,8 +83,8 @@ class Net:
                     self._on_the_way.append((self.now_ns + delay, due.to, msgspec.json.encode(due.message)))
 
     def decide(self, replica: Replica, policy: str = "shortest_path") -> Route:
-        outlook = self.exchanges[replica.id].outlook(self.now_ns)
-        return decide(View(self.plan, replica, outlook, Rule(policy)), self.routes[replica.id]).route
+        costs = self.exchanges[replica.id].known_costs(self.now_ns)
+        return decide(View(self.plan, replica, costs, Rule(policy)), self.routes[replica.id]).route
 
     def run(self, periods: int) -> None:
         for _ in range(periods):
@@ -111,9 +111,9 @@ def nets(draw: st.DrawFn) -> tuple[DeploymentPlan, CostGraph, int]:
     return DeploymentPlan(shape, tuple(replicas)), graph, draw(st.integers(0, 2**32))
 
 
-def told(outlook: Outlook, plan: DeploymentPlan, own: Replica) -> object:
+def told(costs: KnownCosts, plan: DeploymentPlan, own: Replica) -> object:
     """What decisions see of it."""
-    view = View(plan, own, outlook)
+    view = View(plan, own, costs)
     downstreams = plan.query.downstream(own.operator)
     candidates = {d: view.situation(d, None).candidates for d in downstreams}
     return {d: [(c.to, c.link, c.path, c.aggregate) for c in each] for d, each in candidates.items()}
@@ -128,8 +128,8 @@ def test_a_network_that_stands_still_is_seen_as_link_state_sees_it(
     exchanged = Net(plan, graph, random.Random(seed))
     exchanged.run(periods=2 * len(plan.query.operators) + 2)
     for replica in plan.replicas:
-        outlook = exchanged.exchanges[replica.id].outlook(exchanged.now_ns)
-        assert told(outlook, plan, replica) == told(link_state_outlook(graph, plan, replica), plan, replica)
+        costs = exchanged.exchanges[replica.id].known_costs(exchanged.now_ns)
+        assert told(costs, plan, replica) == told(costs_from_link_state(graph, plan, replica), plan, replica)
 
 
 @given(nets())
@@ -177,9 +177,9 @@ def test_a_way_that_ends_is_told_upstream_at_once_and_silence_is_taken_for_no_wa
     silent = Exchange(LINE, LINE.replica("src/0"))
     silent.measured({"one/0": 1.0}, "hops", "probe", 0)
     silent.received(CostUpdate("one/0", 1, 1, 2.0, 5), 0)
-    fresh = silent.outlook(EXPIRY_NS)
+    fresh = silent.known_costs(EXPIRY_NS)
     assert (fresh.links, fresh.beyond, fresh.queues) == ({"one/0": 1.0}, {"one/0": 2.0}, {"one/0": 5})
-    stale = silent.outlook(EXPIRY_NS + 1)
+    stale = silent.known_costs(EXPIRY_NS + 1)
     assert (stale.links, stale.beyond, stale.queues) == ({}, {}, {})
 
 
@@ -196,8 +196,8 @@ def test_late_messages_and_those_of_strangers_change_nothing_and_a_restart_count
     ]
     for message, is_news, to_sinks in cases:
         assert exchange.received(message, 0) is is_news
-        assert exchange.outlook(0).beyond == {"one/0": to_sinks}
-    assert exchange.outlook(0).links == {"one/0": 1.0}
+        assert exchange.known_costs(0).beyond == {"one/0": to_sinks}
+    assert exchange.known_costs(0).links == {"one/0": 1.0}
 
 
 def test_updates_are_periodic_and_go_to_every_upstream() -> None:

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 
 from node_agent.apps.dataflow.best_effort.dispatcher import Limits
-from node_agent.apps.dataflow.best_effort.replica import STAYS, ReplicaRuntime
-from node_agent.apps.dataflow.delivery.handover import EXPIRES, Handover, Heard, Part
+from node_agent.apps.dataflow.best_effort.replica import KEEP_S, ReplicaRuntime
+from node_agent.apps.dataflow.delivery.handover import EXPIRES, Handover, HandoverCallbacks, Part
 from node_agent.apps.dataflow.model.plan import Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec
 from node_agent.apps.dataflow.model.tuples import StreamTuple
@@ -34,8 +34,8 @@ class Passing:
         self.lost: list[tuple[int, str]] = []
         self.back: list[Part] = []
         self._port = network.port("up")
-        heard = Heard(self._take, self._lose, self.back.extend)
-        self.handover = Handover("camera/0", lambda to, sender, batch: False, self._open, heard)
+        callbacks = HandoverCallbacks(self._take, self._lose, self.back.extend)
+        self.handover = Handover("camera/0", lambda to, sender, batch: False, self._open, callbacks)
         self._running = asyncio.create_task(self.handover.run())
 
     def put(self, sibling: str, *taus: int) -> None:
@@ -66,7 +66,7 @@ def test_what_has_not_gone_comes_back_when_it_is_needed_here_after_all() -> None
         passing_on.put("detect/1", 1, 2)
         passing_on.put("detect/1", 3)
         await asyncio.sleep(1)
-        passing_on.handover.turn(None)
+        passing_on.handover.retarget(None)
         await asyncio.sleep(2 * EXPIRES)
         assert sorted(each.tau for part in passing_on.back for each in part.items) == [1, 2, 3]
         assert {first for part in passing_on.back for first, _ in part.made} == {1, 3}
@@ -82,7 +82,7 @@ def test_what_has_not_gone_goes_to_the_sibling_that_is_now_in_use() -> None:
         passing_on.put("detect/1", 1, 2)
         passing_on.put("detect/1", 3)
         await asyncio.sleep(1)
-        passing_on.handover.turn("detect/0")
+        passing_on.handover.retarget("detect/0")
         passing_on.put("detect/0", 4)
         await asyncio.sleep(1)
         assert sorted(receiver.taken) == [1, 2, 3, 4]
@@ -99,7 +99,7 @@ def test_what_has_gone_does_not_come_back() -> None:
         receiver, passing_on = await passing()
         passing_on.put("detect/0", 1)
         await asyncio.sleep(1)
-        passing_on.handover.turn(None)
+        passing_on.handover.retarget(None)
         await asyncio.sleep(1)
         assert (receiver.taken, passing_on.back, passing_on.lost) == ([1], [], [])
         await passing_on.stop()
@@ -113,8 +113,8 @@ def test_turning_to_and_fro_neither_loses_nor_prolongs() -> None:
         passing_on.put("detect/1", 1, 2)
         for _ in range(3):
             await asyncio.sleep(1)
-            passing_on.handover.turn("detect/2")
-            passing_on.handover.turn("detect/1")
+            passing_on.handover.retarget("detect/2")
+            passing_on.handover.retarget("detect/1")
         await asyncio.sleep(EXPIRES - 3.5)
         assert (passing_on.lost, passing_on.handover.waiting) == ([], 2)
         await asyncio.sleep(1)
@@ -146,19 +146,19 @@ def test_what_a_sibling_passed_on_though_it_is_in_use_itself_goes_back_after_a_w
             Limits(),
         )
         running = [asyncio.create_task(each) for each in replica.runs().values()]
-        replica.meet_at("detect/0")
+        replica.assemble_at("detect/0")
         await replica.take(Batch("camera/0", [item(1)], {}), via="detect/0")
         for _ in range(3):
-            await asyncio.sleep(STAYS / 4)
-            replica.meet_at("detect/0")
+            await asyncio.sleep(KEEP_S / 4)
+            replica.assemble_at("detect/0")
         await asyncio.sleep(0)
         assert (receiver.taken, replica.queued()) == ([], 0)
-        await asyncio.sleep(STAYS / 2)
-        replica.meet_at("detect/0")
+        await asyncio.sleep(KEEP_S / 2)
+        replica.assemble_at("detect/0")
         await asyncio.sleep(1)
         assert receiver.taken == [1]
-        await asyncio.sleep(2 * STAYS)
-        replica.meet_at("detect/0")
+        await asyncio.sleep(2 * KEEP_S)
+        replica.assemble_at("detect/0")
         await asyncio.sleep(1)
         assert receiver.taken == [1]
         for task in running:

@@ -7,7 +7,7 @@ import pytest
 from node_agent.apps.dataflow.delivery.core import DeliveryCore
 from node_agent.apps.dataflow.delivery.effects import Effect, Process, ProcessUnit, Send
 from node_agent.apps.dataflow.delivery.limits import DeliveryLimits, Overflow, Reliability
-from node_agent.apps.dataflow.delivery.place import place_of
+from node_agent.apps.dataflow.delivery.plan_neighbours import plan_neighbours_of
 from node_agent.apps.dataflow.delivery.retention import Retention
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.apps.dataflow.model.tuples import StreamTuple
@@ -67,7 +67,7 @@ def test_windows_of_best_effort(rule: str) -> None:
                 if chance < 0.05:
                     assembler.made_elsewhere(upstream, [item], liar.ranges())
                 elif chance > 0.98:
-                    assembler.surrender()
+                    assembler.hand_over()
                 for unit in assembler.add(upstream, item):
                     unit.result()
                     assembler.done(unit.origin, unit.tau)
@@ -88,7 +88,7 @@ def _deliver(liar: Hostile, level: Reliability) -> None:
     assembler = None if isinstance(spec.takes, Each) else assembler_for(spec, liar.origins)
     overflow = some.choice((Overflow.BLOCK, Overflow.DROP_OLDEST))
     limits = DeliveryLimits(items=some.choice((4, 64)), in_flight=8, overflow=overflow)
-    core = DeliveryCore(place_of(liar.plan.replica("op/0"), liar.plan), level, limits, assembler)
+    core = DeliveryCore(plan_neighbours_of(liar.plan.replica("op/0"), liar.plan), level, limits, assembler)
     work: list[Process | ProcessUnit] = []
 
     def do(effects: Iterable[Effect]) -> None:
@@ -132,8 +132,8 @@ def test_who_sends_without_end_is_told_from_who_keeps_to_its_limits(rule: str) -
     """The operator has no way to send, so that what comes is held."""
     liar = Hostile(rule, "exactly_once", 1)
     assembler = None if rule == "each" else assembler_for(liar.spec, liar.origins)
-    place = place_of(liar.plan.replica("op/0"), liar.plan)
-    core = DeliveryCore(place, Reliability.EXACTLY_ONCE, DeliveryLimits(items=16), assembler)
+    neighbours = plan_neighbours_of(liar.plan.replica("op/0"), liar.plan)
+    core = DeliveryCore(neighbours, Reliability.EXACTLY_ONCE, DeliveryLimits(items=16), assembler)
     overrun_at = None
     for tau in range(2, 10_000, 2):
         item = StreamTuple("left/0", tau, tau - 1, tau, tau, (b"x",))
@@ -153,7 +153,10 @@ def core_of(replica: str, plan: DeploymentPlan, limits: DeliveryLimits | None = 
     spec, origins = plan.query.operator(plan.replica(replica).operator), plan.query.origins()
     assembler = None if isinstance(spec.takes, Each) else assembler_for(spec, origins)
     return DeliveryCore(
-        place_of(plan.replica(replica), plan), Reliability.EXACTLY_ONCE, limits or DeliveryLimits(), assembler
+        plan_neighbours_of(plan.replica(replica), plan),
+        Reliability.EXACTLY_ONCE,
+        limits or DeliveryLimits(),
+        assembler,
     )
 
 

@@ -9,9 +9,9 @@ import pytest
 from msgspec import Struct
 
 from node_agent.apps.dataflow.best_effort.dispatcher import Dispatcher, Limits
+from node_agent.apps.dataflow.delivery.ack_batcher import AckBatcher
 from node_agent.apps.dataflow.delivery.channel import Channel
 from node_agent.apps.dataflow.delivery.effects import Acknowledge
-from node_agent.apps.dataflow.delivery.reports import Reports
 from node_agent.apps.dataflow.events import TupleDropped
 from node_agent.apps.dataflow.model.query import ErrorPolicy, OperatorSpec, Query, Reliability
 from node_agent.apps.dataflow.model.tuples import StreamTuple
@@ -129,7 +129,7 @@ def test_what_fits_fits() -> None:
 
 
 def test_acknowledgements_of_any_number_of_ranges_go_in_frames() -> None:
-    reports = Reports()
+    reports = AckBatcher()
     holes = [(2 * i, 2 * i) for i in range(1, 100_000)]
     reports.add(Acknowledge("camera/0", {"camera/0": holes, "camera/1": holes[:10]}, {"camera/0": [(1, 9)]}))
     told = [message for to, message in reports.take() if to == "camera/0"]

@@ -287,7 +287,7 @@ def test_items_of_many_payloads_end_no_agent(
 
 def test_strangers_do_not_hide_what_a_node_of_the_run_did() -> None:
     refusals = Refusals()
-    refusals.know(["n7"])
+    refusals.set_members(["n7"])
     for i in range(40):
         refusals.add("datagram", f"10.9.9.{i}", "stranger")
     refusals.add("connection", "n7", "impossible")

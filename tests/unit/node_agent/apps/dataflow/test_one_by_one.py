@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from node_agent.apps.dataflow.delivery.account import Account
 from node_agent.apps.dataflow.delivery.intake import Captured, Intake
+from node_agent.apps.dataflow.delivery.tuple_recorder import TupleRecorder
 from node_agent.apps.dataflow.events import TupleDropped, TupleProcessed
 from node_agent.apps.dataflow.model.query import ErrorPolicy, OperatorSpec
 from node_agent.apps.dataflow.model.tuples import StreamTuple
@@ -46,8 +46,8 @@ class Bench:
         self.results: list[Payloads] = []
         spec = OperatorSpec("op", "scripted", ("camera",), on_error=on_error)
         context = Context("op/0", OsPort("127.0.0.1"), asyncio.Semaphore(1), spec)
-        account = Account("op/0", self.events.append)
-        self.operator = OneByOne(Scripted(), spec, "operator", context, account, self._hand_on)
+        recorder = TupleRecorder("op/0", self.events.append)
+        self.operator = OneByOne(Scripted(), spec, "operator", context, recorder, self._hand_on)
 
     def _hand_on(self, items: Sequence[StreamTuple], results: Sequence[Payloads]) -> None:
         self.handed_on.append((asyncio.get_running_loop().time(), [item.tau for item in items]))

@@ -15,7 +15,7 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.model.units import SameTau
 from node_agent.apps.dataflow.switching.decision import View, decide
-from node_agent.apps.dataflow.switching.outlook import link_state_outlook
+from node_agent.apps.dataflow.switching.known_costs import costs_from_link_state
 from node_agent.apps.dataflow.switching.policy import POLICIES
 from node_agent.apps.dataflow.switching.route import Hop, Route
 from node_agent.linkstate.shortest_path import distances, tree
@@ -64,7 +64,7 @@ def view(
 
 
 def seen(network: CostGraph, plan: DeploymentPlan, own: Replica, rule: Rule = SHORTEST) -> View:
-    return View(plan, own, link_state_outlook(network, plan, own), rule)
+    return View(plan, own, costs_from_link_state(network, plan, own), rule)
 
 
 def adapted(case: View, before: Route = NOWHERE) -> dict[str, Hop | None]:
@@ -218,9 +218,9 @@ def test_paths_are_apart_if_they_share_no_node_and_do_not_hear_each_other() -> N
         ("f0", "f1", 9.0),  # heard, though no way leads over it
         ("r2", "f3", 9.0),
     )
-    outlook = link_state_outlook(network, DeploymentPlan(CHAIN, (CAMERA, *four)), CAMERA)
+    costs = costs_from_link_state(network, DeploymentPlan(CHAIN, (CAMERA, *four)), CAMERA)
     assert tree(network, "a").path("r0") == ("f0", "r0")
-    assert outlook.apart == {
+    assert costs.apart == {
         "detect/0": ("detect/2", "detect/3"),
         "detect/1": ("detect/2", "detect/3"),
         "detect/2": ("detect/0", "detect/1"),
@@ -346,12 +346,12 @@ def test_all_inputs_choose_the_same_replica_under_equal_information(
         policy = "round_robin"
     chosen, reachable = set(), set()
     for own in (r for name in case.plan.query.sources() for r in case.plan.of(name)):
-        outlook = link_state_outlook(case.graph, case.plan, own, policy)
+        costs = costs_from_link_state(case.graph, case.plan, own, policy)
         if common is not None:
-            outlook = replace(outlook, using={"join": f"join/{common}"})
+            costs = replace(costs, using={"join": f"join/{common}"})
         before = Route({"join": Hop(f"join/{data.draw(st.integers(0, 3))}", 0.0)})
         rule = Rule(policy, case.threshold)
-        hop = decide(View(case.plan, own, outlook, rule), before).route.hops["join"]
+        hop = decide(View(case.plan, own, costs, rule), before).route.hops["join"]
         reachable.add(hop is not None)
         if hop is not None:
             assert hop.shares == ()

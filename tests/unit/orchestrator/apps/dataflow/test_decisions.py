@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from node_agent.apps.dataflow.events import RouteDecision
 from node_agent.apps.dataflow.model.decision import Rule, Threshold
 from node_agent.apps.dataflow.switching.decision import View, decide
-from node_agent.apps.dataflow.switching.outlook import link_state_outlook
+from node_agent.apps.dataflow.switching.known_costs import costs_from_link_state
 from node_agent.apps.dataflow.switching.policy import POLICIES
 from node_agent.apps.dataflow.switching.route import Route
 from node_agent.model.cost_graph import CostGraph
@@ -44,8 +44,8 @@ def record(
     route = Route()
     for number, costs in enumerate(ways):
         t_s = first_s + 2.0 * number
-        outlook = link_state_outlook(network(costs, t_s), plan, plan.replicas[0])
-        route, events = decide(View(plan, plan.replicas[0], outlook, rule, {}, ns(t_s)), route)
+        known = costs_from_link_state(network(costs, t_s), plan, plan.replicas[0])
+        route, events = decide(View(plan, plan.replicas[0], known, rule, {}, ns(t_s)), route)
         for event in events:
             writer.record("n1", t_s, event, boot)
     writer.record("n1", first_s + 2.0 * len(ways), AgentStop("end of run"), boot)
@@ -322,8 +322,8 @@ def recorded(rule: Rule, ways: list[tuple[float, ...]]) -> History:
     route = Route()
     for number, costs in enumerate(ways):
         t_ns = ns(2.0 * number)
-        outlook = link_state_outlook(network(costs, 2.0 * number), plan, plan.replicas[0])
-        route, events = decide(View(plan, plan.replicas[0], outlook, rule, {}, t_ns), route)
+        known = costs_from_link_state(network(costs, 2.0 * number), plan, plan.replicas[0])
+        route, events = decide(View(plan, plan.replicas[0], known, rule, {}, t_ns), route)
         made = (event for event in events if isinstance(event, RouteDecision))
         series += [Recorded(t_ns, "n1", 1, len(series), decision) for decision in made]
     return History("r1", plan, 0, ns(2.0 * len(ways)), (tuple(series),))

@@ -1,4 +1,4 @@
-"""A replica's place in the deployment plan, as far as delivery needs to know it."""
+"""A replica's neighbours in the deployment plan, as far as delivery needs them."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -9,9 +9,9 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.units import Each
 
 
-class Place(Struct, frozen=True):
-    """``upstreams``: the replicas of each input. ``downstreams``: by operator, whether it needs several items
-    for a result. An operator without a downstream is a sink.
+class PlanNeighbours(Struct, frozen=True):
+    """``upstreams``: by input, its replicas. ``downstreams``: by operator, whether it needs several items for
+    a result. A replica without downstreams is a sink.
     """
 
     replica: str
@@ -29,9 +29,10 @@ class Place(Struct, frozen=True):
         return "operator" if self.downstreams else "sink"
 
 
-def place_of(replica: Replica, plan: DeploymentPlan) -> Place:
+def plan_neighbours_of(replica: Replica, plan: DeploymentPlan) -> PlanNeighbours:
+    """Returns the neighbours of ``replica`` in ``plan``."""
     query = plan.query
-    return Place(
+    return PlanNeighbours(
         replica.id,
         {name: tuple(other.id for other in plan.of(name)) for name in query.upstream(replica.operator)},
         {

@@ -1,7 +1,8 @@
-"""Parcels: stretches of a stream that travel together, and the shelf where those of one stream stand.
+"""Stores the items that a replica keeps of one stream, as parcels: neighbouring items that are sent together.
 
-A batch is one parcel as long as all of it shares a fate; it is cut where fates part. So the cost of keeping,
-sending and acknowledging is that of a batch, not of its items. Payloads may be put away in a spill.
+A batch stays one parcel as long as all its items have the same state; it is cut where their states differ. So
+storing, sending and acknowledging cost as much as for a batch, not for each item. A spill may hold the
+payloads.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -16,10 +17,12 @@ from node_agent.apps.dataflow.model.tuples import StreamTuple, weight_of
 
 
 class State(IntEnum):
-    """Waiting to be sent, in flight to a replica, taken by it, or no longer on the shelf."""
+    """The state of a parcel: waits to be sent, in flight to a replica, taken by it, or removed from the
+    store.
+    """
 
     WAITING = 0
-    FLYING = 1
+    IN_FLIGHT = 1
     TAKEN = 2
     GONE = 3
 
@@ -27,9 +30,9 @@ class State(IntEnum):
 class Parcel(Struct, eq=False):
     """Neighbouring items of one stream. ``to`` and ``at``: where and when they were sent last.
 
-    ``holders``: replicas that have taken them and, as far as is known, still have them.
-    ``hollowed``: how many of them have been dropped, and left a hole.
-    While ``spilled``, the items are here without their payloads, which are in the spill under that handle.
+    ``holders``: replicas that have taken them and, as far as is known, still have them. ``holes``: how many
+    of the items were dropped and left a hole. While ``spilled`` is set, the items here have no payloads; the
+    spill stores them under that handle.
     """
 
     items: list[StreamTuple]
@@ -39,7 +42,7 @@ class Parcel(Struct, eq=False):
     at: float = 0.0
     holders: tuple[str, ...] = ()
     spilled: int | None = None
-    hollowed: int = 0
+    holes: int = 0
 
     @property
     def first(self) -> int:
@@ -51,12 +54,14 @@ class Parcel(Struct, eq=False):
 
     @property
     def sent(self) -> bool:
-        return self.state is State.FLYING or self.state is State.TAKEN
+        return self.state is State.IN_FLIGHT or self.state is State.TAKEN
 
 
-class Shelf:
-    """Parcels never overlap. ``items`` with payload and their ``bytes`` are counted as far as they are in
-    memory, ``positions`` are all, holes and spilled ones included.
+class StreamStore:
+    """The parcels of one stream, which never overlap.
+
+    ``items`` and ``bytes`` count the payloads in memory. ``positions`` counts all positions, also those of
+    holes and of spilled items.
     """
 
     def __init__(self, spill: Spill | None = None) -> None:
@@ -76,7 +81,7 @@ class Shelf:
 
     @property
     def last(self) -> int:
-        """The highest position here, 0 if there is none."""
+        """The highest position in the store; 0 if it is empty."""
         return self._parcels[-1].last if self._parcels else 0
 
     def overlaps(self, first: int, last: int) -> bool:
@@ -88,13 +93,13 @@ class Shelf:
         self.positions += len(parcel.items)
         self._count(parcel, 1)
 
-    def look(self, first: int, last: int) -> list[Parcel]:
-        """The parcels of which any item is at ``first`` … ``last``."""
+    def overlapping(self, first: int, last: int) -> list[Parcel]:
+        """Returns the parcels that have an item between ``first`` and ``last``."""
         begin, end = self._between(first, last)
         return self._parcels[begin:end]
 
-    def take(self, first: int, last: int) -> list[Parcel]:
-        """Remove the parcels that lie within ``first`` … ``last``, and what the spill has of them."""
+    def remove(self, first: int, last: int) -> list[Parcel]:
+        """Removes the parcels between ``first`` and ``last``, also from the spill. Returns them."""
         begin, end = self._between(first, last)
         taken = self._parcels[begin:end]
         del self._parcels[begin:end], self._firsts[begin:end]
@@ -107,44 +112,47 @@ class Shelf:
         return taken
 
     def cut(self, parcel: Parcel, before: int) -> Parcel:
-        """Cut ``parcel`` before its item number ``before``; it keeps the first part, the rest is returned.
+        """Cuts ``parcel`` before its item number ``before``. The parcel keeps the first part; returns the
+        rest.
 
-        One that is spilled comes back whole, and its parts are put away again.
+        A spilled parcel is loaded, and both parts are spilled again.
         """
         was_spilled = parcel.spilled is not None
-        self._bring_back(parcel)
+        self._load_from_spill(parcel)
         self._count(parcel, -1)
         rest = Parcel(parcel.items[before:], 0, parcel.state, parcel.to, parcel.at, parcel.holders)
         rest.size = weight_of(rest.items)
         parcel.size -= rest.size
         parcel.items = parcel.items[:before]
-        if parcel.hollowed:
-            parcel.hollowed, rest.hollowed = _empty(parcel.items), _empty(rest.items)
+        if parcel.holes:
+            parcel.holes, rest.holes = _empty(parcel.items), _empty(rest.items)
         self._insert(rest)
         for part in (parcel, rest):
             self._count(part, 1)
             if was_spilled:
-                self.put_away(part)
+                self.move_to_spill(part)
         return rest
 
     def in_memory(self) -> Iterator[Parcel]:
-        """Parcels whose payloads take memory, the oldest first."""
+        """Yields the parcels whose payloads are in memory, the oldest first."""
         for first in self._in_memory:
             yield self._parcels[bisect_left(self._firsts, first)]
 
-    def hollow(self, parcel: Parcel) -> StreamTuple:
-        """Drop the first payload of ``parcel``, which must be in memory, and leave a hole in its place."""
+    def drop_payload(self, parcel: Parcel) -> StreamTuple:
+        """Drops the first payload of ``parcel``, which must be in memory; a hole stays. Returns the dropped
+        item.
+        """
         at = next(at for at, item in enumerate(parcel.items) if item.payloads)
         dropped = parcel.items[at]
         self._count(parcel, -1)
         parcel.items = [*parcel.items[:at], replace(dropped, payloads=()), *parcel.items[at + 1 :]]
         parcel.size -= weight_of([dropped])
-        parcel.hollowed += 1
+        parcel.holes += 1
         self._count(parcel, 1)
         return dropped
 
-    def put_away(self, parcel: Parcel) -> bool:
-        """Have the spill keep the payloads; False if there is none, or no room in it."""
+    def move_to_spill(self, parcel: Parcel) -> bool:
+        """Moves the payloads to the spill. Returns False if there is no spill or it is full."""
         if self._spill is None or not parcel.size:
             return False
         try:
@@ -155,16 +163,16 @@ class Shelf:
         parcel.items = [replace(item, payloads=()) for item in parcel.items]
         return True
 
-    def whole(self, parcel: Parcel) -> list[StreamTuple]:
-        """Its items with their payloads, wherever these are."""
+    def items_of(self, parcel: Parcel) -> list[StreamTuple]:
+        """Returns the items of ``parcel`` with their payloads, from memory or from the spill."""
         if parcel.spilled is None or self._spill is None:
             return parcel.items
         payloads = self._spill.load(parcel.spilled)
         return [replace(item, payloads=p) for item, p in zip(parcel.items, payloads, strict=True)]
 
-    def _bring_back(self, parcel: Parcel) -> None:
+    def _load_from_spill(self, parcel: Parcel) -> None:
         if parcel.spilled is not None and self._spill is not None:
-            parcel.items = self.whole(parcel)
+            parcel.items = self.items_of(parcel)
             self._spill.free(parcel.spilled)
             parcel.spilled = None
             self._count(parcel, 1)
@@ -175,10 +183,10 @@ class Shelf:
         self._firsts.insert(at, parcel.first)
 
     def _count(self, parcel: Parcel, sign: int) -> None:
-        """What takes memory; holes take next to none."""
+        """Counts what takes memory; holes take next to none."""
         if not parcel.size:
             return
-        self.items += sign * (len(parcel.items) - parcel.hollowed)
+        self.items += sign * (len(parcel.items) - parcel.holes)
         self.bytes += sign * parcel.size
         if sign > 0:
             insort(self._in_memory, parcel.first)

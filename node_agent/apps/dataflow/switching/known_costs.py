@@ -1,6 +1,6 @@
-"""What a replica knows about the ways to the sinks, and what choices that puts before it.
+"""What a replica knows about the costs of paths to the sinks, and the choice that it has to make.
 
-The knowledge comes from the network's link state (here) or from the replicas downstream (``exchange``).
+The costs come from the network's link state (here) or from the replicas downstream (``exchange``).
 """
 
 from collections.abc import Mapping
@@ -20,15 +20,15 @@ from node_agent.linkstate.shortest_path import Links, Tree, reversed_links, towa
 from node_agent.model.cost_graph import CostGraph
 
 MOST_COMPARED = 8
-"""Of more candidates than this, only the paths to the cheapest are compared for interference."""
+"""If there are more candidates, only the paths to the cheapest of them are compared for interference."""
 
 
-class Outlook(Struct, frozen=True):
-    """By id of the direct downstream replicas; who is absent cannot be reached or is not known.
+class KnownCosts(Struct, frozen=True):
+    """Costs by id of the direct downstream replicas; an absent one cannot be reached or is not known.
 
     ``links``: cost of reaching it. ``beyond``: from it to the sinks. ``aggregates``: cost of reaching it,
-    summed over the inputs of its operator, if there are several. ``queues``: tuples that wait there.
-    ``using``: by operator with several inputs, the replica that these have in common.
+    summed over the inputs of its operator, if it has several. ``queues``: tuples that wait there. ``using``:
+    by operator with several inputs, the replica that these have in common.
     """
 
     links: Mapping[str, float]
@@ -43,28 +43,28 @@ class Outlook(Struct, frozen=True):
 
 
 def is_whole(query: Query, operator: str) -> bool:
-    """Whether it makes its results of several tuples, which must then meet at one replica of it."""
+    """Whether the operator needs several tuples for a result, which must then meet at one of its replicas."""
     return not isinstance(query.operator(operator).takes, Each)
 
 
 def is_shared(query: Query, operator: str, policy: str) -> bool:
-    """Whether several senders must choose the same replica of it: its inputs, if there are several.
+    """Whether several senders must choose the same replica of the operator: its inputs, if it has several.
 
-    The replicas of a single input choose for themselves, as in the paper, while only one of them is in use
-    at a time; not so under policies that use several at once.
+    The replicas of a single input choose for themselves, as in the paper, while only one of them is in use at
+    a time; under policies that use several at once they must agree too.
     """
     several = len(query.upstream(operator)) > 1 or policy_of(policy).several
     return several and is_whole(query, operator)
 
 
-def link_state_outlook(
+def costs_from_link_state(
     graph: CostGraph, plan: DeploymentPlan, own: Replica, policy: str = "shortest_path"
-) -> Outlook:
-    """From the whole network's costs, by dynamic programming from the sinks backwards.
+) -> KnownCosts:
+    """Computes the costs from the whole network's, by dynamic programming from the sinks backwards.
 
     A replica with several downstream operators feeds all of them: its cost to the sinks is the sum of its
-    best choices, and infinite if one of them cannot be reached. In front of an operator with several inputs
-    the choice is by aggregate, and what it costs a replica is then its own way to the one chosen.
+    best choices, and infinite if it cannot reach one of them. In front of an operator with several inputs the
+    choice is by aggregate, and costs a replica its own path to the one chosen.
     """
     query = plan.query
     backwards = reversed_links(graph)
@@ -93,7 +93,7 @@ def link_state_outlook(
     network = tree(graph, own.node)
     direct = [r for downstream in query.downstream(own.operator) for r in plan.of(downstream)]
     links = {r.id: network.costs[r.node] for r in direct if r.node in network.costs}
-    return Outlook(
+    return KnownCosts(
         links=links,
         beyond={r.id: beyond[r.id] for r in direct if beyond[r.id] < inf},
         metric=graph.metric,
@@ -111,13 +111,13 @@ def _reaching(plan: DeploymentPlan, replica: Replica, backwards: Links) -> float
 
 
 def _apart(graph: CostGraph, network: Tree, reached: list[Replica]) -> dict[str, tuple[str, ...]]:
-    """Which network paths have no node in common, and none that hears a node of the other."""
+    """Returns for each replica those whose network paths share no node and do not hear each other."""
     cheapest = sorted(reached, key=lambda r: network.costs[r.node])[:MOST_COMPARED]
     paths = {r.id: frozenset(network.path(r.node)) for r in reached if r in cheapest}
     heard = {r: path.union(*(graph.costs.get(node, {}) for node in path)) for r, path in paths.items()}
 
     def are_apart(one: str, other: str) -> bool:
-        # On this very node there is no path that could interfere.
+        # To a replica on this node there is no path that could interfere.
         return one != other and not (heard[one] & paths[other] or heard[other] & paths[one])
 
     return {one: found for one in paths if (found := tuple(o for o in paths if are_apart(one, o)))}
@@ -127,19 +127,21 @@ def situation(
     plan: DeploymentPlan,
     own: Replica,
     downstream: str,
-    outlook: Outlook,
+    costs: KnownCosts,
     rule: Rule,
     current: str | None = None,
     queued: int = 0,
     now_ns: int = 0,
 ) -> Situation:
-    """The choice among the replicas of ``downstream``; ``current`` is what ``own`` sends to."""
+    """Returns the choice among the replicas of ``downstream``; ``current`` is the one that ``own`` sends
+    to.
+    """
     shared = is_shared(plan.query, downstream, rule.policy)
-    current = outlook.using.get(downstream) if shared else current
+    current = costs.using.get(downstream) if shared else current
     found = Situation(
-        candidates=tuple(_candidate(r.id, outlook, shared) for r in plan.of(downstream)),
+        candidates=tuple(_candidate(r.id, costs, shared) for r in plan.of(downstream)),
         current=current,
-        # Replicas with the same experiment's seed should not all draw alike.
+        # Each replica draws differently, though all have the experiment's seed.
         rule=replace(rule, seed=crc32(f"{rule.seed}/{own.id}/{downstream}".encode())),
         queued=queued,
         now_ns=now_ns,
@@ -150,7 +152,7 @@ def situation(
 
 
 def cost_to_sinks(situations: list[Situation]) -> float:
-    """What a replica with these choices before it costs its upstreams, its own best choices taken."""
+    """Returns what a replica with these choices costs its upstreams if it makes its own best choices."""
     return sum((_own_cost_of_best(each) for each in situations), 0.0)
 
 
@@ -159,21 +161,21 @@ def _own_cost_of_best(found: Situation) -> float:
     return inf if best is None or found.cost(best) == inf or best.path is None else best.path
 
 
-def _candidate(to: str, outlook: Outlook, shared: bool) -> Candidate:
-    link, beyond = outlook.links.get(to), outlook.beyond.get(to)
-    reached = outlook.aggregates.get(to) if shared else None
+def _candidate(to: str, costs: KnownCosts, shared: bool) -> Candidate:
+    link, beyond = costs.links.get(to), costs.beyond.get(to)
+    reached = costs.aggregates.get(to) if shared else None
     return Candidate(
         to=to,
         link=link,
         path=None if link is None or beyond is None else link + beyond,
         aggregate=None if reached is None or beyond is None else reached + beyond,
-        queue=outlook.queues.get(to),
-        apart=outlook.apart.get(to, ()),
+        queue=costs.queues.get(to),
+        apart=costs.apart.get(to, ()),
     )
 
 
 def _bounded(found: Situation) -> Situation:
-    """The first in the plan and the one in use are always among those kept."""
+    """Limits the candidates. Always keeps the first in the plan and the one in use."""
     if len(found.candidates) <= MOST_CANDIDATES:
         return found
     cheapest = sorted(found.candidates, key=found.cost)[: MOST_CANDIDATES - 2]

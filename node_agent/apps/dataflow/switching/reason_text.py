@@ -1,4 +1,4 @@
-"""Phrases that tell why a policy chose what it chose; ``rove explain`` puts them together."""
+"""Phrases that explain a policy's choice; ``rove explain`` puts them together."""
 
 from math import isfinite
 
@@ -14,20 +14,22 @@ def shown(cost: float | None) -> str:
 
 
 def usable(situation: Situation) -> str:
-    """``the 3 replicas with a way to the sinks``."""
+    """Returns ``the 3 replicas with a way to the sinks``."""
     many = len(situation.costs())
     among = "the only replica" if many == 1 else f"the {many} replicas"
     return f"{among} with a way to the sinks"
 
 
 def divided(text: str, choice: Choice) -> str:
-    """The text, with each replica's share if there are several."""
+    """Adds each replica's share to ``text`` if there are several."""
     shares = _shares(choice)
     return f"{text}: {shares}." if shares else f"{text}."
 
 
 def by_cost(situation: Situation, choice: Choice, by_trends: bool = False) -> str:
-    """Why the costs led to this replica. ``by_trends``: they were compared as they are expected to be."""
+    """Explains why the costs led to this replica. ``by_trends``: expected costs were compared, not present
+    ones.
+    """
     if choice.hop is None:
         return "no replica could be used."
     summed = _SUMMED if situation.shared else ""

@@ -1,7 +1,7 @@
-"""Gathers what is finished, to be handed on together before any time passes.
+"""Collects finished things, to hand them on together before any time passes.
 
-Much that could wait does not: operators that only compute, sources that have the next tuple ready. What they
-finish in a row is cheaper to handle at once. When whoever adds to it waits for something, it is handed on.
+Operators that only compute, and sources whose next tuple is ready, finish several in a row without waiting.
+To handle these at once is cheaper. When the task that adds them waits for something, they are handed on.
 """
 
 import asyncio
@@ -11,11 +11,11 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 MOMENT = 0.001
-"""Seconds: how far apart what is handed on together can have been finished."""
+"""Seconds: the longest time between the first and the last thing that are handed on together."""
 
 
-class Gathering(Generic[T]):
-    """``hand_on`` gets what has gathered, and the seconds that it took to finish it."""
+class Batcher(Generic[T]):
+    """``hand_on`` gets what was collected, and the seconds that it took to finish it."""
 
     def __init__(self, hand_on: Callable[[list[T], float], None]) -> None:
         self._hand_on = hand_on
@@ -25,20 +25,20 @@ class Gathering(Generic[T]):
         self._since = self._until = 0.0
         self._next_turn: asyncio.Handle | None = None
         self.alone = True
-        """Nobody else has had a turn since the beginning."""
+        """Whether no other task has run since ``begin``."""
 
     def begin(self) -> None:
-        """What is added after this was begun now."""
+        """Work on what is added next begins now."""
         self._since = self._until = self._time()
         self.alone = True
-        self._watch()
+        self._watch_others()
 
     def add(self, finished: T) -> bool:
-        """Whether a moment has passed; what has gathered is handed on then."""
+        """Adds one. If a moment has passed, hands on what was collected and returns True."""
         self._gathered.append(finished)
         self._until = self._time()
         if self._next_turn is None:
-            self._watch()
+            self._watch_others()
         if self._until - self._since < MOMENT:
             return False
         self.flush()
@@ -50,11 +50,11 @@ class Gathering(Generic[T]):
             took, self._since = self._until - self._since, self._until
             self._hand_on(gathered, took)
 
-    def _watch(self) -> None:
+    def _watch_others(self) -> None:
         if self._next_turn is None:
-            self._next_turn = self._loop.call_soon(self._turn_of_others)
+            self._next_turn = self._loop.call_soon(self._others_ran)
 
-    def _turn_of_others(self) -> None:
+    def _others_ran(self) -> None:
         self._next_turn = None
         self.alone = False
         self.flush()

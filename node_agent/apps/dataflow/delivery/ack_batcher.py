@@ -1,4 +1,4 @@
-"""Acknowledgements that gather for a moment: what belongs together is told in one message, in few ranges."""
+"""Collects acknowledgements for a moment, to send each replica few messages with few ranges."""
 
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -11,22 +11,22 @@ from node_agent.apps.dataflow.wire.messages import Acknowledgement
 _ByStream = dict[str, Positions]
 
 
-class Reports:
-    """All that is told is true for good, so that it matters neither in which order nor how late."""
+class AckBatcher:
+    """The order and the age of acknowledgements do not matter: whatever they say stays true."""
 
     def __init__(self) -> None:
-        self._reports: dict[str, tuple[_ByStream, _ByStream]] = {}
+        self._acks: dict[str, tuple[_ByStream, _ByStream]] = {}
 
     def add(self, report: Acknowledge) -> None:
-        done, taken = self._reports.setdefault(report.replica, ({}, {}))
+        done, taken = self._acks.setdefault(report.replica, ({}, {}))
         _add(done, report.done)
         _add(taken, report.taken)
 
     def take(self) -> Iterator[tuple[str, Acknowledgement]]:
-        """All there are, with whom to tell: in as few messages as frames can carry."""
-        reports, self._reports = self._reports, {}
+        """Removes all acknowledgements. Yields each replica with its messages, as few as frames can carry."""
+        reports, self._acks = self._acks, {}
         for to, (done, taken) in reports.items():
-            for some_done, some_taken in zip_longest(_told(done), _told(taken)):
+            for some_done, some_taken in zip_longest(_in_parts(done), _in_parts(taken)):
                 yield to, Acknowledgement(some_done or {}, some_taken or {})
 
 
@@ -37,8 +37,8 @@ def _add(known: _ByStream, ranges: Ranges) -> None:
             positions.add(first, last)
 
 
-def _told(known: _ByStream) -> Iterator[dict[str, list[Range]]]:
-    """In parts of at most ``MOST_RANGES``."""
+def _in_parts(known: _ByStream) -> Iterator[dict[str, list[Range]]]:
+    """Yields the positions in parts of at most ``MOST_RANGES`` ranges."""
     part: dict[str, list[Range]] = {}
     room = MOST_RANGES
     for origin, positions in known.items():

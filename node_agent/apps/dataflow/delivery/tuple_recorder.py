@@ -1,6 +1,6 @@
-"""What a replica tells of the tuples that it handles: neighbours that share a fate are told in one record.
+"""Records what a replica does with tuples. Neighbours that are handled together share one record.
 
-Whoever handles tuples in one go tells of them in one go. What is told together happened within a moment.
+All that one record says happened within a moment.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,10 +20,10 @@ from node_agent.apps.dataflow.windows.units import Unit
 from node_agent.model.telemetry import Event
 
 LONGEST_REASON = 1000
-"""Letters: a user's function may fail with any text."""
+"""In letters: a user's function may fail with any text."""
 
 
-class Account:
+class TupleRecorder:
     def __init__(self, replica: str, record: Callable[[Event], None]) -> None:
         self._replica = replica
         self._record = record
@@ -33,7 +33,7 @@ class Account:
             self._record(TupleEmitted(self._replica, run[0].origin, run[0].tau, *_extent(sizes_of(run))))
 
     def captured(self, tau: int, sizes: Sequence[int]) -> None:
-        """A source has emitted its next tuples, of which ``tau`` is the first."""
+        """Records that a source emitted its next tuples, of which ``tau`` is the first."""
         for begin in range(0, len(sizes), MOST_TUPLES):
             part = sizes[begin : begin + MOST_TUPLES]
             self._record(TupleEmitted(self._replica, self._replica, tau + begin, *_extent(part)))
@@ -49,7 +49,7 @@ class Account:
             )
 
     def processed(self, items: Sequence[StreamTuple], took_ns: int) -> None:
-        """``took_ns``: all of them together."""
+        """``took_ns``: for all of them together."""
         for run in neighbours(items):
             size, many, sizes = _extent(sizes_of(run))
             part = took_ns * many // len(items)
@@ -70,7 +70,7 @@ class Account:
             )
 
     def reached(self, items: Sequence[StreamTuple]) -> None:
-        """A sink, which may be told that there was nothing to say."""
+        """Records what a sink got: payloads are delivered, holes were filtered out."""
         holes = [item for item in items if not item.payloads]
         self.delivered([item for item in items if item.payloads] if holes else items)
         for hole in holes:
@@ -81,19 +81,19 @@ class Account:
         self._record(TupleDelivered(self._replica, unit.origin, unit.tau, unit.size, unit.born_ns))
 
     def dropped(self, what: StreamTuple | Unit, reason: str, downstream: str | None = None) -> None:
-        """``downstream``: the operator that will not get it; None: none will."""
+        """``downstream``: the operator that will not get it; None: no operator will."""
         reason = reason[:LONGEST_REASON]
         self._record(TupleDropped(self._replica, what.origin, what.tau, what.size, reason, downstream))
 
     def absorbed(self, origin: str, tau: int) -> None:
-        """Something new was made of it."""
+        """Records that the tuple became part of a new one."""
         self._record(TupleDropped(self._replica, origin, tau, 0, "absorbed"))
 
 
 def neighbours(items: Sequence[StreamTuple]) -> Iterator[Sequence[StreamTuple]]:
-    """``items`` cut wherever one does not follow on the one before; without the ends of streams.
+    """Cuts ``items`` wherever an item does not follow on the one before, and leaves out the ends of streams.
 
-    No run is longer than a record may tell of.
+    No run is longer than one record allows.
     """
     if _is_one_run(items):
         yield items
@@ -114,7 +114,7 @@ def neighbours(items: Sequence[StreamTuple]) -> Iterator[Sequence[StreamTuple]]:
 
 
 def _is_one_run(items: Sequence[StreamTuple]) -> bool:
-    """Most are: this is on the way of every tuple, several times."""
+    """Whether there is nothing to cut. Usually so; it is checked several times for every tuple."""
     if not 0 < len(items) <= MOST_TUPLES:
         return False
     origin, tau = items[0].origin, items[0].tau
@@ -126,6 +126,6 @@ def _is_one_run(items: Sequence[StreamTuple]) -> bool:
 
 
 def _extent(sizes: Sequence[int]) -> tuple[int, int, tuple[int, ...]]:
-    """Bytes of all together, how many they are, and the bytes of each if they differ."""
+    """Returns the bytes of all together, their number, and the bytes of each if they differ."""
     alike = sizes.count(sizes[0]) == len(sizes)
     return sum(sizes), len(sizes), () if alike else tuple(sizes)
