@@ -116,9 +116,9 @@ async def probe(connection: Connection, timeout: float = PROBE_S) -> NodeFacts:
         raise CannotDeploy(host, text) from None
 
 
-def read_facts(host: str, lines: bytes) -> NodeFacts:
+def read_facts(host: str, answer: bytes) -> NodeFacts:
     """Raises Refused."""
-    return NodeFacts(host=host, **structs.asdict(_FACTS.decode(lines)))
+    return NodeFacts(host=host, **structs.asdict(_FACTS.decode(answer)))
 
 
 def _shell_prints(line: str) -> str:

@@ -80,8 +80,8 @@ def _got_beyond_planning(events: Sequence[Event]) -> bool:
 
 def _recorded_doubts(known: Mapping[str, Any]) -> list[str]:
     """Returns the doubts that were recorded when the run ended."""
-    told = known.get("doubts")
-    return [str(doubt) for doubt in told] if isinstance(told, list) else []
+    recorded = known.get("doubts")
+    return [str(doubt) for doubt in recorded] if isinstance(recorded, list) else []
 
 
 def _load_doubts(
@@ -162,12 +162,12 @@ def _converted(events: Sequence[Event], to: type[E], **facts: str) -> Iterator[E
                 yield convert(event, to)
 
 
-def _outcomes(told: _Nodes) -> list[NodeOutcome]:
+def _outcomes(event: _Nodes) -> list[NodeOutcome]:
     def those(reasons: Mapping[str, str], status: Status) -> Iterable[NodeOutcome]:
         return (NodeOutcome(node, status, reason) for node, reason in reasons.items())
 
-    fine = [NodeOutcome(node, Status.OK) for node in told.ok]
-    return [*fine, *those(told.failed, Status.FAILED), *those(told.unreachable, Status.UNREACHABLE)]
+    fine = [NodeOutcome(node, Status.OK) for node in event.ok]
+    return [*fine, *those(event.failed, Status.FAILED), *those(event.unreachable, Status.UNREACHABLE)]
 
 
 def _ended_in_order(directory: RunDirectory, node: str) -> bool:

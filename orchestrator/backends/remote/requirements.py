@@ -37,7 +37,7 @@ async def require_free(connection: Connection, deployed: Deployed, run_id: str) 
     try:
         places = PLACES.decode(output.encode()).places
     except Refused as error:
-        raise NotReady(connection.host.name, f"what runs there cannot be told: {error}") from None
+        raise NotReady(connection.host.name, f"what runs there cannot be read: {error}") from None
     for place in places:
         if place.run != run_id and (place.state == "running" or place.pids):
             raise NotReady(connection.host.name, _occupied(place))
