@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TESTS = Path(__file__).parent
+
+# A busy machine makes an example slow, which is no failure; each test has a timeout.
+settings.register_profile("rove", deadline=None)
+settings.load_profile("rove")
 
 # Who is started in the background of a script ignores Ctrl-C, and so would what tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -15,6 +15,7 @@ from node_agent.agent.config import AgentConfig, BadConfig, ChosenApp, check
 from node_agent.agent.costs import AgentCosts
 from node_agent.apps.base import Application, AppUnusable, Surroundings
 from node_agent.apps.tasks import Tasks
+from node_agent.extensions.errors import explain
 from node_agent.extensions.failures import Failures
 from node_agent.linkstate.base import LinkState, LinkStateUnavailable
 from node_agent.linkstate.overhead import OverheadSource
@@ -145,8 +146,9 @@ class Agent:
         )
         try:
             return app.kind.build(app.config, around)
-        except AppUnusable as error:
-            raise BadConfig(f"agent {config.node} cannot run: {app.name}: {error}") from error
+        except Exception as error:
+            reason = str(error) if isinstance(error, AppUnusable) else explain(error)
+            raise BadConfig(f"agent {config.node} cannot run: {app.name}: {reason}") from error
 
     def _apps_ready(self) -> bool:
         return all(app.status().ready for app in self.apps.values())

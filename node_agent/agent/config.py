@@ -1,6 +1,6 @@
 """The configuration of an agent, and checks whether it can run with it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -9,6 +9,7 @@ from msgspec import Struct
 from node_agent.apps.base import AppConfig, AppKind, Watched
 from node_agent.apps.registry import APPLICATIONS
 from node_agent.extensions import ExtensionError
+from node_agent.extensions.errors import explain
 from node_agent.ports import Address
 from node_agent.transport.authentication import MIN_KEY
 from node_agent.transport.limits import ConnectionLimits
@@ -56,10 +57,17 @@ def check(config: AgentConfig) -> tuple[ChosenApp, ...]:
     apps = tuple(_chosen(config.apps, found))
     found += _problems(config, apps)
     for app in apps:
-        found += (f"{app.name}: {problem}" for problem in app.kind.problems(app.config, config.node))
+        found += (f"{app.name}: {problem}" for problem in _problems_of(app, config.node))
     if found:
         raise BadConfig(f"agent {config.node} cannot run: {'; '.join(found)}")
     return apps
+
+
+def _problems_of(app: ChosenApp, node: str) -> Sequence[str]:
+    try:
+        return app.kind.problems(app.config, node)
+    except Exception as error:  # the application may be of another package
+        return [explain(error)]
 
 
 def _chosen(apps: tuple[AppConfig, ...], problems: list[str]) -> Iterator[ChosenApp]:

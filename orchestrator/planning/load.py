@@ -218,7 +218,7 @@ def _examined(
             break
         findings += new
         removed |= {_set_aside(rest, finding) for finding in new}
-        if any(place[:1] == (APPS,) and len(place) < 3 for place in removed):
+        if any((place[:1] == (APPS,) and len(place) < 3) or place[0] in SECTIONS for place in removed):
             # An application that was set aside is not missing.
             removed |= {(APPS,), *((kind,) for kind in SECTIONS)}
     return None, findings

@@ -7,7 +7,8 @@ from node_agent.apps.flows.account import SentAccount
 from node_agent.apps.flows.belief import RECORDS
 from node_agent.apps.flows.model import Flow, FlowsConfig, nodes_of, problems
 from node_agent.apps.flows.schedule import schedule
-from node_agent.apps.flows.tcp import TcpSink, TcpSinks, TcpSource
+from node_agent.apps.flows.tcp_sink import TcpSink, TcpSinks
+from node_agent.apps.flows.tcp_source import TcpSource
 from node_agent.apps.flows.transfer import Transfer
 from node_agent.apps.flows.udp import Sending, UdpSink, UdpSinks, send_datagrams
 from node_agent.apps.flows.wire import FlowKey

@@ -167,8 +167,7 @@ def _form(value: Any) -> str:
 
 
 FlowSections = Annotated[
-    Annotated[dict[Name, FlowSection], Field(min_length=1, max_length=MOST_FLOWS), Tag("named")]
-    | Annotated[tuple[FlowSection, ...], Field(min_length=1, max_length=MOST_FLOWS), Tag("listed")],
+    Annotated[dict[Name, FlowSection], Tag("named")] | Annotated[tuple[FlowSection, ...], Tag("listed")],
     Discriminator(_form),
 ]
 
@@ -190,6 +189,9 @@ class FlowsSection(AppSection):
     @model_validator(mode="after")
     def _named_once(self) -> "FlowsSection":
         findings: list[Finding] = []
+        if not self.flows:
+            hint = "write it like flows: [{from: n01, to: n07, rate: 256 kb/s}]"
+            findings.append(Finding(("flows",), "there is no flow", hint))
         seen: dict[str, str | int] = {}
         for place, name, flow in self.items():
             if isinstance(place, str) and flow.name is not None:

@@ -171,6 +171,7 @@ class Ticker:
         self.around = around
         self.calls: list[str] = []
         self._do("build", AppUnusable)
+        self._do("construct")
 
     async def start(self) -> None:
         self._do("start")
@@ -206,7 +207,13 @@ def _watched(config: TickerConfig, node: str) -> Watched:
     return Watched(config.watches[:1], config.watches)
 
 
-TICKER = AppKind(TickerConfig, Ticker, RecordKinds((Tick,)), watched=_watched)
+def _problems(config: TickerConfig, node: str) -> Sequence[str]:
+    if config.fails == "problems":
+        raise KeyError("cannot say")
+    return ()
+
+
+TICKER = AppKind(TickerConfig, Ticker, RecordKinds((Tick,)), problems=_problems, watched=_watched)
 
 
 @contextmanager
@@ -252,7 +259,7 @@ def test_an_application_from_elsewhere_is_run_like_ours(tmp_path: Path) -> None:
         agent.open_sources()
         await asyncio.sleep(2.5)
         await agent.stop("done")
-        assert clock.calls == ["build", "start", "open", "sample", "sample", "stop", "sample"]
+        assert clock.calls == ["build", "construct", "start", "open", "sample", "sample", "stop", "sample"]
         around = clock.around
         assert (around.app, around.run, around.node, around.boot) == ("clock", "run", "n1", 1)
         records = list(read_records(tmp_path))
@@ -340,7 +347,7 @@ def test_an_application_that_does_not_start_stops_the_agent(tmp_path: Path) -> N
             await agent.start()
         other = agent.apps["other"]
         assert isinstance(other, Ticker)
-        assert other.calls == ["build", "start", "stop", "sample"]
+        assert other.calls == ["build", "construct", "start", "stop", "sample"]
         assert [r["reason"] for r in read_records(tmp_path) if r["kind"] == "agent_stop"] == [
             "could not start: cannot start"
         ]
@@ -364,6 +371,14 @@ BROKEN = AppConfig("odd", "ticker", msgspec.Raw(b'{"fails": 7}'))
         ((ticking("a"), ticking("b"), ticking("a")), "there are several applications named 'a'"),
         ((ticking(""),), "an application has no name"),
         ((ticking(fails="build"),), "agent n1 cannot run: clock: cannot build"),
+        (
+            (ticking(fails="construct"),),
+            r"agent n1 cannot run: clock: test_applications.py, line \d+: ValueError: cannot construct",
+        ),
+        (
+            (ticking(fails="problems"),),
+            r"agent n1 cannot run: clock: test_applications.py, line \d+: KeyError: 'cannot say'",
+        ),
         ((query("q", 1),), "node n2 has no address"),
     ],
 )

@@ -28,6 +28,7 @@ PLAIN: dict[object, DataType] = {
     float: DoubleType(),
     tuple[str, ...]: ArrayType(StringType()),
     tuple[int, ...]: ArrayType(LongType()),
+    tuple[tuple[int, ...], ...]: ArrayType(ArrayType(LongType())),
     str | None: StringType(),
     float | None: DoubleType(),
     int | None: LongType(),

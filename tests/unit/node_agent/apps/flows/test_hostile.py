@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from node_agent.apps.flows import tcp
+from node_agent.apps.flows import tcp_sink
 from node_agent.apps.flows.events import FlowReceived, FlowSent
 from node_agent.apps.flows.wire import HELLO_SIZE, WELCOME_SIZE, Chunk, FlowKey, Packet, nonce_of
 from node_agent.ports import Address, ConnectionLost, PortError, Stream
@@ -258,7 +258,7 @@ def test_a_source_that_reads_nothing_is_cut_off() -> None:
     """Acknowledgements to it would pile up."""
 
     class Deaf:
-        unsent = tcp.MOST_UNREAD + 1
+        unsent = tcp_sink.MOST_UNREAD + 1
         aborted = False
         peer = Address("a", 1)
 
@@ -269,6 +269,6 @@ def test_a_source_that_reads_nothing_is_cut_off() -> None:
             raise ConnectionLost("not reached")
 
     deaf = Deaf()
-    sink = tcp.TcpSink(flow(protocol="tcp"), key_of("a", "b"), lambda: 0, None, lambda event: None)  # type: ignore[arg-type]
+    sink = tcp_sink.TcpSink(flow(protocol="tcp"), key_of("a", "b"), lambda: 0, None, lambda event: None)  # type: ignore[arg-type]
     sink._acknowledge(deaf, key_of("a", "b").session(b"", b""))  # type: ignore[arg-type]
     assert deaf.aborted

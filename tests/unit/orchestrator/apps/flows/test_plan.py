@@ -198,6 +198,11 @@ def test_a_bad_trace_is_named_with_its_line(tmp_path: Path) -> None:
     assert "web.csv:3: size is 7 bytes" in found.message
 
 
+def test_there_is_one_at_least() -> None:
+    (found,) = misread()
+    assert (found.at, found.message) == (("flows",), "there is no flow")
+
+
 def test_there_are_not_too_many() -> None:
     pairs = [{"name": name, "pairs": 600, "rate": "1 kb/s"} for name in ("a", "b")]
     (found,) = misplanned(*pairs)

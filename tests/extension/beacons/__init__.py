@@ -1,0 +1,1 @@
+"""An application of somebody else: nodes greet each other, and count who was heard."""
