@@ -223,9 +223,9 @@ class ProbeCore:
         return [
             own,
             *(
-                Known(node, max(0, now_ns - heard.taken_ns), dict(heard.estimates))
-                for node, heard in self._received.items()
-                if self._recent(heard.at_ns, now_ns)
+                Known(node, max(0, now_ns - received.taken_ns), dict(received.estimates))
+                for node, received in self._received.items()
+                if self._recent(received.at_ns, now_ns)
             ),
         ]
 

@@ -74,7 +74,7 @@ class DeliveryCore:
         self._output_floor = 0
         self._emission = Emission(neighbours.replica)
         self._blocked = False
-        self._ask_timer = AskTimer(limits.unacknowledged, limits.patience)
+        self._ask_timer = AskTimer(limits.unacknowledged, limits.longest_pause)
         self._effects: list[Effect] = []
         self._acks: dict[str, tuple[dict[str, list[Range]], dict[str, list[Range]]]] = {}
 

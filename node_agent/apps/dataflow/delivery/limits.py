@@ -37,8 +37,8 @@ class DeliveryLimits(Struct, frozen=True):
     ``in_flight``: items sent to one replica that it has not taken yet. ``retry``: pause after a failure.
     ``unacknowledged``: the age at which an item is sent again if its replica is no longer chosen, and the
     time after which a replica without progress asks upstream what was done elsewhere. It asks again after
-    twice the time, up to ``patience``. ``sources_wait`` for room; otherwise their oldest unsent items are
-    dropped.
+    twice the time, up to ``longest_pause``. ``sources_wait`` for room; otherwise their oldest unsent items
+    are dropped.
     """
 
     items: int = 4096
@@ -48,5 +48,5 @@ class DeliveryLimits(Struct, frozen=True):
     in_flight: int = 256
     retry: float = 0.2
     unacknowledged: float = 2.0
-    patience: float = 16.0
+    longest_pause: float = 16.0
     sources_wait: bool = True

@@ -39,8 +39,9 @@ class Box(Struct, frozen=True, array_like=True):
 
 class Face(Struct, frozen=True, array_like=True):
     """``landmarks``: right eye, left eye, tip of the nose, right and left corner of the mouth, where right is
-    the person's own (YuNet's order). ``person``: None until recognition was asked; UNKNOWN if it knows
-    nobody like that. ``crop``: the aligned face as a picture file, if only crops travel."""
+    the person's own (YuNet's order). ``person``: None before recognition; UNKNOWN if the gallery has nobody
+    similar. ``crop``: the aligned face as a picture file, if only crops are sent.
+    """
 
     box: Box
     landmarks: tuple[tuple[float, float], ...]
@@ -51,7 +52,7 @@ class Face(Struct, frozen=True, array_like=True):
 
 
 class Frame(Struct, frozen=True, array_like=True):
-    """``image``: JPEG; empty if only crops travel. ``gallery``: the version that named the faces."""
+    """``image``: JPEG; empty if only crops are sent. ``gallery``: the version that named the faces."""
 
     number: Count
     width: Side

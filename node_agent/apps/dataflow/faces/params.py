@@ -26,8 +26,9 @@ Method = Literal["embedding", "lbph"]
 
 class VideoParams(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """``pace``: ``rate`` pictures a second, or the next one as soon as the last is accepted. A ``limit`` of 0
-    means endless. ``adapt``: lower quality and resolution while the path does not keep up with ``rate``.
-    ``cpu``: what a picture takes in virtual time, in seconds of one core."""
+    means endless. ``adapt``: lowers quality and resolution while the path does not keep up with ``rate``.
+    ``cpu``: seconds of one core that a picture takes in virtual time.
+    """
 
     width: Side = 320
     height: Side = 240
@@ -80,9 +81,10 @@ class DetectParams(Struct, frozen=True, forbid_unknown_fields=True):
 
 class RecogniseParams(Struct, frozen=True, forbid_unknown_fields=True):
     """``gallery``: a file; a relative path is in the node's own directory. Empty: the ``persons`` of interest
-    of the synthetic scene, from the pictures ``enrolled`` of them. ``version`` that the gallery must have;
-    empty: any. ``threshold``: the distance from which on nobody is recognised; that of the method, if None.
-    ``cpu`` in seconds a face, in virtual time."""
+    of the synthetic scene, from the pictures ``enrolled`` of them. ``version``: what the gallery must have;
+    empty: any. ``threshold``: the distance from which a face is a stranger's; None: that of the method.
+    ``cpu``: seconds a face, in virtual time.
+    """
 
     gallery: GalleryFile = ""
     version: str = ""
@@ -94,8 +96,9 @@ class RecogniseParams(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ShowParams(Struct, frozen=True, forbid_unknown_fields=True):
-    """Every ``every``-th frame is kept, the last ``keep`` of them; the newest one besides, once in each
-    ``refresh`` seconds. ``cpu`` in seconds a frame that is drawn, in virtual time."""
+    """Keeps every ``every``-th frame, the last ``keep`` of them; also the newest one, once every ``refresh``
+    seconds. ``cpu``: seconds a frame that is drawn, in virtual time.
+    """
 
     every: Several = 10
     keep: Annotated[int, Meta(ge=0, le=10_000)] = 100

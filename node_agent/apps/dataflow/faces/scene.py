@@ -1,7 +1,7 @@
-"""The synthetic scene: people walk about before a background, and it is known who is where.
+"""The synthetic scene: people move in front of a background, and it is known who is where.
 
 A frame is a pure function of the settings and its number. The picture is divided into as many cells as people
-may be in it at once; in each cell one visitor after the other moves about, whole in view and alone.
+may be in it at once; in each cell one visitor after the other moves about, wholly visible and alone.
 """
 
 import random
@@ -19,7 +19,7 @@ from node_agent.apps.dataflow.faces.people import HEIGHT, WIDTH, People, find_pe
 from node_agent.apps.dataflow.faces.pixels import Image
 
 PAUSE = 0.1
-"""The share of its time that a cell is empty."""
+"""The share of time in which a cell is empty."""
 MIN_SCALE = 0.8
 """Portraits smaller than this share of the original are not recognised reliably."""
 _FEATHER = 5
@@ -28,12 +28,12 @@ _PAN = 96
 
 
 class SceneSettings(Struct, frozen=True):
-    """``at_once``: how many people at most; ``persons``: how many of them, from the first, are of interest,
-    all others being strangers; ``strangers``: their share among the visitors; ``enrolled``: how many pictures
-    of everybody are for the gallery and so are never shown; ``stay``: frames until another visitor comes.
+    """``at_once``: the most people at once. ``persons``: how many of them, from the first, are of interest;
+    all others are strangers. ``strangers``: their share among the visitors. ``enrolled``: how many pictures
+    of each person are for the gallery and never shown. ``stay``: frames until another visitor comes.
 
-    ``seed`` decides who is there and when, ``view`` where and before what: cameras of one seed and different
-    views see the same people at the same time, but not the same picture.
+    ``seed`` decides who is there and when, ``view`` where and in front of what: cameras of one seed and
+    different views see the same people at the same time, but not the same picture.
     """
 
     width: int = 320
@@ -48,7 +48,7 @@ class SceneSettings(Struct, frozen=True):
 
 
 class Shown(NamedTuple):
-    """A face that can be seen in a frame."""
+    """A face that is visible in a frame."""
 
     person: str
     box: Box
@@ -94,7 +94,7 @@ class Scene:
         return tuple(self._known)
 
     def enrolment(self) -> Iterator[tuple[str, Image]]:
-        """Pictures of the persons of interest that the scene itself never shows: for a gallery."""
+        """Yields pictures of the persons of interest that the scene itself never shows, for a gallery."""
         for person in self._known:
             for number in range(self.settings.enrolled):
                 yield person, self._people.picture(person, number)
@@ -151,13 +151,13 @@ class Scene:
         )
 
     def _choose(self, who: random.Random, cell: int) -> str:
-        """Everybody keeps to one cell, so that nobody is in a picture twice."""
+        """Chooses a visitor. Each person stays in one cell, so nobody is in a picture twice."""
         known, strangers = (group[cell :: self.settings.at_once] for group in (self._known, self._strangers))
         unknown = who.random() < self.settings.strangers
         return who.choice((strangers or known) if unknown else (known or strangers))
 
     def _size(self, share: float) -> tuple[int, int]:
-        """Of a portrait that takes this share of the cell, in the direction that is narrower."""
+        """Returns the size of a portrait that takes this share of the cell, in its narrower direction."""
         scale = share * min(self._cell[0] / WIDTH, self._cell[1] / HEIGHT)
         return int(WIDTH * scale), int(HEIGHT * scale)
 
@@ -170,7 +170,7 @@ class Scene:
 
     @cached_property
     def _background(self) -> Image:
-        """A wall with patches of light, coarse enough that nobody takes it for a face."""
+        """Draws a wall with patches of light, too coarse to be taken for a face."""
         settings = self.settings
         draw = np.random.default_rng([settings.seed, settings.view])
         size = settings.width + _PAN, settings.height
@@ -182,7 +182,7 @@ class Scene:
 
 
 def _grid(settings: SceneSettings) -> tuple[int, int]:
-    """The columns and rows whose cells hold the largest portraits."""
+    """Returns the columns and rows whose cells hold the largest portraits."""
     grids = [(columns, -(-settings.at_once // columns)) for columns in range(1, settings.at_once + 1)]
 
     def scale(grid: tuple[int, int]) -> float:
@@ -198,7 +198,7 @@ def _grid(settings: SceneSettings) -> tuple[int, int]:
 
 
 def _to_and_fro(step: int, steps: int) -> float:
-    """From 0 to 1 in so many steps, back in as many, and so on."""
+    """Goes from 0 to 1 in so many steps, back in as many, and so on."""
     return abs((step + steps) % (2 * steps) - steps) / steps
 
 

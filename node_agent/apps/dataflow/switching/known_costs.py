@@ -114,11 +114,11 @@ def _apart(graph: CostGraph, network: Tree, reached: list[Replica]) -> dict[str,
     """Returns for each replica those whose network paths share no node and do not hear each other."""
     cheapest = sorted(reached, key=lambda r: network.costs[r.node])[:MOST_COMPARED]
     paths = {r.id: frozenset(network.path(r.node)) for r in reached if r in cheapest}
-    heard = {r: path.union(*(graph.costs.get(node, {}) for node in path)) for r, path in paths.items()}
+    neighbours = {r: path.union(*(graph.costs.get(node, {}) for node in path)) for r, path in paths.items()}
 
     def are_apart(one: str, other: str) -> bool:
         # To a replica on this node there is no path that could interfere.
-        return one != other and not (heard[one] & paths[other] or heard[other] & paths[one])
+        return one != other and not (neighbours[one] & paths[other] or neighbours[other] & paths[one])
 
     return {one: found for one in paths if (found := tuple(o for o in paths if are_apart(one, o)))}
 

@@ -16,7 +16,7 @@ from node_agent.extensions import ExtensionError, Registry
 from node_agent.extensions.files import is_reference
 
 Decide = Callable[[Situation, Struct | None], Choice]
-Tell = Callable[[Situation, Choice], str]
+Explain = Callable[[Situation, Choice], str]
 DEFAULT = "shortest_path"
 WHAT = "switching policy"
 
@@ -39,7 +39,7 @@ class SwitchingPolicy:
     several: bool = True
     queues: bool = False
     adapts: bool = True
-    reason: Tell | None = None
+    reason: Explain | None = None
 
 
 def checked_policy(name: str, value: object) -> SwitchingPolicy:

@@ -50,7 +50,7 @@ class Claims:
     def check_batch(self, data: Data) -> None:
         """Raise Impossible if the sender cannot have these items."""
         if data.passed_on is not None and data.floors:
-            raise Impossible(f"{self._pair.sender} told what is done of what it passes on")
+            raise Impossible(f"{self._pair.sender} reported as done what it only passes on")
         self._check_items(data.items, self._upstream(data.passed_on))
 
     def check_message(self, message: Message) -> None:
@@ -59,7 +59,7 @@ class Claims:
             raise Impossible(f"{self._pair.sender} said what is for others to say")
         self._check_items(message.ends, self._operator)
         if not all(end.last for end in message.ends):
-            raise Impossible(f"{self._pair.sender} told of an end that is none")
+            raise Impossible(f"{self._pair.sender} sent as an end what is none")
 
     def _check_items(self, items: Sequence[StreamTuple], upstream: str) -> None:
         if not items:

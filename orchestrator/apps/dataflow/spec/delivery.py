@@ -55,6 +55,6 @@ class Delivery(Section):
             overflow=Overflow(self.overflow),
             in_flight=self.in_flight,
             unacknowledged=self.unacknowledged,
-            patience=max(16.0, self.unacknowledged),
+            longest_pause=max(16.0, self.unacknowledged),
             sources_wait=self.sources == "wait",
         )
