@@ -1,6 +1,6 @@
 """Shortest paths over the network's cost graph, and the resulting costs between replicas.
 
-The cost from one replica to another is that of the shortest network path between their nodes (seed 000,
+The cost from one replica to another is that of the shortest network path between their nodes (the paper,
 section IV-A).
 """
 

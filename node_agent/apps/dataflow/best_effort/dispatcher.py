@@ -1,4 +1,4 @@
-"""Sends a replica's output to the downstream replica that the router has chosen (seed 000, figure 3).
+"""Sends a replica's output to the downstream replica that the router has chosen (the paper, figure 3).
 
 One dispatcher serves one downstream operator. It has a bounded buffer, a tuple in hand, and connections to
 the replicas used so far. Best effort: it sends a tuple again as long as the tuple is in hand. What a

@@ -1,4 +1,4 @@
-"""Ready-made video queries: face recognition as in the paper (seed 000, figure 4), and similar ones."""
+"""Ready-made video queries: face recognition as in the paper (figure 4), and similar ones."""
 
 from typing import Annotated, Any, Literal
 

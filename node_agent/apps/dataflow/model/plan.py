@@ -1,4 +1,4 @@
-"""The deployment plan G_QDP: which replica of which operator runs on which node (seed 000, III-A)."""
+"""The deployment plan G_QDP: which replica of which operator runs on which node (the paper, III-A)."""
 
 from msgspec import Struct
 

@@ -1,4 +1,4 @@
-"""A stream query: a dataflow graph of named operators (seed 000, section II-A)."""
+"""A stream query: a dataflow graph of named operators (the paper, section II-A)."""
 
 from collections.abc import Iterable
 from typing import Any, Literal

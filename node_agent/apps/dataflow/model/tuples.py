@@ -1,4 +1,4 @@
-"""The item of a stream, t = (τ, p) of seed 000: its position, its payloads, and the position before it.
+"""The item of a stream, t = (τ, p) of the paper: its position, its payloads, and the position before it.
 
 Streams are dense: an item that an operator filters out travels on without payload, so a missing item is a
 lost one. Each item names the position before it, so neighbours can be recognised.

@@ -1,6 +1,6 @@
 """Operators that load a network and its nodes like a video query, without any video.
 
-``synthetic_chain`` has the shape of the face recognition query (seed 000, figure 4). Every operator passes on
+``synthetic_chain`` has the shape of the face recognition query (paper, figure 4). Every operator passes on
 the whole payload (selectivity 1), so throughput at the sink is what the path sustained.
 """
 

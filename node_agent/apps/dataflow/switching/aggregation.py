@@ -1,4 +1,4 @@
-"""Multi-input cost aggregation (seed 000, III-B): how the inputs of one operator choose the same replica of
+"""Multi-input cost aggregation (the paper, III-B): how the inputs of one operator choose the same replica of
 it.
 
 Upstream replicas report to each replica of an operator with several inputs what it costs them to reach it.

@@ -1,4 +1,4 @@
-"""Exchange mode (seed 000, IV-A): a replica measures its direct downstreams and learns the rest from them.
+"""Exchange mode (the paper, IV-A): a replica measures its direct downstreams and learns the rest from them.
 
 Without link state of the network layer, each replica knows only what it costs to reach its direct downstream
 replicas. These report the costs of what lies beyond them, and the replica reports to its own upstreams. The

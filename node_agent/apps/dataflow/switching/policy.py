@@ -1,4 +1,4 @@
-"""Switching policies: choose the replica that a replica's output goes to (seed 000, Algorithm 1).
+"""Switching policies: choose the replica that a replica's output goes to (the paper, Algorithm 1).
 
 A policy is a pure function of the situation and its own memory, so every decision can be tested alone and
 replayed from its record. ``SwitchingPolicy`` declares the rest of what Rove must know about it.

@@ -1,4 +1,4 @@
-"""The deployment plan of a dataflow: how many replicas, and which lives where (seed 000, III-A)."""
+"""The deployment plan of a dataflow: how many replicas, and which lives where (the paper, III-A)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How many replicas an operator needs, from what is known of a network beforehand (seed 000, III-A).
+"""How many replicas an operator needs, from what is known of a network beforehand (the paper, III-A).
 
 Only approximate aggregates are asked for: how many nodes on how much ground, how far a radio reaches, how
 fast nodes move, how many operators a tuple passes. From these the planner
