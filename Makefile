@@ -1,6 +1,6 @@
 # make run    install, run the quickstart, print its results and the path of the report
 # make test   install what the tests need, then lint, types and the whole test suite (what CI runs)
-# make bench  every benchmark, one JSON object each
+# make bench  every benchmark and nothing else, one JSON object each
 # make clean  remove the virtual environment (runs/ stays: it holds your results)
 
 PYTHON ?= python3
@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 JOBS ?= 2
-BENCHMARKS := $(filter-out __init__ harness,$(notdir $(basename $(wildcard benchmarks/*.py))))
+BENCHMARKS := $(filter-out __init__,$(notdir $(basename $(wildcard benchmarks/*.py))))
 
 .PHONY: run test lint bench clean debian-packages
 .DELETE_ON_ERROR:

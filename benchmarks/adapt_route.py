@@ -9,7 +9,7 @@ from itertools import permutations
 from math import dist, sqrt
 from statistics import median
 
-from benchmarks.harness import Figures, main
+from benchmarks.shared.harness import Figures, main
 from node_agent.apps.dataflow.model.decision import Rule
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from benchmarks.dataflow.agents import Flow, flow
 from benchmarks.dataflow.hop import LAST
-from benchmarks.harness import Figures, tell
+from benchmarks.shared.harness import Figures, tell
 from node_agent.apps.dataflow.model.query import Reliability
 
 LEVELS: tuple[Reliability, ...] = ("best_effort", "exactly_once")

@@ -10,8 +10,8 @@ from statistics import quantiles
 # An agent's own modules belong to what 25 agents take of the memory.
 import node_agent.agent.agent
 import node_agent.apps.dataflow.application  # noqa: F401
-from benchmarks.faces_memory import pss_mb
-from benchmarks.faces_protocol import (
+from benchmarks.shared.faces_memory import pss_mb
+from benchmarks.shared.faces_protocol import (
     DEVELOPMENT,
     ENROLLED,
     EVALUATION,
@@ -28,7 +28,7 @@ from benchmarks.faces_protocol import (
     look,
     views,
 )
-from benchmarks.harness import Figures, main
+from benchmarks.shared.harness import Figures, main
 from node_agent.apps.dataflow.faces.detection import shared_detector
 from node_agent.apps.dataflow.faces.embedding import shared_embedder
 from node_agent.apps.dataflow.faces.gallery import EMBEDDING_THRESHOLD, Gallery

@@ -21,7 +21,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from benchmarks.runs import described, leftovers, own_reasons, perform
+from benchmarks.shared.runs import described, leftovers, own_reasons, perform
 from node_agent.telemetry.segments import read_records
 from orchestrator.lifecycle.invocation import FinishedRun
 from orchestrator.runs.files import parse_lines

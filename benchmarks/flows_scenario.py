@@ -31,7 +31,7 @@ from benchmarks.olsr_scenario import (
     streams,
 )
 from benchmarks.radio.report import Row, show
-from benchmarks.runs import described, perform
+from benchmarks.shared.runs import described, perform
 from orchestrator.analytics.pipeline import analyze
 from orchestrator.services.olsr import Olsr, olsr_config
 from orchestrator.spec.experiment import Experiment

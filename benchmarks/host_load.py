@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.harness import Figures, main
+from benchmarks.shared.harness import Figures, main
 from node_agent.model.host_load import FILE, LoadSample
 from orchestrator.host_load.files import read_samples
 from orchestrator.host_load.judgement import doubts, summed_up

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from benchmarks.killing.queries import captured
 from benchmarks.killing.schedules import TUPLES, schedule
-from benchmarks.runs import leftovers, own_reasons, perform
+from benchmarks.shared.runs import leftovers, own_reasons, perform
 from node_agent.apps.dataflow import testing
 from orchestrator.runs.files import parse_lines
 from orchestrator.spec.experiment import Experiment

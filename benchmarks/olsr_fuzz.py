@@ -12,8 +12,8 @@ from struct import pack_into
 from typing import Any
 
 from benchmarks.attacks.mutation import ByteChange, extend, flip_bits, insert_or_cut, truncate
-from benchmarks.harness import Figures, main
-from benchmarks.olsr_captures import payloads
+from benchmarks.shared.harness import Figures, main
+from benchmarks.shared.olsr_captures import payloads
 from node_agent.olsr import wire
 from node_agent.olsr.wire import HELLO, HNA, LQ_HELLO, LQ_TC, MID, TC, Malformed, Message
 

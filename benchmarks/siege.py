@@ -26,7 +26,7 @@ from benchmarks.attacks.parser import Fired
 from benchmarks.attacks.sound import remove_sound_run, sound_run
 from benchmarks.attacks.table import PARSERS
 from benchmarks.attacks.workers import fire_at_all
-from benchmarks.harness import Figures, tell
+from benchmarks.shared.harness import Figures, tell
 
 MESSAGES = 1_000_000
 SECONDS_AT_MOST = 1200.0

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from statistics import median
 
-from benchmarks.harness import Figures, main
+from benchmarks.shared.harness import Figures, main
 from node_agent.ports.virtual.host import VirtualHost
 from node_agent.ports.virtual.loop import NS, VirtualLoop
 from node_agent.ports.virtual.port import VirtualPort

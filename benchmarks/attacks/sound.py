@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from benchmarks.runs import described, perform
+from benchmarks.shared.runs import described, perform
 from orchestrator.planning.load import load_topology
 from orchestrator.runs.run_directory import RunDirectory
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.drilling.drill import Drill
 from benchmarks.drilling.moments import PHASES, events
-from benchmarks.runs import OF_THE_HOST
+from benchmarks.shared.runs import OF_THE_HOST
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK

@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 from benchmarks.killing.queries import RATE, SHAPES
-from benchmarks.runs import described
+from benchmarks.shared.runs import described
 from orchestrator.spec.experiment import Experiment
 from tests.unit.specs import section
 

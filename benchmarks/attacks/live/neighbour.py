@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 from benchmarks.attacks.live.airs import EVERYBODY, HONEST, MALLORY, Air, spoofed
 from benchmarks.attacks.mutation import changed_bytes
 from benchmarks.attacks.parsers.routing import hello_of, lie
-from benchmarks.olsr_captures import payloads
+from benchmarks.shared.olsr_captures import payloads
 from node_agent.aodv import wire as aodv
 from node_agent.olsr import wire
 from node_agent.olsr.wire import HNA, LQ_TC, MID, Message

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.attacks.mutation import changed_bytes, changed_message, plain
 from benchmarks.attacks.parser import Forged
-from benchmarks.olsr_captures import payloads
+from benchmarks.shared.olsr_captures import payloads
 from node_agent.aodv import wire as aodv_wire
 from node_agent.aodv.config import AodvConfig
 from node_agent.aodv.core import Aodv

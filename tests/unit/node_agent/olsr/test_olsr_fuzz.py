@@ -5,8 +5,8 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.olsr_captures import payloads
 from benchmarks.olsr_fuzz import CODECS, fuzz, mutated
+from benchmarks.shared.olsr_captures import payloads
 from node_agent.olsr.wire import (
     HELLO,
     HNA,

@@ -9,8 +9,8 @@ from scapy.layers.inet import IP, UDP
 from scapy.packet import Packet, Raw
 from scapy.utils import PcapReader
 
-from benchmarks.olsr_captures import CAPTURES, payloads
 from benchmarks.olsr_fuzz import mutated
+from benchmarks.shared.olsr_captures import CAPTURES, payloads
 from node_agent.manet.seal import Seal
 from node_agent.olsr import sealed, wire
 from orchestrator.captures.olsr import (

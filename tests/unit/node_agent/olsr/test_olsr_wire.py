@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.olsr_captures import CAPTURES, payloads
+from benchmarks.shared.olsr_captures import CAPTURES, payloads
 from node_agent.olsr import validity
 from node_agent.olsr.wire import (
     HELLO,

@@ -1,0 +1,1 @@
+"""What several benchmarks share: how figures are printed, whole runs, captures, the protocol of faces."""
