@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import harness
+from benchmarks.shared import harness
 from orchestrator.deployment.bundle import bundle_for
 from orchestrator.deployment.deploy import Deployed, deploy
 from orchestrator.deployment.facts import probe

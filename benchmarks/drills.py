@@ -15,10 +15,10 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks import harness
 from benchmarks.drilling.campaign import Played, campaign, orders, scaled
 from benchmarks.drilling.drill import DEADLINE_S
 from benchmarks.drilling.kinds import KINDS
+from benchmarks.shared import harness
 from tests.ssh.sshd import lacking
 
 SEED = 1

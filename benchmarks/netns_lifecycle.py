@@ -17,8 +17,8 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks import harness
 from benchmarks.netns import decoys, kills
+from benchmarks.shared import harness
 from orchestrator.backends.netns import names, network
 from orchestrator.backends.netns.checks import checks
 from orchestrator.backends.netns.emulation import layout_of

@@ -24,8 +24,8 @@ from dataclasses import replace
 from multiprocessing import get_context
 from typing import NamedTuple
 
-from benchmarks import harness
 from benchmarks.radio.tap import Network, lacking, load_average, network_of, stream, tcp_pair, udp_pair
+from benchmarks.shared import harness
 from orchestrator.backends.netns.layout import numbered
 from orchestrator.backends.netns.radio import shared
 from orchestrator.backends.netns.radio.client import RadioProcess

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import harness
+from benchmarks.shared import harness
 from orchestrator.errors import RoveError
 from orchestrator.spec.inventory import Host
 from orchestrator.ssh.connection import Connection
