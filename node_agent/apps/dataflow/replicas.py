@@ -52,7 +52,9 @@ class ReplicaBuilder:
         spec = query.operator(replica.operator)
         kind = OPERATORS[spec.kind]
         params = msgspec.convert(spec.params, kind.params)
-        context = Context(replica.id, around.port, around.core, spec, around.record, around.directory)
+        context = Context(
+            replica.id, around.port, around.core, spec, around.record, around.directory, around.app
+        )
         if query.reliability == "best_effort":
             return self._build_best_effort(replica, spec, kind, params, context)
         assembler = None if isinstance(spec.takes, Each) else assembler_for(spec, query.origins())

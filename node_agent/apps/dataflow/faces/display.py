@@ -16,7 +16,7 @@ import numpy as np
 from node_agent.apps.dataflow.faces.events import FaceRecord, FacesSeen
 from node_agent.apps.dataflow.faces.faults import Faults
 from node_agent.apps.dataflow.faces.frames import SHOWN_UNKNOWN, UNKNOWN, Face, Frame
-from node_agent.apps.dataflow.faces.params import ShowParams
+from node_agent.apps.dataflow.faces.params import ShowParams, folder_of
 from node_agent.apps.dataflow.faces.pixels import BadImage, Image, decode_image, encode_jpeg
 from node_agent.apps.dataflow.operators.registry import Context
 from node_agent.apps.dataflow.windows.units import Unit
@@ -66,7 +66,7 @@ def picture_files(context: Context, keep: int) -> PictureFiles | None:
     """Returns the files of one replica in its node's directory, if it has one. Raises OSError."""
     if context.directory is None:
         return None
-    return PictureFiles(context.directory / "frames" / context.replica.replace("/", "-"), keep)
+    return PictureFiles(context.directory / "frames" / folder_of(context.app, context.replica), keep)
 
 
 class Display:

@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from node_agent.telemetry.belief import OLD_APP
+
 Side = Annotated[int, Meta(ge=32, le=4096)]
 Seconds = Annotated[float, Meta(gt=0, le=60)]
 Several = Annotated[int, Meta(ge=1, le=1000)]
@@ -124,3 +126,9 @@ class HeatMapParams(Struct, frozen=True, forbid_unknown_fields=True):
 class ShowHeatParams(Struct, frozen=True, forbid_unknown_fields=True):
     keep: Annotated[int, Meta(ge=0, le=10_000)] = 100
     cpu: Seconds = 0.002
+
+
+def folder_of(app: str, replica: str) -> str:
+    """The folder of a sink's pictures: ``screen-0``, or ``faces.screen-0`` of an application with a name."""
+    name = replica.replace("/", "-")
+    return name if app in ("", OLD_APP) else f"{app}.{name}"

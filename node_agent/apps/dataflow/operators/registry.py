@@ -62,14 +62,17 @@ class Context:
         spec: OperatorSpec | None = None,
         record: Callable[[Event], None] = _ignore,
         directory: Path | None = None,
+        app: str = "",
     ) -> None:
         """``spec``: the operator in its query, None outside a query. ``record`` takes what the operator
-        reports. ``directory``: the node's own, for files that are part of the run's results.
+        reports. ``directory``: the node's own, for files that are part of the run's results. ``app``: the
+        application's name in the run.
         """
         self.replica = replica
         self.spec = spec
         self.record = record
         self.directory = directory
+        self.app = app
         self.outlet: Outlet | None = None
         """Set by the runtime of the replica; only a source uses it."""
         self._port = port

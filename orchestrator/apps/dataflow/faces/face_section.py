@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from node_agent.apps.dataflow.faces.params import folder_of
 from orchestrator.apps.dataflow.faces.outcomes import CONFUSED, FALSE_DETECTION, MISSED
 from orchestrator.results.cells import spread
 from orchestrator.results.markup import NOTHING, number, table
@@ -45,7 +46,7 @@ def faces(view: View) -> str:
     notes = [NOTE, *([JUDGED_NOTE] if judged else []), *(_unjudged(of_faces))]
     return (
         f'<h2 id="faces">Faces</h2>{table(headings, rows)}<p class="soft">{escape(" ".join(notes))}</p>'
-        f"{_persons(of_faces)}{_old_galleries(of_faces)}{_pictures(of_faces)}\n"
+        f"{_persons(of_faces)}{_old_galleries(of_faces)}{_pictures(of_faces, view.app)}\n"
     )
 
 
@@ -132,9 +133,9 @@ def _old_galleries(shown: Sequence[Cell]) -> str:
     )
 
 
-def _pictures(shown: Sequence[Cell]) -> str:
+def _pictures(shown: Sequence[Cell], app: str) -> str:
     cell, (run, _) = most_telling(shown)
-    chosen = chosen_pictures(run.directory)
+    chosen = chosen_pictures(run.directory, app)
     if not chosen:
         return ""
     figures = "".join(
@@ -146,9 +147,14 @@ def _pictures(shown: Sequence[Cell]) -> str:
     return f'<h3>{escape(title)}</h3><div class="pictures">{figures}</div>'
 
 
-def chosen_pictures(directory: RunDirectory) -> list[tuple[Path, bytes]]:
+def chosen_pictures(directory: RunDirectory, app: str) -> list[tuple[Path, bytes]]:
     """From first to last, evenly spread over what was kept; as many as there is room for."""
-    kept = sorted(path for path in directory.nodes.glob("*/frames/*/*.jpg") if path.stem.isdigit())
+    own = folder_of(app, "")
+    kept = sorted(
+        path
+        for path in directory.nodes.glob("*/frames/*/*.jpg")
+        if path.stem.isdigit() and path.parent.name.rpartition(".")[0] == own.rpartition(".")[0]
+    )
     count = min(len(kept), MOST_PICTURES)
     places = [round(n * (len(kept) - 1) / max(count - 1, 1)) for n in range(count)]
     chosen: list[tuple[Path, bytes]] = []

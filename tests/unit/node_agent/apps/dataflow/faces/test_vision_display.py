@@ -15,8 +15,11 @@ from node_agent.apps.dataflow.faces.display import (
 )
 from node_agent.apps.dataflow.faces.events import FaceRecord, FacesSeen
 from node_agent.apps.dataflow.faces.frames import UNKNOWN, Box, Face, Frame, encode_frame
+from node_agent.apps.dataflow.faces.params import folder_of
 from node_agent.apps.dataflow.faces.pixels import Image, decode_image, encode_jpeg
 from node_agent.apps.dataflow.operators.registry import OperatorUnusable
+from orchestrator.apps.dataflow.faces.face_section import chosen_pictures
+from orchestrator.runs.run_directory import RunDirectory
 from tests.unit.video_worlds import Bench
 
 BLANK = encode_jpeg(np.full((240, 320, 3), 128, np.uint8), 95)
@@ -131,3 +134,15 @@ def test_a_place_that_cannot_be_written_to_is_one_clear_error(tmp_path: Path) ->
     (tmp_path / "frames").write_text("in the way")
     with pytest.raises(OperatorUnusable, match="frames"):
         Bench("show_faces", directory=tmp_path)
+
+
+def test_sinks_of_two_applications_on_one_node_keep_their_pictures_apart(tmp_path: Path) -> None:
+    folders = [folder_of(app, "screen/0") for app in ("query", "one", "two")]
+    assert folders == ["screen-0", "one.screen-0", "two.screen-0"]
+    run = RunDirectory(tmp_path)
+    for number, folder in enumerate(folders, start=1):
+        place = tmp_path / "nodes" / "e" / "frames" / folder
+        place.mkdir(parents=True)
+        (place / f"{number:06}.jpg").write_bytes(folder.encode())
+    for app, folder in zip(("query", "one", "two"), folders, strict=True):
+        assert [content.decode() for _, content in chosen_pictures(run, app)] == [folder]
