@@ -4,7 +4,7 @@ import gzip
 from pathlib import Path
 from struct import Struct
 
-CAPTURES = Path(__file__).parent.parent / "tests" / "data" / "olsrd"
+CAPTURES = Path(__file__).parents[2] / "tests" / "data" / "olsrd"
 
 _FILE_HEADER_SIZE = 24
 _RECORD = Struct("<8xII")  # bytes kept, bytes there were

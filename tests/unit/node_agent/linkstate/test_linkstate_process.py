@@ -40,7 +40,7 @@ def test_the_agent_is_ready_when_its_source_has_answered(tmp_path: Path, kind: s
     ("link_state", "complaint"),
     [
         (LinkStateConfig("crystal_ball"), "there is no link-state reader 'crystal_ball'"),
-        (LinkStateConfig("kernel", metric="etx"), "tells hops, not etx"),
+        (LinkStateConfig("kernel", metric="etx"), "reports hops, not etx"),
     ],
 )
 def test_a_link_state_that_cannot_be_is_refused(
