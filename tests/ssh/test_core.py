@@ -184,7 +184,7 @@ def test_a_session_that_vanishes_breaks_the_run(host: CoreHost) -> None:
         await infrastructure.open(lambda fraction: None)
         shutil.rmtree(host.server.home / "core/pycore.1")
         await infrastructure.begin()
-        with pytest.raises(CoreError, match="no more"):
+        with pytest.raises(CoreError, match="session is gone"):
             while True:
                 infrastructure.check()
                 await asyncio.sleep(0.05)
