@@ -1,7 +1,7 @@
 """Results that no frame can carry: they go by the policy of their operator, and end no agent."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -68,10 +68,19 @@ class Burst:
         return RESULTS[self._result] if unit.tau % EVERY == 0 else unit.payloads()
 
 
-LARGE_NUMBERS = OperatorKind("large_numbers", "source", Params, Numbers)
-LARGE_BURST = OperatorKind("large_burst", "operator", Params, Burst)
-OPERATORS.register("large_numbers", LARGE_NUMBERS)
-OPERATORS.register("large_burst", LARGE_BURST)
+KINDS = (
+    OperatorKind("large_numbers", "source", Params, Numbers),
+    OperatorKind("large_burst", "operator", Params, Burst),
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def registered() -> Iterator[None]:
+    for kind in KINDS:
+        OPERATORS.register(kind.name, kind)
+    yield
+    for kind in KINDS:
+        OPERATORS.unregister(kind.name)
 
 
 def query(level: Reliability, source: str, result: str, takes: UnitRule) -> Query:
