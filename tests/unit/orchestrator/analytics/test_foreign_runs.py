@@ -65,7 +65,7 @@ def evil_run(root: Path, **changes: Any) -> tuple[RunDirectory, Path]:
     """A run whose spec.yaml names code, and the file that this code writes if it is run."""
     directory = known_run(root, "foreign", "f1").write()
     network = {key: changes.pop(key) for key in ("mobility", "radio") if key in changes}
-    topology = {
+    topology: dict[str, Any] = {
         "name": "row",
         "nodes": ["a", "b"],
         "area": "300 m x 100 m",
