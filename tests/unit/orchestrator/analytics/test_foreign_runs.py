@@ -64,7 +64,7 @@ EVIL: dict[str, dict[str, Any]] = {
 def evil_run(root: Path, **changes: Any) -> tuple[RunDirectory, Path]:
     """A run whose spec.yaml names code, and the file that this code writes if it is run."""
     directory = known_run(root, "foreign", "f1").write()
-    network = {key: changes.pop(key) for key in ("mobility", "radio") if key in changes}
+    network: dict[str, Any] = {key: changes.pop(key) for key in ("mobility", "radio") if key in changes}
     topology: dict[str, Any] = {
         "name": "row",
         "nodes": ["a", "b"],
