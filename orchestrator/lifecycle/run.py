@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from node_agent.extensions.files import short_name
 from orchestrator.errors import RoveError
 from orchestrator.lifecycle.examination import Examined, examine
 from orchestrator.lifecycle.interruption import Interruption
@@ -272,6 +273,7 @@ class Run:
             "factors": self._order.factors,
             "seed": experiment.seed,
             "backend": experiment.backend,
+            manifest.ROUTING: short_name(experiment.routing.protocol),
             "clock": "virtual" if experiment.traits.virtual_time else "real",
             "measure_from_ns": None,
             "measure_until_ns": None,

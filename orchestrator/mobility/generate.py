@@ -6,8 +6,9 @@ from node_agent.extensions import ExtensionError
 from orchestrator.errors import BadInput
 from orchestrator.mobility.trace_file import BORDER_ROUNDING_M
 from orchestrator.model.trace import Path, Trace
+from orchestrator.spec.foreign_calls import called
 from orchestrator.spec.mobility import MOBILITY_MODELS, MobilityModel
-from orchestrator.spec.registered import file_of, naming_the_file, place_of
+from orchestrator.spec.registered import file_of, place_of
 from orchestrator.spec.topology import Topology
 
 
@@ -17,11 +18,14 @@ def generate_trace(topology: Topology, seed: int, until: float) -> Trace:
     if MOBILITY_MODELS.is_builtin(model.model):
         return model.trace(nodes, area, seed, until)
     try:
-        with naming_the_file(f"mobility model {model.model}", file_of(model.model, type(model))):
-            trace: object = model.trace(nodes, area, seed, until)
+        return called(
+            f"mobility model {model.model}",
+            file_of(model.model, type(model)),
+            # Looking at a path may run its code too.
+            lambda: _checked(model.trace(nodes, area, seed, until), model, topology),
+        )
     except ExtensionError as error:
         raise BadInput(str(error)) from error
-    return _checked(trace, model, topology)
 
 
 def _checked(trace: object, model: MobilityModel, topology: Topology) -> Trace:

@@ -1,12 +1,16 @@
 """Checks that the backend of an experiment can do what the experiment asks for."""
 
+from collections.abc import Callable, Iterable
+from functools import partial
+
 from node_agent.extensions import ExtensionError
 from orchestrator.services.costs import reader_findings
 from orchestrator.services.registry import routing_service
 from orchestrator.spec.backends import AUTO, BACKENDS, choosable
 from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.foreign_calls import called
 from orchestrator.spec.problems import Finding, listed
-from orchestrator.spec.registered import file_of, naming_the_file
+from orchestrator.spec.registered import file_of
 
 
 def backend_findings(experiment: Experiment) -> list[Finding]:
@@ -41,11 +45,21 @@ def _own_findings(experiment: Experiment) -> list[Finding]:
     for name in _candidates(experiment):
         check = BACKENDS[name].findings
         try:
-            with naming_the_file(f"backend {name}", file_of(name, check)):
-                found |= dict.fromkeys(check(experiment))
+            found |= called(
+                f"backend {name}",
+                file_of(name, check),
+                partial(_distinct, check, experiment),
+                own=BACKENDS.is_builtin(name),
+            )
         except ExtensionError as error:
             found[Finding(("backend",), str(error))] = None
     return list(found)
+
+
+def _distinct(
+    check: Callable[[Experiment], Iterable[Finding]], experiment: Experiment
+) -> dict[Finding, None]:
+    return dict.fromkeys(check(experiment))
 
 
 def _silence_findings(experiment: Experiment) -> list[Finding]:

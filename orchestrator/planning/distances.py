@@ -19,7 +19,7 @@ def initial_distance(topology: Topology, seed: int) -> Distance:
     """Returns a function for the distance of two nodes. ``seed`` is that of the movements."""
     places = generate_trace(topology, seed, 0.0).at(0.0)
     looked_up = not isinstance(topology.radio, DiscRadio) and not topology.radio.pathloss.follows_distance
-    if topology.mobility.mean_speed() == 0.0 or looked_up:
+    if topology.mean_speed() == 0.0 or looked_up:
         return in_hops(network_at(topology, places))
     return lambda one, other: dist(places[one], places[other])
 

@@ -11,6 +11,7 @@ from orchestrator.planning.backend_checks import backend_findings
 from orchestrator.planning.semantics import own_findings
 from orchestrator.planning.sweep import Cell, expand
 from orchestrator.spec.application import APPS
+from orchestrator.spec.backends import Traits, traits_of
 from orchestrator.spec.base import Section
 from orchestrator.spec.experiment import SECTIONS, Experiment
 from orchestrator.spec.file_reference import FOLDER
@@ -23,6 +24,10 @@ from orchestrator.spec.yaml_source import Document, read_document
 _SUFFIXES = (".yaml", ".yml")
 _STAND_INS: dict[Place, Any] = {("name",): "unnamed", ("duration",): 1.0}
 """Stand-ins for required values that are wrong, so that the rest of the file can still be checked."""
+
+_REACHING = ("name", "nodes", "hosts", "defaults", "core")
+"""The keys of a topology that say how its nodes are reached."""
+_UNMOVED: dict[str, Any] = {"area": "1 m x 1 m", "mobility": {"model": "static", "scatter": True}}
 
 S = TypeVar("S", bound=Section)
 
@@ -85,6 +90,10 @@ class Network(NamedTuple):
     backend: str | None
     topology: Topology
 
+    @property
+    def traits(self) -> Traits:
+        return traits_of(self.backend)
+
 
 def load_network(path: Path) -> Network:
     """Loads the network of an experiment file without its query; runs no code that the file names.
@@ -97,6 +106,28 @@ def load_network(path: Path) -> Network:
     at_topology = [f._replace(at=("topology", *f.at)) for f in findings]
     backend = value.get("backend")
     usable = _usable(topology, document, problems + document.placed(at_topology))
+    return Network(backend if isinstance(backend, str) else None, usable)
+
+
+def load_machines(path: Path) -> Network:
+    """Loads what says how the nodes of an experiment file are reached, and nothing else of it.
+
+    Runs no code, and reads no part of the file that may name some: what is left on a machine can be removed
+    though a user's file is broken or gone. How nodes move and how their radio works is not as in the file.
+    """
+    document = _mapping_in(path, "an experiment", Experiment)
+    reference = document.value.get("topology")
+    if isinstance(reference, str):
+        if fault := _unfit_reference(reference):
+            raise _bad(document, document.placed([Finding(("topology",), *fault)]))
+        stated = _mapping_in(path.parent / reference, "a topology", Topology).value
+    else:
+        stated = reference if isinstance(reference, dict) else {}
+    reduced = {key: stated[key] for key in _REACHING if key in stated}
+    topology, findings = _examined(Topology, {**reduced, **_UNMOVED}, path.parent, code_allowed=False)
+    backend = document.value.get("backend")
+    at_topology = [f._replace(at=("topology", *f.at)) for f in findings]
+    usable = _usable(topology, document, document.placed(at_topology))
     return Network(backend if isinstance(backend, str) else None, usable)
 
 

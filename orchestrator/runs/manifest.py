@@ -16,6 +16,8 @@ from node_agent.telemetry.segment_files import open_regular
 
 DISTRIBUTION = "rove-testbed"
 APPS = "apps"
+ROUTING = "routing"
+"""The key of the routing protocol's name."""
 FIRST = "query"
 """The one application of runs that were recorded before there were several, and its kind."""
 

@@ -3,7 +3,8 @@
 from node_agent.extensions import ExtensionError
 from orchestrator.errors import BadInput
 from orchestrator.services.base import RoutingService
-from orchestrator.spec.registered import file_of, naming_the_file
+from orchestrator.spec.foreign_calls import called
+from orchestrator.spec.registered import file_of
 from orchestrator.spec.routing import ROUTING_SERVICES, RoutingSection
 
 
@@ -19,8 +20,9 @@ def routing_service(routing: RoutingSection) -> RoutingService:
     """Raises BadInput where a user's service fails."""
     kind = service_kind(routing.protocol)
     try:
-        with naming_the_file(f"routing protocol {routing.protocol}", file_of(routing.protocol, kind)):
-            return kind(routing)
+        return called(
+            f"routing protocol {routing.protocol}", file_of(routing.protocol, kind), lambda: kind(routing)
+        )
     except ExtensionError as error:
         raise BadInput(str(error)) from error
 

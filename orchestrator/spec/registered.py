@@ -9,7 +9,7 @@ that it stands in, ``model: my_mobility.py:Model``, and is absolute from then on
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,10 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from node_agent.extensions import ExtensionError, Registry
-from node_agent.extensions.errors import explain
 from node_agent.extensions.files import is_reference, split_reference
-from orchestrator.errors import BadInput
 from orchestrator.spec.base import Section
 from orchestrator.spec.file_reference import FOLDER
+from orchestrator.spec.foreign_calls import called
 from orchestrator.spec.problems import Unusable, did_you_mean, listed, shown, unusable
 from orchestrator.spec.source_file import MOST_BYTES, Unreadable, read_bytes
 from orchestrator.spec.translate import findings_of
@@ -80,8 +79,12 @@ class Registered:
         section = self._section(entry)
         document = {**value, self.key: name}
         try:
-            with naming_the_file(f"{self.registry.what} {shown(named)}", file_of(name, section)):
-                return section.model_validate(document, context=info.context)
+            return called(
+                f"{self.registry.what} {shown(named)}",
+                file_of(name, section),
+                lambda: section.model_validate(document, context=info.context),
+                own=self.registry.is_builtin(name),
+            )
         except ValidationError as error:
             raise Unusable(*findings_of(error, section, value)) from None
         except ExtensionError as error:
@@ -166,17 +169,6 @@ def _absolute(reference: str, context: Mapping[str, Any]) -> str:
     except Unreadable as error:
         raise unusable(f"{shown(str(file))}: {error.message}", error.hint) from None
     return f"{path}:{attribute}"
-
-
-@contextmanager
-def naming_the_file(what: str, file: str | None) -> Iterator[None]:
-    """Errors of an extension's own code become an ExtensionError that names its file and line."""
-    try:
-        yield
-    except (ValidationError, BadInput, ExtensionError):
-        raise
-    except Exception as error:
-        raise ExtensionError(f"{what}: {explain(error, file)}") from error
 
 
 def file_of(name: str, entry: Any) -> str | None:

@@ -1,24 +1,29 @@
 """The topology file as a value: nodes, mobility, radio."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from ipaddress import IPv4Network
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from node_agent.extensions import ExtensionError
+from orchestrator.errors import BadInput
 from orchestrator.model.trace import Position
 from orchestrator.spec.area import AreaField
 from orchestrator.spec.base import NAME_PATTERN, Name, Section, check_name
 from orchestrator.spec.core import CORE_HOST, Core
+from orchestrator.spec.foreign_calls import called
 from orchestrator.spec.hosts import HostDefaults, Hosts, RealNode, host_findings, real_node
 from orchestrator.spec.inventory import Host
 from orchestrator.spec.links import Links, link_findings
-from orchestrator.spec.mobility import MobilityField
+from orchestrator.spec.mobility import MOBILITY_MODELS, MobilityField
+from orchestrator.spec.pathloss import PATH_LOSS_MODELS
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
 from orchestrator.spec.radio import Radio80211b, RadioField, default_radio
-from orchestrator.spec.registered import file_of, naming_the_file
+from orchestrator.spec.registered import file_of
 from orchestrator.spec.resources import CapacityField, CostsField
+
+T = TypeVar("T")
 
 MAX_NODES = 10_000
 _HOSTS_PER_BLOCK = 250
@@ -135,7 +140,11 @@ class Topology(Section):
 
     def static_positions(self) -> dict[str, Position]:
         """Returns each node's fixed position from the file; empty if nodes move or the seed scatters them."""
-        return self.mobility.fixed_positions(self.node_names)
+        return self._told_by_mobility(lambda: self.mobility.fixed_positions(self.node_names))
+
+    def mean_speed(self) -> float | None:
+        """In m/s, 0 if nobody ever moves; None: as the trace has it."""
+        return self._told_by_mobility(self.mobility.mean_speed)
 
     @model_validator(mode="after")
     def _everyone_has_a_place(self) -> "Topology":
@@ -150,12 +159,22 @@ class Topology(Section):
         return self
 
     def _mobility_findings(self) -> list[Finding]:
-        model = self.mobility
         try:
-            with naming_the_file(f"mobility model {model.model}", file_of(model.model, type(model))):
-                return model.findings_for(self.node_names, self.area)
+            return self._ask_mobility(lambda: list(self.mobility.findings_for(self.node_names, self.area)))
         except ExtensionError as error:
             return [Finding(("mobility", "model"), str(error))]
+
+    def _told_by_mobility(self, question: Callable[[], T]) -> T:
+        """Raises BadInput where a user's model fails."""
+        try:
+            return self._ask_mobility(question)
+        except ExtensionError as error:
+            raise BadInput(str(error)) from error
+
+    def _ask_mobility(self, question: Callable[[], T]) -> T:
+        name = self.mobility.model
+        own = MOBILITY_MODELS.is_builtin(name)
+        return called(f"mobility model {name}", file_of(name, type(self.mobility)), question, own=own)
 
 
 def _unknown_nodes(topology: Topology) -> list[Finding]:
@@ -164,8 +183,12 @@ def _unknown_nodes(topology: Topology) -> list[Finding]:
         return []
     model, at = radio.pathloss, ("radio", "pathloss")
     try:
-        with naming_the_file(f"path-loss model {model.model}", file_of(model.model, type(model))):
-            findings = model.findings_for(topology.node_names)
+        findings = called(
+            f"path-loss model {model.model}",
+            file_of(model.model, type(model)),
+            lambda: list(model.findings_for(topology.node_names)),
+            own=PATH_LOSS_MODELS.is_builtin(model.model),
+        )
     except ExtensionError as error:
         return [Finding((*at, "model"), str(error))]
     return [Finding((*at, *f.at), f.message, f.hint) for f in findings]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.backends.core.marks import Mark
-from orchestrator.errors import RoveError
+from orchestrator.errors import BadInput, RoveError
 from orchestrator.runs import journal as journals
 from orchestrator.runs.journal import Entry, Journal
 from orchestrator.runs.run_directory import RunDirectory
@@ -80,10 +80,12 @@ async def _remove(mark: Mark, directory: Path) -> list[str]:
 
 async def _reached(directory: Path) -> "tuple[Core, Connection]":
     from orchestrator.backends.remote.access import known_hosts_of
-    from orchestrator.planning.load import load_checked
+    from orchestrator.planning.load import load_machines
     from orchestrator.ssh.connection import Connection
 
-    experiment = load_checked(RunDirectory(directory).spec)
-    core = experiment.topology.core
-    assert core is not None, "the run was one on CORE"
-    return core, await Connection.open(core.machine(), known_hosts_of(experiment))
+    spec = RunDirectory(directory).spec
+    network = load_machines(spec)
+    core = network.topology.core
+    if core is None:
+        raise BadInput(f"{spec.name} does not say where CORE's host is")
+    return core, await Connection.open(core.machine(), known_hosts_of(network))

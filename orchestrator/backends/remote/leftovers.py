@@ -12,8 +12,8 @@ from orchestrator.backends.remote.access import at_once, hosts_of, known_hosts_o
 from orchestrator.backends.remote.collection import remove_place
 from orchestrator.backends.remote.ledger import NodeEntry, leases_over, nodes_of
 from orchestrator.backends.remote.supervisor_output import ENDINGS, PLACES
-from orchestrator.errors import RoveError
-from orchestrator.planning.load import load_checked
+from orchestrator.errors import BadInput, RoveError
+from orchestrator.planning.load import load_machines
 from orchestrator.runs.journal import Journal
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.ssh.connection import Connection
@@ -95,17 +95,22 @@ def _asked(run: RunDirectory, nodes: list[NodeEntry], act: Act) -> list[str]:
     """Returns what ``act`` says of each node; for unreachable ones, when they end by themselves."""
     if not nodes:
         return []
-    experiment = load_checked(run.spec)
-    hosts, known = hosts_of(experiment), known_hosts_of(experiment)
+    try:
+        network = load_machines(run.spec)
+    except BadInput as error:
+        return [f"{', '.join(node.node for node in nodes)}: cannot be asked: {error}"]
+    hosts, known = hosts_of(network), known_hosts_of(network)
 
     async def one(node: NodeEntry) -> str:
+        if node.node not in hosts:
+            raise SshError(node.node, f"cannot be asked: {run.spec.name} does not say how it is reached")
         connection = await Connection.open(hosts[node.node], known, CONNECT_S)
         try:
             return await act(node, connection)
         finally:
             await connection.close()
 
-    found = asyncio.run(on_all({node.node: node for node in nodes}, one, at_once(experiment)))
+    found = asyncio.run(on_all({node.node: node for node in nodes}, one, at_once(network)))
     return [_described(node, found[node.node]) for node in nodes if found[node.node]]
 
 

@@ -9,8 +9,9 @@ from node_agent.extensions import ExtensionError
 from orchestrator.errors import BadInput
 from orchestrator.model.path_loss import PathLoss
 from orchestrator.radio.path_loss.base import Matrix
+from orchestrator.spec.foreign_calls import called
 from orchestrator.spec.pathloss import PATH_LOSS_MODELS, PathLossField, PathLossModel
-from orchestrator.spec.registered import file_of, naming_the_file, place_of
+from orchestrator.spec.registered import file_of, place_of
 from orchestrator.spec.translate import findings_of
 
 _READER: TypeAdapter[PathLossModel] = TypeAdapter(PathLossField)
@@ -71,8 +72,7 @@ class _Timed(_Guarded):
 
 def _called(section: PathLossModel, file: str | None, function: Any, argument: Any) -> Any:
     try:
-        with naming_the_file(f"path-loss model {section.model}", file):
-            return function(argument)
+        return called(f"path-loss model {section.model}", file, lambda: function(argument))
     except ExtensionError as error:
         raise BadInput(str(error)) from error
 

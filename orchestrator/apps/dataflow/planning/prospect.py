@@ -40,7 +40,7 @@ def radio_range(topology: Topology) -> float | None:
 
 def _mean_speed(setting: Setting) -> float:
     scenario, topology = setting.scenario, setting.topology
-    stated = topology.mobility.mean_speed()
+    stated = topology.mean_speed()
     if stated is not None:
         return stated
     from orchestrator.mobility.statistics import mean_speed
