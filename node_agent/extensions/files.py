@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from node_agent.extensions.errors import ExtensionError, check_version, explain, failing_line
-from node_agent.extensions.time_limit import OutOfTime, limited
+from node_agent.extensions.time_limit import Interrupted, OutOfTime, limited
 
 IMPORT_S = 30.0
 """Processor time that importing a file may take."""
@@ -50,12 +50,12 @@ def _load(path: Path, changed_ns: int) -> ModuleType:
     sys.modules[path.stem] = module  # annotations are looked up there
     try:
         limited(IMPORT_S, lambda: loader.exec_module(module))
-    except (ExtensionError, KeyboardInterrupt):
+    except (ExtensionError, Interrupted):
         raise
     except OutOfTime as error:
         place = failing_line(error, str(path))
         raise ExtensionError(f"{place or path.name}: importing it takes more than {IMPORT_S:g} s") from None
-    except BaseException as error:  # a script may also raise SystemExit
+    except BaseException as error:  # a script may also raise SystemExit or KeyboardInterrupt
         raise ExtensionError(explain(error, str(path))) from error
     finally:
         if hidden is not None:

@@ -4,12 +4,13 @@ If it raises, returns a wrong answer or takes too long, this is counted, and the
 An extension that fails ``MOST_IN_A_ROW`` times without a success in between is not called any more.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, NamedTuple, TypeVar
 
 from node_agent.extensions.errors import ExtensionError, definition, failing_line
 from node_agent.extensions.failures import Failures
-from node_agent.extensions.time_limit import OutOfTime, limited
+from node_agent.extensions.time_limit import Interrupted, OutOfTime, limited
 
 T = TypeVar("T")
 
@@ -77,13 +78,13 @@ class Guard:
 
 
 def guarded(foreign: Foreign, function: Callable[[], T], seconds: float = LIMIT_S) -> T:
-    """Returns what ``function`` returns. Raises Failed for any error inside.
+    """Returns what ``function`` returns. Raises Failed for any error inside; only a user's interrupt passes.
 
     ``function`` raises an ExtensionError for a wrong answer of the extension.
     """
     try:
         return limited(seconds, function)
-    except KeyboardInterrupt:
+    except Interrupted:
         raise
     except BaseException as error:
         raise _failed(foreign, error, seconds) from error
@@ -103,7 +104,10 @@ def _failed(foreign: Foreign, error: BaseException, seconds: float) -> Failed:
 
 
 async def guarded_await(foreign: Foreign, awaitable: Awaitable[T], seconds: float = LIMIT_S) -> T:
-    """The same for a coroutine: limits each of its steps from one ``await`` to the next."""
+    """The same for a coroutine: limits each of its steps from one ``await`` to the next.
+
+    A cancellation of the task passes, whatever the coroutine makes of it.
+    """
     return await _Stepwise(foreign, awaitable, seconds)
 
 
@@ -120,6 +124,7 @@ class _Stepwise(Awaitable[T]):
     def __await__(self) -> Generator[Any, Any, T]:
         steps: Any = None
         thrown: BaseException | None = None
+        cancellation: asyncio.CancelledError | None = None
 
         def step() -> Any:
             nonlocal steps
@@ -133,16 +138,31 @@ class _Stepwise(Awaitable[T]):
         while True:
             try:
                 waits_for = guarded(self._foreign, step, self._seconds)
-            except Failed as failed:
-                if (
-                    thrown is not None and failed.__cause__ is thrown
-                ):  # the coroutine passed a cancellation on
-                    raise thrown from None
+            except Failed:
+                _pass_on(thrown, cancellation)
                 raise
             if isinstance(waits_for, _Done):
+                _pass_on(thrown, cancellation)
                 return waits_for.result  # type: ignore[no-any-return]
+            if isinstance(thrown, GeneratorExit):
+                raise thrown  # it is not awaited any more, even if it waits again
             try:
                 thrown = None
                 yield waits_for
             except BaseException as error:
-                thrown = error
+                thrown = error  # of what it waits for, or from outside
+                if isinstance(error, asyncio.CancelledError):
+                    cancellation = error
+
+
+def _pass_on(thrown: BaseException | None, cancellation: asyncio.CancelledError | None) -> None:
+    """Raises what came from outside: the end of the coroutine, or a cancellation of the task.
+
+    What the coroutine waits for may be cancelled too; then nobody has asked to cancel the task.
+    """
+    if isinstance(thrown, GeneratorExit):
+        raise thrown from None
+    if cancellation is not None:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise cancellation from None

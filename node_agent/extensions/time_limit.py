@@ -24,6 +24,12 @@ class OutOfTime(BaseException):
     """Raised inside the call. Not an Exception, so that ``except Exception`` of foreign code lets it pass."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """A user interrupts the process during the call; foreign code that raises KeyboardInterrupt itself does
+    not.
+    """
+
+
 def limited(seconds: float, call: Callable[[], T]) -> T:
     """Returns what ``call`` returns. Raises OutOfTime if it uses more than ``seconds`` of processor time."""
     if threading.current_thread() is not threading.main_thread():
@@ -43,6 +49,10 @@ def limited(seconds: float, call: Callable[[], T]) -> T:
             raise OutOfTime
 
     handler = signal.signal(signal.SIGALRM, interrupt)
+    # Where the process handles SIGINT itself, or a call surrounds this one, its handler stays.
+    by_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if by_default:
+        signal.signal(signal.SIGINT, _interrupted)
     # The timer repeats, for code that catches everything.
     before = signal.setitimer(signal.ITIMER_REAL, seconds, seconds / 5)
     try:
@@ -50,12 +60,23 @@ def limited(seconds: float, call: Callable[[], T]) -> T:
     finally:
         armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, handler)
+        # A late alarm must not end the process, as it would by default (None: a handler not of Python).
+        signal.signal(signal.SIGALRM, _late if handler in (signal.SIG_DFL, None) else handler)
+        if by_default:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         if tries > MOST_INTERRUPTS:
             sys.settrace(traced)
         if before[0]:  # restores another caller's timer
             passed = time.monotonic() - began
             signal.setitimer(signal.ITIMER_REAL, max(1e-3, before[0] - passed), before[1])
+
+
+def _late(number: int, frame: FrameType | None) -> None:
+    """Does nothing."""
+
+
+def _interrupted(number: int, frame: FrameType | None) -> None:
+    raise Interrupted
 
 
 def _interrupt_handlers_too(frame: FrameType) -> None:

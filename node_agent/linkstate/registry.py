@@ -10,7 +10,8 @@ from node_agent.extensions.files import short_name
 from node_agent.extensions.guard import Failed, Foreign, guarded, guarded_await
 from node_agent.linkstate.base import LinkState
 from node_agent.linkstate.config import LinkStateConfig
-from node_agent.linkstate.guarded import WHAT, GuardedReader
+from node_agent.linkstate.guarded import WHAT, GuardedReader, check_reader
+from node_agent.linkstate.guarded_port import GuardedPort
 from node_agent.linkstate.measured import MeasuredLinkState
 from node_agent.linkstate.pushed import PushedLinkState
 from node_agent.linkstate.source import Downstream, LinkStateReader, Source
@@ -29,6 +30,8 @@ def checked_reader(name: str, value: object) -> LinkStateReader:
         return value
     if not callable(value):
         raise ExtensionError(f"{name} is {type(value).__name__}, not a class with a method read()")
+    if isinstance(value, type) and not (hasattr(value, "read") or hasattr(value, "__aenter__")):
+        raise ExtensionError(f"{name} has no method read()")
     metrics = getattr(value, "metrics", ())
     if not isinstance(metrics, tuple) or not all(isinstance(metric, str) for metric in metrics):
         raise ExtensionError(f"metrics of {name} is not a tuple of words")
@@ -107,10 +110,12 @@ async def open_link_state(
         return
     failures = failures or Failures()
     foreign = Foreign.of(WHAT, short_name(config.kind), kind.open)
+    guarded_source = source._replace(node=GuardedPort(port, foreign, failures))
     try:
-        made = guarded(foreign, lambda: kind.open(source), OPENING_S)
+        made = guarded(foreign, lambda: kind.open(guarded_source), OPENING_S)
         entered = _entered(made)
         reader = await guarded_await(foreign, entered.__aenter__(), OPENING_S)
+        guarded(foreign, lambda: check_reader(reader))
     except Failed as failed:
         raise ExtensionError(f"{foreign.name} cannot be opened: {failed}") from failed
     try:

@@ -94,6 +94,7 @@ def test_our_prober_beside_a_protocol(rove: Rove, tmp_path: Path) -> None:
         ("        return ][", "my_reader.py, line 15: unmatched ']'"),
         ("\n\ndel Reader", "my_reader.py defines no Reader"),
         ("\n\nReader = 3", "my_reader.py:Reader is int, not a class with a method read()"),
+        ("        pass\n    del read\n", "my_reader.py:Reader has no method read()"),
         ("    metrics = 'etx'\n", "metrics of my_reader.py:Reader is not a tuple of words"),
     ],
 )
@@ -114,6 +115,16 @@ def test_what_cannot_be_asked_in_virtual_time(rove: Rove, tmp_path: Path) -> Non
     [
         ("raise ValueError('not now')", "ValueError: not now"),
         ("while True: pass", "it takes more than 50 ms"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("await asyncio.sleep(60)", "read() takes more than 4.5 s"),
+        (
+            "at = await self.source.node.datagrams(0, lambda *_: 1 / 0); at.send(b'', at.address)",
+            "ZeroDivisionError",
+        ),
+        (
+            "return Reading({own: {'10.77.0.1': Edge(10**400)}}, 'etx', 'mine')",
+            "the cost of an Edge is more than 1e+09",
+        ),
         ("return 7", "read() returns int, not a Reading"),
         ("return Reading({own: {'10.77.0.1': Edge(-1.0)}}, 'etx', 'mine')", "the cost of an Edge is -1.0"),
         ("return Reading({own: [own]}, 'etx', 'mine')", "edges of a Reading lead from address to address"),

@@ -42,6 +42,11 @@ def own(folder: Path, body: str = BODY, policy: str = "my_placement.py:place", *
     return written(folder, placement={"policy": policy, **changes})
 
 
+def test_what_is_placed_cannot_be_changed(rove: Rove, tmp_path: Path) -> None:
+    said = refused(rove, own(tmp_path, f"    placed[slot] = 'n01'\n{BODY}"))
+    assert "my_placement.py, line 2: TypeError" in said
+
+
 def hosts(run: Path) -> dict[str, str]:
     starts = [
         json.loads(line)

@@ -1,15 +1,17 @@
 """The simulator process: `python -m orchestrator.backends.sim.worker RUN_DIRECTORY RUN_ID`.
 
-It reads commands from standard input and writes answers to standard output. It ends when its input ends, so
-it cannot outlive the orchestrator. What operators of a query print goes to ``simulator.log`` in the run's
-directory.
+It reads commands from standard input and writes answers to standard output. It ends when its input ends, and
+on Linux is killed when the orchestrator ends, even in code that never returns. What operators of a query
+print goes to ``simulator.log`` in the run's directory.
 """
 
+import ctypes
 import gc
 import os
 import selectors
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -25,6 +27,7 @@ from orchestrator.runs.run_directory import RunDirectory
 
 SLICE_NS = 200_000_000
 PRINTED = "simulator.log"
+_PR_SET_PDEATHSIG = 1
 
 
 class Worker:
@@ -84,6 +87,7 @@ class Worker:
 
 
 def main() -> None:
+    die_with_parent()
     directory, run_id = Path(sys.argv[1]), sys.argv[2]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the orchestrator decides when to stop
     commands, answers = os.dup(0), os.dup(1)
@@ -97,6 +101,13 @@ def main() -> None:
         sys.stdout.flush()
         if not printed.stat().st_size:
             printed.unlink()
+
+
+def die_with_parent() -> None:
+    """Asks the kernel to kill this process when its parent ends; does nothing on other systems than Linux."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
 
 
 def _planned(directory: RunDirectory) -> PlannedRun:

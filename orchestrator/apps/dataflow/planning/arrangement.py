@@ -9,6 +9,7 @@ are.
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from node_agent.apps.dataflow.model.query import Query
 
@@ -44,7 +45,7 @@ def arranged(query: Query, counts: Mapping[str, int], choose: Choose) -> dict[Sl
 def _filled(slots: Sequence[Slot], before: Placed, choose: Choose) -> dict[Slot, str]:
     placed = dict(before)
     for slot in slots:
-        if (node := choose(slot, placed)) is not None:
+        if (node := choose(slot, MappingProxyType(placed))) is not None:
             placed[slot] = node
     return placed
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 from node_agent.apps.dataflow.model.query import Query
 from node_agent.extensions import ExtensionError
@@ -93,7 +94,8 @@ def checked_placement(name: str, value: object) -> PlacementPolicy:
 
 def _guarded(place: Place, foreign: Foreign, site: Site) -> Choose:
     def choose(slot: Slot, placed: Placed) -> str | None:
-        return guarded(foreign, lambda: _checked(place(slot, placed, site), slot, placed, site), LIMIT_S)
+        shown = MappingProxyType(placed)
+        return guarded(foreign, lambda: _checked(place(slot, shown, site), slot, placed, site), LIMIT_S)
 
     return choose
 

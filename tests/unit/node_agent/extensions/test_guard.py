@@ -1,11 +1,12 @@
 """Foreign code behind a guard: whatever it does, the caller gets an answer soon."""
 
 import asyncio
+import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,7 @@ def says_wrong() -> int:
         (lambda: time.sleep(60), "it takes more than 50 ms"),
         (raises(ZeroDivisionError("by zero")), "ZeroDivisionError: by zero"),
         (raises(SystemExit(0)), "SystemExit: 0"),
+        (raises(KeyboardInterrupt("mine")), "KeyboardInterrupt: mine"),
         (raises(StopIteration()), "StopIteration: "),
         (raises(asyncio.CancelledError()), "CancelledError: "),
         (raises(Unprintable()), "Unprintable: its message cannot be shown"),
@@ -91,8 +93,36 @@ def test_the_place_is_in_the_users_file(tmp_path: Path) -> None:
 
 
 def test_a_user_may_still_interrupt() -> None:
-    with pytest.raises(KeyboardInterrupt):
-        guarded(Foreign("policy", "mine"), raises(KeyboardInterrupt()))
+    def interrupted() -> int:
+        os.kill(os.getpid(), signal.SIGINT)
+        return loop()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            guarded(FOREIGN, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            guarded(FOREIGN, lambda: guarded(FOREIGN, interrupted))
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_the_import_of_a_file_cannot_interrupt(tmp_path: Path) -> None:
+    file = tmp_path / "my_policy.py"
+    file.write_text("raise KeyboardInterrupt")
+    with pytest.raises(ExtensionError, match=r"my_policy.py, line 1: KeyboardInterrupt"):
+        load_attribute(file, "decide")
+
+
+def test_a_late_alarm_does_not_end_the_process() -> None:
+    before = signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    try:
+        assert limited(0.05, lambda: 7) == 7
+        assert callable(signal.getsignal(signal.SIGALRM))
+        os.kill(os.getpid(), signal.SIGALRM)
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_somebody_elses_alarm_goes_on() -> None:
@@ -184,6 +214,86 @@ def test_a_coroutine_is_limited_step_by_step() -> None:
             await guarded_await(FOREIGN, failing_later(failing))
 
     asyncio.run(scenario())
+
+
+class BadYield:
+    def __await__(self) -> Generator[Any, Any, int]:
+        yield 3
+        return 5
+
+
+async def waits_for(error: BaseException | None) -> int:
+    """Waits for a future that fails with ``error``; None: that is cancelled."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[int] = loop.create_future()
+    loop.call_soon(*((future.set_exception, error) if error is not None else (future.cancel,)))
+    return await future
+
+
+@pytest.mark.parametrize(
+    ("awaitable", "error"),
+    [
+        (lambda: waits_for(ConnectionRefusedError("nobody there")), "ConnectionRefusedError: nobody there"),
+        (lambda: waits_for(None), "CancelledError: "),
+        (lambda: waits_for(KeyboardInterrupt("mine")), "KeyboardInterrupt: mine"),
+        (BadYield, "RuntimeError: Task got bad yield: 3"),
+        (lambda: 3, "AttributeError: 'int' object has no attribute '__await__'"),
+    ],
+)
+def test_what_it_waits_for_may_fail(awaitable: Callable[[], Any], error: str) -> None:
+    async def scenario() -> None:
+        with pytest.raises(Failed) as caught:
+            await guarded_await(FOREIGN, awaitable())
+        assert caught.value.error == error
+
+    asyncio.run(scenario())
+
+
+async def own_timeout() -> int:
+    try:
+        async with asyncio.timeout(0.01):
+            await asyncio.sleep(60)
+    except TimeoutError:
+        await asyncio.sleep(0.01)
+    return 5
+
+
+async def swallows() -> int:
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        return 5
+    return 6
+
+
+async def fails_when_cancelled() -> int:
+    try:
+        await asyncio.sleep(60)
+    finally:
+        raise ValueError
+
+
+@pytest.mark.parametrize("function", [lambda: asyncio.sleep(60), swallows, fails_when_cancelled])
+def test_a_cancellation_from_outside_passes(function: Callable[[], Awaitable[int]]) -> None:
+    async def scenario() -> None:
+        assert await guarded_await(FOREIGN, own_timeout()) == 5
+        task = asyncio.ensure_future(guarded_await(FOREIGN, function()))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+
+    asyncio.run(scenario())
+
+
+def test_a_coroutine_may_be_closed() -> None:
+    waiting = guarded_await(FOREIGN, asyncio.Event().wait())
+
+    async def scenario() -> None:
+        waiting.send(None)
+
+    asyncio.run(scenario())
+    waiting.close()
 
 
 async def failing_later(function: Callable[[], int]) -> int:
