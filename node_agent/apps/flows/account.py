@@ -220,7 +220,7 @@ class ReceivedAccount:
     def _account_jitter(self, transit: int) -> None:
         """RFC 3550, section 6.4.1."""
         if self._transit is not None:
-            self._jitter += (abs(transit - self._transit) - self._jitter) / 16
+            self._jitter += (min(abs(transit - self._transit), FARTHEST_NS) - self._jitter) / 16
         self._transit = transit
 
 
