@@ -11,7 +11,8 @@ The agent is one reporter; each kind of application is another, and describes it
     )
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain, cycle
 from typing import Any, Literal, NamedTuple
 
 from node_agent.model.telemetry import Event
@@ -33,9 +34,37 @@ class Rule(NamedTuple):
     must: Literal["be", "not be"] = "be"
 
 
+Bounds = tuple[int, int]
+"""The least and the largest value."""
+
+
+class RowRule(NamedTuple):
+    """Of a field with rows of whole numbers: what each row has, value by value, and after that any number of
+    groups, such as pairs. ``most``: values in a row.
+    """
+
+    values: tuple[Bounds, ...]
+    groups: tuple[Bounds, ...] = ()
+    most: int = 0
+
+    @property
+    def longest(self) -> int:
+        return max(self.most, len(self.values))
+
+    def allows(self, row: Sequence[int]) -> bool:
+        beyond = len(row) - len(self.values)
+        if beyond and not (self.groups and beyond > 0 and len(row) <= self.longest):
+            return False
+        if beyond % (len(self.groups) or 1):
+            return False
+        bounds = chain(self.values, cycle(self.groups))
+        return all(low <= value <= high for value, (low, high) in zip(row, bounds, strict=False))
+
+
 class RecordKinds(NamedTuple):
     """``bounds``: by field, those of whole numbers, or of each in a list. ``counted``: by field with a list,
-    the field that has its length unless the list is empty; null means 1.
+    the field that has its length unless the list is empty; null means 1. ``rows``: by field with rows of
+    whole numbers, what each of them is like.
 
     ``subject``: the field that names the part of the application that reports, such as a replica. A node may
     report about its own parts only, and only what ``rules`` allow. ``words``: by reason, what refused records
@@ -48,6 +77,7 @@ class RecordKinds(NamedTuple):
     subject: str = ""
     rules: tuple[Rule, ...] = ()
     words: Mapping[str, str] = {}
+    rows: Mapping[str, RowRule] = {}
 
 
 NO_RECORDS = RecordKinds(())

@@ -1,8 +1,8 @@
 """What a line of telemetry may hold: the fields of every kind, their types and bounds, each defined once.
 
 Python's readers decode a ``Record``; Spark's columns (``orchestrator.analytics.belief``) are checked against
-the same ``bounds``, ``needed`` and ``kinds_with``. A line that breaks them is corrupt, whichever node wrote
-it.
+the same ``bounds``, ``needed``, ``kinds_with`` and ``rows``. A line that breaks them is corrupt,
+whichever node wrote it.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from msgspec import Meta
 from node_agent.extensions import ExtensionError
 from node_agent.model.checked import Checked
 from node_agent.model.telemetry import AGENT_KINDS, Envelope, Event
-from node_agent.telemetry.kinds import COUNTER, TIME_NS, RecordKinds, Rule, tag_of
+from node_agent.telemetry.kinds import COUNTER, TIME_NS, RecordKinds, RowRule, Rule, tag_of
 
 LONGEST_LINE = 1024 * 1024
 """Bytes. An agent's longest lines list the sizes and births of 4096 tuples: below 150 kB."""
@@ -54,8 +54,8 @@ class RecordFormat:
     ``bounds``: of whole numbers, or of each in a list; others may have 64 bits. Sums and differences of two
     fit 64 bits. ``needed``: by kind of record, the fields that each one has; other kinds need none.
     ``kinds_with``: by field, the kinds that have it; in a record of another known kind it must be null.
-    ``counted``, ``rules`` and ``words``: see ``RecordKinds``. ``owners``: by kind of record, the kind of
-    application that writes it, or ``AGENT``.
+    ``counted``, ``rows``, ``rules`` and ``words``: see ``RecordKinds``. ``owners``: by kind of record, the
+    kind of application that writes it, or ``AGENT``.
     """
 
     def __init__(self, apps: Mapping[str, RecordKinds]) -> None:
@@ -65,6 +65,7 @@ class RecordFormat:
         self.needed: dict[str, tuple[str, ...]] = {}
         self.kinds_with: dict[str, tuple[str, ...]] = {}
         self.counted: dict[str, str] = {}
+        self.rows: dict[str, RowRule] = {}
         self.owners: dict[str, str] = {}
         self.words: dict[str, str] = {}
         self.rules: dict[str, tuple[Rule, ...]] = {}
@@ -81,6 +82,10 @@ class RecordFormat:
         self._needed = {kind: _getter("kind", *names) for kind, names in self.needed.items()}
         self._foreign = {kind: _getter(*names) for kind, names in foreign.items()}
         self._nothing = {kind: (None,) * len(names) for kind, names in foreign.items()}
+        self._rows = {
+            kind: [(name, rule) for name, rule in self.rows.items() if kind in self.kinds_with.get(name, ())]
+            for kind in self.needed
+        }
         self._lists = _getter(*self.counted)
         self._lengths = _getter(*self.counted.values())
 
@@ -105,6 +110,9 @@ class RecordFormat:
             lengths = self._lengths(record)
             if any(each and len(each) != (many or 1) for each, many in zip(lists, lengths, strict=True)):
                 return "extent"
+        for name, rule in self._rows.get(kind, ()):
+            if not all(map(rule.allows, getattr(record, name) or ())):
+                return "row"
         return ""
 
     def _add(self, app: str, records: RecordKinds) -> None:
@@ -120,6 +128,9 @@ class RecordFormat:
         for name, bounds in records.bounds.items():
             if self.bounds.setdefault(name, bounds) != bounds:
                 raise ExtensionError(f"the application {app!r} has other bounds for {name!r} than others")
+        for name, row in records.rows.items():
+            if self.rows.setdefault(name, row) != row:
+                raise ExtensionError(f"the application {app!r} has other rows in {name!r} than others")
         self.counted |= records.counted
         self.words = {**records.words, **self.words}
         for rule in records.rules:

@@ -1,11 +1,11 @@
 """The rules of ``node_agent.telemetry`` for lines and their writers, as columns: one definition for both.
 
-A line is *corrupt* if it breaks ``bounds``, ``needed`` or ``kinds_with`` of the record format, and *refused*
-if it cannot be its node's word by the rules of its application: what ``telemetry.belief.Writer`` says of a
-line, this says of all. Neither enters a table other than the counts of ``nodes``.
+A line is *corrupt* if it breaks ``bounds``, ``needed``, ``kinds_with`` or ``rows`` of the record format, and
+*refused* if it cannot be its node's word by the rules of its application: what ``telemetry.belief.Writer``
+says of a line, this says of all. Neither enters a table other than the counts of ``nodes``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType
 
 from node_agent.telemetry.belief import OLD_APP
+from node_agent.telemetry.kinds import RowRule
 from node_agent.telemetry.records import AGENT, ENVELOPE, RecordFormat
 from orchestrator.analytics import schemas
 from orchestrator.results.inputs import RunInput
@@ -100,9 +101,13 @@ def _corrupt(format: RecordFormat) -> Column:
         (F.size(name) > 0) & (F.size(name) != F.coalesce(count, F.lit(1)))
         for name, count in format.counted.items()
     ]
+    rows = [
+        F.col("kind").isin(*format.kinds_with[name]) & F.exists(name, _breaks(rule))
+        for name, rule in format.rows.items()
+    ]
     elsewhere = F.col("boot") != F.col(IN_BOOT)
     unread = F.col(schemas.CORRUPT).isNotNull()
-    return _any([unread, *absent, elsewhere, *outside, *incomplete, *_foreign(format), *extent])
+    return _any([unread, *absent, elsewhere, *outside, *incomplete, *_foreign(format), *extent, *rows])
 
 
 def _foreign(format: RecordFormat) -> Iterator[Column]:
@@ -122,6 +127,33 @@ def _outside(name: str, low: int, high: int, is_array: bool) -> Column:
 
     value = F.col(name)
     return F.exists(value, beyond) if is_array else value.isNotNull() & beyond(value)
+
+
+def _breaks(rule: RowRule) -> Callable[[Column], Column]:
+    """As ``RowRule.allows``; a null is not allowed either."""
+    fixed, groups = len(rule.values), len(rule.groups)
+
+    def limit(place: Column, which: int) -> Column:
+        found = F.lit(None).cast("long")
+        for number, bounds in enumerate(rule.groups):
+            found = F.when((place - fixed) % groups == number, F.lit(bounds[which])).otherwise(found)
+        for number, bounds in enumerate(rule.values):
+            found = F.when(place == number, F.lit(bounds[which])).otherwise(found)
+        return found
+
+    def wrong(value: Column, place: Column) -> Column:
+        return F.coalesce((value < limit(place, 0)) | (value > limit(place, 1)), F.lit(True))
+
+    def breaks(row: Column) -> Column:
+        size = F.size(row)
+        extent = (
+            (size < fixed)
+            | (size > (rule.longest if groups else fixed))
+            | ((size - fixed) % max(groups, 1) != 0)
+        )
+        return F.coalesce(extent | (F.size(F.filter(row, wrong)) > 0), F.lit(True))
+
+    return breaks
 
 
 def _subject(format: RecordFormat) -> Column:

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from node_agent.apps.flows.account import ReceivedAccount, SentAccount
+from node_agent.apps.flows.events import FlowReceived, FlowSent
 from node_agent.apps.flows.model import Flow
 from node_agent.model.telemetry import AgentStart, AgentStop
 from orchestrator.analytics.pipeline import analyze, write_report
@@ -49,7 +50,39 @@ def arrivals() -> list[tuple[float, int, float]]:
     return sorted([*found, (70.5, 690, 69.0)])
 
 
-def flow_run(root: Path, run: str, own: bool = False, lies: bool = False) -> Path:
+AGAIN = range(550, 600)
+"""Packets that a sink has received, and is sent again after it was started anew at ``ANEW_S``."""
+ANEW_S = 60
+
+
+def received_record(**changes: Any) -> FlowReceived:
+    record = FlowReceived("video", 1, 0, 0, 0, 0, 0, 0, 0, heard=(), arrived=())
+    return msgspec.structs.replace(record, **changes)
+
+
+CROOKED = (
+    ("n9", received_record(heard=((),))),
+    ("n9", received_record(heard=((30, 1, 500),))),
+    ("n9", received_record(heard=((30, 0, 0, 0, 0, 0, 0, 0),))),
+    ("n9", received_record(heard=((30, 1, 500, 0, 0, 0, 0, 0, 5),))),
+    ("n9", received_record(heard=((30, 1, 500, 0, 0, 0, 0, 0, 2048, 1),))),
+    ("n9", received_record(heard=((30, 1, 500, 0, 0, 0, 0, 0, 5, -1),))),
+    ("n9", received_record(heard=((30, 2**53, 500, 0, 0, 0, 0, 0),))),
+    ("n9", received_record(arrived=((30, 10, 500), ()))),
+    ("n9", received_record(arrived=((30, 10, 500, 1),))),
+    ("n9", received_record(arrived=((30, 1, 2**62),))),
+    ("n1", FlowSent("video", 0, 0, 0, 0, 0, 0, 0, 0, ((),))),
+    ("n1", FlowSent("video", 0, 0, 0, 0, 0, 0, 0, 0, ((2**62, 1, 1),))),
+    ("n1", FlowSent("video", 0, 0, 0, 0, 0, 0, 0, 0, ((30, -1, 1),))),
+)
+"""Records with rows that no account has."""
+ABSURD = received_record(heard=((2**31, 2**32, 2**40, 2**62, -(2**62), 2**62, -(2**40), 2**40, -800, 2**32),))
+"""What the rules allow: nothing may come of it, and nothing may fail."""
+
+
+def flow_run(
+    root: Path, run: str, own: bool = False, lies: bool = False, crooked: bool = False, again: bool = False
+) -> Path:
     writer = RunWriter(root, "flowing", run)
     writer.app = ""
     for node in NODES:
@@ -58,8 +91,15 @@ def flow_run(root: Path, run: str, own: bool = False, lies: bool = False) -> Pat
     # Nodes do not begin at the same moment: the sink 5 ms after the source.
     sent = SentAccount("video", clock("n1", 0.0, own))
     received = ReceivedAccount("video", 1, clock("n9", 0.005, own))
-    waiting = arrivals()
+    waiting, boot = arrivals(), 1
     for second in range(END_S):
+        if again and second == ANEW_S:
+            boot, received = 2, ReceivedAccount("video", 1, clock("n9", ANEW_S, own))
+            writer.app = ""
+            writer.record("n9", ANEW_S, AgentStart("0.1.0", "virtual", ()), boot)
+            writer.app = "load"
+            for number in AGAIN:
+                received.take(number, number // PER_S, 500, ns(number / PER_S), ns(ANEW_S + 0.001))
         for number in range(second * PER_S, (second + 1) * PER_S):
             sent.send(clock("n1", number / PER_S, own), 500)
         sample = sent.sample(clock("n1", second + 0.99, own))
@@ -72,7 +112,10 @@ def flow_run(root: Path, run: str, own: bool = False, lies: bool = False) -> Pat
         heard = received.sample(clock("n9", second + 0.995, own))
         assert heard is not None
         if second % 3 or second == END_S - 1:
-            writer.record("n9", second + 0.995, heard)
+            writer.record("n9", second + 0.995, heard, boot)
+    if crooked:
+        for node, record in (*CROOKED, ("n9", ABSURD)):
+            writer.record(node, END_S - 0.5, record)
     if lies:
         sample, heard = sent.sample(0), received.sample(0)
         assert sample is not None and heard is not None
@@ -80,7 +123,7 @@ def flow_run(root: Path, run: str, own: bool = False, lies: bool = False) -> Pat
         writer.record("n1", END_S - 0.5, heard)
     writer.app = ""
     for node in NODES:
-        writer.record(node, END_S, AgentStop("stopped"))
+        writer.record(node, END_S, AgentStop("stopped"), boot if node == "n9" else 1)
     if own:
         writer.own_clocks(CLOCKS, 0)
     directory = writer.write()
@@ -98,6 +141,8 @@ def directories(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
         "one": flow_run(root, "one"),
         "own": flow_run(root, "own", own=True),
         "lies": flow_run(root, "lies", lies=True),
+        "crooked": flow_run(root, "crooked", crooked=True),
+        "again": flow_run(root, "again", again=True),
     }
     analyze(list(made.values()), spark=spark)
     return made
@@ -142,6 +187,27 @@ def test_only_the_ends_of_a_flow_are_believed(directories: dict[str, Path]) -> N
     one, lies = summary(directories["one"]), summary(directories["lies"])
     assert lies["metrics"] == one["metrics"]
     assert lies["telemetry"]["refused"] == 2
+
+
+def test_rows_that_no_account_has_are_corrupt(directories: dict[str, Path]) -> None:
+    one, crooked = summary(directories["one"]), summary(directories["crooked"])
+    assert crooked["metrics"] == one["metrics"]
+    assert crooked["telemetry"]["corrupt_lines"] == len(CROOKED)
+
+
+def test_what_a_sink_counts_again_is_no_delivery(spark: SparkSession, directories: dict[str, Path]) -> None:
+    one, again = (summary(directories[run])["metrics"] for run in ("one", "again"))
+    assert again["flow_delivery_ratio"] == one["flow_delivery_ratio"] < 1
+    assert again["flow_duplicates"] == 1 + len(AGAIN)
+    assert again["flow_delay_max_s"] == one["flow_delay_max_s"]
+    store = TableStore(directories["again"].parent.parent)
+    totals = {
+        row["run"]: row
+        for row in store.read(spark, "flow_totals", ["one", "again"]).collect()
+        if row["flow"] == "video"
+    }
+    for name in ("received_packets", "received_bytes"):
+        assert totals["again"][name] == totals["one"][name]
 
 
 def test_the_tables(spark: SparkSession, directories: dict[str, Path]) -> None:

@@ -1,6 +1,7 @@
 """The accounts of a flow: what its source has sent, what its sink has received. Pure: time is handed in."""
 
 from collections.abc import Iterator
+from heapq import heappop, heappush
 from typing import Generic, NamedTuple, TypeVar
 
 from node_agent.apps.flows.delays import bucket_of
@@ -10,6 +11,9 @@ REPEATS = 3
 """Records that list a second after its last change: two lost ones in a row are made up for."""
 HELD_SECONDS = 120
 """A packet that is sent longer than that before the newest one counts as late."""
+MOST_HELD = 16_384
+"""Seconds that are held, most of them to be listed: more than a source of TCP has chunks waiting. Packets of
+others count as late until there is room."""
 FARTHEST_NS = 1 << 40
 """A delay that differs more than that (18 minutes) from the least one is the work of a clock; it is cut."""
 WINDOW = 1 << 16
@@ -24,6 +28,8 @@ class Changed(Generic[S]):
     def __init__(self) -> None:
         self._values: dict[int, S] = {}
         self._listings: dict[int, int] = {}
+        self._in_order: list[int] = []
+        """A heap of the seconds that are held."""
         self._newest = -1
 
     def get(self, second: int) -> S | None:
@@ -32,13 +38,20 @@ class Changed(Generic[S]):
     def forgotten(self, second: int) -> bool:
         return second <= self._newest - HELD_SECONDS
 
+    def has_room(self, second: int) -> bool:
+        return len(self._values) < MOST_HELD or second in self._values
+
     def put(self, second: int, value: S) -> None:
+        if second not in self._values:
+            heappush(self._in_order, second)
         self._values[second] = value
         self._listings[second] = REPEATS
         if second > self._newest:
             self._newest = second
-            for old in [old for old in self._values if self.forgotten(old) and old not in self._listings]:
-                del self._values[old]
+            while self.forgotten(self._in_order[0]):
+                old = heappop(self._in_order)
+                if old not in self._listings:  # otherwise it goes when it has been listed
+                    self._values.pop(old, None)
 
     def listed(self) -> Iterator[tuple[int, S]]:
         """What the next record lists; calling it counts as one listing of each."""
@@ -48,7 +61,7 @@ class Changed(Generic[S]):
             if not self._listings[second]:
                 del self._listings[second]
                 if self.forgotten(second):
-                    del self._values[second]
+                    self._values.pop(second, None)
 
     def __bool__(self) -> bool:
         return bool(self._listings)
@@ -166,7 +179,8 @@ class ReceivedAccount:
 
     def take(self, number: int, second: int, size: int, sent_ns: int, now_ns: int) -> bool:
         """Count a packet; False if it is a duplicate or too late to tell."""
-        if self._seen.forgotten(number) or self._heard.forgotten(second):
+        heard = self._heard
+        if self._seen.forgotten(number) or heard.forgotten(second) or not heard.has_room(second):
             self.late += 1
             return False
         if not self._seen.add(number):
@@ -178,9 +192,9 @@ class ReceivedAccount:
         self._account_jitter(delay)
         if self._least_delay is None or delay < self._least_delay:
             self._least_delay = delay
-        heard = self._heard.get(second) or _Second(self._least_delay)
-        heard.add(size, delay, round(self._jitter))
-        self._heard.put(second, heard)
+        of_second = heard.get(second) or _Second(self._least_delay)
+        of_second.add(size, delay, round(self._jitter))
+        heard.put(second, of_second)
         self._arrived.add(now_ns, size)
         return True
 
@@ -206,7 +220,7 @@ class ReceivedAccount:
     def _account_jitter(self, transit: int) -> None:
         """RFC 3550, section 6.4.1."""
         if self._transit is not None:
-            self._jitter += (abs(transit - self._transit) - self._jitter) / 16
+            self._jitter += (min(abs(transit - self._transit), FARTHEST_NS) - self._jitter) / 16
         self._transit = transit
 
 

@@ -4,10 +4,19 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from node_agent.apps.flows.events import KINDS, FlowPacketReceived, FlowPacketSent, FlowReceived, FlowSent
+from node_agent.apps.flows.account import FARTHEST_NS
+from node_agent.apps.flows.delays import bucket_of
+from node_agent.apps.flows.events import (
+    KINDS,
+    MOST_SECONDS,
+    FlowPacketReceived,
+    FlowPacketSent,
+    FlowReceived,
+    FlowSent,
+)
 from node_agent.apps.flows.model import Flow
 from node_agent.telemetry.belief import AppScopes
-from node_agent.telemetry.kinds import COUNTER, SIZE, TIME_NS, RecordKinds, Rule, tags_of
+from node_agent.telemetry.kinds import COUNTER, SIZE, TIME_NS, RecordKinds, RowRule, Rule, tags_of
 
 _COUNTERS = (
     "packets",
@@ -21,6 +30,19 @@ _COUNTERS = (
     "late",
     "number",
     "source_boot",
+)
+
+_SECOND = (0, MOST_SECONDS)
+_PACKETS, _BYTES = (0, 2**32), (0, 2**40)
+"""Of one second; the fastest flow sends 2**37 bytes. Sums over millions of seconds fit 64 bits."""
+_DIFFERENCE = (-(2**62), 2**62)
+_FAR = (-FARTHEST_NS, FARTHEST_NS)
+_BUCKET = bucket_of(-FARTHEST_NS), bucket_of(FARTHEST_NS)
+_AMOUNT = RowRule((_SECOND, _PACKETS, _BYTES))
+_HEARD = RowRule(
+    (_SECOND, (1, 2**32), _BYTES, TIME_NS, _DIFFERENCE, _DIFFERENCE, _FAR, _FAR),
+    groups=(_BUCKET, (1, 2**32)),
+    most=8 + 2 * (_BUCKET[1] - _BUCKET[0] + 1),
 )
 
 
@@ -38,6 +60,7 @@ RECORDS = RecordKinds(
         **dict.fromkeys(("opened_ns", "now_ns", "sent_ns"), TIME_NS),
         "size": SIZE,
     },
+    rows={"seconds": _AMOUNT, "heard": _HEARD, "arrived": _AMOUNT},
     subject="flow",
     rules=(
         Rule("source", tags_of(FlowSent, FlowPacketSent), "flow", "sends"),

@@ -5,6 +5,7 @@ it may send; TCP says how fast that is.
 """
 
 import random
+from abc import abstractmethod
 from collections.abc import Iterator
 from itertools import count
 from math import inf
@@ -30,6 +31,14 @@ class Period(NamedTuple):
     end_ns: int
 
 
+class Schedule(Iterator[Send]):
+    """What a paced flow sends, in order."""
+
+    @abstractmethod
+    def skip(self, before_ns: int) -> int:
+        """Leave out what is due before that moment, however much it is; returns how many packets."""
+
+
 def periods(flow: Flow) -> Iterator[Period]:
     """The periods in which the flow may send, in order."""
     begin, end = _ns(flow.start), ENDLESS_NS if flow.stop is None else _ns(flow.stop)
@@ -44,10 +53,9 @@ def periods(flow: Flow) -> Iterator[Period]:
         begin = until + _drawn(rng, flow.on_off.off, flow.on_off)
 
 
-def schedule(flow: Flow, trace: Trace | None = None) -> Iterator[Send]:
+def schedule(flow: Flow, trace: Trace | None = None) -> Schedule:
     """What a paced flow sends. ``trace``: the flow's, if it has one."""
-    sends = _traced(flow, trace) if trace is not None else _at_rate(flow)
-    return _limited(sends, flow)
+    return _AtRate(flow) if trace is None else _Traced(flow, trace)
 
 
 def chunk_sizes(flow: Flow) -> Iterator[int]:
@@ -55,20 +63,81 @@ def chunk_sizes(flow: Flow) -> Iterator[int]:
     return (send.size for send in _limited((Send(0, flow.size) for _ in count()), flow))
 
 
-def _at_rate(flow: Flow) -> Iterator[Send]:
+class _AtRate(Schedule):
     """The time between packets passes only while the flow is on: short periods do not raise the rate."""
-    assert flow.rate is not None, "a paced flow without a trace has a rate"
-    gap_ns = flow.size * 8 * NS / flow.rate
-    sent, on_before_ns = 0, 0
-    for period in periods(flow):
-        length_ns = period.end_ns - period.begin_ns
-        while (on_ns := round(sent * gap_ns) - on_before_ns) < length_ns:
-            yield Send(period.begin_ns + on_ns, flow.size)
-            sent += 1
-        on_before_ns += length_ns
+
+    def __init__(self, flow: Flow) -> None:
+        assert flow.rate is not None, "a paced flow without a trace has a rate"
+        self._size = self._last_size = flow.size
+        self._most = MOST_PACKETS if flow.packets is None else flow.packets
+        if flow.bytes is not None:
+            whole, rest = divmod(flow.bytes, flow.size)
+            if whole + bool(rest) <= self._most:
+                self._most = whole + bool(rest)
+                self._last_size = max(rest, SMALLEST) if rest else flow.size
+        self._gap_ns = flow.size * 8 * NS / flow.rate
+        self._sent = self._on_before_ns = 0
+        self._periods = periods(flow)
+        self._period = next(self._periods, None)
+
+    def __next__(self) -> Send:
+        while self._period is not None and self._sent < self._most:
+            at_ns = self._at_ns(self._sent, self._period)
+            if at_ns < self._period.end_ns:
+                self._sent += 1
+                return Send(at_ns, self._last_size if self._sent == self._most else self._size)
+            self._end(self._period)
+        raise StopIteration
+
+    def skip(self, before_ns: int) -> int:
+        first = self._sent
+        while (period := self._period) is not None and self._sent < self._most:
+            self._sent = min(self._first_from(min(before_ns, period.end_ns), period), self._most)
+            if before_ns < period.end_ns:
+                break
+            self._end(period)
+        return self._sent - first
+
+    def _at_ns(self, number: int, period: Period) -> int:
+        return period.begin_ns + round(number * self._gap_ns) - self._on_before_ns
+
+    def _first_from(self, at_ns: int, period: Period) -> int:
+        """The number of the first packet that is due at ``at_ns`` or later; fractions may be off by a few."""
+        guess = int((at_ns - period.begin_ns + self._on_before_ns) / self._gap_ns)
+        number = max(guess, self._sent)
+        while number > self._sent and self._at_ns(number - 1, period) >= at_ns:
+            number -= 1
+        while self._at_ns(number, period) < at_ns:
+            number += 1
+        return number
+
+    def _end(self, period: Period) -> None:
+        self._on_before_ns += period.end_ns - period.begin_ns
+        self._period = next(self._periods, None)
 
 
-def _traced(flow: Flow, trace: Trace) -> Iterator[Send]:
+class _Traced(Schedule):
+    def __init__(self, flow: Flow, trace: Trace) -> None:
+        self._sends = _limited(_trace_sends(flow, trace), flow)
+        self._next = next(self._sends, None)
+
+    def __next__(self) -> Send:
+        send = self._next
+        if send is None:
+            raise StopIteration
+        self._next = next(self._sends, None)
+        return send
+
+    def skip(self, before_ns: int) -> int:
+        """One by one: a trace is short."""
+        skipped = 0
+        while self._next is not None and self._next.at_ns < before_ns:
+            self._next = next(self._sends, None)
+            skipped += 1
+        return skipped
+
+
+def _trace_sends(flow: Flow, trace: Trace) -> Iterator[Send]:
     start, stop = _ns(flow.start), inf if flow.stop is None else _ns(flow.stop)
     for at_ns, size in zip(trace.at_ns, trace.sizes, strict=True):
         if start + at_ns >= stop:

@@ -6,11 +6,10 @@ the outage.
 """
 
 from collections import deque
-from collections.abc import Iterator
 
 from node_agent.apps.flows.account import SentAccount
 from node_agent.apps.flows.model import Flow, Trace
-from node_agent.apps.flows.schedule import Period, Send, chunk_sizes, periods, schedule
+from node_agent.apps.flows.schedule import Period, Schedule, chunk_sizes, periods, schedule
 from node_agent.apps.flows.wire import UNKNOWN, Chunk
 
 MOST_WAITING = 10_000
@@ -27,7 +26,7 @@ class Transfer:
         """Due and not written on this connection."""
         self._written: deque[Chunk] = deque()
         self._written_bytes = 0
-        self._sends: Iterator[Send] | None = schedule(flow, trace) if flow.paced else None
+        self._sends: Schedule | None = schedule(flow, trace) if flow.paced else None
         self._sizes = chunk_sizes(flow)
         self._periods = periods(flow)
         self._next_send = next(self._sends, None) if self._sends is not None else None
@@ -43,7 +42,7 @@ class Transfer:
             if len(self._waiting) < MOST_WAITING:
                 self._queue(self._opened_ns + send.at_ns, send.size)
             else:
-                self._account.skipped += 1
+                self._account.skipped += 1 + self._sends.skip(now_ns - self._opened_ns + 1)
             self._next_send = next(self._sends, None)
 
     def next_chunk(self, now_ns: int) -> Chunk | None:

@@ -1,13 +1,13 @@
 """UDP flows of a node: sources that keep to their schedules, and the sinks of what arrives."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from node_agent.apps.flows.account import ReceivedAccount, SentAccount
 from node_agent.apps.flows.events import MOST_SECONDS, FlowPacketReceived, FlowPacketSent
 from node_agent.apps.flows.model import Flow
-from node_agent.apps.flows.schedule import NS, Send
+from node_agent.apps.flows.schedule import NS, Schedule
 from node_agent.apps.flows.wire import FlowKey, Packet
 from node_agent.model.refusals import Refusals
 from node_agent.model.telemetry import Event
@@ -33,7 +33,7 @@ class Sending(NamedTuple):
 
 async def send_datagrams(
     sending: Sending,
-    sends: Iterator[Send],
+    sends: Schedule,
     account: SentAccount,
     opened_ns: int,
     port: Port,
@@ -50,7 +50,8 @@ async def send_datagrams(
             await port.sleep((due - now) / NS)
             now = port.now_ns()
         elif now - due > PATIENCE_NS:
-            account.skipped += 1
+            account.skipped += 1 + sends.skip(now - PATIENCE_NS - opened_ns)
+            await asyncio.sleep(0)
             continue
         elif account.packets % 64 == 63:
             await asyncio.sleep(0)  # one that is behind its schedule does not keep the others waiting

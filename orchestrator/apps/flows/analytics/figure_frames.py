@@ -52,12 +52,13 @@ def _whole_seconds(length: Column) -> Column:
 
 
 def _sums(inside: DataFrame, by: tuple[str, ...]) -> DataFrame:
-    counted, delivered = F.col("counted"), F.col("delivered_packets")
+    counted, sent = F.col("counted"), F.col("sent_packets")
+    delivered = F.least(F.col("delivered_packets"), sent)
     sums = inside.groupBy(*by).agg(
-        F.sum(F.when(counted, F.col("sent_packets"))).alias("sent"),
-        F.sum(F.when(counted, delivered)).alias("delivered"),
-        F.sum("sent_bytes").alias("offered_bytes"),
-        F.sum("arrived_bytes").alias("arrived_bytes"),
+        F.try_sum(F.when(counted, sent)).alias("sent"),
+        F.try_sum(F.when(counted, delivered)).alias("delivered"),
+        F.try_sum("sent_bytes").alias("offered_bytes"),
+        F.try_sum("arrived_bytes").alias("arrived_bytes"),
         _weighted("delay_mean_s").alias("delay_mean_s"),
         F.max(F.when(counted, F.col("delay_max_s"))).alias("delay_max_s"),
         _weighted("jitter_s").alias("jitter_s"),
@@ -67,7 +68,7 @@ def _sums(inside: DataFrame, by: tuple[str, ...]) -> DataFrame:
     pairs = (
         inside.where(counted & (F.size(delays) >= 2))
         .withColumn("place", F.explode(F.sequence(F.lit(0), last_place)))
-        .select(*by, delays[place * 2].alias("delay_ns"), delays[place * 2 + 1].alias("times"))
+        .select(*by, F.get(delays, place * 2).alias("delay_ns"), F.get(delays, place * 2 + 1).alias("times"))
     )
     quantiles = pairs.groupBy(*by).agg(
         F.expr("percentile(delay_ns, array(0.5D, 0.95D), times)").alias("quantiles")
@@ -96,11 +97,11 @@ def _seconds(reading: Reading) -> DataFrame:
         dict.fromkeys(FLOW, TEXT),
     )
     columns = (*FLOW, "t_ns", "sent_bytes", "arrived_bytes")
-    rows = reading.table("flows").select(*columns)
+    rows = reading.table("flows").where(F.col("t_ns").isNotNull()).select(*columns)
     moment = F.floor(F.col("t_ns") / S).cast("long") * S
     together = (
         rows.groupBy("run", "app", moment.alias("t_ns"))
-        .agg(F.sum("sent_bytes").alias("sent_bytes"), F.sum("arrived_bytes").alias("arrived_bytes"))
+        .agg(F.try_sum("sent_bytes").alias("sent_bytes"), F.try_sum("arrived_bytes").alias("arrived_bytes"))
         .withColumn("flow", F.lit(""))
     )
     return rows.join(F.broadcast(drawn), list(FLOW)).select(*columns).unionByName(together.select(*columns))

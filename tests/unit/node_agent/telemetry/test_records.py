@@ -101,6 +101,33 @@ def test_records_are_held_against_what_their_application_says(fields: dict[str, 
     assert judged("ping", **{"app": "pings", "target": "a", "number": 1, **fields}) == reason
 
 
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"heard": [[3, 1, 500, 0, -5, 0, 0, 0, 5, 1, 6, 2]], "arrived": [[3, 1, 500]]}, ""),
+        ({"heard": [[]]}, "row"),
+        ({"heard": [[3, 1, 500, 0, 0, 0, 0]]}, "row"),
+        ({"heard": [[3, 1, 500, 0, 0, 0, 0, 0, 5]]}, "row"),
+        ({"heard": [[3, 1, 500, 0, 0, 0, 0, 0, 2048, 1]]}, "row"),
+        ({"heard": [[3, 1, 500, 0, 0, 0, 0, 0, 5, 0]]}, "row"),
+        ({"heard": [[3, 1, 500, 0, 0, 0, 0, 0, *[5, 1] * 4000]]}, "row"),
+        ({"arrived": [[3, 1, 500], [4, 1]]}, "row"),
+        ({"arrived": [[3, 1, 500, 1]]}, "row"),
+        ({"arrived": [[3, 1, 2**62]]}, "row"),
+        ({"arrived": [[3, 1, 2**70]]}, "row"),
+        ({"arrived": [[3, 1, None]]}, "malformed"),
+    ],
+)
+def test_rows_have_lengths_and_bounds(fields: dict[str, Any], reason: str) -> None:
+    format = RecordFormat({"flows": APPLICATIONS["flows"].records})
+    counters = ("source_boot", "opened_ns", "now_ns", "packets", "bytes", "duplicates", "reordered", "late")
+    record = {"flow": "f", "heard": [], "arrived": [], **dict.fromkeys(counters, 1), **fields}
+    try:
+        assert format.flaw(format.decode(line("flow_received", app="load", **record))) == reason
+    except Refused as error:
+        assert error.reason == reason
+
+
 def test_a_replica_is_that_of_its_application() -> None:
     sample = {"replica": "camera/0", "queue": "out", "length": 1}
     assert judged("queue", app="faces", **sample) == ""

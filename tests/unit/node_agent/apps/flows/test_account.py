@@ -1,6 +1,7 @@
 """What sources and sinks count."""
 
 import random
+import time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from node_agent.apps.flows.account import (
     FARTHEST_NS,
     HELD_SECONDS,
+    MOST_HELD,
     REPEATS,
     WINDOW,
     ReceivedAccount,
@@ -137,6 +139,22 @@ def test_memory_stays_bounded() -> None:
         sample = account.sample(0)
         assert sample is None or len(sample.heard) <= REPEATS + 1
     assert len(account._heard._values) <= HELD_SECONDS + REPEATS
+
+
+def test_a_source_that_claims_a_new_second_with_every_packet_costs_little() -> None:
+    account, many = ReceivedAccount("f", 0, 0), 50_000
+    begun = time.process_time()
+    for number in range(many):
+        account.take(number, number, 100, 0, 0)
+    assert time.process_time() - begun < 5.0, "it took minutes when each packet looked at all seconds"
+    assert (
+        len(account._heard._values) == len(account._heard._in_order) + MOST_HELD - HELD_SECONDS == MOST_HELD
+    )
+    assert (account.packets, account.late) == (MOST_HELD, many - MOST_HELD)
+    for _ in range(REPEATS * MOST_HELD // 1024):
+        assert len(sampled(account).heard) == 1024
+    assert account.take(many, many, 100, 0, 0), "there is room again"
+    assert len(account._heard._values) <= HELD_SECONDS + 1
 
 
 @given(st.lists(st.tuples(st.integers(0, 200_000), st.integers(0, 300)), max_size=200))

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from node_agent.apps.flows.account import SentAccount
 from node_agent.apps.flows.events import (
     FlowPacketReceived,
     FlowPacketSent,
@@ -12,10 +13,15 @@ from node_agent.apps.flows.events import (
     FlowSent,
 )
 from node_agent.apps.flows.model import OnOff, Trace
-from node_agent.apps.flows.schedule import NS
+from node_agent.apps.flows.schedule import NS, schedule
+from node_agent.apps.flows.udp import Sending, send_datagrams
+from node_agent.apps.flows.wire import FlowKey
+from node_agent.ports import Address
 from node_agent.ports.virtual.loop import VirtualLoop
+from node_agent.transport.authentication import Credentials
+from node_agent.transport.keys import keys_of
 from tests.unit.networks import LoopbackNetwork, RadioNetwork
-from tests.unit.node_agent.apps.flows.flow_nodes import FlowNode, flow, flow_nodes, seconds_of
+from tests.unit.node_agent.apps.flows.flow_nodes import SECRET, FlowNode, flow, flow_nodes, seconds_of
 
 Test = Callable[[], Awaitable[None]]
 NODES = ("a", "b", "c")
@@ -167,6 +173,43 @@ def test_a_source_that_was_started_anew_is_counted_apart(protocol: str) -> None:
         assert 48 <= by_boot[0] <= 51 and 48 <= by_boot[1] <= 51
 
     in_virtual_time(test)
+
+
+@pytest.mark.parametrize(("rate", "size"), [(1e10, 512), (1e9, 42)])
+def test_a_rate_beyond_the_machines_keeps_nobody_waiting(rate: float, size: int) -> None:
+    class Slow:
+        """A machine that takes 1 µs to look at its clock and 10 µs to send."""
+
+        ns = looks = 0
+
+        def now_ns(self) -> int:
+            self.looks += 1
+            assert self.looks < 1000, "others are kept waiting"
+            self.ns += 1000
+            return self.ns
+
+        def send(self, datagram: bytes, to: Address) -> None:
+            self.ns += 10_000
+
+    async def test() -> None:
+        slow, account, fast = Slow(), SentAccount("f", 0), flow(rate=rate, size=size)
+        key = FlowKey(Credentials("run", "a", keys_of(SECRET, "run", "a", NODES)).to("b", "datagram"), "f")
+        sending = Sending(fast, key, Address("b", 1), 0)
+        run = send_datagrams(sending, schedule(fast), account, 0, slow, slow, lambda event: None)  # type: ignore[arg-type]
+        task = asyncio.create_task(run)
+        while slow.ns < 1.1 * NS:
+            slow.looks = 0
+            await asyncio.sleep(0)
+            if task.done():
+                break
+        if task.done():
+            task.result()
+        task.cancel()
+        due_a_second_ago = (slow.ns / NS - 1) * rate / 8 / size
+        assert account.skipped > 1000 and account.packets > 1000
+        assert account.packets + account.skipped == pytest.approx(due_a_second_ago, rel=0.01)
+
+    asyncio.run(test())
 
 
 def test_a_trace_is_followed() -> None:

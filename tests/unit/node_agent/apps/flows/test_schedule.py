@@ -84,3 +84,35 @@ def test_times_never_go_back_and_lie_in_on_periods(
         assert at_ns >= last
         assert any(begin <= at_ns < end for begin, end in on_periods)
         last = at_ns
+
+
+@given(
+    st.sampled_from([None, OnOff(0.3, 0.2), OnOff(0.01, 0.7, "exponential")]),
+    st.sampled_from([1e3, 3e5, 7.7e6]),
+    st.sampled_from([{}, {"bytes": 30_001}, {"packets": 99}]),
+    st.integers(0, 3 * NS),
+    st.integers(0, 50),
+)
+def test_skipping_leaves_out_what_is_due_before(
+    on_off: OnOff | None, rate: float, limits: dict[str, int], before_ns: int, taken: int
+) -> None:
+    made = flow(rate=rate, on_off=on_off, stop=2.0, **limits)
+    rest = list(schedule(made))[taken:]
+    skipping = schedule(made)
+    for _ in range(taken):
+        next(skipping, None)
+    skipped = skipping.skip(before_ns)
+    assert skipped == sum(send.at_ns < before_ns for send in rest)
+    assert list(skipping) == rest[skipped:]
+
+
+def test_skipping_takes_no_time() -> None:
+    fast = schedule(flow(rate=1e12, size=SMALLEST, start=1.0))
+    assert fast.skip(2 * NS) == pytest.approx(1e12 / 8 / SMALLEST, rel=1e-6)
+    assert next(fast).at_ns == 2 * NS
+
+
+def test_a_trace_can_be_skipped() -> None:
+    skipping = schedule(flow(trace="t", start=2.0), Trace((0, NS, 5 * NS), (100, 200, 300)))
+    assert skipping.skip(3 * NS) == 1
+    assert next(skipping) == Send(3 * NS, 200)

@@ -55,6 +55,14 @@ def test_a_backlog_is_bounded() -> None:
     assert account.skipped == 100_001 - transfers.MOST_WAITING
 
 
+def test_what_cannot_be_written_is_skipped_at_once() -> None:
+    """One by one it would take longer than the time in which it came due."""
+    transfer, account = made(rate=1e12)
+    transfer.offer(20 * NS)
+    assert account.packets == transfers.MOST_WAITING
+    assert account.packets + account.skipped == 20 * 125_000_000 + 1
+
+
 def test_a_new_connection_goes_on_where_the_sink_is() -> None:
     transfer, account = made(bytes=5000)
     chunks = [transfer.next_chunk(0) for _ in range(5)]
