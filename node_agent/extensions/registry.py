@@ -133,7 +133,7 @@ class Registry(Generic[T]):
             value: object = offer.load()
         except ExtensionError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ExtensionError(f"{where} cannot be loaded: {explain(error)}") from error
         return value
 

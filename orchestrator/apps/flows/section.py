@@ -33,11 +33,13 @@ from orchestrator.spec.application import AppSection
 from orchestrator.spec.base import Name, Section
 from orchestrator.spec.file_reference import FileReference, reader
 from orchestrator.spec.problems import Finding, Unusable
-from orchestrator.spec.units import BIT_RATE, ROOM, SIZE, Duration, PositiveDuration
+from orchestrator.spec.units import BIT_RATE, DURATION, ROOM, SIZE, Duration, PositiveDuration
 
 DATAGRAM_SIZE = 512
 """Bytes of a packet if nothing is said, as ns-3's OnOffApplication has it."""
 CHUNK_SIZE = 8192
+Period = Annotated[float, DURATION.within(ge=0.001)]
+"""Of sending or pausing. Shorter ones would keep an agent busy with counting them."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,8 @@ class FlowSection(_Ends):  # type: ignore[valid-type, misc]
         description=f"Payload of a packet, {DATAGRAM_SIZE} bytes if not given; "
         f"of TCP, what is written at once, {CHUNK_SIZE} bytes if not given",
     )
-    on: PositiveDuration | None = Field(default=None, description="It sends for so long, and then pauses")
-    off: PositiveDuration | None = Field(default=None, description="How long it pauses")
+    on: Period | None = Field(default=None, description="It sends for so long, and then pauses")
+    off: Period | None = Field(default=None, description="How long it pauses")
     distribution: Literal["constant", "exponential"] = Field(
         default="constant", description="Of on and off; exponential: these are the means"
     )
