@@ -116,7 +116,9 @@ def test_a_supervisor_is_told_to_start_the_daemon_as_root_and_the_agent_as_the_u
 def test_extensions_out_of_files_go_to_the_node(tmp_path: Path) -> None:
     policy, reader = tmp_path / "my_policy.py", tmp_path / "my_reader.py"
     policy.write_text("from node_agent.switching import Choice\ndef decide(s, m): return Choice(None)\n")
-    reader.write_text("class Reader:\n    def __init__(self, source): pass\n")
+    reader.write_text(
+        "class Reader:\n    def __init__(self, source): pass\n    async def read(self): return None\n"
+    )
     _, files = order_of(
         tmp_path,
         {"protocol": "olsr", "reader": f"{reader}:Reader"},
