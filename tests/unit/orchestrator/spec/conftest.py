@@ -1,4 +1,4 @@
-"""Texts and schemas list Rove's own operators: those that other tests of this process registered are hidden."""
+"""Texts and schemas list Rove's own operators: those that other tests registered are hidden."""
 
 import pytest
 
