@@ -1,15 +1,11 @@
 """Calls code of an extension while a file is read and planned: it can neither end nor stall the command."""
 
-import signal
-import threading
 from collections.abc import Callable
-from types import FrameType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import ValidationError
 
 from node_agent.extensions import ExtensionError
-from node_agent.extensions.errors import explain
 from node_agent.extensions.guard import Failed, Foreign, guarded
 from orchestrator.errors import BadInput
 
@@ -28,36 +24,9 @@ def called(what: str, file: str | None, function: Callable[[], T], *, own: bool 
     ValidationError, BadInput and ExtensionError pass: they are about what the file says.
     """
     try:
-        return guarded(
-            Foreign(what, "", file),
-            lambda: _unless_interrupted(what, file, function),
-            OWN_LIMIT_S if own else LIMIT_S,
-        )
+        return guarded(Foreign(what, "", file), function, OWN_LIMIT_S if own else LIMIT_S)
     except Failed as failed:
         cause = failed.__cause__
         if isinstance(cause, ValidationError | BadInput | ExtensionError):
             raise cause from cause.__cause__
         raise ExtensionError(f"{what}: {failed}") from cause
-
-
-def _unless_interrupted(what: str, file: str | None, function: Callable[[], T]) -> T:
-    """A KeyboardInterrupt is the extension's failure, unless somebody pressed Ctrl-C."""
-    before: Any = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        return function()
-    pressed = False
-
-    def note(number: int, frame: FrameType | None) -> None:
-        nonlocal pressed
-        pressed = True
-        before(number, frame)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        return function()
-    except KeyboardInterrupt as error:
-        if pressed:
-            raise
-        raise ExtensionError(f"{what}: {explain(error, file)}") from error
-    finally:
-        signal.signal(signal.SIGINT, before)
