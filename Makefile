@@ -56,4 +56,6 @@ debian-packages:
 	test -x /usr/bin/python3 || missing="$$missing python3"; \
 	command -v /usr/sbin/sshd >/dev/null || missing="$$missing openssh-server"; \
 	command -v sudo >/dev/null || missing="$$missing sudo"; \
+	command -v prometheus >/dev/null || missing="$$missing prometheus"; \
+	command -v npm >/dev/null || missing="$$missing npm"; \
 	test -z "$$missing" || .ci/debian-packages --optional $$missing
