@@ -13,15 +13,26 @@ from pathlib import Path
 from node_agent import __version__
 from node_agent.agent.config import AgentConfig, BadConfig, ChosenApp, check
 from node_agent.agent.costs import AgentCosts
+from node_agent.agent.readings import link_samples, log_samples, own_links, process_samples
+from node_agent.agent.taps import Taps, within_bounds
 from node_agent.apps.base import Application, AppUnusable, Surroundings
 from node_agent.apps.tasks import Tasks
 from node_agent.extensions.errors import explain
 from node_agent.extensions.failures import Failures
 from node_agent.linkstate.base import LinkState, LinkStateUnavailable
 from node_agent.linkstate.overhead import OverheadSource
+from node_agent.model.cost_graph import CostGraph
 from node_agent.model.refusals import Refusals
-from node_agent.model.telemetry import AgentStart, AgentStop, Event, ExtensionFailed, RefusalCount
+from node_agent.model.telemetry import (
+    AgentStart,
+    AgentStop,
+    Event,
+    ExtensionFailed,
+    Neighbours,
+    RefusalCount,
+)
 from node_agent.ports import Address, Port
+from node_agent.telemetry.metrics import Sample
 from node_agent.telemetry.segment_log import LogError, SegmentLog
 from node_agent.transport.authentication import Credentials
 from node_agent.transport.keys import app_keys
@@ -67,12 +78,18 @@ class Agent:
         )
         self._failures = failures or Failures()
         self._costs = AgentCosts(config.node, link_state, config.node_costs)
+        self._started_ns = port.now_ns()
+        self._taps = Taps(log, self._failures) if config.watch is not None else None
+        self._record = self._taps.agents() if self._taps is not None else log.append
+        self._neighbours: Neighbours | None = None
         self.apps = {app.name: self._build(index, app) for index, app in enumerate(chosen)}
         self._overheads: list[tuple[OverheadSource, Callable[[Event], None]]] = []
         if overhead is not None:
-            self._overheads.append((overhead, log.append))
+            self._overheads.append((overhead, self._record))
         for name, app in self.apps.items():
-            self._overheads += ((source, log.recorder(name)) for source in app.overheads())
+            if sources := app.overheads():
+                record = self._taps.agents(name) if self._taps is not None else log.recorder(name)
+                self._overheads += ((source, record) for source in sources)
         self._tasks = Tasks(self._fail)
         self._failed = asyncio.Event()
         self._stopping: asyncio.Task[None] | None = None
@@ -92,7 +109,7 @@ class Agent:
         """Starts the applications; sources stay closed. If it fails, the agent is stopped."""
         try:
             parts = tuple(part for app in self.apps.values() for part in app.status().parts)
-            self._log.append(AgentStart(__version__, self._port.clock_name, parts))
+            self._record(AgentStart(__version__, self._port.clock_name, parts))
             for app in self.apps.values():
                 await app.start()
         except Exception as error:
@@ -101,6 +118,18 @@ class Agent:
         self._tasks.spawn("sampler", self._sample())
         if self._overheads:
             self._tasks.spawn("overhead", self._sample_overhead())
+        if (watch := self.config.watch) is not None:
+            self._tasks.spawn("flush", self._flush(watch.flush_period))
+            if watch.neighbours_period is not None:
+                self._tasks.spawn("neighbours", self._watch_neighbours(watch.neighbours_period))
+
+    async def metrics(self) -> tuple[Sample, ...]:
+        """Returns what the agent and its applications report now; nothing if it is not to be watched."""
+        if self._taps is None:
+            return ()
+        links = await own_links(self._costs, self.config.addresses)
+        own = (*log_samples(self._log, self._started_ns), *process_samples(), *link_samples(links))
+        return tuple(within_bounds((*own, *self._taps.samples())))
 
     def open_sources(self) -> None:
         for name, app in self.apps.items():
@@ -132,7 +161,7 @@ class Agent:
             node=config.node,
             boot=self._log.boot,
             port=self._port,
-            record=self._log.recorder(app.name),
+            record=self._recorder(app),
             link_state=self._costs,
             addresses={node: Address(at.host, at.port + index) for node, at in config.addresses.items()},
             credentials=Credentials(config.run, config.node, app_keys(config.keys, app.name)),
@@ -149,6 +178,11 @@ class Agent:
         except Exception as error:
             reason = str(error) if isinstance(error, AppUnusable) else explain(error)
             raise BadConfig(f"agent {config.node} cannot run: {app.name}: {reason}") from error
+
+    def _recorder(self, app: ChosenApp) -> Callable[[Event], None]:
+        if self._taps is None:
+            return self._log.recorder(app.name)
+        return self._taps.recorder(app.name, app.kind.metrics)
 
     def _apps_ready(self) -> bool:
         return all(app.status().ready for app in self.apps.values())
@@ -172,13 +206,32 @@ class Agent:
         new.
         """
         for failed in self._failures.to_record(last):
-            self._log.append(ExtensionFailed(**asdict(failed)))
+            self._record(ExtensionFailed(**asdict(failed)))
         for each in self.refusals:
             what, source, reason, count = each.what, each.source, each.reason, each.count
             recorded = self._recorded_refusals.get((what, source, reason), 0)
             if count >= 2 * recorded or (last and count > recorded):
                 self._recorded_refusals[what, source, reason] = count
-                self._log.append(RefusalCount(what, source, reason, count))
+                self._record(RefusalCount(what, source, reason, count))
+
+    async def _flush(self, period: float) -> None:
+        while True:
+            await self._port.sleep(period)
+            self._log.flush()
+
+    async def _watch_neighbours(self, period: float) -> None:
+        while True:
+            await self._port.sleep(period)
+            links = await own_links(self._costs, self.config.addresses)
+            if links is not None:
+                self._record_neighbours(links)
+
+    def _record_neighbours(self, links: CostGraph) -> None:
+        costs = {peer: round(cost, 3) for row in links.costs.values() for peer, cost in row.items()}
+        seen = Neighbours(links.metric, links.source, costs)
+        if seen != self._neighbours:
+            self._neighbours = seen
+            self._record(seen)
 
     async def _sample_overhead(self) -> None:
         while True:
@@ -221,7 +274,7 @@ class Agent:
         self._sample_apps()
         try:
             self._sample_counts(last=True)
-            self._log.append(AgentStop(reason))
+            self._record(AgentStop(reason))
             self._log.close()
         except LogError as error:
             self._fail("telemetry", error)

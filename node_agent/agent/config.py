@@ -15,6 +15,18 @@ from node_agent.transport.authentication import MIN_KEY
 from node_agent.transport.limits import ConnectionLimits
 
 
+class Watch(Struct, frozen=True):
+    """Set if the agent can be watched while it runs, which it cannot in virtual time.
+
+    ``flush_period``: seconds between two writes of buffered records to their file, so that others can read
+    them. ``neighbours_period``: seconds between two looks at the node's own links, which are recorded when
+    they have changed; None where the true links are known, and recorded elsewhere.
+    """
+
+    flush_period: float = 0.25
+    neighbours_period: float | None = None
+
+
 class AgentConfig(Struct, frozen=True):
     """The whole configuration of an agent. ``addresses``: where the first application of each node listens;
     each further one of ``apps`` listens one port higher.
@@ -22,6 +34,7 @@ class AgentConfig(Struct, frozen=True):
     ``keys``: by node, itself included, the key that this node shares with it (``transport.keys``). A holder
     of a key is taken for that node, so keys are never printed. ``node_costs`` are added to every link that
     leads to the node, in units of the metric. ``cores``: how many computations of applications run at once.
+    ``watch``: how it can be watched; None: it counts no metrics.
     """
 
     run: str
@@ -34,6 +47,7 @@ class AgentConfig(Struct, frozen=True):
     links: ConnectionLimits = ConnectionLimits()
     cores: int = 1
     node_costs: dict[str, float] = {}
+    watch: Watch | None = None
 
     def __repr__(self) -> str:
         return f"AgentConfig(run={self.run!r}, node={self.node!r})"
@@ -94,6 +108,10 @@ def _problems(config: AgentConfig, apps: tuple[ChosenApp, ...]) -> Iterator[str]
             yield f"the key shared with node {node} has {len(key)} bytes, and needs {MIN_KEY}"
     if not (config.sample_period > 0 and config.overhead_period > 0):
         yield "periods must be positive"
+    if config.watch is not None and not (
+        config.watch.flush_period > 0 and (config.watch.neighbours_period or 1.0) > 0
+    ):
+        yield "periods of watching must be positive"
     if config.cores < 1:
         yield "a node has at least one core"
     if not all(0 <= cost < float("inf") for cost in config.node_costs.values()):

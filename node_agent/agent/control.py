@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from node_agent.model.checked import Long, Moment
 from node_agent.model.cost_graph import CostGraph
+from node_agent.telemetry.metrics import Sample
 
 
 class Command(Struct, frozen=True, tag_field="do"):
@@ -35,13 +36,17 @@ class AskStatus(Command, frozen=True, tag="status"):
     """Only report; the report says which nodes this one reaches."""
 
 
+class AskMetrics(Command, frozen=True, tag="metrics"):
+    """Only report; the report has samples of all metrics."""
+
+
 class Stop(Command, frozen=True, tag="stop"):
     """The last request: the agent stops in order, answers, and its process ends."""
 
     reason: str
 
 
-AnyCommand = Start | OpenSources | Costs | AskStatus | Stop
+AnyCommand = Start | OpenSources | Costs | AskStatus | AskMetrics | Stop
 
 
 C = TypeVar("C", bound=Command, covariant=True)
@@ -58,10 +63,12 @@ class State(StrEnum):
     STOPPED = "stopped"
 
 
-class Report(Struct, frozen=True):
+class Report(Struct, frozen=True, omit_defaults=True):
     """``failure``: why the agent cannot continue. ``error``: why the request could not be carried out.
 
-    ``reaches``, in answers to AskStatus: the other nodes that the routing layer has a route to.
+    ``reaches``, in answers to AskStatus: the other nodes that the routing layer has a route to. ``samples``:
+    in answers to AskMetrics. ``data``: bytes of a file, in answers of a supervisor that was asked for them,
+    and ``at`` says which bytes they are.
     """
 
     id: Long
@@ -71,3 +78,6 @@ class Report(Struct, frozen=True):
     failure: str = ""
     error: str = ""
     reaches: tuple[str, ...] = ()
+    samples: tuple[Sample, ...] = ()
+    data: bytes = b""
+    at: tuple[Long, ...] = ()

@@ -3,6 +3,7 @@
 from node_agent.agent.agent import Agent
 from node_agent.agent.control import (
     AnyCommand,
+    AskMetrics,
     AskStatus,
     Costs,
     OpenSources,
@@ -14,6 +15,7 @@ from node_agent.agent.control import (
 )
 from node_agent.linkstate.pushed import PushedLinkState
 from node_agent.ports import Port, PortError
+from node_agent.telemetry.metrics import Sample
 from node_agent.telemetry.segment_log import LogError
 
 
@@ -26,11 +28,17 @@ class ControlledAgent:
         self._pushed = pushed
         self._state = State.NEW
 
-    def report(self, number: int = 0, error: str = "", reaches: tuple[str, ...] = ()) -> Report:
+    def report(
+        self,
+        number: int = 0,
+        error: str = "",
+        reaches: tuple[str, ...] = (),
+        samples: tuple[Sample, ...] = (),
+    ) -> Report:
         failure = self._agent.failure
         state = State.STOPPED if failure else self._state
         ready, now_ns = self._agent.ready, self._port.now_ns()
-        return Report(number, state, ready, now_ns, str(failure or ""), error, reaches)
+        return Report(number, state, ready, now_ns, str(failure or ""), error, reaches, samples)
 
     def reject(self, error: str) -> Report:
         """Returns the report for something that is no request."""
@@ -40,6 +48,8 @@ class ControlledAgent:
         """Carries out a request. Returns the report."""
         if isinstance(request.do, AskStatus):
             return self.report(request.id, reaches=await self._agent.reaches())
+        if isinstance(request.do, AskMetrics):
+            return self.report(request.id, samples=await self._agent.metrics())
         return self.report(request.id, await self._carry_out(request.do))
 
     async def _carry_out(self, command: AnyCommand) -> str:

@@ -14,7 +14,7 @@ class AgentCosts:
 
     def __init__(self, node: str, link_state: LinkState, node_costs: Mapping[str, float]) -> None:
         self.known = False
-        self._node = node
+        self.node = node
         self._link_state = link_state
         self._node_costs = node_costs
 
@@ -30,4 +30,4 @@ class AgentCosts:
                 graph = await self.cost_graph()
         except (LinkStateUnavailable, TimeoutError):
             return ()
-        return tuple(node for node in distances(graph, self._node) if node != self._node)
+        return tuple(node for node in distances(graph, self.node) if node != self.node)

@@ -78,7 +78,7 @@ class AodvConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def silence(self) -> float:
-        """A neighbour on a route in use is gone after this many seconds without a message."""
+        """Returns after how many seconds without a message a neighbour on a route in use counts as gone."""
         return self.allowed_hello_loss * self.hello_interval
 
     def ring_traversal_time(self, ttl: int) -> float:

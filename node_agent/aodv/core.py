@@ -87,7 +87,7 @@ class Aodv(Generic[P]):
 
     @property
     def held(self) -> int:
-        """Number of packets that wait for a route."""
+        """Returns the number of packets that wait for a route."""
         return len(self._held)
 
     def valid_routes(self, now_ns: int) -> list[Route]:
@@ -149,7 +149,7 @@ class Aodv(Generic[P]):
         return self._out.take()
 
     def unroutable(self, destination: int, source: int, now_ns: int) -> list[Action[P]]:
-        """A neighbour sent a packet for ``destination``, but there is no route: an RERR tells it to stop."""
+        """Sends an RERR to a neighbour that sent a packet for ``destination``, to which there is no route."""
         self.counters.drops["unroutable"] += 1
         route = self.table.get(destination)
         if route is not None and not route.valid:
@@ -314,8 +314,9 @@ class Aodv(Generic[P]):
         self._reply(Reply(0, self.address, self._sequence, request.originator, lifetime), back, now_ns)
 
     def _may_answer(self, request: Request, route: Route | None, sender: int, now_ns: int) -> bool:
-        """May this node answer for another? Its route must be at least as new as
-        asked for, and not lead back to the sender."""
+        """Says whether this node may answer for another: its route must be at least as new as asked for, and
+        not lead back to the sender.
+        """
         if request.destination_only or route is None or not route.valid or route.expires_ns <= now_ns:
             return False
         if route.sequence is None or route.next_hop == sender:

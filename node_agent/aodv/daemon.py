@@ -79,7 +79,7 @@ class AodvDaemon:
         }
 
     async def start(self) -> None:
-        """Raises OSError or CannotCapture, after it has released everything."""
+        """Starts the daemon. Raises OSError or CannotCapture, after it has released everything."""
         loop = asyncio.get_running_loop()
         with ExitStack() as held:
             self._control = held.enter_context(_control_socket(self._interface.name))

@@ -63,7 +63,7 @@ class Routes(msgspec.Struct, frozen=True):
 
 
 def parse(answer: bytes) -> Reading:
-    """Raises Garbage."""
+    """Parses the daemon's answer. Raises Garbage."""
     answered = decode(answer, Routes)
     return _reading(ipv4(answered.address), {ipv4(address): hops for address, hops in answered.hops.items()})
 

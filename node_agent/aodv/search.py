@@ -81,7 +81,7 @@ class Searches:
         return self._searches.pop(destination, None) is not None
 
     def may_ask(self, search: Search, now_ns: int) -> bool:
-        """If allowed, counts the request as sent; otherwise postpones it until the rate limit allows it."""
+        """Counts the request as sent if the rate limit allows it; otherwise postpones it until then."""
         free_ns = self._limit.free_at_ns(now_ns)
         search.asked = free_ns <= now_ns
         if search.asked:

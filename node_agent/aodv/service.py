@@ -57,7 +57,7 @@ class AodvService:
         self._driver.start()
 
     async def stop(self) -> None:
-        """The host uses its own next hops again. May be repeated."""
+        """Makes the host use its own next hops again. May be repeated."""
         self._driver.stop()
         self._host.use_forwarder(None)
         self._host.release_socket(PORT)

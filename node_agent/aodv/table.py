@@ -17,8 +17,9 @@ _HALF, _ALL = 1 << 31, 1 << 32
 
 
 def newer(one: int, other: int) -> bool:
-    """Sequence numbers have 32 bits and wrap around; a number is newer
-    if it is less than half the range ahead."""
+    """Compares sequence numbers, which have 32 bits and wrap around: a number is newer if it is less than
+    half the range ahead.
+    """
     return 0 < (one - other) % _ALL < _HALF
 
 
@@ -111,7 +112,7 @@ class RouteTable:
             self.evicted += 1
 
     def invalidate(self, route: Route, now_ns: int, reported: int | None = None) -> None:
-        """``reported``: the sequence number in the RERR, if one caused this."""
+        """Marks a route as invalid. ``reported``: the sequence number in the RERR, if one caused this."""
         if route.valid:
             route.valid = False
             self.changes += 1

@@ -102,7 +102,7 @@ def encode(message: Message) -> bytes:
 
 
 def decode(data: bytes) -> Message:
-    """Raises Malformed. Ignores reserved bits, as the RFC asks, and skips extensions."""
+    """Decodes a message. Ignores reserved bits, as the RFC asks, and skips extensions. Raises Malformed."""
     kind = data[0] if data else 0
     if kind == RREQ:
         _refuse_short(data, _REQUEST.size)

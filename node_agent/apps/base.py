@@ -26,6 +26,7 @@ from node_agent.model.refusals import Refusals
 from node_agent.model.telemetry import Event
 from node_agent.ports import Address, Port
 from node_agent.telemetry.kinds import NO_RECORDS, RecordKinds
+from node_agent.telemetry.metrics import MetricKinds
 from node_agent.transport.authentication import Credentials
 from node_agent.transport.limits import ConnectionLimits
 
@@ -138,7 +139,7 @@ class AppKind:
 
     ``build`` raises AppUnusable. ``records``: what it writes to the telemetry. ``nodes``: those that take
     part. ``problems``: why a node cannot run a configuration. ``watched``: the nodes whose costs matter to a
-    node.
+    node. ``metrics``: what it reports while it runs.
     """
 
     config: type[Struct]
@@ -147,3 +148,4 @@ class AppKind:
     nodes: Callable[[Any], Sequence[str]] = _no_nodes
     problems: Callable[[Any, str], Sequence[str]] = _no_problems
     watched: Callable[[Any, str], Watched] = _watches_nothing
+    metrics: MetricKinds | None = None

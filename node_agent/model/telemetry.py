@@ -83,10 +83,22 @@ class RoutingOverhead(Event, tag="routing_overhead", frozen=True):
     forwarded_bytes: int
 
 
+class Neighbours(Event, tag="neighbours", frozen=True):
+    """The links of this node as its routing layer sees them: ``costs`` by neighbour, in units of ``metric``.
+
+    Written when they have changed, by agents of testbeds that do not know the true links.
+    """
+
+    metric: str
+    source: str
+    costs: dict[str, float]
+
+
 AGENT_KINDS: tuple[type[Event], ...] = (
     AgentStart,
     AgentStop,
     RefusalCount,
     ExtensionFailed,
     RoutingOverhead,
+    Neighbours,
 )

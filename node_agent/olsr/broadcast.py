@@ -32,7 +32,7 @@ class BroadcastSocket(Protocol):
 
 class Broadcast(Protocol):
     async def open(self, interface: str, on_packet: OnPacket) -> BroadcastSocket:
-        """The node does not receive its own packets."""
+        """Opens a socket. The node does not receive its own packets."""
         ...
 
 
@@ -157,7 +157,9 @@ class OsBroadcastSocket:
 
 
 def _open_socket(interface: str, udp_port: int) -> socket.socket:
-    """Without SO_REUSEADDR, which would let a second daemon share the port and take half of the packets."""
+    """Opens a socket without SO_REUSEADDR, which would let a second daemon share the port and take half of
+    the packets.
+    """
     opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         opened.setblocking(False)

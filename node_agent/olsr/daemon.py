@@ -226,7 +226,7 @@ class Olsr:
         self._count_evicted(sender)
 
     def _take_flood(self, message: wire.Message, sender: int, selected: bool, now: int) -> None:
-        """``selected``: the neighbour it comes from has chosen us as relay."""
+        """Processes a flooded message. ``selected``: the neighbour it comes from has chosen us as relay."""
         if message.originator in self._own or message.ttl == 0:
             return
         try:
@@ -271,8 +271,9 @@ class _ParsedPacket(NamedTuple):
 
 @lru_cache(maxsize=128)
 def _parse(data: bytes) -> _ParsedPacket:
-    """Cached, because in virtual time all receivers of a broadcast are
-    in this process and get the same bytes."""
+    """Parses a packet. Cached, because in virtual time all receivers of a broadcast are in this process and
+    get the same bytes.
+    """
     if len(data) > _MOST_BYTES:
         raise wire.Malformed(f"{len(data)} bytes are more than a packet has")
     seqno, messages = wire.decode_packet(data)

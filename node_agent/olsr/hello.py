@@ -37,8 +37,10 @@ class HelloContent(NamedTuple):
 
 @lru_cache(maxsize=512)
 def read(kind: int, body: bytes, metric: Metric, manet: Manet = ANYBODY) -> HelloContent:
-    """Raises Malformed. Cached, because most HELLOs repeat the one before, and in
-    virtual time all receivers are in this process."""
+    """Reads a HELLO. Raises Malformed.
+
+    Cached, because most HELLOs repeat the one before, and in virtual time all receivers are in this process.
+    """
     hello = wire.decode_hello(wire.Message(kind, 0, 0, 0, 0, 0, body))
     standings: dict[int, Standing] = {}
     listed: dict[int, int] = {}

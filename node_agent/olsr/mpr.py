@@ -38,8 +38,9 @@ def by_cost(candidates: Sequence[Candidate], coverage: int) -> set[int]:
 
 
 def by_degree(candidates: Sequence[Candidate], coverage: int) -> set[int]:
-    """RFC 3626, section 8.3.1: selects few relays, so that each node two
-    hops away has ``coverage`` of them if possible."""
+    """Selects few relays, so that each node two hops away has ``coverage`` of them if possible (RFC 3626,
+    section 8.3.1).
+    """
     direct = {candidate.address for candidate in candidates}
     reach = {
         each.address: {target for target in each.reaches if target not in direct}

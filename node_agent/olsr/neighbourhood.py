@@ -129,7 +129,7 @@ class Neighbourhood:
         link.meter.packet(seqno)
 
     def tick(self, now: int) -> None:
-        """Call it once a second. Measures qualities, and announces them if one has changed much."""
+        """Measures qualities, and announces them if one has changed much. Call it once a second."""
         news = False
         for link in self.each_link():
             if link.loss_ns <= now:

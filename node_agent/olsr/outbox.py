@@ -24,7 +24,7 @@ class Outbox:
 
     @property
     def message_room(self) -> int:
-        """The longest body of a message."""
+        """Returns the length of the longest body of a message."""
         return self.room - wire.PACKET_HEADER_SIZE - wire.MESSAGE_HEADER_SIZE
 
     def put(self, message: wire.Message, latest_ns: int, now: int) -> bool:

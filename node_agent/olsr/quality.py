@@ -39,7 +39,7 @@ class Meter(Protocol):
         ...
 
     def differs(self, announced: int) -> bool:
-        """Does ``quality`` differ enough from what was announced to others?"""
+        """Says whether ``quality`` differs enough from what was announced to others."""
         ...
 
 
@@ -192,5 +192,5 @@ def cost(quality: int, neighbour_quality: int) -> int:
 
 
 def is_relevant(old: int, new: int) -> bool:
-    """Should a change be announced? If it is more than a tenth, or the link became perfect."""
+    """Says whether a change should be announced: if it is more than a tenth, or the link became perfect."""
     return new != old and (new == 255 or abs(new - old) * 10 > old)

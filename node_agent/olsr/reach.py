@@ -10,7 +10,7 @@ class Reach:
         self._edges = edges
 
     def covers(self, nodes: set[int]) -> bool:
-        """Can all these nodes be reached?"""
+        """Says whether all these nodes can be reached."""
         found, unexplored, edges = self._found, self._unexplored, self._edges
         # Depth first: after a few steps most nodes are next to a visited one.
         while unexplored and not nodes <= found:

@@ -54,17 +54,17 @@ class Routes:
 
     @cached_property
     def reach(self) -> Reach:
-        """Reachable main addresses; far cheaper than the paths."""
+        """Returns reachable main addresses; far cheaper than the paths."""
         return Reach([node for node, _ in self._known.first_hops], self._known.edges)
 
     @cached_property
     def paths(self) -> Paths:
-        """Paths by main address."""
+        """Returns paths by main address."""
         return paths.cheapest(self._known.own, self._known.first_hops, self._known.edges)
 
     @cached_property
     def host_forwardings(self) -> Mapping[int, Forwarding]:
-        """By main address and alias, nearest first."""
+        """Returns forwardings by main address and alias, nearest first."""
         own, mains = self._known.own, self._known.mains
         forwardings = {
             address: paths.unpack(forwarding) for address, forwarding in self.paths.forwardings.items()
@@ -174,10 +174,10 @@ class Routing:
         return self._mains
 
     def is_urgent(self, before: Mapping[int, int], after: Mapping[int, int]) -> bool:
-        """Should other nodes learn at once of edges that came or went?
+        """Says whether other nodes should learn at once of edges that came or went.
 
-        Yes if an edge leads to nodes that were unreachable, or if a good edge vanished. Bad edges come and
-        go.
+        They should if an edge leads to nodes that were unreachable, or if a good edge vanished. Bad edges
+        come and go.
         """
         gone = before.keys() - after.keys()
         if gone and min([before[target] for target in gone]) < _GOOD:

@@ -64,7 +64,7 @@ class OlsrService:
         self._running = False
 
     async def start(self) -> None:
-        """Raises what the sockets raise; then nothing was started."""
+        """Starts the service. Raises what the sockets raise; then nothing was started."""
         try:
             for index, interface in enumerate(self._interfaces):
                 received = partial(self._received, index)
@@ -121,7 +121,9 @@ class OlsrService:
             self._set_alarm(_EARLY_S)
 
     def _set_alarm(self, at_least_s: float = 0.0) -> None:
-        """A timer that has become too early is left alone: setting it again each time would cost more."""
+        """Sets the timer. One that has become too early is left alone: setting it again each time would cost
+        more.
+        """
         due = self.daemon.next_wake_ns()
         if self._alarm is not None:
             if self._alarm_ns <= due:

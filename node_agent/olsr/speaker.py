@@ -97,14 +97,14 @@ class Speaker:
         return earliest
 
     def forward(self, message: wire.Message, now: int, *, news: bool) -> None:
-        """``news``: it changes routes and must not wait for a HELLO."""
+        """Forwards a message. ``news``: it changes routes and must not wait for a HELLO."""
         kind, vtime, originator, ttl, hops, seqno, body = message
         passed_on = wire.Message(kind, vtime, originator, ttl - 1, hops + 1, seqno, body)
         for schedule in self.schedules:
             self._put(schedule, passed_on, now, news=news)
 
     def hurry(self, now: int) -> None:
-        """An important link came or went: send the next TC early (RFC 3626, section 9.3)."""
+        """Sends the next TC early, because an important link came or went (RFC 3626, section 9.3)."""
         spacing = int(_HURRIED * self._config.tc_interval * 1e9)
         for schedule in self.schedules:
             schedule.tc_ns = min(schedule.tc_ns, max(now, schedule.last_tc_ns + spacing))

@@ -76,7 +76,7 @@ class Origin:
         self.stray = self.strays = self.ignored = 0
 
     def admits(self, seqno: int, ansn: int) -> bool:
-        """Is a TC with these numbers valid?"""
+        """Says whether a TC with these numbers is valid."""
         ahead = (seqno - self.seqno) & 0xFFFF
         grown = (ansn - self.ansn) & 0xFFFF
         late = ahead == 0 or ahead >= 0x10000 - _SEQNO_WINDOW
@@ -185,7 +185,7 @@ class Topology:
 
 @lru_cache(maxsize=512)
 def _read(kind: int, body: bytes, metric: Metric, manet: Manet) -> TcContent:
-    """Raises Malformed. Cached, because in virtual time all receivers of a TC are in this process."""
+    """Reads a TC. Raises Malformed. Cached, because in virtual time all its receivers are in this process."""
     tc = wire.decode_tc(wire.Message(kind, 0, 0, 0, 0, 0, body))
     edges: dict[int, Edge] = {}
     for address, packed in tc.neighbours:

@@ -189,7 +189,7 @@ def dotted(address: int) -> str:
 
 
 def number(text: str) -> int:
-    """Raises ValueError if the text is not an IPv4 address."""
+    """Returns an IPv4 address as a number. Raises ValueError if the text is not one."""
     return int(IPv4Address(text))
 
 

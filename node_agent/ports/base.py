@@ -47,7 +47,7 @@ class Stream(Protocol):
     def peer(self) -> Address: ...
 
     async def read_exactly(self, count: int) -> bytes:
-        """Raises EndOfStream if the peer closed, ConnectionLost if the path died first."""
+        """Returns ``count`` bytes. Raises EndOfStream if the peer closed, ConnectionLost if the path died."""
         ...
 
     def read_ahead(self) -> None:
@@ -57,12 +57,12 @@ class Stream(Protocol):
 
     @property
     def received(self) -> int:
-        """Bytes that have arrived so far, read or not; while it grows, the peer is alive."""
+        """Returns how many bytes have arrived so far, read or not; while it grows, the peer is alive."""
         ...
 
     @property
     def unsent(self) -> int:
-        """Bytes in the send buffer."""
+        """Returns how many bytes are in the send buffer."""
         ...
 
     def put(self, *data: Buffer) -> None:
@@ -90,7 +90,7 @@ class Stream(Protocol):
 class Listener(Protocol):
     @property
     def address(self) -> Address:
-        """Where it listens, with the port that was chosen if 0 was given."""
+        """Returns where it listens, with the port that was chosen if 0 was given."""
         ...
 
     def close(self) -> None:
@@ -116,17 +116,19 @@ OnDatagram = Callable[[bytes, Address], None]
 class Port(Protocol):
     @property
     def clock_name(self) -> str:
-        """The clock's name in the telemetry, "real" or "virtual"."""
+        """Returns the clock's name in the telemetry, "real" or "virtual"."""
         ...
 
     @property
     def host(self) -> str:
-        """This node's own address."""
+        """Returns this node's own address."""
         ...
 
     @property
     def random(self) -> random.Random:
-        """Seeded per node in virtual time, so that a run can be repeated."""
+        """Returns a random number generator;
+        seeded per node in virtual time, so that a run can be repeated.
+        """
         ...
 
     def fresh_bytes(self, count: int) -> bytes:
@@ -134,7 +136,9 @@ class Port(Protocol):
         ...
 
     def now_ns(self) -> int:
-        """Nanoseconds, comparable between the nodes of a run as far as their clocks agree."""
+        """Returns the time in nanoseconds, comparable between the nodes of a run as far as their clocks
+        agree.
+        """
         ...
 
     async def sleep(self, seconds: float) -> None: ...
@@ -157,7 +161,7 @@ class Port(Protocol):
         ...
 
     async def connect(self, to: Address, timeout: float) -> Stream:
-        """Raises Unreachable or, after ``timeout`` seconds, TimedOut."""
+        """Connects to a peer. Raises Unreachable or, after ``timeout`` seconds, TimedOut."""
         ...
 
     async def datagrams(self, port: int, on_datagram: OnDatagram) -> DatagramSocket: ...

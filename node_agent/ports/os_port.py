@@ -129,7 +129,7 @@ class OsDatagramSocket(asyncio.DatagramProtocol):
         self._on_datagram(data, Address(addr[0], addr[1]))
 
     def error_received(self, exc: Exception) -> None:
-        """The peer has no such port, or the datagram is too long: it is lost, as ``DatagramSocket`` says."""
+        """Ignores a lost datagram: the peer has no such port, or it is too long (see ``DatagramSocket``)."""
 
     @property
     def address(self) -> Address:

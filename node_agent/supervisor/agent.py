@@ -42,7 +42,7 @@ class SupervisedAgent:
 
     @property
     def last_state(self) -> AgentState | None:
-        """The agent's last report; None if it is not running."""
+        """Returns the agent's last report; None if it is not running."""
         return self._connection.last_state if self._connection else None
 
     def pass_on(self, owner: Owner, do: str, number: int, line: bytes) -> str:

@@ -9,7 +9,7 @@ import os
 import socket
 import sys
 
-SOCKET = "keeper.sock"
+SOCKET = "supervisor.sock"
 EXIT_NO_SUPERVISOR = 4
 _CONNECT_S = 5.0
 _LAST_WORDS_S = 2.0
@@ -35,15 +35,16 @@ def connect(place: str) -> socket.socket:
 
 
 def is_own(connection: socket.socket) -> bool:
-    """Does the process at the other end belong to this user or to root?"""
+    """Says whether the process at the other end belongs to this user or to root."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS)
     user = int.from_bytes(credentials[4:8], sys.byteorder)
     return user in (0, os.geteuid())
 
 
 def attach(place: str) -> int:
-    """Passes data on until either side ends; after the end of the
-    input, still the supervisor's last answers."""
+    """Passes data on until either side ends;
+    after the end of the input, also the supervisor's last answers.
+    """
     try:
         connection = connect(place)
     except OSError as error:

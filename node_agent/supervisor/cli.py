@@ -15,8 +15,9 @@ EXIT_OCCUPIED = 3
 
 
 def main() -> int:
-    """Exit status: 0 done, 1 failed, 2 wrong usage, 3 a supervisor runs
-    here already, 4 none is here to attach to."""
+    """Runs a command. Exit status: 0 done, 1 failed, 2 wrong usage, 3 a supervisor runs here already, 4 none
+    is here to attach to.
+    """
     arguments = _parser().parse_args()
     directory: Path = arguments.directory.absolute()
     match arguments.command:

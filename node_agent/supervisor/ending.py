@@ -103,7 +103,7 @@ def _asked(place: Path, reason: str) -> bool:
 
 
 def _undo(place: Path, of_services: bool) -> str:
-    """``of_services``: nobody saw them end in order."""
+    """Undoes changes. ``of_services``: also those of services, because nobody saw them end in order."""
     try:
         order = read_order(place)
     except BadOrder:

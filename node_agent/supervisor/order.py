@@ -58,7 +58,7 @@ class _Version(Struct):
 
 
 def read_order(place: Path) -> SupervisorOrder:
-    """Raises BadOrder."""
+    """Reads the order in a place. Raises BadOrder."""
     file = place / ORDER
     try:
         with file.open("rb") as stream:
@@ -70,7 +70,9 @@ def read_order(place: Path) -> SupervisorOrder:
 
 
 def decode_order(written: bytes) -> SupervisorOrder:
-    """Raises BadOrder. Checks the version first: another version may have another format."""
+    """Decodes an order. Checks the version first: another version may have another format.
+    Raises BadOrder.
+    """
     try:
         check_protocol(msgspec.json.decode(written, type=_Version).protocol)
         order = msgspec.json.decode(written, type=SupervisorOrder)
@@ -82,7 +84,7 @@ def decode_order(written: bytes) -> SupervisorOrder:
 
 
 def check_protocol(other: int) -> None:
-    """Raises BadOrder."""
+    """Raises BadOrder if the version is not ours."""
     if other != PROTOCOL:
         raise BadOrder(
             f"the orchestrator speaks version {other} of the supervisor's protocol, this node {PROTOCOL}: "

@@ -16,9 +16,9 @@ from node_agent.model.checked import Checked, Moment, Refused
 from node_agent.supervisor.bridge import SOCKET
 
 RECORD = "record"
-LOG = "keeper.log"
+LOG = "supervisor.log"
 ENDED = "ended.json"
-_OCCUPIED_BY = "keeper.pid"
+_OCCUPIED_BY = "supervisor.pid"
 _LOCK_TIMEOUT_S = 0.5
 _TO_BE_ENDED = f"{ENDED}.new"
 _ROOM = 4096
@@ -47,7 +47,9 @@ _ENDED: Checked[Ended] = Checked(Ended, _MOST_ENDED_BYTES)
 
 
 def require_private(place: Path) -> None:
-    """Raises NotPrivate: a supervisor obeys whoever can write here, and the run's key is stored here."""
+    """Raises NotPrivate if others have access: a supervisor obeys whoever can write here, and the run's key
+    is here.
+    """
     status = place.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise NotPrivate(errno.EPERM, "it is not a directory of this user", str(place))

@@ -38,7 +38,7 @@ def run(place: Path) -> int:
 
 
 async def _run(order: SupervisorOrder, place: Path) -> int:
-    """Raises CannotStart."""
+    """Runs the supervisor. Raises CannotStart."""
     supervisor = Supervisor(order, place, _say)
     notes = await supervisor.start()
     with _probing(place / RECORD / HOST_LOAD) if order.probes_host else nullcontext():

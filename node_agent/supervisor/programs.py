@@ -185,7 +185,7 @@ class AgentChild:
 
     @classmethod
     async def start(cls, program: Program, record: Path) -> Self:
-        """Raises CannotStart."""
+        """Starts the agent. Raises CannotStart."""
         log = Log(record / program.log)
         output = log.open()
         ours, theirs = socket.socketpair()

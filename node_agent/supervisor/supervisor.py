@@ -7,9 +7,11 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -26,6 +28,8 @@ from node_agent.supervisor.commands import (
     Hello,
     KillAgent,
     LeaseReport,
+    ReadPicture,
+    ReadSegment,
     Renew,
     StartAgent,
 )
@@ -36,7 +40,9 @@ from node_agent.supervisor.order import BadOrder, SupervisorOrder, check_protoco
 from node_agent.supervisor.owner import Owner, read_envelope, read_request
 from node_agent.supervisor.place import RECORD, Ended, remove_socket, write_ended
 from node_agent.supervisor.programs import CannotStart, HeldProgram, with_lifeline
+from node_agent.supervisor.reading import Piece, read_picture, read_segment
 from node_agent.supervisor.undo import undo_services, undo_set_up
+from node_agent.telemetry.segment_files import SegmentName
 
 SERVICE_END_S = 8.0
 SETUP_END_S = 30.0
@@ -46,7 +52,8 @@ _HELLO_S = 10.0
 _LAST_WORDS_S = 2.0
 _LEASE_CHECK_S = 5.0
 _OWN = frozenset(
-    str(kind.__struct_config__.tag) for kind in (Hello, Renew, AskClock, StartAgent, KillAgent, End, AskLease)
+    str(kind.__struct_config__.tag)
+    for kind in (Hello, Renew, AskClock, StartAgent, KillAgent, End, AskLease, ReadSegment, ReadPicture)
 )
 
 
@@ -242,6 +249,11 @@ class Supervisor:
                 self._later(client, number, self._start_agent())
             case KillAgent():
                 self._later(client, number, self._agent.kill())
+            case ReadSegment(boot, index, offset):
+                name = SegmentName(boot, index)
+                self._read_later(client, number, partial(read_segment, self._record, name, offset))
+            case ReadPicture(folder, stamp):
+                self._read_later(client, number, partial(read_picture, self._record, folder, stamp))
             case End(reason):
                 self._later(client, number, self._end_for(reason))
             case _:
@@ -251,16 +263,39 @@ class Supervisor:
         async def do() -> None:
             self._answer(client, number, error=await doing)
 
+        self._answer_by(do())
+
+    def _read_later(self, client: Owner, number: int, read: Callable[[], Piece]) -> None:
+        """Reads in a thread: the disk may be slow, and questions for the clock do not wait for it."""
+
+        async def do() -> None:
+            try:
+                at, data = await asyncio.to_thread(read)
+                client.write(self._report(number, at=at, data=data))
+            except OSError as error:
+                self._answer(client, number, error=error.strerror or str(error))
+
+        self._answer_by(do())
+
+    def _answer_by(self, answering: Coroutine[Any, Any, None]) -> None:
         self._answering = [task for task in self._answering if not task.done()]
-        self._answering.append(asyncio.create_task(do()))
+        self._answering.append(asyncio.create_task(answering))
 
     def _answer(self, client: Owner, number: int, error: str = "", failure: str = "") -> None:
         if number:
             client.write(self._report(number, error, failure))
 
-    def _report(self, number: int = 0, error: str = "", failure: str = "") -> bytes:
+    def _report(
+        self,
+        number: int = 0,
+        error: str = "",
+        failure: str = "",
+        at: tuple[int, ...] = (),
+        data: bytes = b"",
+    ) -> bytes:
         last = self._agent.last_state or AgentState(State.STOPPED)
-        return encode(Report(number, last.state, last.ready, time.time_ns(), failure, error))
+        now_ns = time.time_ns()
+        return encode(Report(number, last.state, last.ready, now_ns, failure, error, at=at, data=data))
 
     def _lease_report(self) -> LeaseReport:
         left, runs = self._lease.left(now()), self._agent.last_state is not None

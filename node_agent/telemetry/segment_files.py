@@ -7,7 +7,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import BufferedReader, FileIO
 from pathlib import Path
 
@@ -38,7 +38,12 @@ def segment_names(directory: Path) -> list[SegmentName]:
     """
     if directory.is_symlink() or directory.parent.is_symlink() or not directory.is_dir():
         return []
-    matches = (_SEGMENT_NAME.fullmatch(path.name) for path in directory.iterdir())
+    return segments_among(path.name for path in directory.iterdir())
+
+
+def segments_among(listed: Iterable[str]) -> list[SegmentName]:
+    """Returns those names of files that a log would write, in the order in which it does."""
+    matches = (_SEGMENT_NAME.fullmatch(name) for name in listed)
     names = ((m[0], SegmentName(int(m[1]), int(m[2]))) for m in matches if m)
     return sorted(name for text, name in names if name.boot > 0 and str(name) == text)
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
@@ -57,6 +58,16 @@ class SegmentLog:
     def closed(self) -> bool:
         return self._fd is None
 
+    @property
+    def records(self) -> int:
+        """How many records this boot has taken."""
+        return self._seq
+
+    @property
+    def buffered_bytes(self) -> int:
+        """How much of them the operating system does not have yet."""
+        return len(self._buffer)
+
     def append(self, event: Event) -> None:
         """Records what the agent itself reports.
 
@@ -68,6 +79,10 @@ class SegmentLog:
         """Returns a function that records what application ``app`` reports. It raises LogError like
         ``append``.
         """
+        return cast("Callable[[Event], None]", self.writer(app))
+
+    def writer(self, app: str) -> Callable[[Event], int]:
+        """Returns a function like ``recorder``'s that also returns the record's time in nanoseconds."""
         return partial(self._write, self._prefix_of(app))
 
     def _prefix_of(self, app: str) -> bytes:
@@ -75,7 +90,7 @@ class SegmentLog:
         envelope = {"run": self._run, "node": self._node, "boot": self.boot, "app": app}
         return self._encode(envelope)[:-1] + b',"seq":'
 
-    def _write(self, prefix: bytes, event: Event) -> None:
+    def _write(self, prefix: bytes, event: Event) -> int:
         if self._fd is None:
             raise LogError(f"the telemetry log in {self.directory} is closed")
         if self._buffered >= self._buffer_records or len(self._buffer) >= self._buffer_bytes:
@@ -83,11 +98,13 @@ class SegmentLog:
         if self._size >= self._max_bytes:
             self._rotate()
         body = self._encode(event)
-        line = b'%b%d,"t_ns":%d,%b\n' % (prefix, self._seq, self._clock(), body[1:])
+        t_ns = self._clock()
+        line = b'%b%d,"t_ns":%d,%b\n' % (prefix, self._seq, t_ns, body[1:])
         self._buffer += line
         self._buffered += 1
         self._size += len(line)
         self._seq += 1
+        return t_ns
 
     def flush(self) -> None:
         """Passes buffered lines to the operating system. After a LogError it can be tried again."""

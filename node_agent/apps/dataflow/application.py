@@ -10,6 +10,7 @@ from node_agent.apps.dataflow.config import DataflowConfig, nodes_of, problems, 
 from node_agent.apps.dataflow.delivery.runtime import DeliveryRuntime
 from node_agent.apps.dataflow.delivery.spill import SpillFile
 from node_agent.apps.dataflow.events import LinkLost, SpillSample
+from node_agent.apps.dataflow.metrics import METRIC_KINDS
 from node_agent.apps.dataflow.model.plan import Replica
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.replicas import ReplicaBuilder, Runtime
@@ -197,4 +198,4 @@ class Dataflow:
                 self._around.record(sample)
 
 
-QUERY = AppKind(DataflowConfig, Dataflow, RECORDS, nodes_of, problems, watched)
+QUERY = AppKind(DataflowConfig, Dataflow, RECORDS, nodes_of, problems, watched, METRIC_KINDS)

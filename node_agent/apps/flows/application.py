@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from node_agent.apps.base import AppKind, AppStatus, Surroundings
 from node_agent.apps.flows.account import SentAccount
 from node_agent.apps.flows.belief import RECORDS
+from node_agent.apps.flows.metrics import METRIC_KINDS
 from node_agent.apps.flows.model import Flow, FlowsConfig, nodes_of, problems
 from node_agent.apps.flows.schedule import schedule
 from node_agent.apps.flows.tcp_sink import TcpSink, TcpSinks
@@ -105,4 +106,4 @@ class Flows:
             self._tasks.spawn(f"flow {flow.name}", source.run())
 
 
-FLOWS = AppKind(FlowsConfig, Flows, RECORDS, nodes_of, problems)
+FLOWS = AppKind(FlowsConfig, Flows, RECORDS, nodes_of, problems, metrics=METRIC_KINDS)

@@ -29,7 +29,7 @@ class Request(NamedTuple):
 
 
 def parse(data: bytes) -> Request:
-    """Never fails: a request that cannot be parsed is answered as not found."""
+    """Parses a request. Never fails: a request that cannot be parsed is answered as not found."""
     line = data.decode("latin-1").lstrip().partition("\n")[0].strip()
     words = line.split()
     headers = len(words) == 3 and words[0].upper() == "GET" and words[2].upper() in ("HTTP/1.0", "HTTP/1.1")

@@ -26,8 +26,9 @@ class Snapshot(NamedTuple):
 
     @property
     def counts_hops(self) -> bool:
-        """Like olsrd without link quality: every link is broken, every path
-        costs 0, only ``metric`` has information."""
+        """Says whether the daemon counts hops. Then, like olsrd without link quality, every link is broken,
+        every path costs 0, and only ``metric`` has information.
+        """
         return self.config.quality == "hops"
 
     def link_cost(self, cost: float | None) -> float:

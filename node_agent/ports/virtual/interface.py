@@ -24,8 +24,9 @@ OnFrame = Callable[[Frame], None]
 
 class Interface(Protocol):
     def attach(self, node: str, received: OnFrame, failed: OnFrame) -> None:
-        """``received`` is called when a frame arrives at ``node``, ``failed``
-        when a unicast frame of its own was given up."""
+        """Connects a node. ``received`` is called when a frame arrives at ``node``, ``failed`` when a unicast
+        frame of its own was given up.
+        """
         ...
 
     def send(self, frame: Frame) -> None: ...

@@ -134,7 +134,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_soon_threadsafe(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> VirtualHandle:
-        """For signal handlers. Other threads cannot wake a loop that never waits."""
+        """Schedules a callback, for signal handlers. Other threads cannot wake a loop that never waits."""
         return self.call_soon(callback, *args, context=context)
 
     def run_in_executor(self, executor: Any, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
@@ -185,7 +185,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._cancelled_timers = 0
 
     def _run_once(self) -> None:
-        """Called by run_forever until stopped; handles as many instants as it can in one call."""
+        """Handles as many instants as it can in one call; run_forever calls it until stopped."""
         ready, timers = self._ready, self._timers
         while not self._stopping:
             if not ready and not self._advance(timers):

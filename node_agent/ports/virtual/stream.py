@@ -97,12 +97,12 @@ class StreamMachine:
 
     @property
     def unacknowledged(self) -> int:
-        """Bytes written that the peer has not acknowledged."""
+        """Returns how many written bytes the peer has not acknowledged."""
         return len(self._buffer)
 
     @property
     def arrived(self) -> int:
-        """Bytes that have arrived in order so far."""
+        """Returns how many bytes have arrived in order so far."""
         return self._received.next
 
     @property
@@ -191,7 +191,7 @@ class StreamMachine:
         return self._buffer_start + len(self._buffer)
 
     def _liveness_at(self) -> int:
-        """When an idle stream probes its peer, and when a finished one is released."""
+        """Returns when an idle stream probes its peer, or when a finished one is released."""
         config = self._config
         if self.phase is Phase.TIME_WAIT or self._fin_acknowledged:
             return self._progress_ns + config.give_up_ns
@@ -376,7 +376,9 @@ class StreamMachine:
             self._retransmit_at = max(min(self._retransmit_at, dead_at), now_ns + 1)
 
     def _stalled_since(self) -> int:
-        """A peer that answers but has closed its window is slow, not dead."""
+        """Returns since when nothing has moved. A peer that answers but has closed its window is slow, not
+        dead.
+        """
         if self._next > self._unacknowledged:
             return self._progress_ns
         return max(self._progress_ns, self._heard_ns)
