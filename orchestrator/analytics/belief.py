@@ -1,8 +1,9 @@
-"""The rules of ``node_agent.telemetry`` for lines and their writers, as columns: one definition for both.
+"""Applies the rules of ``node_agent.telemetry`` for lines and their writers as Spark columns; the rules are
+defined there only.
 
-A line is *corrupt* if it breaks ``bounds``, ``needed``, ``kinds_with`` or ``rows`` of the record format, and
-*refused* if it cannot be its node's word by the rules of its application: what ``telemetry.belief.Writer``
-says of a line, this says of all. Neither enters a table other than the counts of ``nodes``.
+A line is *corrupt* if it breaks ``bounds``, ``needed``, ``kinds_with`` or ``rows`` of the record format. It
+is *refused* if the rules of its application say that its node cannot have written it. The results equal those
+of ``telemetry.belief.Writer``. Such lines enter no table, except the counts in ``nodes``.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from node_agent.telemetry.records import AGENT, ENVELOPE, RecordFormat
 from orchestrator.analytics import schemas
 from orchestrator.results.inputs import RunInput
 
-# What the place of a file says, beside what its lines say.
+# Facts from the path of a file, in addition to what its lines say.
 FILE, IN_RUN, IN_NODE, IN_BOOT, CLAIMED_RUN = "_file", "in_run", "in_node", "in_boot", "claimed_run"
 APP_KIND = "app_kind"
 
@@ -29,14 +30,14 @@ _TIMES = ("t_ns", "born_ns", "taken_ns", "latency_ns")
 
 
 def app_rows(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
-    """Rows of ``schemas.APPS``."""
+    """Returns rows of ``schemas.APPS``."""
     return [
         {IN_RUN: run.run, "app": app.name, APP_KIND: app.kind} for run in runs for app in run.apps.values()
     ]
 
 
 def scope_rows(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
-    """Rows of ``schemas.SCOPES``."""
+    """Returns rows of ``schemas.SCOPES``."""
     return [
         {IN_RUN: run.run, IN_NODE: node, "app": app.name, "subject": part, "scope": _names(scope)}
         for run in runs
@@ -47,7 +48,7 @@ def scope_rows(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
 
 
 def _names(scope: msgspec.Struct) -> dict[str, list[str]]:
-    """The lists of names that rules look into."""
+    """Returns the lists of names that rules refer to."""
     found: Mapping[str, Any] = msgspec.structs.asdict(scope)
     return {name: list(names) for name, names in found.items() if not isinstance(names, str)}
 
@@ -55,10 +56,10 @@ def _names(scope: msgspec.Struct) -> dict[str, list[str]]:
 def judged(
     lines: DataFrame, files: DataFrame, apps: DataFrame, scopes: DataFrame, format: RecordFormat
 ) -> DataFrame:
-    """``lines`` with ``run``, ``node`` and ``boot`` by where they lie, ``corrupt`` and ``is_refused``.
+    """Returns ``lines`` with ``run``, ``node`` and ``boot`` from their paths, ``corrupt`` and ``is_refused``.
 
-    Times of lines that are not believed are null, so that nothing is computed from them. ``app`` is set in
-    lines from before there could be several applications.
+    Times of lines that are not believed are null, so that nothing is computed from them. ``app`` is filled in
+    for lines of old runs, which had one application.
     """
     is_agents = F.col("kind").isin(*_kinds_of(format, AGENT))
     said = F.coalesce("app", F.lit(""))
@@ -70,10 +71,10 @@ def judged(
         .withColumn("subject", F.when(~is_agents, _subject(format)))
     )
     known = placed.join(F.broadcast(scopes), [IN_RUN, IN_NODE, "app", "subject"], "left")
-    told = known.withColumn("is_refused", ~F.col("corrupt") & _refused(format, is_agents))
+    marked = known.withColumn("is_refused", ~F.col("corrupt") & _refused(format, is_agents))
     believed = ~F.col("corrupt") & ~F.col("is_refused")
     return (
-        told.withColumns({name: F.when(believed, F.col(name)) for name in _TIMES})
+        marked.withColumns({name: F.when(believed, F.col(name)) for name in _TIMES})
         .withColumns({"run": F.col(IN_RUN), "node": F.col(IN_NODE), "boot": F.col(IN_BOOT)})
         .drop(schemas.CORRUPT, FILE, IN_RUN, IN_NODE, IN_BOOT, CLAIMED_RUN, APP_KIND, "scope", "subject")
     )
@@ -84,7 +85,7 @@ def _any(conditions: Sequence[Column]) -> Column:
 
 
 def _kinds_of(format: RecordFormat, app: str) -> list[str]:
-    """The kinds of records that applications of a kind write, or the agent."""
+    """Returns the kinds of records that applications of a kind, or the agent, write."""
     return [kind for kind, owner in format.owners.items() if owner == app]
 
 
@@ -111,7 +112,7 @@ def _corrupt(format: RecordFormat) -> Column:
 
 
 def _foreign(format: RecordFormat) -> Iterator[Column]:
-    """Whether there is a field that the record's kind does not have, if that kind is known."""
+    """Says whether there is a field that the record's kind, if it is known, does not have."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for name, kinds in format.kinds_with.items():
         alike.setdefault(kinds, []).append(name)
@@ -130,7 +131,7 @@ def _outside(name: str, low: int, high: int, is_array: bool) -> Column:
 
 
 def _breaks(rule: RowRule) -> Callable[[Column], Column]:
-    """As ``RowRule.allows``; a null is not allowed either."""
+    """Does the opposite of ``RowRule.allows``; a null breaks the rule, too."""
     fixed, groups = len(rule.values), len(rule.groups)
 
     def limit(place: Column, which: int) -> Column:
@@ -157,7 +158,7 @@ def _breaks(rule: RowRule) -> Callable[[Column], Column]:
 
 
 def _subject(format: RecordFormat) -> Column:
-    """The part of its application that a record is of; null if it names none."""
+    """Returns the part of its application that a record is about; null if it names none."""
     subject = F.lit(None).cast("string")
     for kind, records in format.by_app.items():
         if records.subject:

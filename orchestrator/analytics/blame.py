@@ -1,4 +1,4 @@
-"""An error in what was contributed names the contribution, and the file and line of its author."""
+"""Makes errors in contributed code name the contribution, and the file and line of its author."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from orchestrator.errors import RoveError
 
 @contextmanager
 def blaming(what: str) -> Iterator[None]:
-    """Any error in the block becomes a RoveError: ``the table 'work': mine.py, line 7: KeyError: 'x'``."""
+    """Turns any error in the block into a RoveError: ``the table 'work': mine.py, line 7: KeyError: 'x'``."""
     try:
         yield
     except RoveError:

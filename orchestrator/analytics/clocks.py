@@ -1,6 +1,8 @@
-"""What nodes recorded by clocks of their own, in the orchestrator's time, before anything is made of it.
+"""Converts times that nodes recorded by their own clocks to the orchestrator's time, before anything else
+uses them.
 
-A record's own time is of its node's clock; an application says whose clock births of tuples are of.
+The time of a record was read from its node's clock. An application says which clock births of tuples were
+read from.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,12 +16,12 @@ from orchestrator.results.inputs import LATEST_NS, RunInput
 
 
 def clock_rows(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
-    """Rows of ``schemas.CLOCKS``: ``of`` is a node."""
+    """Returns rows of ``schemas.CLOCKS``, where ``of`` is a node."""
     return [row for run in runs for row in _rows(run.run, None, run.clocks)]
 
 
 def birth_rows(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
-    """Rows of ``schemas.CLOCKS``: ``of`` is the origin of an application's tuples."""
+    """Returns rows of ``schemas.CLOCKS``, where ``of`` is the origin of an application's tuples."""
     return [
         row
         for run in runs
@@ -38,7 +40,9 @@ def _rows(run: str, app: str | None, clocks: Mapping[str, Pieces]) -> Iterable[d
 
 
 def corrected(lines: DataFrame, clocks: DataFrame, births: DataFrame) -> DataFrame:
-    """``lines`` of telemetry with all times in the orchestrator's; what is in no table stays as it is."""
+    """Returns ``lines`` of telemetry with all times in the orchestrator's; times without a clock in
+    ``clocks`` stay.
+    """
     born = F.coalesce(F.col("born_ns"), F.col("t_ns") - F.col("latency_ns"))
     known = _ahead(lines.withColumn("birth_ns", born), clocks, "node", "t_ns", "ahead_ns")
     known = _ahead(known, births, "origin", "birth_ns", "birth_ahead_ns")
@@ -54,13 +58,14 @@ def corrected(lines: DataFrame, clocks: DataFrame, births: DataFrame) -> DataFra
 
 
 def _bounded(time: Column) -> Column:
-    """A node that answered with another time than it wrote down must not stop the analysis: differences of
-    corrected times stay in 64 bits."""
+    """Limits times, so that differences of corrected times fit into 64 bits: a node that lies about its clock
+    must not stop the analysis.
+    """
     return F.when(time.isNotNull(), F.greatest(F.lit(0), F.least(F.lit(LATEST_NS), time)))
 
 
 def _ahead(lines: DataFrame, clocks: DataFrame, whose: str, t_ns: str, name: str) -> DataFrame:
-    """With a column of how far the clock was ahead. Every moment is in just one piece of a clock."""
+    """Adds a column that says how far the clock was ahead. Every time is in exactly one piece of a clock."""
     piece = {column: f"piece_{column}" for column in clocks.columns}
     time = F.col(t_ns)
     of_app = F.col(piece["app"]).isNull() | (F.col("app") == F.col(piece["app"]))

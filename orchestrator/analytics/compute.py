@@ -1,4 +1,4 @@
-"""Tables → the metrics and series of each run and of each of its applications, in one Spark job.
+"""Computes the metrics and series of each run and of each of its applications from tables, in one Spark job.
 
 Equal telemetry gives equal values, bit for bit.
 """
@@ -28,7 +28,7 @@ Document = dict[str, Any]
 
 
 class TablesMade:
-    """What the functions that compute values are handed: see ``results.spark.Reading``."""
+    """Implements ``results.spark.Reading``, which functions that compute values get."""
 
     def __init__(self, spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) -> None:
         self._spark = spark
@@ -56,7 +56,7 @@ class TablesMade:
 
 
 def compute(spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) -> dict[str, Document]:
-    """By run: its ``metrics`` and ``series``, and those of each of its ``apps``."""
+    """Returns by run: its ``metrics`` and ``series``, and those of each of its ``apps``."""
     reading = TablesMade(spark, store, runs)
     wanted = list(dict.fromkeys(figures for run in runs for _, found in _parts(run) for figures in found))
     frames: dict[str, DataFrame] = {}
@@ -89,12 +89,12 @@ def _parts(run: RunInput) -> Iterator[tuple[AppInput | None, list[Figures]]]:
 
 
 def _named(figures: Figures) -> str:
-    """What an error calls them."""
+    """Returns what an error calls these figures."""
     return ", ".join([*(metric.name for metric in figures.metrics), *figures.series][:3])
 
 
 def _by_part(rows: Mapping[str, Rows]) -> dict[tuple[str, str], dict[int, dict[str, Rows]]]:
-    """By run and application, then by the number of the figures and the name of the frame."""
+    """Groups rows by run and application, then by the number of the figures and the name of the frame."""
     found: dict[tuple[str, str], dict[int, dict[str, Rows]]] = {}
     for key, members in rows.items():
         number, _, name = key.partition(" ")
@@ -125,7 +125,7 @@ def _part(
 
 
 class _Found(dict[str, Rows]):
-    """Rows by frame; a frame without rows of this part has none."""
+    """Rows by frame. A frame without rows for this part gives an empty list."""
 
     def __missing__(self, name: str) -> Rows:
         return []

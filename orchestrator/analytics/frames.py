@@ -1,4 +1,4 @@
-"""Small Spark frames from plain rows."""
+"""Makes small Spark frames from plain rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +10,8 @@ from pyspark.sql.types import StructType
 
 
 def frame_of(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: StructType) -> DataFrame:
-    """By way of Arrow: from plain rows, Spark would start Python processes only to copy them."""
+    """Returns a frame.
+    It goes through Arrow, because Spark would start Python processes to copy plain rows.
+    """
     table = pa.Table.from_pylist(list(rows), to_arrow_schema(schema, timezone="UTC"))
     return spark.createDataFrame(table, schema)

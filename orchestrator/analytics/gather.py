@@ -1,4 +1,6 @@
-"""Several small results in one Spark job: to start a job takes longer than to compute any of them."""
+"""Collects several small results in one Spark job, because starting a job takes longer than computing any of
+them.
+"""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +14,7 @@ Rows = list[dict[str, Any]]
 
 
 def gather(frames: Mapping[str, DataFrame]) -> dict[str, Rows]:
-    """The rows of each frame, in no order. Numbers arrive as they are: JSON holds every digit of them."""
+    """Returns the rows of each frame, in no order. Numbers stay exact: JSON keeps all their digits."""
     packed = [
         frame.select(F.lit(name).alias("name"), F.to_json(F.struct("*"), {"ignoreNullFields": "false"}))
         for name, frame in frames.items()

@@ -1,4 +1,6 @@
-"""Segments and ground truth of many runs → tables, in one go for all runs that are new or have changed."""
+"""Turns segments and ground truth of many runs into tables, in one pass over all runs that are new or
+changed.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -26,11 +28,11 @@ Progress = Callable[[float], None]
 KEY = ("run", "node", "boot", "seq")
 
 WRITERS = 2
-"""Tables that are written at the same time: while one is planned, the other is computed."""
+"""How many tables are written at the same time: while Spark plans one, it computes another."""
 
 
 class TablesInTheMaking:
-    """What the functions that make tables are handed: see ``results.spark.Ingest``."""
+    """Implements ``results.spark.Ingest``, which functions that make tables get."""
 
     def __init__(self, spark: SparkSession, runs: Sequence[RunInput]) -> None:
         self._spark = spark
@@ -45,14 +47,14 @@ class TablesInTheMaking:
 
     @cached_property
     def lines(self) -> DataFrame:
-        """Every line, also those that are ``corrupt`` or ``is_refused``."""
+        """Returns every line, including those that are ``corrupt`` or ``is_refused``."""
         return self._keep(read_lines(self._spark, self._runs))
 
     @cached_property
     def records(self) -> DataFrame:
         known = F.col("kind").isin(*record_format().needed)
         readable = self.lines.where(~F.col("corrupt") & ~F.col("is_refused") & known)
-        # Rarely is there anything to remove, and to look for it means to sort everything.
+        # Duplicates are rare, and removing them means sorting everything, so look for them first.
         twice = not self.table("nodes").where("duplicates > 0").isEmpty()
         return _each_once(readable) if twice else readable
 
@@ -71,7 +73,7 @@ class TablesInTheMaking:
         return self._made[name]
 
     def tables(self) -> list[tuple[Table, DataFrame]]:
-        """All of them."""
+        """Returns all tables."""
         return [(declared, self.table(name)) for name, declared in self._declared.items()]
 
     def _keep(self, frame: DataFrame) -> DataFrame:
@@ -79,15 +81,15 @@ class TablesInTheMaking:
         return self._kept[-1]
 
     def forget(self) -> None:
-        """Free what was kept in memory."""
+        """Frees the memory of cached frames."""
         for frame in self._kept:
             frame.unpersist()
 
 
 def ingest(spark: SparkSession, store: TableStore, runs: Sequence[RunInput], progress: Progress) -> None:
-    """Bring the tables of ``runs`` up to date; what has not changed since the last time is not read."""
+    """Brings the tables of ``runs`` up to date; does not read what has not changed since the last time."""
     with store.writing() as staging:
-        # Taken before reading: a file that changes meanwhile is read again the next time.
+        # Computed before reading, so that a file that changes meanwhile is read again the next time.
         fingerprints = {run.run: run.fingerprint(layout(run)) for run in runs}
         stale = [run for run in runs if not store.holds(run.run, fingerprints[run.run])]
         if stale:
@@ -117,7 +119,7 @@ def _each_once(readable: DataFrame) -> DataFrame:
 def _write(frame: DataFrame, table: Table, staging: Path, small: bool) -> None:
     columns = [F.col(field.name).cast(field.dataType) for field in struct(table.columns)]
     chosen = frame.select(*columns)
-    # One file a run either way; to bring little data together takes longer than to write it from one task.
+    # One file a run in both cases; for little data, a single task writes faster.
     together = chosen.coalesce(1) if small else chosen.repartition("run")
     ordered = together.sortWithinPartitions("run", *table.order)
     ordered.write.partitionBy("run").option("compression", "zstd").parquet(str(staging / table.name))

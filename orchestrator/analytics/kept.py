@@ -1,4 +1,4 @@
-"""Whether a document that lies where results are kept is one: it may be old, damaged or somebody else's."""
+"""Checks whether a stored document contains valid results: it may be old, damaged or somebody else's."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ class _Result(_Part):
 
 
 def is_result(document: Any, run: RunInput) -> bool:
-    """Whether it has the values that are computed for ``run``, each of its declared type."""
+    """Says whether it has the values that are computed for ``run``, each with its declared type."""
     try:
         result = convert(document, _Result)
         if result.apps.keys() != run.apps.keys():
@@ -37,7 +37,7 @@ def is_result(document: Any, run: RunInput) -> bool:
 
 
 def _check(part: _Part, app: AppInput | None) -> None:
-    """Raises ValidationError."""
+    """Checks one part. Raises ValidationError."""
     for each in contributed(app):
         for figures in each.figures:
             for metric in figures.metrics:

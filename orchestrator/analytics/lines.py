@@ -1,4 +1,6 @@
-"""Files of run directories as Spark's frames: segments of telemetry, judged and in one time; ground truth."""
+"""Reads files of run directories as Spark frames: judged telemetry in the orchestrator's time, and ground
+truth.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,9 +20,9 @@ from orchestrator.results.segments import Segment
 
 
 def read_lines(spark: SparkSession, runs: Sequence[RunInput]) -> DataFrame:
-    """Every line of every segment, of which those that are ``corrupt`` or ``is_refused`` are only counted.
+    """Returns every line of every segment. Those that are ``corrupt`` or ``is_refused`` are only counted.
 
-    Times of nodes whose clocks were measured are the orchestrator's.
+    Times of nodes whose clocks were measured are converted to the orchestrator's.
     """
     format = record_format()
     schema = StructType([*schemas.raw(format.events), StructField(CORRUPT, StringType())])
@@ -50,7 +52,9 @@ def read_lines(spark: SparkSession, runs: Sequence[RunInput]) -> DataFrame:
 
 
 def _paths(run: RunInput) -> list[Path]:
-    """Whole directories where they hold nothing but segments: that many files are listed sooner."""
+    """Returns whole directories if they contain only segments, because Spark lists them faster than single
+    files.
+    """
     found: dict[Path, list[Segment]] = {}
     for segment in run.segments:
         found.setdefault(segment.path.parent, []).append(segment)
@@ -63,7 +67,7 @@ def _paths(run: RunInput) -> list[Path]:
 
 
 def read_truth(spark: SparkSession, runs: Sequence[RunInput], name: str, schema: StructType) -> DataFrame:
-    """The file ``name`` of the ground truth, one row a line."""
+    """Reads the file ``name`` of the ground truth, one row a line."""
     paths = {f"file:{path}": run.run for run in runs if (path := run.truth(name)) is not None}
     rows = [{belief.FILE: file, belief.IN_RUN: run} for file, run in paths.items()]
     files = frame_of(spark, rows, struct(schemas.FILES))
@@ -79,14 +83,14 @@ def _read_json(spark: SparkSession, paths: Sequence[Path], schema: StructType) -
         return empty.withColumn(belief.FILE, F.lit(""))
     lines = (
         spark.read.schema(schema)
-        # Longer ones are passed over, in bounded memory.
+        # Longer lines are skipped, in bounded memory.
         .option("mapreduce.input.linerecordreader.line.maxlength", str(LONGEST_LINE + 1))
         .json(
             [literal_path(path) for path in paths],
             mode="PERMISSIVE",
             columnNameOfCorruptRecord=CORRUPT,
             allowNonNumericNumbers=False,
-            lineSep="\n",  # as Python's readers have it: by itself, Spark ends lines at \r, too
+            lineSep="\n",  # like Python's readers: Spark's default also ends lines at \r
         )
     )
     # It is a URI, in which a plus is a plus.

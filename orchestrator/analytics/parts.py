@@ -11,7 +11,7 @@ from orchestrator.results.views import View
 
 
 def contributions_of(view: View) -> list[Contribution]:
-    """Those about the application in view, or about the whole run."""
+    """Returns the contributions about the application in view, or about the whole run."""
     if not view.kind:
         return registry.about("")
     apps = [run.apps[view.app] for run, _ in view.runs]
@@ -19,9 +19,9 @@ def contributions_of(view: View) -> list[Contribution]:
 
 
 def drawings(view: View, *sections: str) -> list[Figure]:
-    """The figures that are contributed to ``sections`` of the report and have something to show.
+    """Returns the figures that are contributed to ``sections`` of the report and have something to show.
 
-    In a report of one application, those of the whole run are among them.
+    A report of one application includes those of the whole run.
     """
     about = contributions_of(view) + (registry.about("") if view.is_only else [])
     declared = [drawing for each in about for drawing in each.drawings if drawing.section in sections]
@@ -39,7 +39,7 @@ def shown_figures(drawn: Sequence[Figure]) -> str:
 
 
 def punctuality(radio: Mapping[str, Any]) -> str:
-    """Said of valid runs, too: how far from invalid they were."""
+    """Says how late the radio was, also for valid runs, so that one sees how close to invalid they were."""
     if not radio:
         return ""
     return (

@@ -1,7 +1,8 @@
-"""The whole analysis: run directories → tables → metrics and series → ``summary.json`` and ``report.html``.
+"""Runs the whole analysis: run directories → tables → metrics and series → ``summary.json`` and
+``report.html``.
 
-``analysed`` computes once; summaries and reports are written from the ``Analysis`` that it returns. What has
-been computed from unchanged telemetry is not computed again, and then Spark is not even started.
+``analysed`` computes once; summaries and reports are written from the ``Analysis`` that it returns. Values
+from unchanged telemetry are not computed again; if nothing changed, Spark is not started.
 """
 
 import json
@@ -30,12 +31,12 @@ Document = dict[str, Any]
 
 
 def _say_nothing(stage: str, fraction: float) -> None:
-    """For callers that do not ask for progress."""
+    """Ignores progress, for callers that do not ask for it."""
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """What was computed for some directories, of runs or of sweeps. ``results`` are by the path of a run."""
+    """The computed results of some directories of runs or sweeps. ``results`` are by the path of a run."""
 
     directories: tuple[Path, ...]
     members: tuple[tuple[RunInput, ...], ...]
@@ -47,7 +48,7 @@ class Analysis:
 
     @cached_property
     def summaries(self) -> dict[Path, Document]:
-        """By path, of every run and every sweep."""
+        """Returns the summary of every run and every sweep, by path."""
         found = {run.directory.path: run_summary(run, self.results[run.directory.path]) for run in self.runs}
         for directory, group in zip(self.directories, self.members, strict=True):
             place = RunDirectory(directory.resolve())
@@ -56,21 +57,23 @@ class Analysis:
         return found
 
     def write_summaries(self) -> list[Document]:
-        """Write each ``summary.json``; returns those of the directories in their order."""
+        """Writes each ``summary.json``; returns those of the directories in their order."""
         found = self.summaries
         for path, summary in found.items():
             write_json(RunDirectory(path).summary, summary)
         return [found[directory.resolve()] for directory in self.directories]
 
     def judged_anew(self) -> "Analysis":
-        """With the verdicts as they are now, in tables, too; nothing else may have changed."""
+        """Returns the analysis with the current verdicts, and updates the tables; nothing else may have
+        changed.
+        """
         members = tuple(tuple(runs_in(directory)) for directory in self.directories)
         anew = replace(self, members=members)
         _restate(anew.runs)
         return anew
 
     def write_report(self, directory: Path, output: Path | None = None) -> Path:
-        """The report of one of the directories (default: its ``report.html``)."""
+        """Writes the report of one of the directories (default: its ``report.html``)."""
         from orchestrator.analytics.report import render
 
         place = RunDirectory(directory.resolve())
@@ -88,7 +91,7 @@ class Analysis:
 def analysed(
     directories: Sequence[Path], progress: Progress | None = None, *, spark: "SparkSession | None" = None
 ) -> Analysis:
-    """Ingest and compute. ``spark``: use this session instead of one of our own."""
+    """Ingests and computes. ``spark``: uses this session instead of a new one."""
     tell = progress or _say_nothing
     members = tuple(tuple(runs_in(directory)) for directory in directories)
     runs = unique([run for group in members for run in group])
@@ -100,7 +103,7 @@ def analysed(
 def analyze(
     directories: Sequence[Path], progress: Progress | None = None, *, spark: "SparkSession | None" = None
 ) -> list[Document]:
-    """Ingest, compute, write each ``summary.json``; returns those of ``directories`` in their order."""
+    """Ingests, computes, writes each ``summary.json``; returns those of ``directories`` in their order."""
     tell = progress or _say_nothing
     analysis = analysed(directories, progress, spark=spark)
     tell("writing summaries", 0.97)
@@ -116,7 +119,7 @@ def write_report(
     output: Path | None = None,
     spark: "SparkSession | None" = None,
 ) -> Path:
-    """Write summary and report of a run or a sweep; analyses it first where needed."""
+    """Writes summary and report of a run or a sweep; analyses it first if needed."""
     analysis = analysed([directory], progress, spark=spark)
     analysis.write_summaries()
     return analysis.write_report(directory, output)
@@ -131,7 +134,7 @@ def _root(run: RunInput) -> Path:
 
 
 def _restate(runs: Sequence[RunInput]) -> None:
-    """The tables say what the verdicts say now."""
+    """Updates the verdicts in the tables."""
     from orchestrator.analytics.store import TableStore
 
     for run in runs:
@@ -139,7 +142,7 @@ def _restate(runs: Sequence[RunInput]) -> None:
 
 
 def _results(runs: Sequence[RunInput], tell: Progress, spark: "SparkSession | None") -> dict[Path, Document]:
-    """By run directory; from the store where the run is unchanged, otherwise computed in one go."""
+    """Returns results by run directory: stored ones of unchanged runs, the others computed in one go."""
     from orchestrator.analytics.kept import is_result
     from orchestrator.analytics.layout import layout, stamp
     from orchestrator.analytics.store import TableStore

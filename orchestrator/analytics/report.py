@@ -1,7 +1,7 @@
-"""The report: one HTML page that needs nothing but itself, for one run or for a sweep.
+"""Writes the report: one self-contained HTML page for one run or for a sweep.
 
-Sections are contributed and stand by their place: results 100, faults 200, sections of applications 300,
-figures 400, overhead 500, radio 600, clocks 700, then runs and where all comes from. Where a run has several
+Sections are contributed and ordered by their place: results 100, faults 200, sections of applications 300,
+figures 400, overhead 500, radio 600, clocks 700, then the runs and the provenance. If a run has several
 applications, each has a part of its own with its results, sections and figures.
 """
 
@@ -24,7 +24,7 @@ from orchestrator.runs.files import readable
 from orchestrator.runs.refused import refused_text
 from orchestrator.runs.run_directory import RunDirectory
 
-# Nothing may be loaded from anywhere, whatever text found its way into the page.
+# The page may load nothing from anywhere, whatever text got into it.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 SPOKEN_VERDICTS = {
@@ -38,7 +38,9 @@ RESULTS, FIGURES = 100, 400
 
 
 def render(place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]) -> str:
-    """``summary`` is the directory's summary.json; ``runs`` are its runs with what was computed for each."""
+    """Returns the page. ``summary`` is the directory's summary.json; ``runs`` are its runs with their
+    results.
+    """
     style = files("orchestrator.analytics").joinpath("report.css").read_text()
     views = views_of(place, summary, runs)
     if len(views) == 1:
@@ -70,7 +72,7 @@ def render(place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple
 def views_of(
     place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]
 ) -> dict[str, View]:
-    """By application; each result has the values of the run and those of the application."""
+    """Returns views by application; each result has the values of the run and those of the application."""
     kinds = {name: app.kind for run, _ in runs for name, app in run.apps.items()}
     views = {}
     for name, kind in kinds.items():
@@ -90,7 +92,7 @@ def _whole(runs: Sequence[tuple[RunInput, Result]]) -> list[tuple[RunInput, Resu
 
 
 def _groups(summary: Mapping[str, Any], app: str = "") -> list[Mapping[str, Any]]:
-    """The cells of the summary; of an application, with its own figures at the top."""
+    """Returns the cells of the summary; for an application, with its own figures at the top."""
     found: Sequence[Mapping[str, Any]] = summary.get("cells") or cells([dict(summary)], [True])
     if not app:
         return list(found)
@@ -105,7 +107,9 @@ def _group_of(cell: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, 
 
 
 def _sections(view: View) -> str:
-    """All of a report about one application, or what is about the whole run of a report about several."""
+    """Returns the sections of a report about one application, or those about the whole run if there are
+    several.
+    """
     about = contributions_of(view) + (registry.about("") if view.is_only else [])
     ours = [Section(FIGURES, lambda shown: _figures(shown, "figures"))]
     ours += [Section(RESULTS, results)] if view.kind else []
@@ -121,7 +125,7 @@ def _rendered(view: View, sections: Sequence[Section]) -> str:
 
 
 def _app_part(view: View) -> str:
-    """With names of its own for all elements: those of two applications must not meet."""
+    """Returns the part of one application. It prefixes ids, so that those of two applications differ."""
     ours = [Section(RESULTS, results), Section(FIGURES, lambda shown: _figures(shown, "figures", "radio"))]
     declared = [section for each in contributions_of(view) for section in each.sections]
     markup = _rendered(view, [*declared, *ours])
@@ -148,14 +152,14 @@ def _verdict(summary: Mapping[str, Any]) -> str:
     reasons = bullets(summary.get("reasons") or [])
     radio = punctuality(summary.get("radio") or {})
     refused = refused_text(summary.get("refused") or [], most=8)
-    told = f'<p id="refused">Refused: {escape(refused)}.</p>' if refused else ""
+    note = f'<p id="refused">Refused: {escape(refused)}.</p>' if refused else ""
     return (
-        f'<section class="verdict {kind}"><strong>{escape(text)}</strong>{reasons}{told}{radio}</section>\n'
+        f'<section class="verdict {kind}"><strong>{escape(text)}</strong>{reasons}{note}{radio}</section>\n'
     )
 
 
 def _in_part(summary: Mapping[str, Any]) -> str | None:
-    """Of a sweep some runs of which are sound: the verdict of the whole must not be taken for theirs."""
+    """Describes a sweep with some usable runs: its verdict must not be taken for theirs."""
     groups: Sequence[Mapping[str, Any]] = summary.get("cells") or ()
     used = sum(cell["n"] for cell in groups)
     left_out = sum(len(cell["excluded"]) for cell in groups)

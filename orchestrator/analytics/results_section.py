@@ -1,4 +1,4 @@
-"""The results of an application in the report: a row for each cell, in the columns that metrics declare."""
+"""The report's results of an application: a row for each cell, in the columns that metrics declare."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -35,7 +35,7 @@ def results(view: View) -> str:
 
 
 def _metrics(kind: str) -> list[Metric]:
-    """Those with a column, in their order."""
+    """Returns the metrics that have a column, in their order."""
     shown = [(each.report.place, each) for each in registry.metrics(kind).values() if each.report]
     return [metric for _, metric in sorted(shown, key=lambda each: each[0])]
 
@@ -79,7 +79,7 @@ def _meanings(kind: str) -> str:
 
 
 def _parts(groups: Sequence[Mapping[str, Any]], breakdown: Breakdown) -> str:
-    """A row for each part, such as a sink: one that got nothing must not go unseen."""
+    """Returns a row for each part, such as a sink, so that one that got nothing is noticed."""
     several = len(groups) > 1
     columns = [(column.metric, column.report) for column in breakdown.columns if column.report]
     rows = [
@@ -101,7 +101,7 @@ def _parts(groups: Sequence[Mapping[str, Any]], breakdown: Breakdown) -> str:
 
 
 def runs_table(views: Sequence[View]) -> str:
-    """Every run by itself, of each application the metrics that say so."""
+    """Returns a table with a row for every run, and the metrics that declare ``of_each_run``."""
     shown = [(view, metric) for view in views for metric in _metrics(view.kind) if metric.of_each_run]
     several = len(views) > 1
     headings = ["run", "factors", "seed", "verdict"]

@@ -1,4 +1,4 @@
-"""Columns as Spark has them: of raw telemetry, as agents write it, and of the tables that are declared."""
+"""Defines Spark columns: of raw telemetry as agents write it, and of the declared tables."""
 
 from collections.abc import Iterable
 from types import NoneType, UnionType
@@ -54,14 +54,14 @@ _PLAIN: dict[Any, DataType] = {
 
 
 def struct(columns: Columns) -> StructType:
-    """Declared columns as Spark's."""
+    """Returns declared columns as a Spark struct."""
     return StructType([StructField(name, SPARK_TYPES[kind]) for name, kind in columns.items()])
 
 
 def raw(events: Iterable[type[msgspec.Struct]]) -> StructType:
-    """One row a line of a segment: the envelope, then the fields of all kinds of records.
+    """Returns the columns of a line of a segment: the envelope, then the fields of all kinds of records.
 
-    Those of the other kinds are null. A line with ``tuples`` tells of so many: see docs/telemetry.md.
+    Fields of other kinds are null. A line with ``tuples`` stands for that many tuples: see docs/telemetry.md.
     """
     found: dict[str, DataType] = {}
     for kind in (Envelope, *events):
@@ -73,7 +73,7 @@ def raw(events: Iterable[type[msgspec.Struct]]) -> StructType:
 
 
 def spark_type(hint: Any) -> DataType:
-    """The column of a record's field with this type."""
+    """Returns the column type for a record's field of this type."""
     if get_origin(hint) in (Union, UnionType):
         (hint,) = (each for each in get_args(hint) if each is not NoneType)
     origin, arguments = get_origin(hint), get_args(hint)
@@ -87,7 +87,7 @@ def spark_type(hint: Any) -> DataType:
     return _PLAIN[hint]
 
 
-# Where a segment lies; ``claimed_run``: what its records must call their run.
+# The path of a segment; ``claimed_run``: what its records must call their run.
 FILES: Columns = {
     "_file": TEXT,
     "in_run": TEXT,
@@ -95,19 +95,19 @@ FILES: Columns = {
     "in_boot": COUNT,
     "claimed_run": TEXT,
 }
-# Lines that only Python could see: too long for Spark, or in what is no regular file.
+# Lines that only Python reads: too long for Spark, or not in a regular file.
 UNREAD: Columns = {"run": TEXT, "node": TEXT, "boot": COUNT, "unread": COUNT}
 # The applications of a run.
 APPS: Columns = {"in_run": TEXT, "app": TEXT, "app_kind": TEXT}
-# What a part of an application can tell of, on its node: see ``telemetry.belief.AppScopes``.
+# What a part of an application can report about, on its node: see ``telemetry.belief.AppScopes``.
 SCOPES = StructType(
     [
         *(StructField(name, StringType()) for name in ("in_run", "in_node", "app", "subject")),
         StructField("scope", MapType(StringType(), ArrayType(StringType()))),
     ]
 )
-# How far a clock was ahead of the orchestrator's, piece by piece of its own time: see ``clocks.correction``.
-# ``of`` is a node or, of the application ``app``, the origin of tuples.
+# How far a clock was ahead of the orchestrator's, in pieces of its own time: see ``clocks.correction``.
+# ``of`` is a node or, for the application ``app``, the origin of tuples.
 CLOCKS: Columns = {
     "run": TEXT,
     "of": TEXT,

@@ -1,4 +1,4 @@
-"""A local Spark session that starts fast, says nothing on the terminal and leaves nothing behind.
+"""Starts a local Spark session that starts fast, prints nothing on the terminal and leaves nothing behind.
 
 The JVM and its scratch directory belong to the ``with`` block. They also go if this process is killed: the
 JVM ends when its standard input does, and a watcher removes the directory when both processes are gone.
@@ -31,7 +31,7 @@ from orchestrator.errors import RoveError
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 15.0
 
-# With less input than this, compiling for speed takes longer than it saves.
+# With less input than this, optimising compilation takes longer than it saves.
 BULK_BYTES = 64 * 2**20
 
 QUICK = {
@@ -64,7 +64,9 @@ WATCHER = 'cat >/dev/null; rm -rf -- "$1"'
 
 @contextmanager
 def spark_session(java: Java | None = None, input_bytes: int = 0) -> Iterator[SparkSession]:
-    """One session, one JVM, tuned for about this much input. Only one may be open in a process at a time."""
+    """Opens one session with one JVM, tuned for about this much input.
+    A process can have only one at a time.
+    """
     home = java_home(java or find_java())
     with _scratch_directory() as (scratch, held_open):
         settings = _settings(scratch, QUICK if input_bytes < BULK_BYTES else BULK)
@@ -75,7 +77,7 @@ def spark_session(java: Java | None = None, input_bytes: int = 0) -> Iterator[Sp
             try:
                 yield spark
             except BaseException:
-                # A call that was interrupted leaves the connection to the JVM unusable: no orderly stop.
+                # An interrupted call leaves the connection to the JVM unusable, so it cannot stop in order.
                 process.kill()
                 raise
             finally:
@@ -86,7 +88,7 @@ def spark_session(java: Java | None = None, input_bytes: int = 0) -> Iterator[Sp
 
 @contextmanager
 def _scratch_directory() -> Iterator[tuple[Path, int]]:
-    """A directory that is removed when the last holder of the descriptor is gone, in whatever way."""
+    """Makes a directory that is removed when the last holder of the descriptor is gone, however it ended."""
     scratch = Path(tempfile.mkdtemp(prefix="rove-spark-"))
     read_end, held_open = os.pipe()
     watcher = subprocess.Popen(
@@ -128,9 +130,9 @@ def _settings(scratch: Path, tuning: Mapping[str, str]) -> dict[str, str]:
         # Hundreds of small files: pack many into a task, and list them here instead of in a job of its own.
         "spark.sql.files.openCostInBytes": str(128 * 1024),
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
-        # As other readers of Parquet know them.
+        # In the format that other readers of Parquet know.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        # A run called 007 is not the number 7.
+        # The name of a run is text: 007 is not the number 7.
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     }
 
@@ -159,7 +161,7 @@ def _spark_home() -> Path:
 
 
 def _jvm_environment(home: Path, scratch: Path) -> dict[str, str]:
-    """Ours without what the user may have set for another Spark or Hadoop."""
+    """Returns our environment without what the user may have set for another Spark or Hadoop."""
     foreign = ("SPARK_", "PYSPARK_", "HADOOP_", "YARN_")
     return {
         **{key: value for key, value in os.environ.items() if not key.startswith(foreign)},
@@ -189,7 +191,7 @@ def _connect(process: subprocess.Popen[bytes], scratch: Path, settings: Mapping[
 
 
 def _await_connection(process: subprocess.Popen[bytes], scratch: Path) -> tuple[int, str]:
-    """Where the JVM listens and the secret it wants, from the file that it renames into place."""
+    """Returns where the JVM listens and its secret, from the file that it renames into place."""
     info = scratch / "connection"
     deadline = time.monotonic() + START_TIMEOUT_S
     while not info.is_file():
@@ -219,7 +221,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _interrupt_handler_kept() -> Iterator[None]:
-    """PySpark takes SIGINT over for good; the orchestrator has its own use for it."""
+    """Keeps our SIGINT handler, which PySpark replaces."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -230,7 +232,7 @@ def _interrupt_handler_kept() -> Iterator[None]:
 
 @contextmanager
 def side_by_side(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads for Spark jobs. Whoever is interrupted does not wait for them: they end with the JVM."""
+    """Opens threads for Spark jobs. An interrupted caller does not wait for them: they end with the JVM."""
     executor = ThreadPoolExecutor(threads)
     try:
         yield executor
@@ -239,9 +241,9 @@ def side_by_side(threads: int) -> Iterator[ThreadPoolExecutor]:
 
 
 def _say_nothing_of_broken_connections(spark: SparkSession) -> None:
-    """When the JVM is killed, threads of Py4J and PySpark notice, late, and print it: it is no news then.
+    """Silences messages of Py4J and PySpark threads that notice late that the JVM was killed.
 
-    Where it is, in a call that fails, there is an exception.
+    If it matters, the call that fails raises an exception.
     """
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_from_py4j)
@@ -249,12 +251,12 @@ def _say_nothing_of_broken_connections(spark: SparkSession) -> None:
 
 
 def _is_not_from_py4j(record: logging.LogRecord) -> bool:
-    """Some of it goes to the root logger."""
+    """Filters messages that Py4J sends to the root logger."""
     return "py4j" not in Path(record.pathname).parts
 
 
 def _disconnect(spark: SparkSession) -> None:
-    """Undo what PySpark keeps in its classes, so that a later session in this process can start."""
+    """Resets what PySpark stores in its classes, so that a later session in this process can start."""
     gateway = SparkContext._gateway
     try:
         with warnings.catch_warnings(), suppress(Exception):

@@ -1,7 +1,7 @@
-"""Where tables lie: ``<runs>/.tables/v<VERSION>/<table>/run=<run>/``, whole for each run or not there.
+"""Stores tables in ``<runs>/.tables/v<VERSION>/<table>/run=<run>/``: complete for a run, or not at all.
 
-A run's tables are renamed into place under the store's lock; a marker written last says that all of them
-are there, from which input. Everything in here is derived: it may be deleted at any time.
+A run's tables are renamed into place under the store's lock. A marker written last says that all of them are
+there, and from which input. Everything in here is derived and may be deleted at any time.
 """
 
 import fcntl
@@ -34,7 +34,7 @@ class TableStore:
         return self.root / table / f"run={run}"
 
     def results(self, run: str) -> Path:
-        """What was computed from the run's tables, so that it need not be computed again."""
+        """Returns the file that stores results computed from the run's tables."""
         return self.root / "results" / f"{run}.json"
 
     def holds(self, run: str, fingerprint: str) -> bool:
@@ -47,7 +47,9 @@ class TableStore:
 
     @contextmanager
     def writing(self) -> Iterator[Path]:
-        """Be the only writer, with an empty directory to prepare tables in. Who is killed leaves no lock."""
+        """Makes this process the only writer, with an empty staging directory. The lock ends with the
+        process.
+        """
         staging = self.root / "staging"
         try:
             self._make_private()
@@ -68,7 +70,9 @@ class TableStore:
             os.close(lock)
 
     def _make_private(self) -> None:
-        """Tables tell all that the records do, and what is found in them is believed."""
+        """Makes the store private:
+        tables contain everything that records do, and their content is trusted.
+        """
         tables = self.root.parent
         if tables.is_symlink():
             return
@@ -78,13 +82,15 @@ class TableStore:
         self.root.mkdir(exist_ok=True)
 
     def _refuse_links(self) -> None:
-        """What is replaced and removed in here must not be somebody's elsewhere."""
+        """Refuses symbolic links, so that nothing outside is replaced or removed."""
         for path in (self.root.parent, self.root, *self.root.iterdir()):
             if path.is_symlink():
                 raise RoveError(f"cannot keep tables in {self.root}: {path} is a link: remove it")
 
     def commit(self, staging: Path, ingested: RunInput, fingerprint: str) -> None:
-        """Replace the run's tables by those in ``staging``. Cut short, it leaves the run as not ingested."""
+        """Replaces the run's tables by those in ``staging``.
+        If interrupted, the run counts as not ingested.
+        """
         run = ingested.run
         marker = self._marker(run)
         marker.unlink(missing_ok=True)
@@ -100,7 +106,7 @@ class TableStore:
         self._mark(ingested, fingerprint)
 
     def restate(self, run: RunInput) -> None:
-        """Bring the verdict in the ``runs`` table up to date, if that is all that has changed."""
+        """Updates the verdict in the ``runs`` table, if nothing else has changed."""
         marker = read_json(self._marker(run.run))
         if not isinstance(marker, dict) or marker.get("judgement") == run.judgement():
             return
@@ -111,14 +117,14 @@ class TableStore:
                     field = table.schema.field(name)
                     column = table.schema.get_field_index(name)
                     table = table.set_column(column, field, pa.array([value], field.type))
-                # Under another name: Spark keeps a checksum beside the old one.
+                # Use another name, because Spark stores a checksum beside the old one.
                 parquet.write_table(table, staging / "restated.parquet", compression="zstd")
                 (staging / "restated.parquet").rename(path.with_stem(f"{path.stem}-restated"))
                 path.unlink()
             self._mark(run, str(marker.get("fingerprint")))
 
     def read(self, spark: SparkSession, table: str, runs: Sequence[str]) -> DataFrame:
-        """The rows of ``runs``; a run that has none in this table has no directory there."""
+        """Returns the rows of ``runs``; a run without rows in this table has no directory there."""
         schema = struct(registry.tables()[table].columns)
         partitions = [str(path) for run in runs if (path := self.partition(table, run)).exists()]
         if not partitions:
@@ -134,13 +140,13 @@ class TableStore:
         write_json(self._marker(run.run), content)
 
     def _files(self, run: str) -> dict[str, int]:
-        """Names and sizes: a table that was deleted or cut short by a crash of the machine is noticed."""
+        """Returns names and sizes, so that deleted or truncated tables are noticed."""
         parts = (path for table in registry.tables() for path in self.partition(table, run).glob("*.parquet"))
         return {str(path.relative_to(self.root)): path.stat().st_size for path in sorted(parts)}
 
 
 def literal_path(path: Path | str) -> str:
-    """Spark takes paths for patterns: a directory called ``a[1]`` must be written so that it means itself."""
+    """Escapes a path, because Spark takes paths for patterns: a directory may be called ``a[1]``."""
     return "".join(f"\\{letter}" if letter in "*?[]{}\\" else letter for letter in str(path))
 
 

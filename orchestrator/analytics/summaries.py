@@ -1,4 +1,4 @@
-"""What ``summary.json`` says of a run and of a sweep, from what was computed."""
+"""Builds ``summary.json`` of a run and of a sweep from computed results."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,9 +15,11 @@ Document = dict[str, Any]
 
 
 def run_summary(run: RunInput, result: Mapping[str, Any]) -> Document:
-    """``metrics`` has those of the whole run and, where there is only one application, those of that one.
+    """Returns the summary. ``metrics`` has those of the whole run and, if there is only one application, its
+    own.
 
-    ``apps`` has those of each. What an application says beside its metrics stands at the top, too, added up.
+    ``apps`` has those of each. Counts that an application adds beside its metrics are also summed up at the
+    top.
     """
     apps: Document = {}
     beside: Document = {}
@@ -54,7 +56,7 @@ def run_summary(run: RunInput, result: Mapping[str, Any]) -> Document:
 
 
 def in_all(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """The sums of counts by name."""
+    """Returns the sums of counts by name."""
     names = sorted({name for counted in counts for name in counted})
     return {name: sum(counted.get(name, 0) for counted in counts) for name in names}
 
@@ -83,7 +85,7 @@ def sweep_summary(place: RunDirectory, runs: Sequence[RunInput], summaries: Sequ
 
 
 def _apps(summaries: Sequence[Document], beside: Sequence[str]) -> Document:
-    """What applications say beside their metrics, over all runs."""
+    """Returns what applications add beside their metrics, over all runs."""
     kinds = {name: app["kind"] for summary in summaries for name, app in summary["apps"].items()}
     entries = {name: [s["apps"][name] for s in summaries if name in s["apps"]] for name in kinds}
     return {
@@ -93,7 +95,7 @@ def _apps(summaries: Sequence[Document], beside: Sequence[str]) -> Document:
 
 
 def _beside(runs: Sequence[RunInput]) -> list[str]:
-    """What applications of the runs say beside their metrics."""
+    """Returns the names of what applications of the runs add beside their metrics."""
     figures = [
         each
         for run in runs

@@ -1,9 +1,11 @@
 """The orchestrator's end of an agent's control stream, over a socket or an SSH channel."""
 
 import asyncio
+import re
 from contextlib import suppress
+from typing import NamedTuple
 
-from node_agent.agent.control import Command, Report, Request
+from node_agent.agent.control import Command, Report, Request, State
 from node_agent.agent.control_lines import encode
 from node_agent.model.checked import Checked, Refused
 from orchestrator.errors import RoveError
@@ -11,9 +13,16 @@ from orchestrator.foreign_text import one_line
 
 MOST_REPORT_BYTES = 4 * 1024 * 1024
 """Bytes of one line, which may name all nodes that a node reaches."""
+METRICS_S = 3.0
+"""How long an agent has to report its metrics."""
 MOST_UNASKED = 1000
 """Limit of reports on one stream that answer no request. A few come late, or report failures."""
+MOST_PASSED_BYTES = 64 * 1024 * 1024
+"""Of one line that is too long."""
+_BEGINNING = 64
+_ANSWERS = re.compile(rb'\{"id":([1-9][0-9]{0,17}),')
 _REPORTS: Checked[Report] = Checked(Report, MOST_REPORT_BYTES)
+_NONE = Report(0, State.NEW, False, 0)
 
 
 class AgentLost(RoveError):
@@ -25,6 +34,12 @@ class AgentLost(RoveError):
 
 class AgentRefused(AgentLost):
     """The agent answered that it cannot do it."""
+
+
+class _TooLong(NamedTuple):
+    """What is left of a line that was passed over."""
+
+    beginning: bytes
 
 
 def notification(command: Command) -> bytes:
@@ -42,6 +57,8 @@ class AgentChannel:
         self._writer = writer
         self._last_id = 0
         self._asked: dict[int, asyncio.Future[Report]] = {}
+        self._given_up: set[int] = set()
+        """Requests whose answers may still come, and interest nobody any more."""
         self._latest: bytes | None = None
         self._news = asyncio.Event()
         self._lost = ""
@@ -70,6 +87,8 @@ class AgentChannel:
             raise AgentLost(f"control lost: {error}") from error
         finally:
             del self._asked[number]
+            if not answer.done() or answer.cancelled():
+                self._given_up.add(number)
         if report.error or report.failure:
             raise AgentRefused(report.error or report.failure)
         return report
@@ -102,11 +121,18 @@ class AgentChannel:
     async def _listen(self) -> None:
         unasked = 0
         try:
-            while line := await self._reader.readline():
-                report = _REPORTS.decode(line)
+            while line := await self._line():
+                if isinstance(line, _TooLong):
+                    self._refuse(line.beginning)
+                    report = _NONE
+                else:
+                    report = _REPORTS.decode(line)
                 self.failure = self.failure or one_line(report.failure)
                 if (asked := self._asked.get(report.id)) and not asked.done():
                     asked.set_result(report)
+                    continue
+                if report.id in self._given_up:
+                    self._given_up.remove(report.id)
                     continue
                 unasked += 1
                 if unasked > MOST_UNASKED:
@@ -116,6 +142,31 @@ class AgentChannel:
         except (ConnectionError, ValueError) as error:  # ValueError: a line beyond the limit
             self._lose(f"control lost: {error}")
         self._lose(self.failure or "the agent closed its control")
+
+    async def _line(self) -> "bytes | _TooLong":
+        """Returns the next line, empty at the end of the stream. Raises Refused if it does not end."""
+        beginning, passed = b"", 0
+        while True:
+            try:
+                line = await self._reader.readuntil()
+            except asyncio.IncompleteReadError as end:
+                line = end.partial
+            except asyncio.LimitOverrunError as error:
+                part = await self._reader.readexactly(error.consumed)
+                beginning, passed = beginning or part, passed + len(part)
+                if passed > MOST_PASSED_BYTES:
+                    raise Refused("size", f"a line is longer than {MOST_PASSED_BYTES} bytes") from None
+                continue
+            if beginning or len(line) > MOST_REPORT_BYTES:
+                return _TooLong((beginning or line)[:_BEGINNING])
+            return line
+
+    def _refuse(self, beginning: bytes) -> None:
+        """Tells who asked that the answer is too long to be read; others go on asking."""
+        found = _ANSWERS.match(beginning)
+        asked = self._asked.get(int(found[1])) if found else None
+        if asked is not None and not asked.done():
+            asked.set_exception(AgentRefused(f"its answer is longer than {MOST_REPORT_BYTES} bytes"))
 
     async def _pass_on(self) -> None:
         with suppress(ConnectionError):

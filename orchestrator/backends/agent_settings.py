@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping
 from pathlib import PurePath
 
-from node_agent.agent.config import AgentConfig
+from node_agent.agent.config import AgentConfig, Watch
 from node_agent.agent.process import ProcessConfig
 from node_agent.apps.base import AppConfig
 from node_agent.ports import Address
@@ -13,8 +13,10 @@ from orchestrator.planning.application import AppPlan
 from orchestrator.planning.planned import PlannedRun
 from orchestrator.services.base import RoutingService
 from orchestrator.services.costs import link_state_of
+from orchestrator.spec.backends import Traits
 
 DATA_PORT = 7400
+NEIGHBOURS_S = 2.0
 
 
 def agent_config(
@@ -37,7 +39,15 @@ def agent_config(
         apps=tuple(AppConfig.of(name, plan.kind, plan.agent_config(node)) for name, plan in apps.items()),
         cores=run.experiment.topology.cores()[node],
         node_costs=run.experiment.topology.node_costs(),
+        watch=_watch(run.experiment.traits),
     )
+
+
+def _watch(traits: Traits) -> Watch | None:
+    """In virtual time nobody can ask an agent anything; its records are the same whoever looks."""
+    if traits.virtual_time:
+        return None
+    return Watch(neighbours_period=None if traits.knows_links else NEIGHBOURS_S)
 
 
 def process_config(

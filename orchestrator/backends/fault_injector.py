@@ -46,7 +46,7 @@ async def inject_faults(steps: Sequence[Step], warmup: float, on: FaultTargets, 
             case "unsilence":
                 del silent[step.node]
                 await on.silence(tuple(silent))
-        events.add("fault", deed=step.action, node=step.node, t_ns=on.now_ns())
+        events.add("fault", action=step.action, node=step.node, t_ns=on.now_ns())
 
 
 class FaultInjector:

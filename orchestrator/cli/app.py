@@ -16,13 +16,16 @@ from orchestrator.cli.enroll import enroll
 from orchestrator.cli.events import events
 from orchestrator.cli.execute import execute
 from orchestrator.cli.explain import explain
+from orchestrator.cli.export import export
 from orchestrator.cli.groups import GROUPS, printing
 from orchestrator.cli.output import console, errors, print_json
 from orchestrator.cli.plan import plan
 from orchestrator.cli.replay import replay
 from orchestrator.cli.report import report
 from orchestrator.cli.run import run
+from orchestrator.cli.serve import serve
 from orchestrator.cli.status import status
+from orchestrator.cli.top import top
 from orchestrator.cli.up import up
 from orchestrator.cli.validate import validate
 from orchestrator.errors import BadInput, RoveError, system_error_text
@@ -92,6 +95,7 @@ for verb in (
     up,
     run,
     status,
+    top,
     events,
     execute,
     collect,
@@ -100,6 +104,8 @@ for verb in (
     report,
     explain,
     replay,
+    export,
+    serve,
     doctor,
     enroll,
 ):

@@ -27,8 +27,10 @@ def planned_app(run: "PlannedRun", app: str | None) -> "AppPlan":
     return _chosen(run.apps, app, "the experiment")
 
 
-def recorded_app(directory: "RunDirectory", app: str | None) -> "RecordedApp":
-    """Raises BadInput."""
+def recorded_app(directory: "RunDirectory", app: str | None, verb: str = "") -> "RecordedApp":
+    """``verb``: the method of ``Application`` that is asked for. If only one application of the run has it,
+    that one is taken. Raises BadInput.
+    """
     from orchestrator.runs.files import read_object
     from orchestrator.runs.manifest import apps_in
 
@@ -38,7 +40,18 @@ def recorded_app(directory: "RunDirectory", app: str | None) -> "RecordedApp":
     apps = apps_in(read_object(directory.manifest))
     if not apps:
         raise BadInput(f"run {directory.id} has no deployment plan in manifest.json: did it begin?")
-    return _chosen(apps, app, f"run {directory.id}")
+    able = {name: each for name, each in apps.items() if app is None and verb and _defines(each.kind, verb)}
+    return _chosen(able or apps, app, f"run {directory.id}")
+
+
+def _defines(kind: str, verb: str) -> bool:
+    """Whether applications of this kind define the verb themselves."""
+    from orchestrator.planning.application import Application, application
+
+    try:
+        return getattr(type(application(kind)), verb) is not getattr(Application, verb)
+    except BadInput:
+        return False
 
 
 def _chosen(apps: "Mapping[str, T]", app: str | None, whose: str) -> T:

@@ -20,7 +20,18 @@ from orchestrator.runs.run_directory import all_runs
 OLDEST_PYTHON = (3, 11)
 LEAST_DISK_BYTES = 1 << 30
 LEAST_MEMORY_BYTES = 2 << 30
-PACKAGES = ("msgspec", "pydantic", "PyYAML", "pyspark", "pyarrow", "pandas", "matplotlib", "rich", "typer")
+PACKAGES = (
+    "msgspec",
+    "aiohttp",
+    "pydantic",
+    "PyYAML",
+    "pyspark",
+    "pyarrow",
+    "pandas",
+    "matplotlib",
+    "rich",
+    "typer",
+)
 
 
 class Health(StrEnum):

@@ -51,7 +51,7 @@ def explain(
     except Unusable as error:
         found = error.findings[0]
         raise BadInput(f"--at: {found.message}{f': {found.hint}' if found.hint else ''}") from None
-    chosen = recorded_app(directory, app)
+    chosen = recorded_app(directory, app, "explain")
     answer = application(chosen.kind).explain(directory, chosen.name, at_s, replica)
     if as_json:
         print_json(answer.document)

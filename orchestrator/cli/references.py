@@ -1,5 +1,7 @@
 """How verbs take runs and experiment files as arguments, and how the shell completes them."""
 
+import os
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +16,13 @@ RunsDir = Annotated[
     Path,
     typer.Option("--runs-dir", envvar=ROOT_VARIABLE, help="Where runs are kept.", file_okay=False),
 ]
+
+
+def command_line(verb: str, run: str, runs_dir: Path) -> str:
+    """Returns a command that works as it is printed: it says where runs are kept, unless by default."""
+    default = Path(os.environ.get(ROOT_VARIABLE) or DEFAULT_ROOT)
+    where = () if runs_dir == default else ("--runs-dir", str(runs_dir))
+    return shlex.join(["rove", verb, run, *where])
 
 
 def complete_run(context: typer.Context, incomplete: str) -> list[str]:

@@ -51,7 +51,7 @@ def replay(
     from orchestrator.planning.application import application
 
     directory = resolve(run, runs_dir)
-    chosen = recorded_app(directory, app)
+    chosen = recorded_app(directory, app, "replay")
     answer = application(chosen.kind).replay(directory, chosen.name, policy, threshold)
     if as_json:
         print_json(answer.document)

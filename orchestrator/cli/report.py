@@ -1,6 +1,7 @@
 """`rove report`: a self-contained HTML page about a run or a sweep."""
 
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,9 @@ from orchestrator.cli.output import JsonFlag, console, errors, print_json
 from orchestrator.cli.progress import step
 from orchestrator.cli.references import DEFAULT_ROOT, RunsDir
 from orchestrator.errors import EXIT_INTERRUPTED, BadInput
-from orchestrator.runs.run_directory import resolve
+from orchestrator.runs.run_directory import RunDirectory, resolve
+
+REPLAY = "replay.html"
 
 
 def report(
@@ -20,40 +23,69 @@ def report(
         Path | None,
         typer.Option("--output", "-o", help="Instead of report.html in the run's directory.", dir_okay=False),
     ] = None,
+    replay: Annotated[
+        bool,
+        typer.Option("--replay", help="Write a page that plays the run instead: replay.html, without Spark."),
+    ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     runs_dir: RunsDir = DEFAULT_ROOT,
     as_json: JsonFlag = False,
 ) -> None:
     """Write a report with tables and figures, after analysing what has not been analysed yet.
 
-    The page needs no network and no other file: mail it, archive it, open it on a phone.
+    The page needs no network and no other file: mail it, archive it, open it on a phone. With --replay it
+    plays the run as the live page showed it, with some of its pictures.
 
     [bold]Examples[/]
 
       rove report quickstart --open
 
       rove report latest --output result.html
+
+      rove report latest --replay --output moment.html
     """
     if output is not None and len(runs) > 1:
         raise BadInput("--output takes one run; without it, each report goes to its run's directory")
-    from orchestrator.analytics import pipeline
-
-    directories = [resolve(reference, runs_dir).path for reference in runs]
+    directories = [resolve(reference, runs_dir) for reference in runs]
     try:
-        with step(errors, "report") as progress:
-            analysis = pipeline.analysed(directories, progress)
-            analysis.write_summaries()
-            progress("writing reports", 0.95)
-            pages = [analysis.write_report(directory, output) for directory in directories]
-            progress("done", 1.0)
+        pages = [_replay(each, output) for each in directories] if replay else _reports(directories, output)
     except KeyboardInterrupt:
         errors.print("Report interrupted; the data is kept.")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     if as_json:
-        print_json({"reports": [str(page) for page in pages]})
+        print_json({"replays" if replay else "reports": [str(page) for page in pages]})
     else:
         for page in pages:
-            console.print(f"report  {page}", markup=False, soft_wrap=True)
+            console.print(f"{'replay' if replay else 'report'}  {page}", markup=False, soft_wrap=True)
     if show:
         for page in pages:
             webbrowser.open(page.resolve().as_uri())
+
+
+def _reports(directories: Sequence[RunDirectory], output: Path | None) -> list[Path]:
+    from orchestrator.analytics import pipeline
+
+    paths = [directory.path for directory in directories]
+    with step(errors, "report") as progress:
+        analysis = pipeline.analysed(paths, progress)
+        analysis.write_summaries()
+        progress("writing reports", 0.95)
+        pages = [analysis.write_report(path, output) for path in paths]
+        progress("done", 1.0)
+    return pages
+
+
+def _replay(directory: RunDirectory, output: Path | None) -> Path:
+    from orchestrator.live.replay import write_replay
+
+    if directory.is_sweep:
+        raise BadInput(f"{directory.id} is a sweep: name one of its runs, such as {directory.id}.01")
+    with step(errors, "replay") as progress:
+        written = write_replay(directory, output or directory.path / REPLAY, progress)
+        progress("done", 1.0)
+    if written.period:
+        text = (
+            f"The run is long: positions, links and the like are in the file every {written.period:g} s only."
+        )
+        errors.print(text, markup=False)
+    return written.path

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from orchestrator.cli.output import JsonFlag, console, errors, print_json, rove_command
 from orchestrator.cli.progress import RunProgress, step
-from orchestrator.cli.references import DEFAULT_ROOT, ExperimentFile, RunsDir
+from orchestrator.cli.references import DEFAULT_ROOT, ExperimentFile, RunsDir, command_line
 from orchestrator.cli.verdicts import verdict_text
 from orchestrator.errors import EXIT_INTERRUPTED, BadInput, RoveError
 from orchestrator.runs.phases import Urgency
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.backends.choice import Choice
     from orchestrator.cli.evaluation import Evaluated
     from orchestrator.lifecycle.invocation import Finished, Invocation
+    from orchestrator.live.server.beside import PageBeside
     from orchestrator.planning.sweep import Cell
     from orchestrator.spec.experiment import Experiment
 
@@ -33,6 +34,7 @@ _ON_REQUEST = {
 
 
 def run(
+    context: typer.Context,
     file: ExperimentFile,
     runs_dir: RunsDir = DEFAULT_ROOT,
     run_id: Annotated[
@@ -48,6 +50,10 @@ def run(
         typer.Option("--seed", min=0, max=LARGEST_SEED, help="Instead of the file's.", show_default=False),
     ] = None,
     analyze: Annotated[bool, typer.Option("--analyze/--no-analyze", help="Analyse in Spark.")] = True,
+    ui: Annotated[bool, typer.Option("--ui", help="Show the run on a web page while it goes on.")] = False,
+    ui_stay: Annotated[
+        bool, typer.Option("--ui-stay", help="The same, and leave the page until Ctrl-C.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Run an experiment, analyse it in Spark and write a report.
@@ -62,6 +68,8 @@ def run(
       rove run experiments/quickstart.yaml --seed 7 --jobs 1
 
       rove run experiments/quickstart.yaml --no-analyze --json
+
+      rove run experiments/quickstart.yaml --ui
     """
     # Imported here: completion and --help must not wait for them.
     from orchestrator.backends.choice import with_backend
@@ -98,7 +106,14 @@ def run(
                 invocation.events.add("backend", backend=choice.backend, why=choice.why)
             return invocation
 
-        invocation, finished = asyncio.run(_run(create_invocation, experiment, cells, jobs))
+        def begun(invocation: Invocation, say: Callable[[str], None]) -> None:
+            if ui or ui_stay:
+                page = _page(invocation, say)
+                # After all else, so that browsers hear of the run's end.
+                again = command_line("serve", invocation.directory.id, runs_dir)
+                context.call_on_close(lambda: _end(page, ui_stay, again))
+
+        invocation, finished = asyncio.run(_run(create_invocation, experiment, cells, jobs, begun))
         evaluated = None
         interrupted = finished.interrupted
         if analyze and not interrupted:
@@ -106,15 +121,14 @@ def run(
                 evaluated = _evaluate(invocation, finished, experiment)
             except KeyboardInterrupt:
                 interrupted = True
-                errors.print(
-                    f"Analysis interrupted; the data is kept: rove analyze {invocation.directory.id}"
-                )
+                again = command_line("analyze", invocation.directory.id, runs_dir)
+                errors.print(f"Analysis interrupted; the data is kept: {again}", markup=False)
     if evaluated is None and experiment.expect:
         errors.print("Without the analysis, what the file expects is not checked.")
     document = _document(invocation, finished, evaluated)
     for each in finished.runs:
         if nodes := waiting(each.directory.path):
-            fetch = f"rove collect {invocation.directory.id} fetches it"
+            fetch = f"{command_line('collect', invocation.directory.id, runs_dir)} fetches it"
             whose = f"{each.directory.id}: still" if invocation.is_sweep else "Still"
             errors.print(f"{whose} on {', '.join(nodes)}: what they recorded; {fetch}.", markup=False)
     if as_json:
@@ -123,6 +137,31 @@ def run(
         _show(document, read_json(invocation.directory.summary) if evaluated and evaluated.report else None)
     verdict = (evaluated or finished).verdict.verdict
     raise typer.Exit(EXIT_INTERRUPTED if interrupted else verdict.exit_code)
+
+
+def _page(invocation: "Invocation", say: Callable[[str], None]) -> "PageBeside":
+    """Starts the page of this run as a process of its own."""
+    from orchestrator.live.server.beside import PageBeside, free_port
+
+    where = str(invocation.directory.path)
+    command = rove_command("serve", where, "--port", str(free_port()), "--json", "--while-input")
+    return PageBeside(command, say)
+
+
+def _end(page: "PageBeside", stay: bool, again: str) -> None:
+    from orchestrator.lifecycle.interruption import signals_noted
+
+    # The run is over: however often somebody asks to stop now, its exit code stays.
+    with signals_noted() as asked:
+        stays = stay
+        while stays and not page.url:  # a short run may end before its page has begun
+            stays = not asked and page.goes_on()
+        if stays:
+            errors.print(f"The page stays at {page.url} until Ctrl-C.", markup=False)
+        while stays:
+            stays = not asked and page.goes_on()
+        page.close()
+        errors.print(f"To see it again: {again}", markup=False, soft_wrap=True)
 
 
 def _with_seed(experiment: "Experiment", seed: int | None) -> "Experiment":
@@ -153,24 +192,32 @@ def _require_java() -> None:
 
 
 async def _run(
-    create: "Callable[[], Invocation]", experiment: "Experiment", cells: "Sequence[Cell]", jobs: int | None
+    create: "Callable[[], Invocation]",
+    experiment: "Experiment",
+    cells: "Sequence[Cell]",
+    jobs: int | None,
+    begun: "Callable[[Invocation, Callable[[str], None]], None]",
 ) -> "tuple[Invocation, Finished]":
     """Handles signals before anything is created, so that everything created is taken down and judged."""
     from orchestrator.backends.create import create_backend
     from orchestrator.lifecycle.interruption import Interruption
     from orchestrator.lifecycle.invocation import default_jobs
+    from orchestrator.live.door import open_door
 
     progress = RunProgress(errors, [_label(cell) for cell in cells], experiment.warmup, experiment.duration)
     interruption = Interruption(lambda urgency: progress.say(_ON_REQUEST[urgency]))
     with interruption.by_signals(), progress.shown():
         invocation = create()
         progress.say(f"Run {invocation.directory.id} in {invocation.directory.path}")
+        progress.watch(invocation.path_of)
+        begun(invocation, progress.say)
         finished = await invocation.run(
             jobs=jobs or default_jobs(experiment, len(cells)),
             create_backend=create_backend,
             interruption=interruption,
             observe=progress.observe,
             command=["rove", *sys.argv[1:]],
+            watch=open_door,
         )
     return invocation, finished
 

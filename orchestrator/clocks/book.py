@@ -29,7 +29,7 @@ class Step(Struct, frozen=True):
 
 
 class NodeClock(Struct, frozen=True):
-    """What is known of one clock: ``samples`` in order of time, and why some are ``missed``."""
+    """The measurements of one clock: ``samples`` in order of time, and why some are ``missed``."""
 
     samples: tuple[Offset, ...] = ()
     measured: frozenset[When] = frozenset()

@@ -35,7 +35,7 @@ Pieces = tuple[Piece, ...]
 
 
 def clocks_in(manifest: Mapping[str, Any]) -> dict[str, Pieces]:
-    """By node; empty if all nodes use the orchestrator's clock."""
+    """Returns clocks by node; empty if all nodes use the orchestrator's clock."""
     try:
         book = read_book(manifest.get("clocks"))
     except ValidationError as error:
@@ -68,7 +68,7 @@ def _line(one: Offset, other: Offset) -> Piece:
 
 
 def most_ahead(clocks: Sequence[Pieces]) -> Pieces:
-    """At each time the clock that is most ahead of the orchestrator's."""
+    """Returns, for each time, the clock that is most ahead of the orchestrator's."""
     known = list(dict.fromkeys(pieces for pieces in clocks if pieces))
     if len(known) < 2:
         return known[0] if known else ()

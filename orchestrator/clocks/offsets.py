@@ -14,7 +14,7 @@ GRANULARITY_NS = 1_000
 LATEST_NS = 2**62
 """The largest time that any clock shows: in the year 2116."""
 MOST_DRIFT = 500e-6
-"""Of one clock against another while nobody sets either: kernels slew by no more than that."""
+"""The most that one clock drifts against another while nobody sets either: kernels slew by no more."""
 
 
 class Exchange(Struct, frozen=True):
@@ -67,6 +67,6 @@ def between(before: Offset, after: Offset, at_ns: int) -> Offset:
 
 
 def stepped(before: Offset, after: Offset) -> bool:
-    """Did the clock move by more than it can have drifted? Then somebody set it."""
+    """Says whether the clock moved by more than it can have drifted: then somebody set it."""
     drifted_ns = MOST_DRIFT * (after.at_ns - before.at_ns)
     return abs(after.offset_ns - before.offset_ns) > before.uncertainty_ns + after.uncertainty_ns + drifted_ns

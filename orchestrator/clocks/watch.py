@@ -63,7 +63,7 @@ class ClockWatch:
         timeout: float = TIMEOUT_S,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        """``asks`` by node; read each time, so that nodes may be added and removed."""
+        """``asks``: how to ask each node; read each time, so that nodes may be added and removed."""
         self._book = book
         self._asks = asks
         self._period = period

@@ -50,7 +50,7 @@ class Bundle:
 
     @property
     def digest(self) -> str:
-        """Changes whenever other code would run."""
+        """Returns a digest that changes whenever other code would run."""
         parts = [
             [layer.digest for layer in self.layers],
             [(own.name, own.version, own.site) for own in self.own],
@@ -59,7 +59,7 @@ class Bundle:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def versions(self) -> dict[str, str]:
-        """Versions of every distribution that the node runs with, for the manifest."""
+        """Returns the versions of every distribution that the node runs with, for the manifest."""
         layers = {layer.name: layer.version for layer in self.layers if layer.version}
         return layers | {own.name: own.version for own in self.own}
 
@@ -94,7 +94,7 @@ def own_package(facts: NodeFacts, part: Part) -> OwnPackage | None:
 
 
 def _fits(version: str, distribution: str) -> bool:
-    """Whether the node's version fits; an invalid version fits nothing."""
+    """Says whether the node's version fits; an invalid version fits nothing."""
     try:
         return version in requirement(distribution)
     except InvalidVersion:

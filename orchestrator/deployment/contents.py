@@ -49,7 +49,7 @@ class Contents(Protocol):
     def version(self) -> str: ...
 
     def stamp(self) -> str:
-        """Changes whenever the files may have changed; cheap to compute."""
+        """Returns a text that changes whenever the files may have changed; cheap to compute."""
         ...
 
     def entries(self) -> Iterator[Entry]: ...
@@ -107,7 +107,7 @@ class Installed:
         return parse_tag(f"cp{major}{minor}-cp{major}{minor}-linux_{platform.machine()}")
 
     def can_run_with(self, facts: NodeFacts, tag: Tag) -> bool:
-        """Whether the node's C library is recent enough for what was built on this machine."""
+        """Says whether the node's C library is recent enough for what was built on this machine."""
         if not is_local(tag):
             return True
         name, version = platform.libc_ver()
@@ -136,7 +136,7 @@ class Wheel:
 
     @classmethod
     def read(cls, path: Path, only: tuple[str, ...] = ()) -> "Wheel | None":
-        """None: the file's name is not that of a wheel."""
+        """Returns the wheel; None if the file's name is not that of a wheel."""
         try:
             name, version, _, tags = parse_wheel_filename(path.name)
         except ValueError:
@@ -159,7 +159,7 @@ class Wheel:
 
 
 def _installed_name(member: str) -> str:
-    """Where a wheel's member is put; empty for scripts and headers."""
+    """Returns where a wheel's member is put; empty for scripts and headers."""
     if match := _DATA.fullmatch(member):
         return match["rest"] if match["scheme"] in ("purelib", "platlib") else ""
     return member

@@ -69,8 +69,10 @@ class Deployed:
 
 
 class _Deployer:
-    """One connection's deployments, one at a time: a second one finds all in place. ``owner`` of a partial
-    upload: it continues the upload at once, others only when it is abandoned."""
+    """Makes the deployments of one connection, one at a time: a second one finds everything in place.
+
+    ``owner``: the owner of a partial upload continues it at once, others only when it is abandoned.
+    """
 
     def __init__(self) -> None:
         self.owner = secrets.token_hex(4)
@@ -83,7 +85,9 @@ _deployers: WeakKeyDictionary[Connection, _Deployer] = WeakKeyDictionary()
 async def deploy(
     connection: Connection, facts: NodeFacts, bundle: Bundle, progress: Progress = lambda fraction: None
 ) -> Deployed:
-    """Raises DiskFull, CannotDeploy, TransferBroken, Unreachable; called again, it goes on from there."""
+    """Deploys the bundle. Raises DiskFull, CannotDeploy, TransferBroken, Unreachable; called again, it
+    continues.
+    """
     deployer = _deployers.setdefault(connection, _Deployer())
     async with deployer.turn:
         return await _deploy(connection, facts, bundle, deployer.owner, progress)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 
 def cache() -> Path:
-    """Packed layers: may be deleted at any time."""
+    """Returns the folder of packed layers, which may be deleted at any time."""
     return _base("XDG_CACHE_HOME", ".cache") / "rove"
 
 
 def wheel_house() -> Path:
-    """Wheels for nodes that are not like this machine."""
+    """Returns the folder of wheels for nodes that are not like this machine."""
     return _base("XDG_DATA_HOME", ".local/share") / "rove" / "wheels"
 
 

@@ -88,7 +88,7 @@ class NodeFacts:
 
     @property
     def rove(self) -> str:
-        """The directory that holds everything of Rove on the node."""
+        """Returns the directory that holds everything of Rove on the node."""
         return f"{self.home}/.rove"
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class NodeFacts:
 
 
 async def probe(connection: Connection, timeout: float = PROBE_S) -> NodeFacts:
-    """Raises WrongPython, CannotDeploy, and what ``Connection.run`` raises."""
+    """Asks a node for its facts. Raises WrongPython, CannotDeploy, and what ``Connection.run`` raises."""
     done = await connection.run(["sh", "-c", _FIND, "sh", _SCRIPT], timeout=timeout)
     lines = done.stdout.decode(errors="replace").strip().splitlines()
     host = connection.host.name
@@ -117,7 +117,7 @@ async def probe(connection: Connection, timeout: float = PROBE_S) -> NodeFacts:
 
 
 def read_facts(host: str, answer: bytes) -> NodeFacts:
-    """Raises Refused."""
+    """Reads a node's answer. Raises Refused."""
     return NodeFacts(host=host, **structs.asdict(_FACTS.decode(answer)))
 
 

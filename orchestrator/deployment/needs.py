@@ -1,4 +1,4 @@
-"""Which parts of Python distributions a node needs for its share of a run."""
+"""Lists the parts of Python distributions that a node needs for its share of a run."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -218,7 +218,7 @@ def prune(store: Path, bundle: str) -> None:
 
 
 def is_stale(path: Path, now: float) -> bool:
-    """Whether a file is old; False if it is gone: others upload and unpack without the lock."""
+    """Says whether a file is old; False if it is gone, because others upload and unpack without the lock."""
     with suppress(FileNotFoundError):
         return now - path.stat().st_mtime > STALE_S
     return False

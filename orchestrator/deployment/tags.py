@@ -1,4 +1,6 @@
-"""Which wheels fit a node: the tags of PEP 425, 600 and 656 for its Python and platform, the best first."""
+"""Decides which wheels fit a node: the tags of PEP 425, 600 and 656 for its Python and platform, the best
+first.
+"""
 
 from collections.abc import Iterable, Iterator
 
@@ -46,7 +48,7 @@ def node_platforms(facts: NodeFacts) -> Iterator[str]:
 
 
 def is_local(tag: Tag) -> bool:
-    """Whether a wheel was built for similar machines only, without a stated C library version."""
+    """Says whether a wheel was built for similar machines only, without a stated C library version."""
     return tag.platform.startswith("linux_")
 
 

@@ -16,6 +16,7 @@ from node_agent.telemetry.belief import OLD_APP, writers
 from node_agent.telemetry.kinds import tag_of
 from node_agent.telemetry.segments import Completeness, inspect
 from orchestrator.planning.application import Examiner, application
+from orchestrator.runs.events import fault_in
 from orchestrator.runs.failed_extensions import FailedExtension, doubts_of
 from orchestrator.runs.files import read_lines
 from orchestrator.runs.manifest import RecordedApp
@@ -93,8 +94,8 @@ def agent_starts(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """Counts from the run's events how often each agent was started; agents started once are left out."""
     starts: dict[str, int] = {}
     for event in events:
-        match event:
-            case {"kind": "fault", "deed": "restart", "node": str(node)}:
+        match fault_in(event):
+            case ("restart", node):
                 starts[node] = starts.get(node, 1) + 1
     return starts
 

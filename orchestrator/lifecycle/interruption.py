@@ -60,6 +60,20 @@ def signals_as_keyboard_interrupt() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+@contextmanager
+def signals_noted() -> Iterator[list[int]]:
+    """For the last work of a process, which nothing should break: yields a list of the signals that came."""
+    before = {number: signal.getsignal(number) for number in _handled()}
+    came: list[int] = []
+    for number in before:
+        signal.signal(number, lambda number, frame: came.append(number))
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def _handled() -> list[signal.Signals]:
     hang_up_is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # as nohup wants it
     return [signal.SIGINT, signal.SIGTERM, *([] if hang_up_is_ignored else [signal.SIGHUP])]

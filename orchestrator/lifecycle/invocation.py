@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from orchestrator.lifecycle.interruption import Interruption
-from orchestrator.lifecycle.run import CreateBackend, Run, RunOrder
+from orchestrator.lifecycle.run import CreateBackend, Run, RunOrder, Watch, unwatched
 from orchestrator.planning.bundle import bundle
 from orchestrator.planning.sweep import Cell
 from orchestrator.runs import run_directory
@@ -76,6 +76,12 @@ class Invocation:
             if error is not None and not self.directory.verdict.exists():
                 self.journal.abandon()
 
+    def path_of(self, number: int) -> Path:
+        """Returns the directory of a cell's run, which may not exist yet."""
+        if not self.is_sweep:
+            return self.directory.path
+        return self.directory.path.parent / run_directory.member_id(self.directory.id, number)
+
     async def run(
         self,
         jobs: int,
@@ -83,7 +89,9 @@ class Invocation:
         interruption: Interruption,
         observe: CellObserver,
         command: list[str],
+        watch: Watch = unwatched,
     ) -> Finished:
+        """``watch`` lets others watch each of the runs."""
         places = asyncio.Semaphore(jobs)
 
         async def take_turn(cell: Cell) -> None:
@@ -91,7 +99,7 @@ class Invocation:
                 # A single run always gets a verdict; it starts nothing if the user has asked to stop already.
                 if interruption.urgency is Urgency.NONE or not self.is_sweep:
                     self._finished[cell.number] = await self._run_cell(
-                        cell, create_backend, interruption, observe, command
+                        cell, create_backend, interruption, observe, command, watch
                     )
 
         # When one run breaks, the others still end in order before the error is raised.
@@ -109,6 +117,7 @@ class Invocation:
         interruption: Interruption,
         observe: CellObserver,
         command: list[str],
+        watch: Watch,
     ) -> FinishedRun:
         order = RunOrder(cell.run, dict(cell.factors), self.directory.id, command, cell.experiment.quorum)
 
@@ -116,12 +125,12 @@ class Invocation:
             observe(cell.number, phase, fraction)
 
         if not self.is_sweep:
-            run = Run(order, self.directory, self.journal, create_backend, interruption, observe_cell)
+            run = Run(order, self.directory, self.journal, create_backend, interruption, observe_cell, watch)
             return FinishedRun(self.directory, order.factors, await run.execute())
         directory, intent = self._create_member(cell)
         with Journal.create(directory.journal) as journal:
             _write_spec(cell.experiment, directory)
-            run = Run(order, directory, journal, create_backend, interruption, observe_cell)
+            run = Run(order, directory, journal, create_backend, interruption, observe_cell, watch)
             verdict = await run.execute()
         self.journal.done(intent, verdict=verdict.verdict)
         self.events.add("run", run=directory.id, verdict=verdict.verdict)
@@ -141,6 +150,7 @@ class Invocation:
             "experiment": self.directory.experiment,
             "members": [self._started[number] for number in sorted(self._started)],
             "factors": list(factors),
+            "cells": [cell.factors for cell in self._cells],
         }
         write_json(self.directory.sweep, document)
 

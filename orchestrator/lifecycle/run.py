@@ -3,7 +3,8 @@
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from node_agent.extensions.files import short_name
 from orchestrator.errors import RoveError
 from orchestrator.lifecycle.examination import Examined, examine
 from orchestrator.lifecycle.interruption import Interruption
+from orchestrator.lifecycle.monitor import Monitor
 from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs import manifest, processes
 from orchestrator.runs.backend import Backend, NodeOutcome, Outcomes, Status
@@ -42,6 +44,14 @@ CANCEL_GRACE_S = 5.0
 CreateBackend = Callable[[PlannedRun, str, Path, Journal], Backend]
 Observer = Callable[[Phase, float], None]
 """Called with the run's phase and the fraction of that phase that is done."""
+Watch = Callable[[Backend, RunDirectory], AbstractAsyncContextManager[None]]
+"""Lets others watch the run: entered when its backend is made, left before the backend is taken down."""
+WATCH_TIMEOUT_S = 5.0
+
+
+@asynccontextmanager
+async def unwatched(backend: Backend, directory: RunDirectory) -> AsyncIterator[None]:
+    yield
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,7 @@ class Run:
         create_backend: CreateBackend,
         interruption: Interruption,
         observe: Observer,
+        watch: Watch = unwatched,
     ) -> None:
         self._order = order
         self._run = order.run
@@ -73,6 +84,9 @@ class Run:
         self._create_backend = create_backend
         self._interruption = interruption
         self._observe = observe
+        self._watch = watch
+        self._watchers = AsyncExitStack()
+        self._monitor: Monitor | None = None
         self._events = EventLog(directory.events)
         self._backend: Backend | None = None
         self._manifest: dict[str, Any] = {}
@@ -92,6 +106,7 @@ class Run:
         try:
             for phase, perform in work.items():
                 if is_wanted(phase, history, self._interruption.urgency):
+                    await self._monitored(phase)
                     history.append(await self._perform(phase, perform()))
         finally:
             # Leave nothing behind even if the orchestrator itself breaks (a full disk, a cancelled task).
@@ -99,9 +114,17 @@ class Run:
                 await asyncio.wait_for(self._down(), self._timeout(Phase.DOWN))
         return await self._judge(history)
 
+    async def _monitored(self, phase: Phase) -> None:
+        """Starts the monitor after nodes came up, and ends it before they are stopped."""
+        if phase is Phase.CONVERGE:
+            self._monitor = Monitor(self._nodes, self._events)
+            self._monitor.start()
+        elif phase in (Phase.STOP, Phase.DOWN) and self._monitor is not None:
+            await self._monitor.close()
+
     async def _perform(self, phase: Phase, work: Coroutine[Any, Any, Outcomes]) -> PhaseResult:
         self._observe(phase, 0.0)
-        self._events.add("phase", phase=phase, state="started")
+        self._events.add("phase", phase=phase, state="started", **self._moment())
         started = time.monotonic()
         ending, reason = await self._ending(phase, work)
         result = PhaseResult(phase, ending, time.monotonic() - started, reason)
@@ -112,8 +135,13 @@ class Run:
             outcome=result.ending,
             seconds=round(result.seconds, 3),
             reason=reason,
+            **self._moment(),
         )
         return result
+
+    def _moment(self) -> dict[str, int]:
+        """Returns the run's own time, by which events are shown beside records."""
+        return {} if self._backend is None else {"t_ns": self._backend.now_ns()}
 
     async def _ending(self, phase: Phase, work: Coroutine[Any, Any, Outcomes]) -> tuple[Ending, str]:
         timeout = self._timeout(phase)
@@ -176,7 +204,22 @@ class Run:
         self._backend = self._create_backend(
             self._run, self._directory.id, self._directory.path, self._journal
         )
+        await self._let_watch(self._backend)
         return ()
+
+    async def _let_watch(self, backend: Backend) -> None:
+        """Nobody has to watch a run, so it goes on if nobody can."""
+        try:
+            await self._watchers.enter_async_context(self._watch(backend, self._directory))
+        except (OSError, RoveError) as error:
+            self._events.add("live", error=f"nobody can watch this run: {error}")
+
+    async def _end_watching(self) -> None:
+        try:
+            async with asyncio.timeout(WATCH_TIMEOUT_S):
+                await self._watchers.aclose()
+        except Exception as error:
+            self._events.add("live", error=f"{type(error).__name__}: {error}")
 
     async def _up(self) -> Outcomes:
         return await self._nodes.up(lambda fraction: self._observe(Phase.UP, fraction))
@@ -209,6 +252,11 @@ class Run:
         """Lets the backend take down what it made, then scans for the run's mark to prove that nothing is
         left."""
         try:
+            try:
+                if self._monitor is not None:
+                    await self._monitor.close()
+            finally:
+                await self._end_watching()  # it writes to the temporary directory, which is removed below
             if self._backend is not None:
                 await self._backend.down()
         finally:

@@ -67,9 +67,12 @@ def last_phase(directory: RunDirectory) -> str | None:
 
 
 def stop_orchestrator(directory: RunDirectory, patience: float = ORDERLY_STOP_S) -> bool:
-    """Stops a living orchestrator: asks it to stop in order, then at once, then kills it."""
-    owner = journals.owner(journals.read(directory.journal))
-    if owner is None or not journals.is_locked(directory.journal) or not owner.is_alive():
+    """Stops a living orchestrator: asks it to stop in order, then at once, then kills it.
+
+    Returns False if the process that the journal names does not hold it.
+    """
+    owner = journals.holder(directory.journal)
+    if owner is None:
         return False
     for seconds in (patience, AT_ONCE_STOP_S):
         if not processes.request_stop(owner) or _let_go(directory, owner, seconds):
@@ -81,7 +84,7 @@ def stop_orchestrator(directory: RunDirectory, patience: float = ORDERLY_STOP_S)
 def _let_go(directory: RunDirectory, owner: Identity, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        if not owner.is_alive() or not journals.is_locked(directory.journal):
+        if journals.holder(directory.journal) != owner:
             return True
         time.sleep(0.05)
     return False

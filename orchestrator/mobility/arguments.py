@@ -1,4 +1,4 @@
-"""What every model asks of its arguments: a model given nonsense says so at once and never loops on it."""
+"""Checks the arguments of mobility models, so that a model refuses nonsense at once and never loops on it."""
 
 from math import isfinite
 
@@ -12,7 +12,9 @@ def check_area(area: Area) -> None:
 
 
 def check_span(name: str, span: Span, *, above: float | None = None) -> None:
-    """``span`` is finite, ordered and not negative; with ``above``, all of it lies above that value."""
+    """Checks that ``span`` is finite, ordered and not negative; with ``above``, that all of it is above that
+    value.
+    """
     low, high = span
     if not (isfinite(low) and isfinite(high) and 0 <= low <= high):
         raise BadInput(f"{name} from {low:g} to {high:g}: needs 0 ≤ lowest ≤ highest")

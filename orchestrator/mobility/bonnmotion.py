@@ -1,7 +1,7 @@
-"""BonnMotion scenarios: NAME.movements or NAME.movements.gz with one line of ``t x y …`` per node, and
-NAME.params beside it. Written numbers read back exactly; a written trace reads back equal.
+"""Reads and writes BonnMotion scenarios: NAME.movements or NAME.movements.gz with one line of ``t x y …`` per
+node, and NAME.params beside it. Written numbers read back exactly; a written trace reads back equal.
 
-Rove moves in a plane: a three-dimensional scenario is read if all its nodes keep one height.
+Rove's nodes move in a plane: a three-dimensional scenario is read if all its nodes keep the same height.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from orchestrator.model.trace import Area, Path, Trace, Waypoint
 
 @dataclass(frozen=True)
 class BonnMotionParams:
-    """What NAME.params says of the movements; None where it says nothing."""
+    """What NAME.params says about the movements; None: it says nothing."""
 
     area: Area | None = None
     duration: float | None = None
@@ -23,7 +23,9 @@ class BonnMotionParams:
 
 
 def read_bonnmotion(file: FilePath, nodes: Sequence[str], area: Area | None = None) -> Trace:
-    """The movements of ``nodes``, checked against ``area`` and the .params if there is one."""
+    """Returns the movements of ``nodes``, checked against ``area`` and against the .params if
+    there is one.
+    """
     beside = params_file(file)
     params = parse_params(read_text(beside), str(beside)) if beside.exists() else BonnMotionParams()
     paths = parse_movements(read_text(file), str(file), area, three_dimensional=params.three_dimensional)
@@ -33,7 +35,7 @@ def read_bonnmotion(file: FilePath, nodes: Sequence[str], area: Area | None = No
 
 
 def write_bonnmotion(file: FilePath, trace: Trace, area: Area, duration: float) -> None:
-    """Write movements (compressed if ``file`` ends in .gz) and the .params beside them."""
+    """Writes movements (compressed if ``file`` ends in .gz) and the .params beside them."""
     write_text(file, format_movements(trace))
     params = f"""\
 model=Rove
@@ -62,7 +64,7 @@ def format_movements(trace: Trace) -> str:
 def parse_movements(
     text: str, file: str, area: Area | None = None, *, three_dimensional: bool = False
 ) -> list[Path]:
-    """One path per line that is neither blank nor a comment."""
+    """Returns one path for each line that is neither blank nor a comment."""
     width = 4 if three_dimensional else 3
     paths = []
     heights: set[float] = set()
@@ -86,7 +88,7 @@ def parse_movements(
 
 
 def _is_next(waypoint: Waypoint, before: list[Waypoint], place: Place) -> bool:
-    """BonnMotion repeats waypoints; one that says nothing new is left out."""
+    """Says whether a waypoint is new: BonnMotion repeats some, and those are left out."""
     if not before:
         if waypoint.t < 0:
             raise place.error(f"time is negative: {waypoint.t:g} s")
@@ -100,7 +102,7 @@ def _is_next(waypoint: Waypoint, before: list[Waypoint], place: Place) -> bool:
 
 
 def parse_params(text: str, file: str) -> BonnMotionParams:
-    """``key=value`` lines; keys that do not concern the movements are the generator's own."""
+    """Parses ``key=value`` lines; ignores keys of the generator that do not concern the movements."""
     values: dict[str, float] = {}
     three_dimensional = False
     for place, line in _lines(text, file):

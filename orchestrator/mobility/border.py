@@ -1,4 +1,4 @@
-"""Walls that mirror: a straight leg in a rectangle, bent at the border as light is by a mirror."""
+"""Reflects a straight leg at the borders of a rectangle, like light at a mirror."""
 
 from math import inf
 
@@ -8,7 +8,7 @@ Velocity = tuple[float, float]
 
 
 def bounce(path: list[Waypoint], velocity: Velocity, seconds: float, area: Area) -> Velocity:
-    """Extend ``path`` by a leg, with a waypoint at each wall it meets; the velocity at its end."""
+    """Extends ``path`` by a leg, with a waypoint at each border it meets. Returns the velocity at its end."""
     (t, x, y), (vx, vy) = path[-1], velocity
     width, height = area
     end = t + seconds

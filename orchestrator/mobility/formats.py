@@ -1,4 +1,4 @@
-"""Reads and writes trace files of both formats; the file's name decides where no format is given."""
+"""Reads and writes trace files of both formats. If no format is given, the file's name decides."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ SUFFIXES: dict[str, TraceFormat] = {
 
 
 def format_of(name: str) -> TraceFormat | None:
-    """What a file's name says; a trailing .gz only says that it is compressed."""
+    """Returns the format that a file's name stands for; a trailing .gz only means that it is compressed."""
     return SUFFIXES.get(Path(name.lower().removesuffix(".gz")).suffix)
 
 

@@ -1,8 +1,8 @@
-"""Gauss-Markov mobility: speed and direction remember their past (Liang and Haas 1999; Camp et al. 2002).
+"""Gauss-Markov mobility: speed and direction depend on their past (Liang and Haas 1999; Camp et al. 2002).
 
-Every ``step`` seconds value = α·value + (1-α)·mean + √(1-α²)·noise: α = 0 forgets everything, α = 1 never
-turns. Started from its stationary law, so no warm-up; the speed that is applied is cut to [0, max_speed],
-while the process behind it stays Gaussian.
+Every ``step`` seconds value = α·value + (1-α)·mean + √(1-α²)·noise. With α = 0 nothing of the past counts,
+with α = 1 nodes never turn. The process starts from its stationary distribution, so it needs no warm-up. The
+applied speed is cut to [0, max_speed], while the process itself stays Gaussian.
 """
 
 import random
@@ -24,11 +24,11 @@ from orchestrator.spec.units import ANGLE, DURATION, Angle, Speed
 SHORTEST_STEP_S = 0.001
 Border = Literal["reflect", "steer"]
 STEER_MARGIN = 0.1
-"""Steering begins this near to a border, as a share of the shorter side."""
+"""Steering begins at this distance from a border, as a share of the shorter side."""
 
 
 class GaussMarkov(NodeByNode):
-    """Speed and direction remember their past: not at all with ``alpha`` 0, for ever with 1."""
+    """Speed and direction depend on their past: not at all with ``alpha`` 0, completely with 1."""
 
     model: Literal["gauss_markov"]
     speed: Speed = Field(examples=["5 m/s"], description="Mean speed")
@@ -101,10 +101,12 @@ def gauss_markov_path(
     step: float = 1.0,
     border: Border = "reflect",
 ) -> Path:
-    """One node's path over [0, until]. ``direction`` is the mean direction in radians, drawn if not given.
+    """Returns one node's path over [0, until]. ``direction`` is the mean direction in radians, drawn if not
+    given.
 
-    At the border a node and its mean direction are mirrored; with ``steer`` its mean direction is also
-    turned to the middle of the area for as long as it is near a border."""
+    At the border a node and its mean direction are mirrored. With ``steer``, its mean direction also turns to
+    the middle of the area while it is near a border.
+    """
     check_area(area)
     check_at_least("step", step, SHORTEST_STEP_S)
     check_span("speed", (mean_speed, max_speed))
@@ -142,5 +144,5 @@ def _steered(at: Waypoint, area: Area, mean_direction: float) -> float:
 
 
 def _nearest_turn(angle: float, to: float) -> float:
-    """The same direction, so many full turns on that blending it with ``to`` goes the short way round."""
+    """Adds full turns to a direction, so that blending it with ``to`` takes the shorter way round."""
     return angle + tau * round((to - angle) / tau)

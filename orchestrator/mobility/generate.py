@@ -1,4 +1,4 @@
-"""From a topology to a trace: its model's, checked where the model is not one of ours."""
+"""Generates the trace of a topology by its mobility model, and checks it if the model is not one of ours."""
 
 from math import isfinite
 
@@ -13,7 +13,9 @@ from orchestrator.spec.topology import Topology
 
 
 def generate_trace(topology: Topology, seed: int, until: float) -> Trace:
-    """The same for the same seed. Raises BadInput where a user's model fails or returns nonsense."""
+    """Returns the trace; the same seed gives the same one. Raises BadInput if a user's model fails or returns
+    nonsense.
+    """
     model, nodes, area = topology.mobility, topology.node_names, topology.area
     if MOBILITY_MODELS.is_builtin(model.model):
         return model.trace(nodes, area, seed, until)
@@ -21,7 +23,7 @@ def generate_trace(topology: Topology, seed: int, until: float) -> Trace:
         return called(
             f"mobility model {model.model}",
             file_of(model.model, type(model)),
-            # Looking at a path may run its code too.
+            # Reading a path may run the user's code as well.
             lambda: _checked(model.trace(nodes, area, seed, until), model, topology),
         )
     except ExtensionError as error:
@@ -29,7 +31,7 @@ def generate_trace(topology: Topology, seed: int, until: float) -> Trace:
 
 
 def _checked(trace: object, model: MobilityModel, topology: Topology) -> Trace:
-    """``trace`` with one usable path for each node, in the order of the nodes."""
+    """Returns ``trace`` if it has one usable path for each node, in the order of the nodes."""
 
     def refused(reason: str) -> BadInput:
         return BadInput(f"{place_of(type(model).trace)}: trace() of the mobility model {reason}")

@@ -1,8 +1,8 @@
-"""Reference-point group mobility (Hong et al. 1999): groups follow their leaders, members roam around them.
+"""Reference-point group mobility (Hong et al. 1999): groups follow their leaders, members move around them.
 
-A group's first node leads by random waypoint. Each other member moves by random waypoint in a disc around
-the leader; its path is the sum of both, which is again piecewise linear. Leaders keep a radius away from the
-border, so that members stay inside the area without being pushed.
+A group's first node leads by random waypoint. Each other member moves by random waypoint in a disc around the
+leader; its path is the sum of both, which is again piecewise linear. Leaders keep a radius away from the
+border, so that members stay inside the area.
 """
 
 import random
@@ -77,7 +77,7 @@ Groups = Annotated[
 
 
 class Group(Pausing):
-    """Reference points: the first of each group leads by random waypoint, the others roam around it."""
+    """The first node of each group leads by random waypoint; the others move around it."""
 
     model: Literal["group"]
     groups: Groups = Field(examples=[4])
@@ -100,7 +100,9 @@ class Group(Pausing):
         return super().findings() + beside
 
     def members(self, nodes: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-        """The nodes of each group; a mere number of groups splits the list in order, as evenly as it goes."""
+        """Returns the nodes of each group. A mere number of groups splits the list in order, as evenly as
+        possible.
+        """
         if isinstance(self.groups, tuple):
             return self.groups
         ends = [len(nodes) * number // self.groups for number in range(self.groups + 1)]
@@ -168,7 +170,9 @@ def group_paths(
     member_speed: Span,
     until: float,
 ) -> dict[str, Path]:
-    """All nodes' paths over [0, until]; leaders move at ``speed``, members at ``member_speed`` beside."""
+    """Returns all nodes' paths over [0, until]. Leaders move at ``speed``, members at ``member_speed``
+    relative to them.
+    """
     paths: dict[str, Path] = {}
     for leader, *members in filter(None, groups):
         lead = leader_path(random.Random(f"mobility/{seed}/{leader}"), area, speed, pause, radius, until)
@@ -201,7 +205,7 @@ def member_path(rng: random.Random, leader: Path, radius: float, speed: Span, un
 
 
 def _in_disc(rng: random.Random, radius: float) -> Position:
-    # A hair inside, so that rounding in the sum never carries a member over the border of the area.
+    # A little inside, so that rounding of the sum never carries a member over the border of the area.
     r, angle = (1 - 1e-9) * radius * sqrt(rng.random()), rng.uniform(0, tau)
     return r * cos(angle), r * sin(angle)
 

@@ -1,4 +1,4 @@
-"""The parts of a path: places drawn from an area, legs to them, and pauses between two legs."""
+"""Builds paths from points drawn in an area, legs to them, and pauses between legs."""
 
 import random
 from math import hypot
@@ -6,13 +6,15 @@ from math import hypot
 from orchestrator.model.trace import Area, Position, Span, Waypoint
 
 MIN_SPEED = 0.001
-"""Below this a leg may never end. The paper's 1 ± 1 m/s reaches zero; this floor is that of the ns-3 runs."""
+"""At a lower speed a leg may never end.
+The paper's 1 ± 1 m/s reaches zero; the ns-3 runs used this minimum.
+"""
 
 
 def roam(
     rng: random.Random, path: list[Waypoint], area: Area, speed: Span, pause: Span, until: float
 ) -> None:
-    """Extend ``path`` by whole legs and pauses until it covers ``until``."""
+    """Extends ``path`` by whole legs and pauses until it covers ``until``."""
     low = max(speed[0], MIN_SPEED)
     high = max(speed[1], low)
     while path[-1].t < until:
@@ -23,7 +25,7 @@ def roam(
 
 def travel(path: list[Waypoint], target: Position, speed: float) -> None:
     t, x, y = path[-1]
-    # A leg of no length still takes time, so that waypoints stay strictly ordered.
+    # A leg of length zero still takes time, so that the times of waypoints strictly increase.
     path.append(Waypoint(t + max(hypot(target[0] - x, target[1] - y) / speed, 1e-9), *target))
 
 

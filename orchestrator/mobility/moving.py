@@ -1,4 +1,4 @@
-"""What models of moving nodes have in common: speeds, pauses, one random stream a node, and their checks."""
+"""Shared by models of moving nodes: speeds, pauses, one random stream a node, and their checks."""
 
 import random
 from typing import Annotated
@@ -16,17 +16,17 @@ from orchestrator.spec.units import Duration, Speed
 LEAST_STEP_S = 0.1
 LEAST_LEG_M = 1.0
 LEAST_CROSSING_S = 0.1
-"""Nodes are moved ten times a second."""
+"""Positions are updated ten times a second; a node must not cross the area between two updates."""
 ACROSS = f"would be across in less than {LEAST_CROSSING_S:g} s"
 
 Flag = Annotated[bool, Field(strict=True)]
 
 
 class NodeByNode(MobilityModel):
-    """Each node draws from a stream of its own, so that adding a node leaves the others' paths alone."""
+    """Gives each node a random stream of its own, so that adding a node does not change the others' paths."""
 
     def path(self, rng: random.Random, area: Sides, until: float) -> Path:
-        """Of one node."""
+        """Returns the path of one node."""
         raise NotImplementedError
 
     def trace(self, nodes: tuple[str, ...], area: Area, seed: int, until: float) -> Trace:
@@ -55,7 +55,7 @@ class Moving(MobilityModel):
 
 
 class Pausing(Moving):
-    """Pauses between two legs are uniform in mean ± spread, too."""
+    """Pauses between legs are uniform in mean ± spread, too."""
 
     pause: Duration = 0.0
     pause_spread: Duration = 0.0
@@ -83,7 +83,7 @@ def too_wide(key: str, mean: float, spread: float, unit: str) -> list[Finding]:
 
 
 def down_to_zero(key: str, mean: float, spread: float) -> list[Finding]:
-    """For models in which a node without speed would never get anywhere."""
+    """Reports a speed range that reaches zero, for models in which such a node would never arrive."""
     if not 0 <= mean - spread < MIN_SPEED:
         return []
     text = f"speeds go down to {mean - spread:g} m/s; the lowest must be at least {MIN_SPEED:g} m/s"
@@ -91,8 +91,8 @@ def down_to_zero(key: str, mean: float, spread: float) -> list[Finding]:
 
 
 def too_fast(area: Area, room: float, speed: float) -> list[Finding]:
-    """A node that crosses its ``room`` of the area between two ticks is nowhere in particular."""
-    # Another finding says so where there is no room at all.
+    """Reports a speed at which a node could cross its ``room`` in the area between two updates."""
+    # If there is no room at all, another finding reports that.
     if room <= 0 or room >= LEAST_CROSSING_S * speed:
         return []
     text = f"{area}: nodes at up to {speed:g} m/s {ACROSS}"

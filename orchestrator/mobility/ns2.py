@@ -1,12 +1,12 @@
-"""ns-2 movement files, as setdest, BonnMotion's NSFile, SUMO and CORE write or read them.
+"""Reads and writes ns-2 movement files, as used by setdest, BonnMotion's NSFile, SUMO and CORE.
 
-``$node_(0) set X_ 1.0`` places a node at the start; ``$ns_ at 2.0 "$node_(0) setdest x y speed"`` sends it
-off. As in ns-2 a new setdest interrupts the leg under way, and a node stops at its destination. Nodes are the
-topology's in ascending order of their numbers. BonnMotion's NSFile shifts all positions by 10 m unless run
-with -b.
+``$node_(0) set X_ 1.0`` places a node at the start; ``$ns_ at 2.0 "$node_(0) setdest x y speed"`` makes it
+move. As in ns-2, a new setdest interrupts the current leg, and a node stops at its destination. The file's
+nodes, in ascending order of their numbers, are the topology's nodes. BonnMotion's NSFile shifts all positions
+by 10 m unless it is run with -b.
 
-A written trace reads back as the same motion within 1 µs of each moment: arrivals are recomputed from speeds,
-and one that falls within SNAP_S of the next setdest is taken for it.
+A written trace reads back as the same motion within 1 µs at each time: arrivals are recomputed from speeds,
+and an arrival within SNAP_S of the next setdest is set to its time.
 """
 
 import re
@@ -22,12 +22,12 @@ from orchestrator.model.trace import Area, Path, Position, Trace, Waypoint, betw
 
 SNAP_S = 1e-6
 STOP_M = 0.01
-"""A setdest without speed to a point this near is how generators write a pause; farther is a mistake."""
+"""Generators write a pause as a setdest without speed to a point this near; a farther one is an error."""
 
 _NODE = r"\$node_\((\d{1,9})\)"
 _INITIAL = re.compile(rf"{_NODE}\s+set\s+([XYZ])_\s+(\S+)")
 _SETDEST = re.compile(rf'\$ns_?\s+at\s+(\S+)\s+"\s*{_NODE}\s+setdest\s+(\S+)\s+(\S+)\s+([^\s"]+)\s*"')
-# setdest's own hop counts for the simulator, and Tcl variables: no movement.
+# Hop counts that setdest writes for the simulator, and Tcl variables: they move no node.
 _IGNORED = re.compile(r'(\$ns_?\s+at\s+\S+\s+")?\$god_\s.*|set\s.*')
 
 
@@ -47,7 +47,7 @@ def write_ns2(file: FilePath, trace: Trace) -> None:
 
 
 def format_ns2(trace: Trace) -> str:
-    """Initial positions, then every leg in order of time; a pause is the absence of a setdest."""
+    """Returns the initial positions, then every leg in order of time; a pause has no setdest."""
     lines = []
     legs: list[tuple[float, int, str]] = []
     for number, (node, path) in enumerate(trace.paths.items()):
@@ -67,7 +67,7 @@ def format_ns2(trace: Trace) -> str:
 
 
 def parse_ns2(text: str, file: str, area: Area | None = None) -> list[Path]:
-    """The paths of the file's nodes in ascending order of their numbers."""
+    """Returns the paths of the file's nodes in ascending order of their numbers."""
     initial: dict[int, dict[str, tuple[Place, str]]] = {}
     commands: dict[int, list[SetDest]] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -131,7 +131,7 @@ def _path(start: Position, commands: Sequence[SetDest]) -> Path:
 
 
 def _until(t: float, last: Waypoint, arrival: Waypoint | None) -> list[Waypoint]:
-    """What happened since ``last``, up to the moment ``t`` of the next command."""
+    """Extends the path from ``last`` to the time ``t`` of the next command."""
     if t == last.t:
         return []
     if arrival is None:

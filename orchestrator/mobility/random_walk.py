@@ -61,7 +61,7 @@ def random_walk_path(
     *,
     by: Literal["time", "distance"] = "time",
 ) -> Path:
-    """One node's path over [0, until]; ``leg`` is in seconds or, by distance, in metres."""
+    """Returns one node's path over [0, until]; ``leg`` is in seconds or, by distance, in metres."""
     check_area(area)
     check_span("speed", speed, above=0.0)
     check_at_least("leg", leg, SHORTEST_LEG)

@@ -1,9 +1,10 @@
-"""Random waypoint: go straight to a uniformly drawn point at a uniformly drawn speed, pause, repeat.
+"""Random waypoint: a node goes straight to a uniformly drawn point at a uniformly drawn speed, pauses,
+repeats.
 
-The speed-decay trap: nodes start uniformly placed on fresh legs, and slow legs last longer, so over time more
-and more nodes are found on slow ones. The mean speed falls from (low + high) / 2 towards
-(high - low) / ln(high / low), and with ``low`` near zero it falls towards zero and takes hours to settle.
-Meanwhile nodes gather in the middle. ``steady_state`` starts where all this ends.
+Beware of speed decay: nodes start uniformly placed on new legs, but slow legs last longer, so over time more
+and more nodes are on slow legs. The mean speed falls from (low + high) / 2 towards (high - low) / ln(high /
+low). With ``low`` near zero it falls towards zero and takes hours to settle. Meanwhile nodes gather in the
+middle. ``steady_state`` starts in the state that this leads to.
 """
 
 import random
@@ -19,7 +20,9 @@ from orchestrator.spec.problems import Finding
 
 
 class RandomWaypoint(NodeByNode, Pausing):
-    """Go straight to a random point, pause, repeat; with ``steady_state`` as if this had gone on for ever."""
+    """Nodes go straight to a random point, pause, repeat. ``steady_state``: start as if this had gone on for
+    ever.
+    """
 
     model: Literal["random_waypoint"]
     steady_state: Flag = False
@@ -44,7 +47,7 @@ class RandomWaypoint(NodeByNode, Pausing):
 
 
 def random_waypoint_path(rng: random.Random, area: Area, speed: Span, pause: Span, until: float) -> Path:
-    """One node's path over [0, until] seconds; ``speed`` and ``pause`` are (low, high)."""
+    """Returns one node's path over [0, until] seconds; ``speed`` and ``pause`` are (low, high)."""
     check_area(area)
     path = [Waypoint(0.0, *uniform_position(rng, area))]
     roam(rng, path, area, speed, pause, until)

@@ -1,4 +1,4 @@
-"""Movements from a file: the ``trace`` model."""
+"""The mobility model ``trace``: movements from a file."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,7 +27,7 @@ from orchestrator.spec.source_file import MOST_BYTES, read_bytes
 @dataclass(frozen=True)
 class TraceFile(FileReference):
     def contents(self) -> dict[str, bytes]:
-        """The file, and the parameters that BonnMotion keeps beside it."""
+        """Returns the file and, with BonnMotion, the parameters beside it."""
         beside = params_file(self.path)
         return super().contents() | ({beside.name: read_bytes(beside, MOST_BYTES)} if beside.exists() else {})
 
@@ -41,7 +41,7 @@ TraceFileField = Annotated[
 
 
 class RecordedTrace(MobilityModel):
-    """Movements read from a file; its nodes are the topology's, in their order."""
+    """Movements read from a file. Its nodes are the topology's, in the same order."""
 
     model: Literal["trace"]
     file: TraceFileField = Field(examples=["walk.movements"])
@@ -62,7 +62,7 @@ class RecordedTrace(MobilityModel):
         return {**value, "format": written_as}
 
     def trace(self, nodes: tuple[str, ...], area: spec.Area, seed: int, until: float) -> Trace:
-        """Raises ``TraceError`` if these nodes cannot move so in this area."""
+        """Returns the trace. Raises ``TraceError`` if it does not fit these nodes and this area."""
         return self._read(nodes, area)
 
     def findings_for(self, nodes: tuple[str, ...], area: spec.Area) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""Nodes that stay where they are: given positions, regular grids, uniformly scattered."""
+"""Nodes that do not move: at given positions, on regular grids, or uniformly scattered."""
 
 import random
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ PositionField = Annotated[
 
 
 class Static(MobilityModel):
-    """Nodes stay where they are put: at ``positions``, on a ``grid``, or where the seed scatters them."""
+    """Nodes do not move. They are at ``positions``, on a ``grid``, or where the seed scatters them."""
 
     model: Literal["static"]
     positions: dict[Name, PositionField] | None = None
@@ -117,7 +117,7 @@ def static_path(position: Position) -> Path:
 
 
 def scattered_path(rng: random.Random, area: Area) -> Path:
-    """A place drawn uniformly from the area."""
+    """Draws one position uniformly from the area."""
     check_area(area)
     return static_path(uniform_position(rng, area))
 
@@ -125,7 +125,7 @@ def scattered_path(rng: random.Random, area: Area) -> Path:
 def grid_paths(
     nodes: Sequence[str], spacing: float, columns: int | None = None, origin: Position = (0.0, 0.0)
 ) -> dict[str, Path]:
-    """Row by row from ``origin``; ``columns`` unless given makes the grid as square as it gets."""
+    """Places nodes row by row from ``origin``. Without ``columns`` the grid is as square as possible."""
     check_at_least("grid spacing", spacing, 0.0)
     if columns is None:
         columns = ceil(sqrt(len(nodes)))

@@ -1,7 +1,8 @@
-"""What a trace means for a network: degree, link changes, connectivity and hops for a given radio range.
+"""Computes what a trace means for a network with a given radio range: degree, link changes, connectivity,
+hops.
 
 A link is a pair of nodes at most ``radio_range`` apart. Links are sampled every 0.1 s, connectivity every
-second, both over [start, end); a link's change is counted when two samples in a row differ.
+second, both over [start, end). A link change is counted when two consecutive samples differ.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from orchestrator.model.trace import Trace
 LINK_STEP_S = 0.1
 CONNECTIVITY_STEP_S = 1.0
 CHUNK_CELLS = 2_000_000
-"""Bounds the memory of one step: samples × nodes × nodes."""
+"""Limits the memory of one step: samples × nodes × nodes."""
 
 Floats = npt.NDArray[np.float64]
 Links = npt.NDArray[np.bool_]
@@ -30,7 +31,7 @@ class MobilityStatistics:
     connected_pairs: float
     """Share of pairs with a path of links between them; 1 for a single node."""
     shortest_path_hops: float | None
-    """Mean over connected pairs; None if no two nodes ever are."""
+    """Mean over connected pairs; None if there never is one."""
     mean_speed: float
     """Distance travelled over time, pauses included, in m/s."""
 
@@ -42,7 +43,7 @@ def mobility_statistics(trace: Trace, radio_range: float, start: float, end: flo
 
 
 def link_statistics(trace: Trace, radio_range: float, start: float, end: float) -> tuple[float, float, float]:
-    """Mean degree, links that come up per second, links that go down per second."""
+    """Returns the mean degree, and how many links come up and go down per second."""
     times = sample_times(start, end, LINK_STEP_S)
     linked = ups = downs = 0
     last: Links | None = None
@@ -57,7 +58,7 @@ def link_statistics(trace: Trace, radio_range: float, start: float, end: float) 
 
 
 def connectivity(trace: Trace, radio_range: float, start: float, end: float) -> tuple[float, float | None]:
-    """Share of connected pairs, and mean hops of the shortest paths between them."""
+    """Returns the share of connected pairs, and the mean hops of the shortest paths between them."""
     times = sample_times(start, end, CONNECTIVITY_STEP_S)
     nodes = len(trace.paths)
     connected = hops = 0
@@ -70,7 +71,7 @@ def connectivity(trace: Trace, radio_range: float, start: float, end: float) -> 
 
 
 def mean_speed(trace: Trace, start: float, end: float) -> float:
-    """Exact, not sampled: the length of all paths between the two moments."""
+    """Returns the exact mean speed: the length of all paths between the two times, not sampled."""
     travelled = 0.0
     for path in trace.paths.values():
         t, x, y = np.array(path).T
@@ -85,7 +86,7 @@ def sample_times(start: float, end: float, step: float) -> Floats:
 
 
 def sample_positions(trace: Trace, times: Floats) -> Floats:
-    """Positions in metres, indexed by sample, node (in the trace's order) and axis."""
+    """Returns positions in metres, indexed by sample, node (in the trace's order) and axis."""
     columns = []
     for path in trace.paths.values():
         t, x, y = np.array(path).T
@@ -94,7 +95,7 @@ def sample_positions(trace: Trace, times: Floats) -> Floats:
 
 
 def links_at(positions: Floats, radio_range: float) -> Links:
-    """Which nodes are linked, indexed by sample, node and node; nobody is linked to itself."""
+    """Returns which nodes are linked, indexed by sample, node and node; no node is linked to itself."""
     x, y = positions[..., 0], positions[..., 1]
     squared = (x[:, :, None] - x[:, None, :]) ** 2 + (y[:, :, None] - y[:, None, :]) ** 2
     links: Links = squared <= radio_range**2
@@ -103,7 +104,7 @@ def links_at(positions: Floats, radio_range: float) -> Links:
 
 
 def hop_counts(links: Links) -> npt.NDArray[np.int32]:
-    """Hops of the shortest path between any two nodes in each sample; 0 where there is none."""
+    """Returns the hops of the shortest path between any two nodes in each sample; 0 if there is none."""
     steps = links.astype(np.float32)
     counts = links.astype(np.int32)
     reached = links | np.eye(links.shape[1], dtype=np.bool_)

@@ -1,9 +1,9 @@
 """Random waypoint that starts in its stationary distribution: no warm-up, no decay of the mean speed.
 
-The state at time 0 is drawn as a running process would be found at a random moment (Navidi and Camp 2004;
-Le Boudec and Vojnović 2005, by Palm calculus): pausing or moving in proportion to the time spent so; a leg in
-proportion to its length, its speed in proportion to 1/speed, the node anywhere on it; a pause in proportion
-to its length, any part of it left.
+The state at time 0 is drawn as if a running process were observed at a random time (Navidi and Camp 2004; Le
+Boudec and Vojnović 2005, by Palm calculus). A node pauses or moves with probability proportional to the time
+spent so. A leg is drawn in proportion to its length, its speed in proportion to 1/speed, and the node is
+anywhere on it. A pause is drawn in proportion to its length, and any part of it is left.
 """
 
 import random
@@ -15,8 +15,11 @@ from orchestrator.model.trace import Area, Path, Position, Span, Waypoint
 
 
 def steady_state_path(rng: random.Random, area: Area, speed: Span, pause: Span, until: float) -> Path:
-    """One node's path over [0, until] seconds. The lowest speed must be above zero: with zero, every node
-    would in the end be found on a leg that never ends, and there is no stationary distribution."""
+    """Returns one node's path over [0, until] seconds.
+
+    The lowest speed must be above zero: otherwise every node would in the end be on a leg that never ends,
+    and there is no stationary distribution.
+    """
     check_area(area)
     check_span("speed", speed, above=0.0)
     check_span("pause", pause)
@@ -36,19 +39,21 @@ def steady_state_path(rng: random.Random, area: Area, speed: Span, pause: Span, 
 
 
 def stationary_mean_speed(area: Area, speed: Span, pause: Span) -> float:
-    """Mean over time, pauses included: length of a leg over the time that it and a pause take."""
+    """Returns the mean speed over time, including pauses: the length of a leg over the time of a leg and a
+    pause.
+    """
     leg = mean_leg(area)
     return leg / (leg * _mean_slowness(speed) + sum(pause) / 2)
 
 
 def pausing_share(area: Area, speed: Span, pause: Span) -> float:
-    """The share of time that a node stands still."""
+    """Returns the share of time that a node pauses."""
     mean_pause = sum(pause) / 2
     return mean_pause / (mean_pause + mean_leg(area) * _mean_slowness(speed))
 
 
 def mean_leg(area: Area) -> float:
-    """The mean distance of two points uniform in a rectangle: 0.5214 of the side in a square."""
+    """Returns the mean distance of two uniform points in a rectangle: 0.5214 of the side in a square."""
     a, b = area
     d = hypot(a, b)
     edges = a**3 / b**2 + b**3 / a**2 + d * (3 - (a / b) ** 2 - (b / a) ** 2)
@@ -56,7 +61,7 @@ def mean_leg(area: Area) -> float:
 
 
 def _mean_slowness(speed: Span) -> float:
-    """The mean of 1/speed for a uniform speed: seconds per metre."""
+    """Returns the mean of 1/speed for a uniform speed, in seconds per metre."""
     low, high = speed
     return 1 / low if low == high else log(high / low) / (high - low)
 

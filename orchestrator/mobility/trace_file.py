@@ -1,4 +1,4 @@
-"""What reading any trace file needs: errors that name file and line, checked numbers, names for nodes."""
+"""Shared by readers of trace files: errors that name file and line, checked numbers, names for nodes."""
 
 import gzip
 import zlib
@@ -12,11 +12,11 @@ from orchestrator.model.trace import Area, Path, Position, Trace
 from orchestrator.spec.source_file import MOST_BYTES
 
 BORDER_ROUNDING_M = 1e-6
-"""How far outside the area a position may lie: rounding by the tool that wrote the file."""
+"""How far outside the area a position may be, because the tool that wrote the file rounded it."""
 
 
 class TraceError(BadInput):
-    """A trace file cannot be used; ``line`` counts from 1 and is None where the whole file is meant."""
+    """A trace file cannot be used. ``line`` counts from 1; None: the whole file is meant."""
 
     def __init__(self, file: str, line: int | None, message: str, hint: str = "") -> None:
         self.file, self.line, self.message, self.hint = file, line, message, hint
@@ -25,7 +25,7 @@ class TraceError(BadInput):
 
 @dataclass(frozen=True)
 class Place:
-    """A line of a file, and what may stand in it."""
+    """A line of a file, with methods that read checked values from it."""
 
     file: str
     line: int | None = None
@@ -56,13 +56,13 @@ class Place:
 
 
 def read_text(file: FilePath) -> str:
-    """The file's text, decompressed if its name ends in .gz."""
+    """Returns the file's text, decompressed if its name ends in .gz."""
     try:
         with gzip.open(file) if _is_compressed(file) else file.open("rb") as stream:
             data = stream.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise TraceError(str(file), None, f"larger than {MOST_BYTES / 1e6:g} MB, more than is read")
-        return data.decode("utf-8-sig")  # spreadsheets begin their files with a byte-order mark
+        return data.decode("utf-8-sig")  # spreadsheets write a byte-order mark at the start of files
     except UnicodeDecodeError as error:
         raise TraceError(str(file), None, f"cannot be read: byte {error.start} is not UTF-8") from None
     except (OSError, EOFError, zlib.error) as error:
@@ -70,7 +70,7 @@ def read_text(file: FilePath) -> str:
 
 
 def write_text(file: FilePath, text: str) -> None:
-    """The same text gives the same bytes, compressed or not."""
+    """Writes the text, compressed if the name says so. The same text gives the same bytes."""
     data = text.encode()
     file.write_bytes(gzip.compress(data, mtime=0) if _is_compressed(file) else data)
 
@@ -80,7 +80,7 @@ def _is_compressed(file: FilePath) -> bool:
 
 
 def named(paths: Sequence[Path], nodes: Sequence[str], file: str) -> Trace:
-    """The file's nodes, in order, under the topology's names; nodes beyond the topology's are left out."""
+    """Gives the file's nodes, in order, the topology's names; leaves out nodes beyond these."""
     if len(paths) < len(nodes):
         text = f"moves {len(paths)} nodes, but the topology has {len(nodes)}"
         raise TraceError(file, None, text, f"use at most {len(paths)} nodes" if paths else "")

@@ -26,6 +26,7 @@ from orchestrator.answers import Answer
 from orchestrator.errors import BadInput
 from orchestrator.planning.parts import Part
 from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.runs.timeline import AppView, Seconds
 from orchestrator.spec.application import APPLICATIONS, AppEntry, AppKind
 from orchestrator.spec.problems import Finding
 
@@ -67,7 +68,9 @@ class Examiner:
         """Takes one record of the application that its node can have written."""
 
     def never_emitted(self, completeness: Mapping[str, Completeness]) -> dict[str, int]:
-        """Counts, by node, what it delivered and nobody recorded as emitted. Called after the last record."""
+        """Counts, by node, what it delivered although no node recorded it as emitted. Called after the last
+        record.
+        """
         return {}
 
 
@@ -81,7 +84,7 @@ class AppPlan(ABC):
 
     @abstractmethod
     def nodes(self) -> tuple[str, ...]:
-        """The nodes that run a part of it."""
+        """Returns the nodes that run a part of it."""
 
     @abstractmethod
     def agent_config(self, node: str) -> Struct:
@@ -107,7 +110,7 @@ class AppPlan(ABC):
         yield from ()
 
     def shipped(self, node: str, place: str) -> tuple[Self, dict[str, Path]]:
-        """For a node on another machine: returns the plan with the paths there, and the files to send.
+        """Returns the plan with the paths on another machine's node, and the files to send there.
 
         ``place``: the run's folder on the node, absolute. The files are named relative to it.
         """
@@ -117,6 +120,10 @@ class AppPlan(ABC):
         """Returns entries ``module:function:file`` for the fork server: what agents on this machine can
         share."""
         return []
+
+    def picture_folders(self, node: str) -> tuple[str, ...]:
+        """Returns the folders, in ``frames`` of the node's record, where it may leave pictures."""
+        return ()
 
     def traffic(self) -> tuple[tuple[End, End], ...]:
         """Returns pairs of ends that its traffic goes between.
@@ -200,6 +207,10 @@ class Application(AppKind, ABC):
         It changes ``document``, the resolved section, to name them there.
         """
         return {}
+
+    def view(self, app: str, record: Mapping[str, Any], seconds: Seconds) -> AppView | None:
+        """Returns what shows the application live, from its entry in the manifest; None if nothing does."""
+        return None
 
     def explain(self, directory: RunDirectory, app: str, at_s: float, part: str | None) -> Answer:
         """Explains why it did what it did at a given time."""

@@ -1,4 +1,4 @@
-"""Distances between nodes when a run begins: in hops if nodes stay, else in metres.
+"""Computes distances between nodes when a run begins: in hops if nodes stay, else in metres.
 
 If nodes move, the first network says little about later ones, while positions change more slowly.
 """

@@ -52,7 +52,9 @@ class PlannedExperiment(NamedTuple):
 
 
 def load_planned(path: Path, change: Change | None = None) -> PlannedExperiment:
-    """Raises ``BadInput`` (a ``BadSpec``) with every problem of the file and of the topology it names."""
+    """Loads and plans an experiment. Raises ``BadInput`` (a ``BadSpec``) with every problem of the file and
+    of the topology it names.
+    """
     document = _mapping_in(path, "an experiment", Experiment)
     if _looks_like_topology(document.value):
         hint = f"name it in an experiment: topology: {path.name}"
@@ -110,10 +112,10 @@ def load_network(path: Path) -> Network:
 
 
 def load_machines(path: Path) -> Network:
-    """Loads what says how the nodes of an experiment file are reached, and nothing else of it.
+    """Loads only what says how to reach the nodes of an experiment file.
 
-    Runs no code, and reads no part of the file that may name some: what is left on a machine can be removed
-    though a user's file is broken or gone. How nodes move and how their radio works is not as in the file.
+    It runs no code and reads no part of the file that may name some, so that what is left on a machine can be
+    removed even if a user's file is broken or gone. Mobility and radio are not those of the file.
     """
     document = _mapping_in(path, "an experiment", Experiment)
     reference = document.value.get("topology")

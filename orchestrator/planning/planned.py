@@ -1,4 +1,6 @@
-"""A planned run: made once for each cell of a sweep and handed to everything that works on the run."""
+"""Defines a planned run:
+made once for each cell of a sweep and handed to everything that works on the run.
+"""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Predicts, without sending a frame, what radio and movements let applications expect.
+"""Predicts, without sending a frame, which connectivity and delivery applications can expect.
 
 It considers the links that routing would use, and assumes that nobody else sends.
 """
@@ -43,14 +43,14 @@ class LinkOutlook:
 
 @dataclass(frozen=True)
 class PairOutlook:
-    """From the node of a source to the node of a sink, over any number of hops."""
+    """The outlook from the node of a source to the node of a sink, over any number of hops."""
 
     source: str
     source_node: str
     sink: str
     sink_node: str
     connected: float
-    """Share of time."""
+    """The share of time with a path."""
     hops: dict[int, float]
     """Share of the connected time, by number of hops on the shortest path."""
 
@@ -58,13 +58,14 @@ class PairOutlook:
 @dataclass(frozen=True)
 class Outlook:
     ranges_m: dict[float, float | None]
-    """Where the expected delivery of a full frame falls below the key; None: not within 1000 km, or
-    whatever the distance."""
+    """The distance at which the expected delivery of a full frame falls below the key; None: not within 1000
+    km, or distance does not matter.
+    """
     samples: int
     step_s: float
     mean_degree: float
     isolated: dict[str, float]
-    """Nodes that are without any neighbour, and the share of time."""
+    """Nodes that at times have no neighbour, and the share of that time."""
     pairs: tuple[PairOutlook, ...]
     links: tuple[LinkOutlook, ...]
     """Every pair with a link; only if no node moves."""
@@ -116,14 +117,14 @@ def look_ahead(topology: Topology, trace: Trace, seconds: float, pairs: Iterable
 
 @dataclass(frozen=True)
 class Reach:
-    """Delivery of full frames over distance, without interference."""
+    """Expected delivery of full frames at each distance, without interference."""
 
     distances_m: list[float]
     expected: list[float]
     snr_db: list[float] | None
     """None if the radio model has no noise; -inf if nothing arrives."""
     ranges_m: dict[float, float]
-    """Where the expected delivery falls below the key."""
+    """The distance at which the expected delivery falls below the key."""
 
 
 def reach(topology: Topology) -> Reach | None:

@@ -1,4 +1,4 @@
-"""Checks what no single section can: whether topology, backend and applications fit together.
+"""Checks whether topology, backend and applications fit together, which no single section can check.
 
 ``plan_run`` checks and plans an experiment in one pass, so that nothing is computed twice.
 """
@@ -29,7 +29,7 @@ class Checked(NamedTuple):
 def plan_run(experiment: Experiment) -> Checked:
     """Checks and plans an experiment without a sweep, or one cell of a sweep."""
     if broken := extension_findings(experiment):
-        return Checked(None, broken)  # what depends on these applications cannot be checked
+        return Checked(None, broken)  # parts that depend on these applications cannot be checked
     entries = experiment.entries()
     findings = backend_findings(experiment)
     plans: dict[str, AppPlan] = {}

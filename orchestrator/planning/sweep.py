@@ -41,7 +41,7 @@ _FIXED = {
 @dataclass(frozen=True)
 class Cell:
     number: int
-    """From 1, as in the names of the runs' directories."""
+    """Counts from 1, as in the names of the runs' directories."""
     factors: dict[str, Scalar]
     """The cell's values of the factors, by path; quantities in base units."""
     run: PlannedRun
@@ -65,7 +65,7 @@ def cells(experiment: Experiment) -> tuple[Cell, ...]:
 
 
 def expand(experiment: Experiment) -> Expansion:
-    """Checks and plans every cell; nothing else does."""
+    """Checks and plans every cell. No other code does that."""
     if not experiment.sweep:
         run, findings = plan_run(experiment)
         findings += unused_findings(experiment)

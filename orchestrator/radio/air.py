@@ -1,7 +1,7 @@
-"""Who is on the air, which frame each receiver follows, and whether it gets that frame whole.
+"""Tracks who is sending, which frame each receiver follows, and whether it decodes that frame.
 
-A receiver locks on to one frame at a time: the strongest of those that start together, later ones only by
-capture. Every other transmission is interference to it. Propagation takes no time.
+A receiver locks on to one frame at a time: the strongest of those that start together. It leaves it for a
+later frame only by capture. Every other transmission is interference. Propagation takes no time.
 """
 
 import math
@@ -21,7 +21,9 @@ _PREAMBLE_DETECTION_NS = 4_000
 
 
 class Air:
-    """``on_air`` and ``locked`` are sets of nodes; a station's last transmission is kept in the station."""
+    """The transmissions that are on the air. ``on_air`` and ``locked`` are sets of nodes; each station keeps
+    its own last transmission.
+    """
 
     __slots__ = (
         "_by_kind",
@@ -49,7 +51,9 @@ class Air:
         self.place(channel)
 
     def place(self, channel: Channel) -> None:
-        """Frames on the air keep their receivers; what they meet there is the new channel."""
+        """Uses another channel from now on. Frames on the air keep their receivers; the new channel decides
+        about success.
+        """
         self.channel = channel
         for station in self.stations:
             station.place(channel)
@@ -58,7 +62,7 @@ class Air:
         self._overhead = radio.reception.counted_overhead
         self._preamble_ratio = dbm_to_mw(radio.preamble_sinr_db)
         self._capture_ratio = math.inf if radio.capture_db is None else dbm_to_mw(radio.capture_db)
-        # By kind: undisturbed success, curve, and the part of the airtime that carries no data.
+        # By kind: success without interference, curve, and the part of the airtime that carries no data.
         control = (channel.ln_control, curves[mac.control_rate], air.control_preamble)
         self._by_kind = (
             (channel.ln_unicast, curves[mac.unicast_rate], air.unicast_preamble),
@@ -69,7 +73,7 @@ class Air:
         )
 
     def decodes(self, sender: Station, receiver: int) -> bool:
-        """Does ``receiver``, which locked on to ``sender``'s last frame, get it whole?"""
+        """Decides whether ``receiver``, which locked on to ``sender``'s last frame, decodes all of it."""
         clean, curve, preamble = self._by_kind[sender.kind]
         if sender.overlaps is not None:
             floor = self.channel.noise_mw * NEGLIGIBLE
@@ -88,15 +92,16 @@ class Air:
         return per_byte == 0.0 or self._random() < math.exp(per_byte * sender.length)
 
     def stop_receiving(self, station: Station) -> None:
-        """Nobody hears others while sending."""
+        """Ends reception at a node that starts to send: it cannot do both."""
         self.locked &= ~station.bit
         for other in members(self.on_air):
             self.stations[other].locks &= ~station.bit
 
     def collide(self, now: int, sender: Station, end: int, contending: int) -> int:
-        """``sender`` starts while rivals are on the air: note who disturbs whom, return who locks on to it.
+        """Handles the start of a transmission while rivals are on the air: records who disturbs whom, and
+        returns who locks on to it.
 
-        Exact for the receivers that count: those that a frame is for, and those that contend.
+        It is exact for the receivers that matter: the destinations of a frame, and nodes that contend.
         """
         stations = self.stations
         others = [stations[other] for other in members(self.on_air & sender.rivals)]
@@ -125,7 +130,7 @@ class Air:
         bit = 1 << receiver
         if self.locked & bit:
             holder = next((other for other in others if other.locks & bit), None)
-            if holder is None:  # one that nodes have moved away from since
+            if holder is None:  # the sender has moved out of reach since
                 return False
             held = holder.power[receiver]
             if now - holder.start >= _PREAMBLE_DETECTION_NS:

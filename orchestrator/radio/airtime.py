@@ -1,6 +1,6 @@
-"""How long things take on an 802.11b channel, in whole nanoseconds.
+"""Computes durations on an 802.11b channel, in whole nanoseconds.
 
-A payload's duration is rounded up to a microsecond, as the PLCP header's LENGTH field has it.
+The duration of a payload is rounded up to a microsecond, like the LENGTH field of the PLCP header.
 """
 
 from orchestrator.errors import BadInput
@@ -12,14 +12,14 @@ LARGEST_FRAME = 2304 - 8 + ETHERNET_HEADER
 """Bytes of an Ethernet frame whose payload and LLC/SNAP header fit an 802.11 frame body."""
 
 DOT11_OVERHEAD = 24 + 8 + 4 - ETHERNET_HEADER
-"""An Ethernet frame loses its header and gains MAC header, LLC/SNAP and FCS."""
+"""Bytes that 802.11 adds: without the Ethernet header, with MAC header, LLC/SNAP and FCS."""
 
 ACK_BYTES = CTS_BYTES = 14
 RTS_BYTES = 20
 
 
 def preamble_ns(rate: float, short: bool) -> int:
-    """PLCP preamble and header. The short one cannot carry 1 Mb/s."""
+    """Returns the duration of PLCP preamble and header. The short preamble cannot carry 1 Mb/s."""
     return (96 if short and rate > 1 else 192) * US
 
 
@@ -29,7 +29,7 @@ def psdu_ns(length: int, rate: float) -> int:
 
 
 class Airtime:
-    """The durations that follow from a MAC's settings; data frames are looked up by Ethernet size."""
+    """The durations that follow from a MAC's settings. Data frames are looked up by their Ethernet size."""
 
     def __init__(self, mac: Mac) -> None:
         short = mac.short_preamble
@@ -47,8 +47,8 @@ class Airtime:
         self.unicast = self._data(mac.unicast_rate, self.unicast_preamble)
         self.broadcast = self._data(mac.broadcast_rate, self.broadcast_preamble)
         self.shortest = min(self.unicast[0], self.broadcast[0], self.rts)
-        """Less than anything that a node may begin an exchange with."""
-        # A response whose preamble is not over by then does not come.
+        """Shorter than every frame that can begin an exchange."""
+        # A response whose preamble has not ended by then does not come.
         self.response_timeout = self.sifs + self.slot + self.control_preamble
 
     def _data(self, rate: float, preamble: int) -> list[int]:

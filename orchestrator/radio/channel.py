@@ -1,7 +1,8 @@
-"""The channel at one moment: from positions to who hears, who may decode, and how well, as plain lists.
+"""Computes the channel at one moment from positions: who hears whom, who may decode, and how well.
 
-Computed with numpy away from the medium's hot loop, and swapped in as a whole when nodes have moved. Sets of
-nodes are integers with one bit a node, so that a set operation costs one instruction of the interpreter.
+It is computed with numpy outside the medium's hot loop, into plain lists, and replaced as a whole when nodes
+have moved. Sets of nodes are integers with one bit for each node, so that a set operation is one instruction
+of the interpreter.
 """
 
 import math
@@ -23,34 +24,40 @@ Position = tuple[float, float]
 Flags = npt.NDArray[np.bool_]
 
 NEGLIGIBLE = 0.01
-"""Interference below this share of the noise is none: it would change the SINR by 0.04 dB."""
+"""Interference below this share of the noise is ignored: it would change the SINR by 0.04 dB."""
 
 
 @dataclass(frozen=True)
 class Channel:
-    """Indexed [transmitter][receiver] throughout; ``ln_*`` are ln(success) per byte without interference."""
+    """All fields are indexed [transmitter][receiver].
+    ``ln_*`` are ln(success) per byte without interference.
+    """
 
     radio: Radio
     node_count: int
     power_mw: list[list[float]]
     noise_mw: float
     hearers: list[int]
-    """Who finds the medium busy while a node sends: a set that includes the sender."""
+    """The nodes that find the medium busy while a node sends, including the sender."""
     decoders: list[int]
-    """Who may lock on to a node's frames."""
+    """The nodes that may lock on to a node's frames."""
     heard: list[int]
-    """The other way round: whose frames make the medium busy for a node, itself included."""
+    """The inverse of ``hearers``:
+    the nodes whose frames make the medium busy for a node, including itself.
+    """
     heard_nodes: list[list[int]]
     """The same sets as lists."""
     rivals: list[int]
-    """Who, if on the air at the same time as a node, may change who receives what."""
+    """The nodes whose transmission, at the same time as a node's own, may change who receives what."""
     ln_unicast: list[list[float]]
     ln_broadcast: list[list[float]]
     ln_control: list[list[float]]
     snr_db: Matrix
 
     def delivery(self, kind: Literal["unicast", "broadcast", "control"], i: int, j: int, size: int) -> float:
-        """Expected share of frames of ``size`` bytes from i to j that arrive in a single transmission."""
+        """Returns the expected share of frames of ``size`` bytes from i to j that arrive in one
+        transmission.
+        """
         if not self.decoders[i] >> j & 1:
             return 0.0
         if kind == "control":
@@ -66,7 +73,9 @@ def build_channel(
     path_loss: PathLoss | None = None,
     silent: Sequence[int] = (),
 ) -> Channel:
-    """``path_loss`` stands in for the radio's own, for traces of link losses; ``silent`` nodes are off."""
+    """Builds the channel. ``path_loss`` replaces the radio's own, for traces of link losses. The radios of
+    ``silent`` nodes are off.
+    """
     count = len(positions)
     if count == 0:
         raise BadInput("a channel needs at least one node")
@@ -78,7 +87,7 @@ def build_channel(
     power_dbm[list(silent), :] = power_dbm[:, list(silent)] = -np.inf
 
     may_decode = power_dbm >= radio.decode_threshold_dbm
-    # A receiver that works on a frame is busy, whatever its carrier-sense threshold says.
+    # A receiver that decodes a frame is busy, whatever its carrier-sense threshold says.
     hears = (power_dbm >= radio.busy_threshold_dbm) | may_decode | np.eye(count, dtype=bool)
     snr_db = power_dbm - radio.noise_dbm
     power_mw, noise_mw = 10.0 ** (power_dbm / 10.0), dbm_to_mw(radio.noise_dbm)
@@ -102,7 +111,7 @@ def build_channel(
 
 
 def distances(xy: Matrix) -> Matrix:
-    """Between any two of the positions along the axis before the last."""
+    """Returns the distances between all positions; positions are on the axis before the last."""
     offsets = xy[..., :, None, :] - xy[..., None, :, :]
     return np.hypot(offsets[..., 0], offsets[..., 1])
 
@@ -113,7 +122,7 @@ def received_dbm(radio: Radio, distance_m: Matrix, path_loss: PathLoss | None = 
 
 
 def _rivals(may_decode: Flags, reaches: Flags) -> Flags:
-    """i and j are rivals if a possible receiver of the one is reached by the other."""
+    """Finds rivals: i and j are rivals if a signal of one reaches a possible receiver of the other."""
     met: Flags = may_decode @ reaches.T
     return met | met.T
 

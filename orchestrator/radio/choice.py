@@ -1,4 +1,4 @@
-"""A radio as plain data: read from a file, and sent to the process that models it."""
+"""Describes a radio as plain data that can be sent to the process that models it."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ from orchestrator.radio.settings import Radio
 
 
 class PathLossChoice(Struct, frozen=True):
-    """A section of the topology file as plain data, and the nodes that losses are looked up for."""
+    """A path-loss section as plain data, and the nodes whose losses it looks up."""
 
     model: str
     parameters: dict[str, Any] = {}
@@ -26,7 +26,7 @@ class PathLossChoice(Struct, frozen=True):
 
 
 class RadioChoice(Struct, frozen=True):
-    """A preset, the arguments it takes (range, antenna height), and fields of ``Radio`` to be different."""
+    """A preset, its arguments (range, antenna height), and the fields of ``Radio`` that differ from it."""
 
     preset: str = DEFAULT_PRESET
     arguments: dict[str, float] = {}
@@ -47,7 +47,7 @@ class RadioChoice(Struct, frozen=True):
             raise BadInput(f"radio {self.preset}: {error}") from None
 
     def _built(self) -> Radio:
-        radio_preset(self.preset)  # complains about an unknown name
+        radio_preset(self.preset)  # raises an error if the name is unknown
         build: Any = PRESETS[self.preset]
         try:
             radio: Radio = build(**self.arguments)

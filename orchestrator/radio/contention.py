@@ -1,8 +1,8 @@
-"""Contention for the medium: which nodes wait, since when, and which is next; DIFS, EIFS, frozen backoff.
+"""Decides which node gets the medium next, with DIFS, EIFS and backoff that freezes while the medium is busy.
 
-Backoff is arithmetic, nothing happens per slot: a node that counts from ``ready`` on transmits at
-``ready + backoff · slot``, unless the medium turns busy before; then what is left of the backoff waits with
-it. Sets of nodes are bit sets (see ``channel``).
+Backoff is computed, not counted slot by slot: a node that counts from ``ready`` on transmits at ``ready +
+backoff · slot``. If the medium becomes busy before that, the node keeps the rest of its backoff. Sets of
+nodes are bit sets (see ``channel``).
 """
 
 import random
@@ -16,8 +16,9 @@ NEVER = 1 << 62
 
 
 class Contention(Air):
-    """A node is counting, or frozen, or idle, or in an exchange of its own. Those that count have a time in
-    ``_access_at``; the earliest of these is kept in ``_next_access``."""
+    """A node is counting, frozen, idle, or in an exchange of its own. ``_access_at`` holds the time of each
+    counting node, ``_next_access`` the earliest of these.
+    """
 
     __slots__ = (
         "_access_at",
@@ -40,7 +41,7 @@ class Contention(Air):
         self._matters_until = 0
 
     def move(self, channel: Channel, now_ns: int) -> None:
-        """Nodes have moved: go on over another channel."""
+        """Continues with another channel after nodes have moved."""
         self.place(channel)
         for node in members(self._counting):
             if self.on_air & self.stations[node].heard:
@@ -54,7 +55,7 @@ class Contention(Air):
                 self._contend(station)
 
     def _contend(self, station: Station) -> None:
-        """Start counting down if the medium is idle here, else wait until it is."""
+        """Starts counting down if the medium is idle here; otherwise waits until it is."""
         if self.on_air & station.heard:
             self._frozen |= station.bit
         else:
@@ -70,8 +71,8 @@ class Contention(Air):
             bit = nodes & -nodes
             nodes ^= bit
             node = bit.bit_length() - 1
-            # Whoever's countdown ends at this very moment cannot know better: that is a collision. But one
-            # that answers at this moment does: its own frame waits.
+            # A node whose countdown ends at this very moment does not sense the frame: they collide.
+            # A node that sends an answer at this moment does: its own frame waits.
             if access_at[node] != now or self.on_air & bit:
                 access_at[node] = NEVER
                 station = stations[node]
@@ -82,7 +83,7 @@ class Contention(Air):
                 self._frozen ^= bit
 
     def _resume(self, sender: Station, nodes: int) -> None:
-        """``sender``'s last frame is over: let those of ``nodes`` count on that hear nobody else."""
+        """Ends ``sender``'s last frame: those of ``nodes`` that hear nobody else count on."""
         stations, access_at, on_air, slot = self.stations, self._access_at, self.on_air, self._slot
         undisturbed = sender.overlaps is None
         clean = self._by_kind[sender.kind][0][sender.index]
@@ -111,7 +112,9 @@ class Contention(Air):
         self._next_access = next_access
 
     def _earliest(self, station: Station, sender: Station) -> tuple[bool, int]:
-        """Is the medium reserved here by ``sender``'s last frame, and when may counting start after it?"""
+        """Returns whether ``sender``'s last frame reserves the medium here, and when counting may start after
+        it.
+        """
         ended = sender.end
         if sender.locks & station.bit:
             if not self.decodes(sender, station.index):
@@ -121,7 +124,9 @@ class Contention(Air):
         return False, ended + self._difs
 
     def _history(self, station: Station, now: int) -> tuple[bool, int]:
-        """For a node that has not followed the medium: is it busy, and when may counting start?"""
+        """Returns, for a node that did not follow the medium, whether it is busy and when counting
+        may start.
+        """
         busy = bool(self.on_air & station.heard)
         ready = 0
         if self._matters_until > now:

@@ -1,9 +1,9 @@
-"""The 802.11b distributed coordination function over a shared channel, in model time.
+"""Simulates the 802.11b distributed coordination function (DCF) on a shared channel, in model time.
 
 ``contention`` decides which node sends next, ``exchanges`` what happens then; this module drives both.
 
-Frames are pulled: the medium holds at most the head frame of each node and asks for the next when it is done
-with one, so that the queue may be a ``deque`` as well as the ring of a TAP device.
+The medium pulls frames: it holds at most one frame of each node, and asks for the next when that is done. So
+a queue can be a ``deque`` or the ring of a TAP device.
 """
 
 import random
@@ -16,8 +16,8 @@ from orchestrator.radio.settings import Mac
 
 
 class Dcf(Exchanges):
-    """``pull(node)`` hands over a node's next frame; ``deliver(receiver, sender, frame)`` and
-    ``give_up(sender, frame)`` report. They run at ``now_ns`` and may call ``offer`` at once.
+    """Calls ``pull(node)`` to get a node's next frame, and reports by ``deliver(receiver, sender, frame)``
+    and ``give_up(sender, frame)``. These run at ``now_ns`` and may call ``offer`` at once.
     """
 
     __slots__ = ("now_ns",)
@@ -29,7 +29,9 @@ class Dcf(Exchanges):
         self.now_ns = 0
 
     def offer(self, node: int, now_ns: int) -> None:
-        """``node`` has something to send: it is pulled at once unless the node has a frame in hand."""
+        """Tells that ``node`` has something to send. It is pulled at once unless the node is busy with a
+        frame.
+        """
         station = self.stations[node]
         if station.head is not None:
             return
@@ -43,12 +45,12 @@ class Dcf(Exchanges):
         self._contend(station)
 
     def run_until(self, until_ns: int) -> None:
-        """Let everything up to and including ``until_ns`` happen."""
+        """Handles all events up to and including ``until_ns``."""
         self.run_events(until_ns)
         self.now_ns = until_ns
 
     def run_events(self, until_ns: int) -> None:
-        """The same, but time stops at the last event."""
+        """Does the same, but time stops at the last event."""
         events, stations, access_at = self._events, self.stations, self._access_at
         while True:
             access = self._next_access
@@ -62,7 +64,7 @@ class Dcf(Exchanges):
                     end = station.end
                     if end > until_ns or end > self._next_access or events:
                         heappush(events, (end, END, station.index))
-                    else:  # nothing comes between: its end need not queue
+                    else:  # no event comes between, so its end need not be queued
                         self.now_ns = end
                         self._on_end(end, station)
             elif now > until_ns:
@@ -78,14 +80,15 @@ class Dcf(Exchanges):
                     self._on_timeout(now, stations[node])
 
     def next_event_ns(self) -> int:
-        """When something happens next if nothing is offered before: NEVER if nothing does."""
+        """Returns the time of the next event if nothing is offered before; NEVER if there is none."""
         events = self._events
         return min(events[0][0], self._next_access) if events else self._next_access
 
     def next_delivery_ns(self) -> int:
-        """Before this moment nothing is delivered if nothing is offered before: NEVER if nothing waits.
+        """Returns a time before which nothing is delivered unless something is offered; NEVER if nothing
+        waits.
 
-        For a driver that wakes up at a cost: it must see transmissions end, not start.
+        For a driver whose wake-ups are expensive: it must see transmissions end, not start.
         """
         earliest = self._events[0][0] if self._events else NEVER
         if self._next_access + self.air.shortest >= earliest:

@@ -1,6 +1,6 @@
-"""The 802.11b channel as a ``Medium``: names and queues at the rim, the DCF inside, driven by a Schedule.
+"""Implements ``Medium`` with the 802.11b channel: node names and queues around the DCF, driven by a Schedule.
 
-A frame's ``size`` is that of the IP packet in it, as the virtual hosts have it.
+A frame's ``size`` is that of its IP packet, as virtual hosts count it.
 """
 
 import random
@@ -19,14 +19,14 @@ from orchestrator.radio.station import EVERYONE, Outgoing
 
 
 class LinkCounters(NamedTuple):
-    """What a node has sent so far, by receiver; a broadcast counts for everyone in range."""
+    """Counts what a node has sent, by receiver. A broadcast counts for every node in range."""
 
     attempts: list[int]
     received: list[int]
 
 
 class NodeTruth(NamedTuple):
-    """What became of a node's frames. ``timeouts`` counts transmissions without an answer."""
+    """Counts what happened to a node's frames. ``timeouts``: transmissions without an answer."""
 
     node: str
     acknowledged: int
@@ -85,13 +85,13 @@ class DcfMedium:
             self._arm()
 
     def move(self, positions: Sequence[Position]) -> None:
-        """Put the nodes elsewhere, in the order of their names."""
+        """Moves the nodes to positions in the order of their names."""
         if len(positions) != len(self._names):
             raise BadInput(f"{len(positions)} positions were given for {len(self._names)} nodes")
         self.use_channel(build_channel(self._radio, self._mac, positions))
 
     def use_channel(self, channel: Channel) -> None:
-        """For channels that were computed elsewhere: measured meshes, precomputed losses."""
+        """Uses a channel that was computed elsewhere: from measured meshes or precomputed losses."""
         if channel.node_count != len(self._names):
             raise BadInput(f"a channel of {channel.node_count} nodes was given for {len(self._names)} nodes")
         self._dcf.move(channel, self._schedule.now_ns())
@@ -120,7 +120,7 @@ class DcfMedium:
 
     def _wake(self, at: int) -> None:
         if at != self._wake_at:
-            return  # overtaken by an earlier one
+            return  # an earlier wake-up was scheduled since
         self._wake_at = NEVER
         self._running = True
         try:

@@ -1,7 +1,7 @@
 """The simplest shared medium: nodes receive each other within a radius, and one sends at a time.
 
-A frame occupies its sender and all nodes in range for the airtime; occupied nodes wait. There are
-no collisions and no noise: a unicast frame fails only if its destination has left the range when it ends.
+A frame occupies its sender and all nodes in range for its airtime; other frames wait. There are no collisions
+and no noise: a unicast frame fails only if its destination is out of range when it ends.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ HOP_COST = 1.0
 
 @dataclass
 class StationCounters:
-    """Frames, by the node that sent them; ``received`` by the node that heard them."""
+    """Counts frames by the node that sent them; ``received`` by the node that received them."""
 
     sent: int = 0
     failed: int = 0
@@ -26,7 +26,7 @@ class StationCounters:
 
 
 def _ignore(frame: Frame) -> None:
-    """For a node that has a place but no stack yet."""
+    """Stands in for the receiver of a node that has a position but no network stack yet."""
 
 
 @dataclass(slots=True, eq=False)
@@ -42,7 +42,7 @@ class _Station:
 
 
 class DiscRadio:
-    """Implements ``Medium``. Positions in metres; ``move`` whenever they change."""
+    """Implements ``Medium``. Positions are in metres; call ``move`` when they change."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class DiscRadio:
         station.failed = failed
 
     def move(self, positions: Mapping[str, tuple[float, float]]) -> None:
-        """All nodes are where ``positions`` says; one that is not mentioned is out of everyone's range."""
+        """Moves all nodes to ``positions``; a node that is not in it is out of range of all others."""
         limit = self._range_m * self._range_m
         for station in self._stations.values():
             station.neighbours = {}
@@ -97,7 +97,7 @@ class DiscRadio:
         station.queue.append(frame)
         if not station.contending:
             station.contending = True
-            # Not at once: those who waited for this moment go first.
+            # Not at once: nodes that waited for this moment go first.
             self._schedule.call_at_ns(self._schedule.now_ns(), self._contend, station)
 
     def _station(self, node: str) -> _Station:
@@ -107,7 +107,7 @@ class DiscRadio:
         return station
 
     def _contend(self, station: _Station) -> None:
-        """Take the channel if it is free around ``station``, else line up behind those who wait already."""
+        """Takes the channel if it is free around ``station``, otherwise queues behind the nodes that wait."""
         now = self._schedule.now_ns()
         if station.busy_until_ns > now:
             self._schedule.call_at_ns(station.busy_until_ns, self._contend, station)

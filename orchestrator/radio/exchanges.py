@@ -1,7 +1,6 @@
-"""What happens once it is a node's turn: data and ACK, broadcast, RTS and CTS, a frame without an answer.
+"""Simulates what follows when a node gets the medium: data and ACK, broadcast, RTS and CTS, or no answer.
 
-Events are ends of transmissions, answers that are due, and timeouts; the clock that lets them happen is in
-``dcf``.
+Events are ends of transmissions, answers that are due, and timeouts. ``dcf`` has the clock.
 """
 
 import random
@@ -52,7 +51,7 @@ class Exchanges(Contention):
         self._events: list[tuple[int, int, int]] = []
 
     def _on_access(self, now: int, station: Station) -> bool:
-        """``station``'s countdown is over: does it transmit?"""
+        """Handles the end of ``station``'s countdown: decides whether it transmits."""
         self._access_at[station.index] = NEVER
         self._counting ^= station.bit
         head = station.head
@@ -98,7 +97,9 @@ class Exchanges(Contention):
             self._next_access = NEVER
 
     def _on_end(self, now: int, station: Station) -> None:
-        """``station``'s frame is over. Nearly always it is data for one receiver: that case goes on here."""
+        """Handles the end of ``station``'s frame.
+        The usual case, data for one receiver, is written out here.
+        """
         self.on_air = on_air = self.on_air ^ station.bit
         self.locked = self.locked & ~station.locks if on_air else 0
         station.matters_until = until = now + self._eifs
@@ -122,7 +123,7 @@ class Exchanges(Contention):
         station.link_received[peer] += 1
         if not station.handed_over:
             station.handed_over = True
-            # The ACK is not on the air yet: a frame sent on from here finds the medium idle.
+            # The ACK is not on the air yet, so a frame that this node forwards finds the medium idle.
             deliver = self._deliver
             deliver(peer, station.index, station.head)  # type: ignore[arg-type]
         frozen = self._frozen
@@ -136,10 +137,10 @@ class Exchanges(Contention):
             self._acknowledge(now, receiver, station)
 
     def _acknowledge(self, now: int, receiver: Station, sender: Station) -> None:
-        """The whole ACK at once, ahead of its time: nobody is left who could start before it ends.
+        """Handles the whole ACK at once, ahead of its time: no node can start to send before it ends.
 
-        Those who hear the data or the ACK wait, and nodes with a frame that is still to come are told by
-        the transmission's ``end`` that the medium is busy.
+        Nodes that hear the data or the ACK wait. A node that gets a frame later learns from the
+        transmission's ``end`` that the medium is busy.
         """
         receiver.kind = ACK
         receiver.peer = sender.index
@@ -217,7 +218,7 @@ class Exchanges(Contention):
             self._respond(now, receiver, CTS, station.index)
             waiting &= ~receiver.hearers
         else:
-            # Whoever heard the RTS, but no data after it, forgets the reservation.
+            # Nodes that heard the RTS but no data after it drop the reservation.
             self._reserve(station, now + 2 * self._sifs + air.cts + 2 * self._slot)
             heappush(self._events, (now + air.response_timeout, TIMEOUT, station.index))
         self._resume(station, waiting)
@@ -241,7 +242,7 @@ class Exchanges(Contention):
         self._matters_until = max(self._matters_until, station.matters_until)
 
     def _is_reserved(self, station: Station, now: int) -> bool:
-        """Does this node know of an exchange of others that still goes on?"""
+        """Says whether this node knows of an exchange between others that still goes on."""
         for node in station.heard_nodes:
             other = self.stations[node]
             over = not self.on_air & other.bit
@@ -255,7 +256,7 @@ class Exchanges(Contention):
 
     def _on_respond(self, now: int, station: Station) -> None:
         kind, peer = station.response
-        if self.on_air & station.bit:  # moved out of the exchange, and in another one already
+        if self.on_air & station.bit:  # it moved out of this exchange, and is in another one already
             heappush(self._events, (now + self._slot, TIMEOUT, peer))
             return
         if kind == ACK:
@@ -284,14 +285,14 @@ class Exchanges(Contention):
         self._give_up(station.index, frame)  # type: ignore[arg-type]
 
     def _next(self, now: int, station: Station) -> None:
-        """Done with a frame. The backoff that follows is due whether or not there is another one."""
-        pull, random_share = self._pull, self._random  # as locals: a method call would look them up in vain
+        """Ends the work on a frame and takes the next. A backoff follows even if there is no next frame."""
+        pull, random_share = self._pull, self._random  # locals, because looking up attributes is slower
         station.head = pull(station.index)
         station.tries = 0
         station.handed_over = False
         station.ready = ready = now + self._difs
         station.backoff = backoff = int(random_share() * (station.window + 1))
-        # The same as _contend, written out: this happens after every single frame.
+        # The same as _contend, inlined for speed: this happens after every frame.
         if self.on_air & station.heard:
             self._frozen |= station.bit
             return

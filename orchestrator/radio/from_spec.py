@@ -1,6 +1,6 @@
-"""From a topology's ``radio`` section to the settings of the model.
+"""Translates a topology's ``radio`` section into settings of the model.
 
-Here and in ``presets`` names and units of the files meet those of the model.
+Only this module and ``presets`` know the names and units of both the files and the model.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,9 @@ class AirSettings(NamedTuple):
 
 
 def air_settings(topology: Topology) -> AirSettings:
-    """As 802.11b: for a disc, that is a radio heard up to its range, which sends everything at one rate."""
+    """Returns 802.11b settings.
+    A disc becomes a radio that is heard up to its range and has a single rate.
+    """
     section: RadioSection = topology.radio
     match section:
         case DiscRadio():
@@ -32,7 +34,7 @@ def air_settings(topology: Topology) -> AirSettings:
 
 
 def _radio(section: Radio80211b, nodes: tuple[str, ...]) -> RadioChoice:
-    """A section states every value, so that nothing of the preset is left to fill in."""
+    """Builds the radio. A section states every value, so the preset fills in nothing."""
     receiver = section.receiver
     return RadioChoice(
         overrides={

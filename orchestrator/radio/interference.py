@@ -1,4 +1,6 @@
-"""Reception of a frame while others come and go: the SINR changes whenever one of them starts or ends."""
+"""Computes the reception of a frame while other transmissions start and end, each of which
+changes the SINR.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -15,7 +17,7 @@ def ln_success(
     noise_mw: float,
     disturbances: Sequence[tuple[int, int, float]],
 ) -> float:
-    """ln(reception probability) of ``length`` bytes sent evenly over ``interval``.
+    """Returns ln(reception probability) of ``length`` bytes sent evenly over ``interval``.
 
     Each disturbance is (start, end, power).
     """

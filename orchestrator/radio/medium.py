@@ -1,6 +1,6 @@
-"""The air between nodes, in model time: frames in, frames out.
+"""Defines the medium between nodes, in model time: nodes send frames, and it delivers them.
 
-A medium schedules its own events on a ``Schedule`` and never asks what drives it, so that one model serves
+A medium schedules its own events on a ``Schedule`` and does not know what drives it. So one model serves
 virtual time (the simulator's event loop) and real time (frames from TAP devices).
 """
 
@@ -13,7 +13,7 @@ __all__ = ["BROADCAST", "Frame", "Medium", "OnFrame", "Schedule"]
 
 
 class Schedule(Protocol):
-    """Model time: what a medium is driven by."""
+    """The model time that drives a medium."""
 
     def now_ns(self) -> int: ...
 
@@ -22,9 +22,11 @@ class Schedule(Protocol):
 
 class Medium(Protocol):
     def attach(self, node: str, received: OnFrame, failed: OnFrame) -> None:
-        """``received``: a frame arrived at ``node``. ``failed``: a unicast frame of its own was given up."""
+        """Connects a node. ``received``: a frame arrived at ``node``. ``failed``: a unicast frame of its own
+        was given up.
+        """
         ...
 
     def send(self, frame: Frame) -> None:
-        """Queue a frame at its source's interface; a full queue drops it and counts it."""
+        """Queues a frame at the interface of its source. A full queue drops and counts it."""
         ...

@@ -1,4 +1,4 @@
-"""Named radios: EMANE at the paper's setting, and the two regimes that the ns-3 reference was taken under."""
+"""Named radios: EMANE at the paper's setting, and the two settings of the ns-3 reference."""
 
 from typing import Any
 
@@ -15,10 +15,11 @@ _MBPS = 1e6
 
 
 def seed_80211b(antenna_height_m: float = 2.0) -> Radio:
-    """EMANE's 802.11 model at -10 dBm over two-ray ground: noise floor and sensitivity -110 dBm.
+    """Returns EMANE's 802.11 model at -10 dBm over two-ray ground: noise floor and sensitivity -110 dBm.
 
-    EMANE has no carrier sense; here whatever could be decoded at all keeps others silent. Its frames do not
-    compete for a receiver either: a frame 10 dB stronger takes over here, as common chip sets do it.
+    Two differences: EMANE has no carrier sense; here every frame that could be decoded makes the medium busy.
+    In EMANE frames do not compete for a receiver; here a frame that is 10 dB stronger takes over, as in
+    common chip sets.
     """
     return Radio(
         path_loss=TwoRayLoss(antenna_height_m),
@@ -32,7 +33,9 @@ def seed_80211b(antenna_height_m: float = 2.0) -> Radio:
 
 
 def ns3_range(range_m: float = 250.0) -> Radio:
-    """Decoding, carrier sense and interference end at ``range_m``; equal powers, so nothing is captured."""
+    """Returns a radio whose decoding, carrier sense and interference end at ``range_m``. Powers are equal, so
+    it captures nothing.
+    """
     return Radio(
         path_loss=RangeLoss(range_m),
         reception=dsss_reception(DOT11_OVERHEAD),
@@ -45,7 +48,7 @@ def ns3_range(range_m: float = 250.0) -> Radio:
 
 
 def ns3_two_ray(decode_m: float = 250.0, sense_m: float = 550.0) -> Radio:
-    """The WaveLAN card of ns-2: decodes up to 250 m, senses up to 550 m, captures by SINR."""
+    """Returns the WaveLAN card of ns-2: decodes up to 250 m, senses up to 550 m, captures by SINR."""
     path_loss = TwoRayGroundLoss(frequency_hz=914e6, antenna_height_m=1.5)
     tx_power_dbm = 24.5
     return Radio(
@@ -84,7 +87,7 @@ def ns3_two_ray_section() -> dict[str, Any]:
 
 
 def section_of(name: str, radio: Radio, path_loss: dict[str, Any]) -> dict[str, Any]:
-    """A preset as the section of a topology file that says the same without naming it."""
+    """Returns a preset as the section of a topology file that states the same values without naming it."""
     mac = Mac()
     return {
         "model": "80211b",

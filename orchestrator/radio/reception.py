@@ -1,7 +1,7 @@
-"""Reception: how likely a frame is decoded, given its rate, its length and the SINR.
+"""Computes how likely a frame is decoded, from its rate, its length and the SINR.
 
-Both models known here follow ``p(length) = p(1 byte) ^ length``, so a curve is the logarithm of the success
-probability per byte against SINR. Frames that are disturbed for part of their time just sum such terms.
+Both models follow ``p(length) = p(1 byte) ^ length``. So a curve maps the SINR to the logarithm of the
+success probability per byte, and a frame that is disturbed for part of its time is a sum of such terms.
 """
 
 import math
@@ -25,19 +25,19 @@ def check_rate(rate: float) -> float:
 
 
 class Reception:
-    """Success curves per rate; ``counted_overhead`` added to an Ethernet frame's size gives their length."""
+    """Success curves by rate. An Ethernet frame's size plus ``counted_overhead`` is the length they count."""
 
     def __init__(self, curves: Mapping[float, "Curve"], counted_overhead: int) -> None:
         self.curves = dict(curves)
         self.counted_overhead = counted_overhead
 
     def probability(self, rate: float, size: int, sinr_db: float) -> float:
-        """For an Ethernet frame of ``size`` bytes under a constant SINR."""
+        """Returns the success probability of an Ethernet frame of ``size`` bytes at a constant SINR."""
         return math.exp(self.curves[check_rate(rate)].ln_per_byte(sinr_db) * (size + self.counted_overhead))
 
 
 class Curve:
-    """ln(success probability) per byte in steps of 0.01 dB: 0 above the table, -inf below it."""
+    """Maps SINR to ln(success probability) per byte in steps of 0.01 dB: 0 above the table, -inf below it."""
 
     def __init__(self, lowest_db: float, ln_per_byte: npt.NDArray[np.float64]) -> None:
         self._lowest_db = lowest_db
@@ -57,7 +57,7 @@ class Curve:
 
 
 _EMANE_REFERENCE_BYTES = 128
-# Reception in % of 128-byte frames at whole decibels from the first column on: facts of EMANE's 802.11 model.
+# Reception in % of 128-byte frames at whole decibels from the first column on, by EMANE's 802.11 model.
 _EMANE_PERCENT: dict[float, tuple[int, tuple[float, ...]]] = {
     1.0: (-9, (0, 1.4, 21, 63.5, 90.7, 98.6, 99.9, 100)),
     2.0: (-6, (0, 1.4, 20.6, 63.1, 90.5, 98.5, 99.9, 100)),
@@ -68,7 +68,7 @@ _EMANE_PERCENT: dict[float, tuple[int, tuple[float, ...]]] = {
 
 @cache
 def emane_reception() -> Reception:
-    """EMANE: linear between the rows; the length is that of the Ethernet frame."""
+    """Returns EMANE's curves: linear between the rows; the length is that of the Ethernet frame."""
     curves = {}
     for rate, (lowest, percent) in _EMANE_PERCENT.items():
         rows = np.arange(len(percent), dtype=np.float64)
@@ -87,7 +87,9 @@ _NEGLIGIBLE = 1e-13
 
 @cache
 def dsss_reception(counted_overhead: int) -> Reception:
-    """Textbook error rates of DBPSK, DQPSK and CCK in white noise over 22 MHz (what ns-3 uses too)."""
+    """Returns the textbook error rates of DBPSK, DQPSK and CCK in white noise over 22 MHz, which ns-3 also
+    uses.
+    """
     sinr = 10.0 ** (_DSSS_GRID_DB / 10.0)
     return Reception(
         {
@@ -107,7 +109,9 @@ def _dqpsk_bit_error(eb_n0: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _ln_biorthogonal8(energy: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """ln P(a symbol of a 16-ary biorthogonal set is right): ∫ (2Φ(x+β)-1)⁷ φ(x) dx from -β, β=√(2E)."""
+    """Returns ln P(a symbol of a 16-ary biorthogonal set is right):
+    ∫ (2Φ(x+β)-1)⁷ φ(x) dx from -β, β=√(2E).
+    """
     result = []
     for e in energy:
         beta = math.sqrt(2.0 * e)
@@ -120,7 +124,7 @@ def _ln_biorthogonal8(energy: npt.NDArray[np.float64]) -> npt.NDArray[np.float64
 
 
 def _tabulated(ln_per_byte: npt.NDArray[np.float64]) -> Curve:
-    """Interpolated in log(-ln p), which is nearly straight where p matters."""
+    """Builds a table by interpolating log(-ln p), which is nearly a straight line where p matters."""
     grid = np.arange(_DSSS_GRID_DB[0], _DSSS_GRID_DB[-1], 1.0 / _STEPS_PER_DB)
     fine = -np.exp(np.interp(grid, _DSSS_GRID_DB, np.log(np.maximum(-ln_per_byte, _NEGLIGIBLE))))
     return Curve(float(grid[0]), np.where(fine > -10 * _NEGLIGIBLE, 0.0, fine))

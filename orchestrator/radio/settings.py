@@ -1,4 +1,4 @@
-"""The parameters of a radio (physical layer) and of its MAC: frozen values that refuse what cannot be."""
+"""The parameters of a radio (physical layer) and of its MAC, as frozen values that refuse impossible ones."""
 
 import math
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ _LEAST_DBM = -200.0
 
 @dataclass(frozen=True)
 class Radio:
-    """One kind of transceiver and the air around it; all nodes of a channel share it.
+    """One kind of transceiver and its channel; all nodes share it.
 
     A frame weaker than ``sensitivity_dbm`` is never decoded. One at or above ``carrier_sense_dbm`` makes the
-    medium busy. A receiver locks on to a frame whose preamble has ``preamble_sinr_db``; once locked it leaves
-    for a later frame only if that is ``capture_db`` stronger (None: never).
+    medium busy. A receiver locks on to a frame whose preamble has ``preamble_sinr_db``. Once locked, it
+    changes to a later frame only if that is ``capture_db`` stronger (None: never).
     """
 
     path_loss: PathLoss

@@ -1,4 +1,4 @@
-"""One node's share of the medium's state: its contention for the channel, and its last transmission."""
+"""The state of one node on the medium: its contention for the channel, and its last transmission."""
 
 from typing import Any, NamedTuple
 
@@ -75,8 +75,8 @@ class Station:
         self.handed_over = False
         self.response = (0, index)
 
-        # The last transmission, on the air or over: ``locks`` is the set of nodes whose receiver follows it,
-        # ``reserved`` the end of the exchange that those who decode it keep silent for.
+        # The last transmission, on the air or ended. ``locks``: the nodes whose receivers follow it.
+        # ``reserved``: the end of the exchange; nodes that decode it stay silent until then.
         self.kind = 0
         self.peer = EVERYONE
         self.start = 0
@@ -87,7 +87,7 @@ class Station:
         self.reserved = 0
         self.matters_until = 0
 
-        # Ground truth, per receiver and in all.
+        # Ground truth, by receiver and in total.
         self.link_attempts = [0] * count
         self.link_received = [0] * count
         self.acknowledged = 0

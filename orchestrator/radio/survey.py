@@ -1,4 +1,6 @@
-"""The air at one tick of mobility, seen from outside: channel, links, what may be expected of each."""
+"""Surveys the true network at one tick of mobility: the channel, the links, and the expected delivery of
+each.
+"""
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
@@ -14,10 +16,10 @@ from orchestrator.radio.settings import Mac, Radio
 Links = dict[str, dict[str, float]]
 
 FULL_SIZE = 1514
-"""Bytes of the Ethernet frames that links are judged by."""
+"""Size in bytes of the Ethernet frames that links are judged by."""
 
 WORST_LINK = 0.1
-"""Where fewer exchanges than this succeed there is no link to speak of."""
+"""A pair of nodes with a smaller share of successful exchanges has no link."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,12 @@ class Survey:
     """Each node's neighbours and the expected number of transmissions until a full-size frame is
     acknowledged: 1 / (delivery there × delivery of the ACK back), to one decimal."""
     silent: Set[str] = frozenset()
-    """Whose radios are off."""
+    """The nodes whose radios are off."""
 
     def holds(
         self, radio: Radio, positions: Mapping[str, Position], t: float, silent: Set[str] = frozenset()
     ) -> bool:
-        """Would another survey find the same?"""
+        """Says whether another survey would find the same."""
         still = positions == self.positions and silent == self.silent
         return still and losses_at(radio.path_loss, t) is self.path_loss
 
@@ -48,7 +50,9 @@ def survey(
     t: float = 0.0,
     silent: Set[str] = frozenset(),
 ) -> Survey:
-    """``t`` (seconds) matters to losses that change by themselves; ``silent``: whose radios are off."""
+    """Surveys the network. ``t`` (seconds) matters if losses change over time; ``silent``: nodes whose radios
+    are off.
+    """
     path_loss = losses_at(radio.path_loss, t)
     off = [index for index, name in enumerate(positions) if name in silent]
     channel = build_channel(radio, mac, list(positions.values()), path_loss, off)
@@ -64,12 +68,12 @@ def survey(
 
 
 def delivery(radio: Radio, rate: float, length: int, snr_db: Matrix) -> Matrix:
-    """Share of frames that arrive in a single transmission, if nobody else sends."""
+    """Returns the share of frames that arrive in a single transmission if nobody else sends."""
     decodable = snr_db >= radio.decode_threshold_dbm - radio.noise_dbm
     return np.where(decodable, np.exp(radio.reception.curves[rate].ln_per_byte_matrix(snr_db) * length), 0.0)
 
 
 def exchange(radio: Radio, mac: Mac, expected: Matrix, snr_db: Matrix) -> Matrix:
-    """Share of unicast transmissions that arrive and whose ACK comes back."""
+    """Returns the share of unicast transmissions that arrive and whose ACK comes back."""
     acknowledged = delivery(radio, mac.control_rate, ACK_BYTES, snr_db)
     return expected * np.swapaxes(acknowledged, -1, -2)

@@ -1,6 +1,6 @@
 """Ground truth: the true links, the cheapest routes over them, and their record for the analysis.
 
-Without a routing daemon on the nodes, routes and costs come from here, marked ``source="ground_truth"``.
+If nodes run no routing daemon, routes and costs come from here, marked ``source="ground_truth"``.
 """
 
 import json
@@ -21,12 +21,12 @@ def true_costs(links: Links, now_ns: int, metric: str = "etx") -> CostGraph:
 
 
 def counted_in_hops(links: Links) -> Links:
-    """The same links, one as good as another."""
+    """Returns the same links with equal costs, so that costs count hops."""
     return {node: dict.fromkeys(peers, 1.0) for node, peers in links.items()}
 
 
 def next_hops_towards(destination: str, links: Links) -> dict[str, str]:
-    """For every node that can reach ``destination``: its neighbour on a cheapest path there."""
+    """Returns, for every node that can reach ``destination``, its neighbour on a cheapest path."""
     reverse: dict[str, list[tuple[str, float]]] = {}
     for node, peers in links.items():
         for peer, cost in peers.items():
@@ -47,7 +47,9 @@ def next_hops_towards(destination: str, links: Links) -> dict[str, str]:
 
 
 class LinkUse(NamedTuple):
-    """What a link was used for over a while, and what a full-size frame could expect of it at the end."""
+    """How much a link was used during an interval, and the expected delivery of a full-size
+    frame at its end.
+    """
 
     source: str
     destination: str
@@ -70,6 +72,7 @@ class TruthRecorder:
     def positions(self, t_ns: int, positions: Mapping[str, tuple[float, float]]) -> None:
         for node, (x, y) in positions.items():
             _write(self._positions, {"t_ns": t_ns, "node": node, "x": round(x, 3), "y": round(y, 3)})
+        self._flush()
 
     def links(self, t_ns: int, links: Links) -> None:
         current = {(src, dst): cost for src, peers in links.items() for dst, cost in peers.items()}
@@ -91,15 +94,21 @@ class TruthRecorder:
                 "attempted": use.attempted,
                 "delivered": use.delivered,
                 "expected": round(use.expected, 4),
-                # Whoever's radio is off receives nothing at all, which JSON has no number for.
+                # The SNR at a node whose radio is off is -inf, which JSON cannot express.
                 "snr_db": round(use.snr_db, 2) if isfinite(use.snr_db) else None,
             }
             _write(self._deliveries, record)
+        self._flush()
 
     def close(self) -> None:
         self._positions.close()
         self._links.close()
         self._deliveries.close()
+
+    def _flush(self) -> None:
+        """Lets whoever follows the run read what there is; called once for each sample."""
+        for file in (self._positions, self._links, self._deliveries):
+            file.flush()
 
 
 def _write(file: IO[str], value: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Decibels and what they stand for."""
+"""Converts between milliwatts and dBm, and computes the noise floor."""
 
 import math
 

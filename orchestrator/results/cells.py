@@ -1,6 +1,7 @@
-"""A sweep's runs by cell: mean and standard deviation over seeds, and gain over a factor's smallest value.
+"""Groups a sweep's runs by cell: mean and standard deviation over seeds, and gain over a factor's smallest
+value.
 
-The gain is paired: runs of one seed share their mobility, so their ratio is taken first and averaged then.
+The gain is paired: runs with the same seed share their mobility, so ratios are taken first and then averaged.
 """
 
 import json
@@ -18,16 +19,17 @@ Document = dict[str, Any]
 
 
 def apps_of(summary: Mapping[str, Any]) -> dict[str, Document]:
-    """The applications of a run's summary: ``kind`` and ``metrics`` by name."""
+    """Returns the applications of a run's summary: ``kind`` and ``metrics`` by name."""
     if "apps" in summary:
         return dict(summary["apps"])
     return {OLD_NAME: {"kind": OLD_KIND, "metrics": summary["metrics"]}}
 
 
 def cells(summaries: Sequence[Document], usable: Sequence[bool]) -> list[Document]:
-    """One cell for each combination of factors other than the seed; means are over the usable runs.
+    """Returns one cell for each combination of factors other than the seed; means are over the usable runs.
 
-    A cell has the means of each of its ``apps``, and those of the only one beside those of the whole run.
+    A cell has the means of each of its ``apps``; if there is only one, they are also beside those of the
+    whole run.
     """
     groups: dict[str, list[tuple[Document, bool]]] = {}
     for summary, counts in zip(summaries, usable, strict=True):
@@ -82,7 +84,7 @@ def _figures(
     used: Sequence[Document],
     others: Sequence[Document] | None,
 ) -> Document:
-    """What a cell tells of one application; ``others``: the runs that it is compared with."""
+    """Returns a cell's figures of one application; ``others``: the runs that it is compared with."""
     all_metrics, used_metrics = (
         [apps_of(summary)[app]["metrics"] for summary in group if app in apps_of(summary)]
         for group in (everyone, used)
@@ -98,7 +100,7 @@ def _figures(
 
 
 def _means(kind: str, having: Sequence[Document], used: Sequence[Document]) -> Document:
-    """Of the metrics that some of the runs have."""
+    """Returns the means of all metrics that some of the runs have."""
     return {
         name: spread([metrics.get(name) for metrics in used])
         for name, metric in registry.metrics(kind).items()
@@ -119,8 +121,9 @@ def _parts(breakdown: Breakdown, used: Sequence[Document]) -> Document:
 
 
 def _baseline(factors: Document, members: Mapping[str, Sequence[Document]]) -> Document | None:
-    """The cell with the smallest value of a ``Factor`` that is equal in all others, if it is a number that
-    varies."""
+    """Returns the cell to compare with: equal in all other factors, with the smallest value of a numeric
+    ``Factor``.
+    """
     for path in factors:
         if registry.factor_of(path) is None:
             continue
@@ -152,7 +155,7 @@ def _paired_ratios(
 
 
 def spread(values: Sequence[float | None]) -> Document:
-    """Mean and sample standard deviation of the values that there are; ``n`` says how many those were."""
+    """Returns mean and sample standard deviation of the values that exist; ``n`` says how many."""
     known = [value for value in values if value is not None]
     return {
         "mean": round(statistics.fmean(known), 9) if known else None,

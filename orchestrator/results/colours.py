@@ -1,4 +1,4 @@
-"""The colours of figures, each of which stands for a CSS variable of the page."""
+"""Colours of figures; each stands for a CSS variable of the page."""
 
 # Okabe and Ito's palette for all kinds of colour vision, without its black and yellow.
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")

@@ -1,4 +1,4 @@
-"""The types of a table's columns, without Spark: ``analytics.schemas`` turns them into Spark's."""
+"""Types of a table's columns, without Spark: ``analytics.schemas`` turns them into Spark's."""
 
 from collections.abc import Mapping
 from enum import Enum

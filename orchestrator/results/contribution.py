@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from orchestrator.results.views import Cell, View
 
 Rows = list[dict[str, Any]]
-"""What Spark computed, as plain values."""
+"""Rows that Spark computed, as plain values."""
 
 ANY = "*"
-"""In place of a kind: about applications of every kind."""
+"""Used instead of a kind: the contribution is about applications of every kind."""
 
 
 class Later:
@@ -71,10 +71,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Column:
-    """How a metric looks in a table for people, where columns stand in the order of ``place``.
+    """Says how a metric is shown in a table; columns are ordered by ``place``.
 
-    ``digits``: None gives the largest value of the column three digits. ``short``: the heading to use in
-    milliseconds if all values are below a second. Values above ``bad_above`` are shown in bold.
+    ``digits``: None gives the largest value of the column three digits. ``short``: the heading in
+    milliseconds, used if all values are below a second. Values above ``bad_above`` are shown in bold.
     """
 
     place: int
@@ -90,11 +90,11 @@ class Column:
 class Metric:
     """A figure of merit in ``summary.json``. ``text`` is its definition, in Markdown.
 
-    ``shape`` is its type. A single number can be used in ``expect:``; of anything else, set ``expect`` to
-    False. ``averaged``: sweeps have its mean over seeds; ``compared``: and its ratio to that at the least
-    value of a ``Factor``.
-    ``activity``: a value above 0 shows that the application did something. ``meaning``: a word and a short
-    explanation for the report. ``gain``: the headings of the ratio, on the console and in the report.
+    ``shape`` is its type. A single number can be used in ``expect:``; for other types, set ``expect`` to
+    False. ``averaged``: sweeps show its mean over seeds. ``compared``: sweeps also show its ratio to that at
+    the least value of a ``Factor``. ``activity``: a value above 0 shows that the application did something.
+    ``meaning``: a word and a short explanation for the report. ``gain``: the headings of the ratio, on the
+    console and in the report.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Metric:
     console: Column | None = None
     report: Column | None = None
     of_each_run: bool = False
-    """Whether the report's table of single runs has it."""
+    """Whether the report's table of single runs shows it."""
     gain: tuple[str | None, str | None] = (None, None)
     meaning: tuple[str, str] | None = None
 
@@ -119,12 +119,12 @@ class Metric:
 class Figures:
     """Metrics and series, computed in two steps.
 
-    ``frames`` gives small frames by name, each with the column ``run`` (and ``app``); all frames of all
-    contributions are collected in one Spark job. ``values`` makes plain values of the rows of one run or
-    application: by name, those of ``metrics`` and ``series``. Only an ``optional`` metric may be left out.
+    ``frames`` returns small frames by name, each with the column ``run`` (and ``app``); all frames of all
+    contributions are collected in one Spark job. ``values`` turns the rows of one run or application into
+    plain values by name: those of ``metrics`` and ``series``. Only an ``optional`` metric may be left out.
 
-    ``series``: names and types of what sections and drawings are made from. Those in ``summary`` stand in
-    ``summary.json``, too; those in ``flaws`` are counts that are added to its ``telemetry``.
+    ``series``: names and types of values for sections and drawings. Those in ``summary`` are also in
+    ``summary.json``; those in ``flaws`` are counts that are added to its ``telemetry``.
     """
 
     frames: Callable[["Reading"], Mapping[str, "DataFrame"]]
@@ -137,9 +137,10 @@ class Figures:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report: HTML, or nothing. What comes from outside must be escaped.
+    """A part of the report: returns HTML, or an empty text. It must escape everything that comes from
+    outside.
 
-    Sections stand in the order of ``place``: see ``analytics.report``.
+    Sections are ordered by ``place``: see ``analytics.report``.
     """
 
     place: int
@@ -148,7 +149,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure of the report's section ``section``; nothing if there is nothing to draw."""
+    """A figure of the report's section ``section``; returns None if there is nothing to draw."""
 
     place: int
     draw: Callable[[Sequence["Cell"]], "Figure | None"]
@@ -157,7 +158,9 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Factor:
-    """A key of the experiment file, ``replicas``, whose least value in a sweep others are compared with."""
+    """A key of the experiment file, such as ``replicas``. In a sweep, other values are compared with its
+    least one.
+    """
 
     name: str
     short: str
@@ -172,7 +175,9 @@ class BreakdownColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class Breakdown:
-    """A metric whose value has figures of parts: ``sinks``, by name of a sink. ``one`` names a part."""
+    """A metric whose value has figures for parts, such as ``sinks`` by name.
+    ``one`` is the word for a part.
+    """
 
     metric: str
     title: str
@@ -182,7 +187,7 @@ class Breakdown:
 
 
 class Ends(NamedTuple):
-    """The nodes where an application's data begins and where it is wanted."""
+    """The nodes where an application's data begins, and those that consume it."""
 
     sources: tuple[str, ...]
     sinks: tuple[str, ...]
@@ -190,11 +195,11 @@ class Ends(NamedTuple):
 
 @dataclass(frozen=True)
 class PlanReader:
-    """How the analysis understands the plan of a kind of application.
+    """Reads the plan of one kind of application for the analysis.
 
-    ``plan`` reads it from its entry in the manifest, None if it cannot. ``places``: by node, the names of
-    what runs there. ``scopes``: what each part of it can tell of, by which records are believed.
-    ``births``: by origin, the clock that the births of its tuples were read from.
+    ``plan`` reads it from its entry in the manifest; None if it cannot. ``places``: the names of what runs on
+    each node. ``scopes``: what each part can report about; other records are not believed. ``births``: by
+    origin, the clock that the births of its tuples were read from.
     """
 
     plan: Callable[[Mapping[str, Any]], Any]
@@ -210,10 +215,11 @@ def _no_notes(entry: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) ->
 
 @dataclass(frozen=True, eq=False)
 class Contribution:
-    """``kind``: of the applications that it is about; ``ANY``: about each; empty: about every run as a whole.
+    """``kind``: the kind of applications that it is about; ``ANY``: every kind; empty: every run as a whole.
 
-    ``reader``: only of the contribution that is registered under the name of the kind. ``applies``: whether
-    it is about this application of the kind. Raise ``version`` when values are computed in another way.
+    ``reader``: set only in the contribution that is registered under the name of the kind. ``applies``: says
+    whether it is about this application of the kind. Raise ``version`` when values are computed in another
+    way.
     """
 
     kind: str = ""
@@ -227,7 +233,9 @@ class Contribution:
     factors: tuple[Factor, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()
     notes: Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], Sequence[str]] = _no_notes
-    """Sentences below the results, from the application's entry in a summary and its metrics in all runs."""
+    """Returns sentences below the results, from the application's entry in a summary and its metrics in all
+    runs.
+    """
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

@@ -1,17 +1,15 @@
-"""The lists of tables and metrics in ``docs/telemetry.md``: ``python -m orchestrator.results.docs --write``.
+"""Generates the lists of tables and metrics in ``docs/telemetry.md``: ``python -m orchestrator.results.docs
+--write``.
 
-They stand between two comments and are made from what contributions declare.
+They are between two comments and are generated from what contributions declare.
 """
 
-import argparse
 import sys
-from pathlib import Path
 
-from orchestrator.results import registry
+from orchestrator.results import generated_docs, registry
 from orchestrator.results.contribution import ANY, Contribution
 
-FILE = Path(__file__).parents[2] / "docs" / "telemetry.md"
-_BEGIN, _END = "<!-- {0}: made by python -m orchestrator.results.docs --write -->", "<!-- end of {0} -->"
+FILE = generated_docs.DOCS / "telemetry.md"
 
 
 def _whose(contribution: Contribution) -> str:
@@ -19,7 +17,7 @@ def _whose(contribution: Contribution) -> str:
 
 
 def tables() -> str:
-    """A row a table."""
+    """Returns a row for each table."""
     rows = [
         f"| `{table.name}` | {_whose(each)} | {table.text} |"
         for each in _in_order()
@@ -29,7 +27,7 @@ def tables() -> str:
 
 
 def metrics() -> str:
-    """A row for all metrics that have one definition."""
+    """Returns a row for each definition; metrics with the same definition share one."""
     rows = []
     for each in _in_order():
         by_text: dict[str, list[str]] = {}
@@ -40,34 +38,19 @@ def metrics() -> str:
 
 
 def _in_order() -> list[Contribution]:
-    """Rove's own: runs first, then applications."""
+    """Returns Rove's own contributions: those about runs first, then those about applications."""
     own = [registry.ANALYTICS[name] for name in ("core", "paths")]
     names = [name for name in registry.ANALYTICS if registry.ANALYTICS.installed(name) is None]
     return [*own, *(registry.ANALYTICS[name] for name in names if registry.ANALYTICS[name] not in own)]
 
 
 def written(text: str) -> str:
-    """``text`` with both lists as they should be."""
-    for name, made in (("tables", tables()), ("metrics", metrics())):
-        begin, end = _BEGIN.format(name), _END.format(name)
-        before, _, rest = text.partition(begin)
-        _, _, after = rest.partition(end)
-        text = f"{before}{begin}\n{made}\n{end}{after}"
-    return text
+    """Returns ``text`` with all lists up to date."""
+    return generated_docs.written(text, MODULE, LISTS)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m orchestrator.results.docs", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write the file instead of comparing it")
-    text = FILE.read_text()
-    if written(text) == text:
-        return 0
-    if parser.parse_args().write:
-        FILE.write_text(written(text))
-        return 0
-    print(f"{FILE.name} is out of date; run with --write")
-    return 1
-
+MODULE = "orchestrator.results.docs"
+LISTS = {"tables": tables, "metrics": metrics}
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(generated_docs.main(FILE.name, MODULE, __doc__ or "", LISTS))

@@ -1,6 +1,7 @@
-"""What an experiment expects of its result, ``throughput_fps > 1`` or ``faces.throughput_fps > 1``.
+"""Parses and checks expectations of an experiment: ``throughput_fps > 1`` or ``faces.throughput_fps > 1``.
 
-A name in front of the metric is that of an application; without one, it is the only one that has the metric.
+A name before the metric is that of an application; without one, the only application that has the metric is
+meant.
 """
 
 import difflib
@@ -41,7 +42,7 @@ class Expectation(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """An expectation that did not hold; ``value`` is None where the run has no such figure."""
+    """An expectation that did not hold; ``value`` is None if the run has no such figure."""
 
     expectation: Expectation
     value: float | None
@@ -53,12 +54,12 @@ class Failed(NamedTuple):
 
 
 def expectable_names() -> tuple[str, ...]:
-    """The metrics that can be expected."""
+    """Returns the metrics that can be expected."""
     return tuple(metric.name for metric in registry.expectable())
 
 
 def pattern() -> str:
-    """Of an expectation, for editors."""
+    """Returns the pattern of an expectation, for editors."""
     return (
         rf"^\s*([A-Za-z_][\w-]*\.)?({'|'.join(expectable_names())})\s*"
         rf"({'|'.join(OPERATORS)})\s*[-+0-9.eE]+\s*$"
@@ -66,7 +67,7 @@ def pattern() -> str:
 
 
 def parse_expectation(text: str) -> Expectation:
-    """Raises ValueError with a message for the author of the experiment file."""
+    """Parses an expectation. Raises ValueError with a message for the author of the experiment file."""
     shape = _SHAPE.fullmatch(text)
     if shape is None:
         raise ValueError(f"{text!r} is not of the form METRIC OPERATOR NUMBER, such as 'loss_ratio < 0.05'")
@@ -88,7 +89,7 @@ def parse_expectation(text: str) -> Expectation:
 
 
 class Misfit(NamedTuple):
-    """Why the ``place``-th expectation does not fit the applications of an experiment."""
+    """Says why the ``place``-th expectation does not fit the applications of an experiment."""
 
     place: int
     text: str
@@ -96,7 +97,9 @@ class Misfit(NamedTuple):
 
 
 def misfits(expect: Sequence[str], apps: Mapping[str, str]) -> list[Misfit]:
-    """``apps``: the kind of each application of the experiment, by name."""
+    """Finds expectations that do not fit.
+    ``apps``: the kind of each application of the experiment, by name.
+    """
     found = []
     for place, text in enumerate(expect):
         expectation = parse_expectation(text)
@@ -128,7 +131,7 @@ def _those(having: Sequence[str]) -> str:
 
 
 def expected_value(expectation: Expectation, summary: Mapping[str, Any]) -> float | None:
-    """From a run's ``summary.json``, or from its metrics alone; None where it has no such figure."""
+    """Returns the figure from a run's ``summary.json`` or from its metrics alone; None if it is missing."""
     apps: Mapping[str, Any] = summary.get("apps") or {}
     if expectation.app:
         entry = apps.get(expectation.app)
@@ -142,7 +145,7 @@ def expected_value(expectation: Expectation, summary: Mapping[str, Any]) -> floa
 
 
 def evaluate_expectations(expect: Sequence[str], summary: Mapping[str, Any]) -> list[Failed]:
-    """Those of ``expect`` that do not hold for a run's summary; a figure the run does not have fails."""
+    """Returns those of ``expect`` that do not hold for a run's summary; a missing figure fails."""
     failed = []
     for expectation in map(parse_expectation, expect):
         value = expected_value(expectation, summary)

@@ -1,4 +1,4 @@
-"""The faults of a run: marked in figures over time, said in words, and where an agent ended by one."""
+"""Faults of a run: marks them in figures, describes them in words, and finds when they ended an agent."""
 
 from collections.abc import Sequence
 from math import inf
@@ -11,14 +11,14 @@ from orchestrator.results.views import Cell, Result, most_telling
 from orchestrator.runs.outages import CRASH, in_words
 
 ALIKE_S = 0.5
-"""Faults of two runs that differ by no more are the same ones: clocks of real time begin when they can."""
+"""Faults of two runs count as the same if their times differ by no more: in real time, starts vary."""
 BESIDE = 0.025
-"""Of a figure's width: numbers closer than that would cover each other."""
+"""Share of a figure's width: numbers closer together than that would cover each other."""
 HINT = "; shaded: faults"
 
 
 class Fault(NamedTuple):
-    """In seconds since the start of the run; ``until_s`` is None if it lasted to the end."""
+    """Times are in seconds since the start of the run; ``until_s`` is None if it lasted to the end."""
 
     what: str
     node: str
@@ -31,12 +31,12 @@ def faults_of(result: Result) -> list[Fault]:
 
 
 def described(run: RunInput, found: Sequence[Fault]) -> list[str]:
-    """Each in words, with what runs on the node."""
+    """Describes each fault in words, with what runs on the node."""
     return [in_words(what, node, run.places.get(node, [])) for what, node, *_ in found]
 
 
 def since(fault: Fault, zero_s: float | None) -> tuple[str, str]:
-    """When it began and ended, in seconds after ``zero_s``."""
+    """Returns when it began and ended, in seconds after ``zero_s``."""
     if zero_s is None:
         return NOTHING, NOTHING
     until = "the end" if fault.until_s is None else f"{fault.until_s - zero_s:.1f}"
@@ -44,9 +44,11 @@ def since(fault: Fault, zero_s: float | None) -> tuple[str, str]:
 
 
 def shared_by(shown: Sequence[Cell], results: Sequence[Result]) -> list[Fault]:
-    """The listed faults if all of ``results`` had them at the same time; what differs cannot be marked."""
-    _, (_, told) = most_telling(shown)
-    return faults_of(told) if all(_alike(told, result) for result in results) else []
+    """Returns the listed faults if all of ``results`` had them at the same times; otherwise none, as they
+    cannot be marked.
+    """
+    _, (_, reference) = most_telling(shown)
+    return faults_of(reference) if all(_alike(reference, result) for result in results) else []
 
 
 def _alike(one: Result, other: Result) -> bool:
@@ -62,7 +64,7 @@ def _close(a: float | None, b: float | None) -> bool:
 
 
 def mark(axis: Any, found: Sequence[Fault], end_s: float) -> None:
-    """Shade each over the whole height, with its number in the list above where it begins."""
+    """Shades each fault over the whole height, with its number in the list above its beginning."""
     labels: list[tuple[float, list[str]]] = []
     for number, fault in enumerate(found, start=1):
         until = end_s if fault.until_s is None else fault.until_s
@@ -80,7 +82,7 @@ def mark(axis: Any, found: Sequence[Fault], end_s: float) -> None:
 
 
 def spoken(run: RunInput, found: Sequence[Fault]) -> str:
-    """To be added to what a figure says in words."""
+    """Returns a sentence about the faults, for the text alternative of a figure."""
     texts = []
     for fault, text in zip(found, described(run, found), strict=True):
         begin, until = since(fault, 0.0)
@@ -89,10 +91,10 @@ def spoken(run: RunInput, found: Sequence[Fault]) -> str:
 
 
 def died_s(result: Result, node: str, since_s: float) -> float:
-    """When the agent that lived on the node at ``since_s`` ended; never, if nothing tells."""
+    """Returns when the agent that ran on the node at ``since_s`` ended; infinite if nothing shows an end."""
     boots: Sequence[tuple[float, float]] = result["series"]["boots"].get(node, ())
-    reborn = min((first for first, _ in boots if first > since_s), default=inf)
+    restart = min((first for first, _ in boots if first > since_s), default=inf)
     killed = [f.from_s for f in faults_of(result) if (f.what, f.node) == (CRASH, node)]
-    # What a killed agent had not yet written down is lost: its last record may be older than its death.
-    ends = [t for t in killed if since_s <= t < reborn] or [t for _, t in boots if since_s <= t < reborn]
-    return min(ends, default=reborn)
+    # A killed agent loses records that it had not written yet, so its last record may be older than its end.
+    ends = [t for t in killed if since_s <= t < restart] or [t for _, t in boots if since_s <= t < restart]
+    return min(ends, default=restart)

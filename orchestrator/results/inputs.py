@@ -1,4 +1,6 @@
-"""What the analysis takes from a run directory besides the telemetry: manifest, verdict, fingerprint."""
+"""Reads what the analysis needs from a run directory besides the telemetry:
+manifest, verdict, fingerprint.
+"""
 
 import json
 import re
@@ -32,7 +34,7 @@ TRUTH = ("links.jsonl", "positions.jsonl", "deliveries.jsonl")
 
 
 OLD_NAME = OLD_KIND = FIRST
-"""Of the only application of runs from before there could be several."""
+"""The application's name in old runs, which had only one."""
 
 
 class _AppFacts(Struct):
@@ -40,7 +42,7 @@ class _AppFacts(Struct):
 
 
 class _Facts(Struct):
-    """What is taken from a manifest besides the plan and the clocks, as far as it is there."""
+    """Facts that are read from a manifest besides the plan and the clocks, as far as they are there."""
 
     run: str | None = None
     experiment: str | None = None
@@ -73,7 +75,7 @@ class AppInput:
 
     @cached_property
     def places(self) -> Mapping[str, Sequence[str]]:
-        """By node, the names of what runs there."""
+        """Returns the names of what runs on each node."""
         return self.reader.places(self.plan)
 
 
@@ -96,17 +98,19 @@ class RunInput:
 
     @property
     def claimed_run(self) -> str:
-        """What its records call the run; its directory may have been renamed."""
+        """Returns the run's name in its records; its directory may have been renamed."""
         return str(self.manifest.get("run") or self.run)
 
     @cached_property
     def clocks(self) -> dict[str, Pieces]:
-        """By node; empty where all have the orchestrator's clock."""
+        """Returns clocks by node; empty if all nodes use the orchestrator's clock."""
         return clocks_in(self.manifest)
 
     @property
     def is_usable(self) -> bool:
-        """May its numbers enter a mean? Only if it was judged, and sound; to miss its own goal is no flaw."""
+        """Says whether its numbers may enter a mean: only if it was judged and is sound. A failed expectation
+        does not matter.
+        """
         judgement = self.verdict.get("verdict")
         if judgement != "failed":
             return bool(judgement == "valid")
@@ -116,7 +120,7 @@ class RunInput:
 
     @cached_property
     def places(self) -> dict[str, list[str]]:
-        """By node, the names of what runs there, of all applications."""
+        """Returns the names of what runs on each node, of all applications."""
         found: dict[str, list[str]] = {}
         for app in self.apps.values():
             for node, names in app.places.items():
@@ -126,21 +130,21 @@ class RunInput:
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
-        """All that has a segment's name, also what cannot be read."""
+        """Returns everything with a segment's name, even if it cannot be read."""
         return tuple(segments_in(self.directory.nodes))
 
     def truth(self, name: str) -> Path | None:
-        """A file of the ground truth, if it is there."""
+        """Returns a file of the ground truth, if it is there."""
         path = self.directory.radio / name
         return path if not path.parent.is_symlink() and size_of(path) is not None else None
 
     def recorded(self) -> list[Path]:
-        """Telemetry and ground truth that can be read."""
+        """Returns the readable files of telemetry and ground truth."""
         truth = (self.truth(name) for name in TRUTH)
         return [*(s.path for s in self.segments if s.size is not None), *(path for path in truth if path)]
 
     def punctuality(self) -> dict[str, Any] | None:
-        """How late an emulated radio was; None where time is virtual."""
+        """Returns how late an emulated radio was; None in virtual time."""
         found = read_object(self.directory.radio / "lateness.json")
         if not all(isinstance(found.get(name), int | float) for name in PUNCTUALITY):
             return None
@@ -150,9 +154,10 @@ class RunInput:
         return sum(size_of(path) or 0 for path in self.recorded())
 
     def fingerprint(self, layout: str) -> str:
-        """Changes when the telemetry, the ground truth, the manifest or the ``layout`` of the tables does.
+        """Returns a digest that changes with the telemetry, the ground truth, the manifest or the ``layout``
+        of tables.
 
-        Not with the verdict, which may be given after the analysis and because of it.
+        It does not change with the verdict, which may be decided after the analysis and because of it.
         """
         directory = self.directory
         digest = sha256(f"{layout} {directory.experiment}/{directory.id}\n".encode())
@@ -164,12 +169,12 @@ class RunInput:
         return digest.hexdigest()
 
     def judgement(self) -> dict[str, Any]:
-        """The columns of its row that may change after the analysis."""
+        """Returns the columns of its row that may change after the analysis."""
         reasons = [str(reason) for reason in self.verdict.get("reasons") or []]
         return {"verdict": self.verdict.get("verdict"), "reasons": reasons}
 
     def row(self) -> dict[str, Any]:
-        """Its row of the ``runs`` table, as far as it does not come from the telemetry."""
+        """Returns its row of the ``runs`` table, without the columns that come from the telemetry."""
         manifest = self.manifest
         return {
             "run": self.run,
@@ -228,7 +233,7 @@ def _apps(directory: RunDirectory, manifest: Mapping[str, Any]) -> dict[str, App
 
 
 def _verdict(directory: RunDirectory) -> dict[str, Any]:
-    """Empty where there is none that can be read: then the run is not judged."""
+    """Returns the verdict; empty if none can be read, so that the run counts as not judged."""
     document = read_object(directory.verdict)
     try:
         msgspec.convert(document, Verdict)
@@ -238,7 +243,7 @@ def _verdict(directory: RunDirectory) -> dict[str, Any]:
 
 
 def runs_in(directory: Path) -> list[RunInput]:
-    """The run in ``directory``, or the runs of the sweep in it that got far enough to have a manifest."""
+    """Returns the run in ``directory``, or the runs of the sweep in it that have a manifest."""
     found = RunDirectory(directory.resolve())
     if not found.is_sweep:
         return [read_run(found)]
@@ -249,7 +254,7 @@ def runs_in(directory: Path) -> list[RunInput]:
 
 
 def unique(runs: Sequence[RunInput]) -> list[RunInput]:
-    """Each run once, in the order given."""
+    """Returns each run once, in the order given."""
     return list({run.directory.path: run for run in runs}.values())
 
 

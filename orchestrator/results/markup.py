@@ -1,4 +1,4 @@
-"""Pieces of HTML that the sections of a report are put together from."""
+"""Builds pieces of HTML for the sections of a report."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -16,7 +16,9 @@ def number(spread: Mapping[str, Any] | None, factor: float, digits: int, unit: s
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Headings and cells are markup: what comes from outside must have been escaped."""
+    """Returns a table.
+    Headings and cells are markup: the caller must have escaped what comes from outside.
+    """
     head = "".join(f'<th scope="col">{heading}</th>' for heading in headings)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return (

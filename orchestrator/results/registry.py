@@ -1,6 +1,6 @@
-"""The contributions to the analysis that there are. To add one to Rove itself, add one line to ``ANALYTICS``.
+"""Lists the contributions to the analysis. To add one to Rove itself, add one line to ``ANALYTICS``.
 
-Names of tables are unique. Two kinds of applications may have metrics of the same name, one kind may not.
+Names of tables are unique. Two kinds of applications may have metrics with the same name; one kind may not.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ ANALYTICS: Registry[Contribution] = Registry(
 
 
 def contributions() -> dict[str, Contribution]:
-    """All of them, by name. Raises ExtensionError if two declare the same table or metric."""
+    """Returns all contributions by name. Raises ExtensionError if two declare the same table or metric."""
     found = {name: ANALYTICS[name] for name in ANALYTICS}
     _refuse_conflicts(tuple(found.items()))
     return found
@@ -45,7 +45,7 @@ def contributions() -> dict[str, Contribution]:
 
 @lru_cache(maxsize=8)
 def _refuse_conflicts(found: tuple[tuple[str, Contribution], ...]) -> None:
-    """Checked once for each set of contributions."""
+    """Checks a set of contributions, once."""
     _refuse_twice("table", [(name, table.name) for name, each in found for table in each.tables])
     for kind in {each.kind for _, each in found}:
         alike = [(name, each) for name, each in found if each.kind in (kind, ANY, "")]
@@ -63,23 +63,23 @@ def _refuse_twice(what: str, declared: Sequence[tuple[str, str]]) -> None:
 
 
 def about(kind: str) -> list[Contribution]:
-    """Those about applications of this kind; of the empty kind, those about whole runs."""
+    """Returns contributions about applications of this kind; for the empty kind, those about whole runs."""
     kinds = (kind, ANY) if kind else ("",)
     return [each for each in contributions().values() if each.kind in kinds]
 
 
 def reader_of(kind: str) -> PlanReader | None:
-    """How to read the plan of an application of this kind; None if nobody here knows such applications."""
+    """Returns the reader of plans of this kind of application; None if the kind is unknown here."""
     return ANALYTICS[kind].reader if kind in ANALYTICS else None
 
 
 def tables() -> dict[str, Table]:
-    """By name."""
+    """Returns all tables by name."""
     return {table.name: table for each in contributions().values() for table in each.tables}
 
 
 def metrics(kind: str | None = None) -> dict[str, Metric]:
-    """By name; ``kind``: only of applications of this kind."""
+    """Returns metrics by name; ``kind``: only those of applications of this kind."""
     chosen = contributions().values() if kind is None else about(kind)
     return {metric.name: metric for each in chosen for metric in each.metrics}
 
@@ -93,10 +93,10 @@ def breakdowns(kind: str) -> list[Breakdown]:
 
 
 def factor_of(path: str) -> Factor | None:
-    """The factor that ``replicas`` or ``apps.faces.replicas`` leads to."""
+    """Returns the factor that a path such as ``replicas`` or ``apps.faces.replicas`` stands for."""
     return next((each for each in factors() if path == each.name or path.endswith(f".{each.name}")), None)
 
 
 def expectable() -> Iterator[Metric]:
-    """The metrics that are single numbers and can be used in ``expect:``."""
+    """Returns the metrics that are single numbers and can be used in ``expect:``."""
     return (metric for metric in metrics().values() if metric.expect)

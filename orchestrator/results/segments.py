@@ -1,4 +1,4 @@
-"""The segments of a run's nodes, as files, and which of their lines are too long for Spark."""
+"""Finds the segment files of a run's nodes, and counts their lines that are too long for Spark."""
 
 import stat
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from node_agent.telemetry.segment_files import lines_in, open_regular, segment_n
 
 
 class Segment(NamedTuple):
-    """``size``: None if it is no regular file."""
+    """``size`` is None if it is not a regular file."""
 
     node: str
     boot: int
@@ -18,7 +18,9 @@ class Segment(NamedTuple):
     size: int | None
 
     def unread(self) -> int:
-        """Lines that Spark passes over: they are too long. Of what is no file, one."""
+        """Counts lines that Spark skips because they are too long.
+        Anything that is not a file counts as one.
+        """
         if self.size is None:
             return 1
         if self.size <= LONGEST_LINE:
@@ -34,7 +36,7 @@ def segments_in(nodes: Path) -> Iterator[Segment]:
     if nodes.is_symlink() or not nodes.is_dir():
         return
     for place in sorted(nodes.iterdir()):
-        if not place.name.isprintable():  # no node is called so, and Spark could not name it
+        if not place.name.isprintable():  # no node has such a name, and Spark could not express it
             continue
         directory = place / "segments"
         for name in segment_names(directory):
@@ -43,7 +45,7 @@ def segments_in(nodes: Path) -> Iterator[Segment]:
 
 
 def size_of(path: Path) -> int | None:
-    """None if it is no regular file."""
+    """Returns the size; None if it is not a regular file."""
     try:
         found = path.lstat()
     except OSError:
@@ -52,7 +54,7 @@ def size_of(path: Path) -> int | None:
 
 
 def _has_short_lines(file: BinaryIO) -> bool:
-    """A line that is too long has no end in some half of that length; few files need a closer look."""
+    """Checks quickly that no line is too long: such a line has no line end in some half of that length."""
     while chunk := file.read(LONGEST_LINE // 2):
         if b"\n" not in chunk:
             return False

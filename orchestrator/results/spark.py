@@ -1,4 +1,4 @@
-"""What the analysis hands to the functions of a contribution, to make tables and to compute values."""
+"""Defines what the analysis gives to the functions of a contribution that make tables and compute values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 SUM = "decimal(38,0)"
-"""The type of sums of what a node says: they must not overflow whatever it says."""
+"""The type for sums of values from nodes: it must not overflow, whatever they report."""
 
 
 class Frames(Protocol):
-    """Both have the runs, and make small frames from plain rows."""
+    """The common part of ``Ingest`` and ``Reading``: the runs, and a way to make small frames from plain
+    rows.
+    """
 
     @property
     def runs(self) -> Sequence[RunInput]: ...
@@ -24,41 +26,43 @@ class Frames(Protocol):
 
 
 class Ingest(Frames, Protocol):
-    """Where a table is made from."""
+    """The input for making a table."""
 
     @property
     def records(self) -> "DataFrame":
-        """All telemetry that is believed, each record once, with the fields of all kinds as columns.
+        """Returns all telemetry that is believed, each record once, with the fields of all kinds as columns.
 
-        ``app`` is the name of the application that wrote it, empty for the agent's own records.
+        ``app`` is the name of the application that wrote it; empty for the agent's own records.
         """
         ...
 
     def truth(self, file: str, columns: Columns) -> "DataFrame":
-        """A file of the ground truth in ``radio/``, one row a line, with the run that it is of."""
+        """Returns a file of the ground truth in ``radio/``, one row a line, with its run."""
         ...
 
     def table(self, name: str) -> "DataFrame":
-        """Another table of these runs."""
+        """Returns another table of these runs."""
         ...
 
 
 class Reading(Frames, Protocol):
-    """Where metrics and series are computed from."""
+    """The input for computing metrics and series."""
 
     def table(self, name: str) -> "DataFrame":
-        """The rows of these runs."""
+        """Returns the table's rows of these runs."""
         ...
 
     @property
     def windows(self) -> "DataFrame":
-        """By run: ``measure_from_ns``, ``measure_until_ns``, ``zero_ns`` (its first record), ``ended_ns``."""
+        """Returns by run: ``measure_from_ns``, ``measure_until_ns``, ``zero_ns`` (its first record),
+        ``ended_ns``.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The run, and the application of it, that values are computed for. ``app``: None for the run itself."""
+    """The run, and its application, that values are computed for. ``app``: None for the run itself."""
 
     run: RunInput
     app: AppInput | None
@@ -67,18 +71,18 @@ class Subject:
 
     @property
     def window_ns(self) -> int:
-        """The length of the measured window."""
+        """Returns the length of the measured window."""
         manifest = self.run.manifest
         begin, end = manifest.get("measure_from_ns"), manifest.get("measure_until_ns")
         return max(end - begin, 0) if begin is not None and end is not None else 0
 
     def seconds(self, t_ns: int | None) -> float | None:
-        """Since the first record of the run."""
+        """Returns seconds since the first record of the run."""
         return None if t_ns is None else round((t_ns - self.zero_ns) / 1e9, 3)
 
 
 def in_window(t_ns: str) -> "Column":
-    """Whether the time in the column ``t_ns`` is in the measured window."""
+    """Returns a condition: the time in the column ``t_ns`` is in the measured window."""
     from pyspark.sql import functions as F
 
     inside = (F.col(t_ns) >= F.col("measure_from_ns")) & (F.col(t_ns) < F.col("measure_until_ns"))
@@ -86,14 +90,14 @@ def in_window(t_ns: str) -> "Column":
 
 
 def windows_of(runs: "DataFrame") -> "DataFrame":
-    """The measured windows in the table ``runs``, to be joined by ``run``."""
+    """Returns the measured windows in the table ``runs``, to be joined by ``run``."""
     from pyspark.sql import functions as F
 
     return F.broadcast(runs.select("run", "measure_from_ns", "measure_until_ns", "ended_ns"))
 
 
 def overlap(begin: "Column", end: "Column") -> "Column":
-    """How much of the time from ``begin`` to ``end`` (null: without end) lies in the measured window."""
+    """Returns how much of the time from ``begin`` to ``end`` (null: no end) is in the measured window."""
     from pyspark.sql import functions as F
 
     until = F.least(F.coalesce(end, F.col("measure_until_ns")), F.col("measure_until_ns"))
@@ -102,5 +106,5 @@ def overlap(begin: "Column", end: "Column") -> "Column":
 
 
 def rounded(value: float) -> float:
-    """As figures are written down."""
+    """Rounds a figure as it is stored."""
     return round(value, 9)

@@ -1,6 +1,7 @@
-"""Matplotlib figures as inline SVG that is the same for the same data and takes its colours from the page.
+"""Renders Matplotlib figures as inline SVG: the same data gives the same text, and colours come from the
+page.
 
-Figures are drawn in fixed colours that stand for CSS variables, so that one drawing serves light and dark.
+Figures are drawn in fixed colours that stand for CSS variables, so one drawing serves light and dark mode.
 """
 
 import io
@@ -57,7 +58,7 @@ _STYLE: Any = {
     "legend.labelcolor": INK,
     "lines.linewidth": 1.8,
     "text.color": INK,
-    "text.parse_math": False,  # a dollar sign in a label is a dollar sign
+    "text.parse_math": False,  # a dollar sign in a label is text, not mathematics
     "xtick.color": INK,
     "ytick.color": INK,
     "xtick.labelsize": 9,
@@ -67,7 +68,7 @@ _STYLE: Any = {
 
 @dataclass(frozen=True)
 class Figure:
-    """``alternative`` says in words what the drawing shows."""
+    """``alternative`` describes the drawing in words."""
 
     name: str
     title: str
@@ -77,7 +78,7 @@ class Figure:
 
 @contextmanager
 def canvas(rows: int = 1, columns: int = 1, **options: Any) -> Iterator[tuple[Any, Any]]:
-    """A matplotlib figure and its axes (always a two-dimensional array), closed at the end."""
+    """Opens a matplotlib figure and its axes (always a two-dimensional array), and closes it at the end."""
     with matplotlib.rc_context(_STYLE):
         figure, axes = plt.subplots(rows, columns, squeeze=False, **options)
         try:
@@ -87,7 +88,9 @@ def canvas(rows: int = 1, columns: int = 1, **options: Any) -> Iterator[tuple[An
 
 
 def logarithmic_x(axis: Any, span: float) -> None:
-    """With ticks as plain numbers: powers of ten would be written in TeX. ``span`` is largest to smallest."""
+    """Makes the axis logarithmic, with plain numbers as ticks, not in TeX. ``span``: the largest over the
+    smallest.
+    """
     axis.set_xscale("log")
     axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if span < 1000 else (1.0,)))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -104,7 +107,7 @@ def finish(drawing: Any, name: str, title: str, alternative: str) -> Figure:
 
 def _inline(document: str, name: str, alternative: str) -> str:
     svg = document[document.index("<svg") :].strip()
-    # Several drawings share a page: their names must not meet.
+    # Several drawings share a page, so their ids must differ.
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r'href="#([^"]+)"', rf'href="#{name}-\1"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)

@@ -1,4 +1,4 @@
-"""How the sections and figures of a report look at runs: by cell, in panels, with names that fit a legend.
+"""Views on runs for sections and figures of a report: by cell, in panels, with short names for legends.
 
 A ``Result`` has the ``metrics`` and ``series`` of a run, together with those of the application in view.
 """
@@ -38,17 +38,17 @@ class Cell:
 
     @property
     def is_active(self) -> bool:
-        """Whether an application did something in it."""
+        """Says whether an application did something in it."""
         signs = [metric.name for metric in registry.metrics().values() if metric.activity]
         return any(result["metrics"].get(name) for _, result in self.runs for name in signs)
 
 
 @dataclass(frozen=True)
 class View:
-    """What a section is made from: of one application, or of the whole run (``app`` is empty).
+    """The input of a section: one application, or the whole run (``app`` is empty).
 
-    ``cells`` are those to be shown, ``groups`` their means as in the summary, ``runs`` all runs. ``apps``:
-    in a view of the whole run, those of its applications.
+    ``cells`` are those to show, ``groups`` their means as in the summary, ``runs`` all runs. ``apps``: in a
+    view of the whole run, the views of its applications.
     """
 
     place: RunDirectory
@@ -62,12 +62,14 @@ class View:
 
     @property
     def is_only(self) -> bool:
-        """Whether its application is the only one of its runs."""
+        """Says whether its application is the only one of its runs."""
         return bool(self.app) and all(len(run.apps) == 1 for run, _ in self.runs)
 
 
 def cells_shown(runs: Sequence[tuple[RunInput, Result]], app: str) -> list[Cell]:
-    """Of the runs that are in the means; of all if none is, so that one can see what went wrong."""
+    """Returns the cells of the runs that enter the means; of all runs if none does, so that one can see what
+    went wrong.
+    """
     groups: dict[str, list[tuple[RunInput, Result]]] = {}
     for run, result in [pair for pair in runs if pair[0].is_usable] or runs:
         groups.setdefault(label_of(varied_factors(run)), []).append((run, result))
@@ -79,7 +81,7 @@ def varied_factors(run: RunInput) -> dict[str, Any]:
 
 
 def pooled(curves: Sequence[tuple[Sequence[float], int]]) -> list[float]:
-    """The quantiles of all values together, given each group's quantiles and its number of values."""
+    """Returns the quantiles of all values together, from each group's quantiles and number of values."""
     steps = len(curves[0][0]) - 1
     # Between two neighbouring quantiles of a group lies an equal share of its values.
     parts = sorted(((low + high) / 2, count) for curve, count in curves for low, high in pairwise(curve))
@@ -94,18 +96,20 @@ def pooled(curves: Sequence[tuple[Sequence[float], int]]) -> list[float]:
 
 
 def label_of(factors: dict[str, Any]) -> str:
-    """``{"replicas": 2, "topology.mobility.speed": "5 m/s"}`` → ``k = 2, speed = 5 m/s``."""
+    """Formats ``{"replicas": 2, "topology.mobility.speed": "5 m/s"}`` as ``k = 2, speed = 5 m/s``."""
     return ", ".join(f"{short(name)} = {value}" for name, value in factors.items())
 
 
 def short(factor: str) -> str:
-    """``replicas`` is k in the literature; ``topology.mobility.speed`` is known by its last part."""
+    """Returns a short name: k for ``replicas``, as in the literature;
+    for others the last part of the path.
+    """
     found = registry.factor_of(factor)
     return found.short if found else factor.rpartition(".")[2]
 
 
 def panels_of(cells: Sequence[Cell]) -> list[tuple[str, list[Cell]]]:
-    """One panel for each combination of factors other than the main one; too many are cut."""
+    """Returns one panel for each combination of factors other than the main one, up to a limit."""
     factor = main_factor(cells)
     if factor is None:
         return [("", list(cells))]
@@ -135,7 +139,9 @@ def stroke(position: int) -> dict[str, Any]:
 
 
 def most_telling(cells: Sequence[Cell]) -> tuple[Cell, tuple[RunInput, Result]]:
-    """A run with as many replicas (or another ``Factor``) as any, preferably one that did something."""
+    """Chooses a run to show: with the most replicas (or another ``Factor``), preferably one that did
+    something.
+    """
 
     def telling(cell: Cell) -> tuple[bool, float]:
         sizes = [value for name, value in cell.factors.items() if registry.factor_of(name)]

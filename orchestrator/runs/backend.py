@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
 from node_agent.model.refusals import Refusal
+from node_agent.telemetry.metrics import Sample
+from orchestrator.errors import RoveError
 
 Progress = Callable[[float], None]
 """Called with the fraction done, 0 to 1."""
@@ -40,6 +42,65 @@ def with_failures(outcomes: Outcomes, reasons: Mapping[str, str]) -> list[NodeOu
     ]
 
 
+class NodeNotSeen(RoveError):
+    """What was asked of a node while the run goes on cannot be had now; the message is one line."""
+
+
+class ClockSeen(NamedTuple):
+    """The last measurement of a node's clock: at ``at_ns`` of ours it was ahead by ``offset_ns``."""
+
+    at_ns: int
+    offset_ns: int
+    uncertainty_ns: int
+
+
+class RadioSeen(NamedTuple):
+    """How late the emulated radio has been since its start."""
+
+    late_ratio: float
+    p99_us: float
+
+
+class Seen(NamedTuple):
+    """What is known of a run's nodes at this moment. ``clocks``: by node, where they have been measured.
+    ``radio``: None if the radio is not emulated in real time, or has not been asked yet.
+    """
+
+    nodes: Outcomes
+    clocks: Mapping[str, ClockSeen] = {}
+    radio: RadioSeen | None = None
+
+
+class Cursor(NamedTuple):
+    """A place in a node's telemetry: the byte at ``offset`` of the segment with this number in its boot. The
+    default is before all.
+    """
+
+    boot: int = 0
+    segment: int = 0
+    offset: int = 0
+
+
+class RemoteRecords(Protocol):
+    """Reads records of nodes on other machines while they are written. Methods raise NodeNotSeen."""
+
+    def nodes(self) -> Sequence[str]: ...
+
+    async def tail(self, node: str, cursor: Cursor) -> tuple[Cursor, bytes]:
+        """Returns bytes of telemetry, a bounded number, and where they begin: at ``cursor``, or at the
+        beginning of a later segment if there is nothing more in this one.
+        """
+        ...
+
+    def picture_folders(self, node: str) -> Sequence[str]:
+        """Returns the folders of pictures that the plan has on the node; some may stay empty."""
+        ...
+
+    async def picture(self, node: str, folder: str, stamp: int) -> tuple[int, bytes]:
+        """Returns the latest picture and its stamp; no bytes if there is none newer than ``stamp``."""
+        ...
+
+
 class Backend(Protocol):
     """One run's nodes. Methods are called in this order, each bounded by its phase's timeout."""
 
@@ -57,6 +118,18 @@ class Backend(Protocol):
 
     async def advance(self, seconds: float, progress: Progress) -> Outcomes:
         """Let ``seconds`` of the run's own time pass with the query flowing."""
+        ...
+
+    def seen(self) -> Seen:
+        """Returns at once what is known of the nodes now; asked for every second while the run goes on."""
+        ...
+
+    async def metrics(self, node: str) -> tuple[Sample, ...]:
+        """Asks the node's agent for its metrics, within a few seconds. Raises NodeNotSeen."""
+        ...
+
+    def remote_records(self) -> RemoteRecords | None:
+        """Returns what reads the nodes' records while the run goes on; None if they are written here."""
         ...
 
     async def stop(self) -> Outcomes:

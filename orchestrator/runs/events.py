@@ -1,5 +1,6 @@
 """Logs what the orchestrator did and saw, one JSON object a line, readable during the run."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,23 @@ class EventLog:
             append_line(file, event)
 
 
+def fault_in(event: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Returns what a fault did and to which node (``("crash", "n3")``); None if the event is no fault.
+
+    Older runs call the action ``deed``.
+    """
+    match event:
+        case {"kind": "fault", "action": str(action), "node": str(node)}:
+            return action, node
+        case {"kind": "fault", "deed": str(action), "node": str(node)}:
+            return action, node
+    return None
+
+
 def describe(event: Event) -> str:
     """Describes one event in a few words for people."""
+    if (fault := fault_in(event)) is not None:
+        return f"fault: {fault[0]} {fault[1]}"
     match event:
         case {"kind": "phase", "phase": phase, "state": "started"}:
             return f"{phase} …"
@@ -31,8 +47,14 @@ def describe(event: Event) -> str:
             troubles = [f"{node} failed: {why}" for node, why in failed.items()]
             troubles += [f"{node} unreachable: {why}" for node, why in unreachable.items()]
             return "; ".join([f"{phase}: {len(ok)} nodes ok", *troubles])
-        case {"kind": "fault", "deed": action, "node": node}:
-            return f"fault: {action} {node}"
+        case {"kind": "node", "node": node, "status": "ok"}:
+            return f"{node} is back"
+        case {"kind": "node", "node": node, "status": status, "reason": reason}:
+            return f"{node} {status}: {reason}"
+        case {"kind": "clock", "node": node, "offset_ms": float() | int() as ahead, "uncertainty_ms": within}:
+            return f"clock of {node}: {ahead:+g} ms, to within {within} ms"
+        case {"kind": "radio", "late_ratio": float() | int() as late, "p99_us": float() | int() as p99}:
+            return f"radio: {late:.2%} of deliveries late, 99 % within {p99:.0f} µs"
         case {"kind": "verdict", "verdict": verdict, "reasons": list(reasons)}:
             return f"verdict: {verdict}{': ' if reasons else ''}{'; '.join(map(str, reasons))}"
     facts = {key: value for key, value in event.items() if key not in ("t", "kind")}

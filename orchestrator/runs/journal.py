@@ -4,6 +4,7 @@ The lock on the journal file shows that the run is alive. The kernel drops it wi
 dies; descriptors are closed on exec, so children do not keep it.
 """
 
+import errno
 import fcntl
 import os
 import time
@@ -28,6 +29,10 @@ from orchestrator.runs.processes import Identity, this_process
 
 CLOSED = "closed"
 TORN_DOWN = "torn_down"
+LOCK_S = 10.0
+"""How long a new journal waits for its lock: who looks whether the run is alive holds it for a moment."""
+_MOMENT_S = 0.002
+_PROC = Path("/proc")
 Entry = dict[str, Any]
 
 
@@ -44,7 +49,12 @@ class Journal:
         that nobody takes it for a dead run's."""
         hidden = unlocked_path(path)
         file = hidden.open("xb", buffering=0)
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            _lock(file, LOCK_S)
+        except BaseException:
+            file.close()
+            hidden.unlink(missing_ok=True)
+            raise
         journal = cls(file, 1)
         owner = this_process()
         journal._append("opened", pid=owner.pid, started=owner.started)
@@ -163,6 +173,39 @@ def owner(entries: list[Entry]) -> Identity | None:
     return None
 
 
+def holder(path: Path) -> Identity | None:
+    """Returns the orchestrator that opened the journal if it still holds it.
+
+    A journal may be somebody else's, and name any process: the kernel says who holds the lock.
+    """
+    process = owner(read(path))
+    if process is None or not _holds(process, path) or not process.is_alive():
+        return None
+    return process
+
+
+def _holds(process: Identity, path: Path) -> bool:
+    """Has the process opened and locked this very file? False if this user may not look."""
+    about = _PROC / str(process.pid)
+    try:
+        wanted = path.lstat()
+        descriptors = [entry.name for entry in (about / "fd").iterdir()]
+    except OSError:
+        return False
+    return any(_locks(about, name, wanted) for name in descriptors)
+
+
+def _locks(about: Path, descriptor: str, wanted: os.stat_result) -> bool:
+    try:
+        if not os.path.samestat((about / "fd" / descriptor).stat(), wanted):
+            return False
+        facts = (about / "fdinfo" / descriptor).read_text()
+    except OSError:
+        return False  # closed meanwhile
+    words = [line.split() for line in facts.splitlines() if line.startswith("lock:")]
+    return any(line[2:5] == ["FLOCK", "ADVISORY", "WRITE"] for line in words)
+
+
 def is_closed(entries: list[Entry]) -> bool:
     return bool(entries) and entries[-1].get("entry") in (CLOSED, TORN_DOWN)
 
@@ -175,6 +218,15 @@ def _lock_if_free(path: Path) -> BinaryIO | None:
         return file
     file.close()
     return None
+
+
+def _lock(file: BinaryIO, timeout: float) -> None:
+    """Raises BlockingIOError if somebody still has the lock after ``timeout``."""
+    deadline = time.monotonic() + timeout
+    while not try_lock(file):
+        if time.monotonic() >= deadline:
+            raise BlockingIOError(errno.EAGAIN, "another process holds the journal", file.name)
+        time.sleep(_MOMENT_S)
 
 
 def try_lock(file: BinaryIO, shared: bool = False) -> bool:

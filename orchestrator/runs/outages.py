@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from orchestrator.runs.events import fault_in
 from orchestrator.runs.files import read_lines
 
 CRASH, SILENCE = "crash", "silence"
@@ -29,14 +30,16 @@ def outages(events: Iterable[dict[str, Any]]) -> tuple[Outage, ...]:
     """Returns the outages in the order in which they began."""
     found: list[Outage] = []
     for event in events:
-        match event:
-            case {"kind": "fault", "deed": str(action), "node": str(node), "t_ns": int(t_ns)}:
-                if action in _IN_WORDS:
-                    found.append(Outage(action, node, t_ns, None))
-                    continue
-                for index, begun in enumerate(found):
-                    if begun.until_ns is None and (begun.what, begun.node) == (_ENDS.get(action), node):
-                        found[index] = begun._replace(until_ns=t_ns)
+        fault, t_ns = fault_in(event), event.get("t_ns")
+        if fault is None or not isinstance(t_ns, int):
+            continue
+        action, node = fault
+        if action in _IN_WORDS:
+            found.append(Outage(action, node, t_ns, None))
+            continue
+        for index, begun in enumerate(found):
+            if begun.until_ns is None and (begun.what, begun.node) == (_ENDS.get(action), node):
+                found[index] = begun._replace(until_ns=t_ns)
     return tuple(sorted(found, key=lambda outage: outage.from_ns))
 
 

@@ -96,7 +96,8 @@ class RoutingService:
         """Whether a backend with these traits can run it."""
         if traits.virtual_time:
             return cls.runs_in_virtual_time()
-        return cls.has_daemon or traits.knows_links
+        routes_by_truth = cls.true_routes is not RoutingService.true_routes
+        return cls.has_daemon or (traits.knows_links and routes_by_truth)
 
     def findings(self, traits: Traits) -> list[Finding]:
         """What of the parameters such a backend cannot do; places are keys of the section."""

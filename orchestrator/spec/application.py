@@ -1,7 +1,7 @@
-"""Applications in experiment files: one section for each, and the registry of their kinds.
+"""Defines how applications appear in experiment files: a section for each, and the registry of their kinds.
 
-The registry is the one list of applications. An application is registered by the key of its section:
-``query``, ``flows``. What else belongs to one is in ``orchestrator.planning.application``.
+The registry is the only list of applications. An application is registered by the key of its section:
+``query``, ``flows``. Its other parts are described by ``orchestrator.planning.application``.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class AppSection(Section):
 
 
 class AppKind:
-    """What the file language needs to know about an application."""
+    """The facts about an application that the file language needs."""
 
     section: ClassVar[type[AppSection]]
     target: ClassVar[type[Section] | None] = None

@@ -65,12 +65,12 @@ class BackendKind:
     """One backend as a value."""
 
     summary: str
-    """In one line, for people."""
+    """Describes the backend in one line."""
     traits: Traits
     create: Create
     """Creates the backend. It imports modules on call, so that one backend does not wait for another's."""
     timeouts: Mapping[str, float] = field(default_factory=dict)
-    """By phase, in seconds, where the default is too short."""
+    """Seconds by phase, for phases whose default is too short."""
     findings: Callable[["Experiment"], list[Finding]] = _nothing_wrong
     """Returns what of an experiment it cannot do; places start at the experiment."""
     prepare: Callable[["list[Experiment]", list[str]], None] = _nothing_to_prepare
@@ -78,9 +78,9 @@ class BackendKind:
     lacking: Callable[[], list[str]] | None = None
     """Returns what this machine lacks to run it, in words; None: ``auto`` never chooses it."""
     chosen_because: str = ""
-    """Why ``auto`` chose it."""
+    """Says why ``auto`` chose it."""
     facts: Callable[["Topology"], dict[str, str]] = _no_facts
-    """Lines of ``rove plan``, by title."""
+    """Returns lines of ``rove plan``, by title."""
 
 
 def _checked_backend(name: str, value: object) -> BackendKind:
@@ -112,6 +112,6 @@ def traits_of(name: Any) -> Traits:
 
 
 def choosable() -> list[str]:
-    """Returns what ``auto`` may choose: real time before virtual time."""
+    """Returns the backends that ``auto`` may choose: real time before virtual time."""
     names = [name for name in BACKENDS if BACKENDS[name].lacking is not None]
     return sorted(names, key=lambda name: BACKENDS[name].traits.virtual_time)

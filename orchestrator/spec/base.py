@@ -1,5 +1,6 @@
-"""The base of all file sections: frozen, without unknown keys, with names that are fit for files and
-labels."""
+"""Defines the base class of all file sections. Sections are frozen and refuse unknown keys. Also defines
+``Name``, whose values can be used in file names and labels.
+"""
 
 import re
 from typing import Annotated, Any, ClassVar
@@ -29,7 +30,7 @@ class Section(BaseModel):
 
     @classmethod
     def known_keys(cls) -> list[str]:
-        """The keys that a mapping of a file may have, for hints."""
+        """Returns the keys that this mapping may have, for hints."""
         return list(cls.model_fields)
 
     @classmethod
@@ -44,7 +45,7 @@ class Section(BaseModel):
 
 
 class ValidatedAs:
-    """Annotation for a type that a registry decides on and the type checker therefore cannot see."""
+    """Annotation for a field whose type a registry decides, so that the type checker cannot see it."""
 
     def __init__(self, annotation: Any) -> None:
         self.annotation = annotation

@@ -1,6 +1,6 @@
-"""The host that runs CORE, the key ``core`` of a topology.
+"""Defines the key ``core`` of a topology: the host that runs CORE.
 
-CORE and EMANE are installed there by their users: docs/core.md says what is expected where.
+Users install CORE and EMANE there themselves; docs/core.md says what Rove expects where.
 """
 
 import re
@@ -13,7 +13,7 @@ from orchestrator.spec.inventory import Host
 from orchestrator.spec.problems import shown, unusable
 
 CORE_HOST = "core"
-"""What the host's key is enrolled under."""
+"""The name that the host's key is enrolled under."""
 _ENDPOINT = r"[A-Za-z0-9._-]{1,253}:\d{1,5}"
 
 
@@ -31,7 +31,7 @@ def _read_endpoint(value: Any) -> str:
 
 
 class Core(Access):
-    """How the host is reached over SSH, and where CORE is on it."""
+    """Says how to reach the host over SSH, and where CORE is on it."""
 
     host: Address = Field(examples=["emulator.lab"])
     user: Login

@@ -8,7 +8,7 @@ from orchestrator.spec import yaml_source
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes whatever either YAML 1.1 (other tools) or our reader would not take for text."""
+    """Quotes every text that YAML 1.1 (other tools) or our reader would take for another type."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

@@ -49,7 +49,9 @@ def _read_app(value: Any) -> Any:
 
 
 def _section_of(value: Any) -> str:
-    """The section's type, by its name: that of the kind whose key is there, or a key that goes with it."""
+    """Returns the name of the section's type: that of the kind whose key is there, or else of one that has
+    any of the keys.
+    """
     if isinstance(value, AppSection):
         return type(value).__name__
     found = [section for kind, section in SECTIONS.items() if kind in value]
@@ -106,7 +108,7 @@ class Experiment(Scenario):
         return place_in(document, place, SECTIONS)
 
     def entries(self) -> dict[str, AppEntry]:
-        """The applications by name, in the file's order."""
+        """Returns the applications by name, in the file's order."""
         found = {}
         for name, section in self.apps.items():
             kind = next(kind for kind, known in SECTIONS.items() if isinstance(section, known))
@@ -117,7 +119,7 @@ class Experiment(Scenario):
         return found
 
     def resolved(self) -> dict[str, Any]:
-        """The whole experiment as plain values in base units, defaults and topology included.
+        """Returns the whole experiment as plain values in base units, including defaults and topology.
 
         An application that has the name of its kind is at the top level.
         """
@@ -129,7 +131,7 @@ class Experiment(Scenario):
 
 
 def _misplaced(document: Mapping[str, Any]) -> list[Finding]:
-    """Applications of one name, and what belongs to an application that is not there."""
+    """Finds applications with the same name, and keys whose application is missing."""
     named = document.get(APPS)
     if not isinstance(named, dict):
         return []

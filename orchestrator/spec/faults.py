@@ -1,4 +1,4 @@
-"""The section ``faults``: which faults happen during a run, and when."""
+"""Defines the section ``faults``: which faults happen during a run, and when."""
 
 from typing import Annotated, Any, Literal
 
@@ -18,7 +18,7 @@ _EXAMPLE = "write it like {at: 40s, for: 10s, crash: {operator: detect, replica:
 TARGETS: dict[str, type[Section]] = {
     kind: target for kind in APPLICATIONS if (target := APPLICATIONS[kind].target) is not None
 }
-"""By kind of application: the targets that a fault can name. The first key is required."""
+"""The targets that a fault can name, by kind of application. The first key is required."""
 
 
 class NamedTarget(Section):
@@ -103,6 +103,6 @@ class Fault(_Lasting):  # type: ignore[valid-type, misc]
 
     @property
     def seconds(self) -> float | None:
-        """None: to the end of the run."""
+        """Returns how long the fault lasts; None: to the end of the run."""
         lasts: float | None = getattr(self, "for")
         return lasts

@@ -1,4 +1,7 @@
-"""Files that a section names: relative to the file it stands in, read when that is validated."""
+"""References from a section to other files.
+
+Paths are relative to the file that contains the section. Validation reads the files.
+"""
 
 import hashlib
 from collections.abc import Callable
@@ -12,23 +15,25 @@ from orchestrator.spec.problems import shown, unusable
 from orchestrator.spec.source_file import MOST_BYTES, Unreadable, read_bytes
 
 FOLDER = "folder"
-"""The key of the validation context for what relative references are relative to."""
+"""The key of the validation context that holds the folder of relative paths."""
 
 
 @dataclass(frozen=True)
 class FileReference:
-    """Two files of the same content are the same value, wherever they lie: a copy stands for its original."""
+    """A file that a section names. Two files with the same content are equal, wherever they are, so that a
+    copy counts as its original.
+    """
 
     path: Path = field(compare=False)
-    """Absolute, so that the value means the same to everybody on this machine."""
+    """Absolute, so that every process on this machine finds the same file."""
     digest: str
 
     def contents(self) -> dict[str, bytes]:
-        """By name: the file, and what belongs to it."""
+        """Returns the contents of the file and of files that belong to it, by name."""
         return {self.path.name: read_bytes(self.path, MOST_BYTES)}
 
     def written(self, file: str) -> str:
-        """How a section names it that lies beside ``file``."""
+        """Returns what to write in a section so that it names a copy stored as ``file``."""
         return file
 
 
@@ -36,7 +41,7 @@ R = TypeVar("R", bound=FileReference)
 
 
 def reader(kind: type[R], example: str) -> Callable[[Any, ValidationInfo], R]:
-    """A validator that takes a name for the file of that name."""
+    """Returns a validator that turns the name of a file into a reference to it."""
 
     def read(value: Any, info: ValidationInfo) -> R:
         if not isinstance(value, str):

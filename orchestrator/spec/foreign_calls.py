@@ -1,4 +1,6 @@
-"""Calls code of an extension while a file is read and planned: it can neither end nor stall the command."""
+"""Calls an extension's code while files are read and planned, so that it can neither end nor block the
+command.
+"""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -12,16 +14,17 @@ from orchestrator.errors import BadInput
 T = TypeVar("T")
 
 LIMIT_S = 10.0
-"""Processor time of one call to an extension of others."""
+"""The limit of processor time for one call to an extension of others."""
 OWN_LIMIT_S = 86_400.0
-"""Of one of Rove's own, which may have large files to read."""
+"""The limit for one of Rove's own, which may have to read large files."""
 
 
 def called(what: str, file: str | None, function: Callable[[], T], *, own: bool = False) -> T:
     """Returns what ``function`` returns. Raises ExtensionError, with ``what`` and its file and line, if it
     raises, exits or takes too long.
 
-    ValidationError, BadInput and ExtensionError pass: they are about what the file says.
+    It passes on ValidationError, BadInput and ExtensionError, because these are about the content of the
+    user's file.
     """
     try:
         return guarded(Foreign(what, "", file), function, OWN_LIMIT_S if own else LIMIT_S)

@@ -1,6 +1,7 @@
-"""Real nodes, the keys ``hosts`` and ``defaults`` of a topology: how to reach each, and what it is.
+"""Defines the keys ``hosts`` and ``defaults`` of a topology: how to reach each real node, and what system it
+has.
 
-SSH keys are named by their paths, passwords are refused: nothing here is a secret.
+SSH keys are named by their paths and passwords are refused, so the file contains no secret.
 """
 
 import re
@@ -95,7 +96,7 @@ SshPort = Annotated[int, Field(strict=True, ge=1, le=65535)]
 
 
 class Access(Section):
-    """Base of inventory sections: refuses secrets under any name."""
+    """Base class of sections that say how to reach a host. It refuses secrets under any name."""
 
     other_names: ClassVar[dict[str, str]] = {
         "hostname": "host",
@@ -120,12 +121,12 @@ class Access(Section):
 
     @model_serializer(mode="wrap")
     def _stated(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omits what is not stated, so that defaults apply in files that Rove writes, too."""
+        """Leaves out values that are not stated, so that defaults also apply in files that Rove writes."""
         return {key: value for key, value in serialize(self).items() if value is not None}
 
 
 class JumpHost(Access):
-    """``user`` and ``key`` are the node's own unless said otherwise."""
+    """A host on the way to a node. ``user`` and ``key`` are by default those of the node."""
 
     host: Address = Field(examples=["gateway.lab"])
     port: SshPort = 22
@@ -182,7 +183,7 @@ DEFAULT_INTERFACE = "wlan0"
 
 
 def host_of(name: str, stated: dict[str, Any]) -> Host:
-    """``stated``: an entry with its defaults filled in, what is not stated left out."""
+    """Returns the host. ``stated`` is its entry with the defaults filled in and without unset values."""
     profile = Profile(stated.get("profile", "debian"))
     user, key = stated["user"], stated.get("key")
     jump = stated.get("jump")
@@ -194,7 +195,7 @@ def host_of(name: str, stated: dict[str, Any]) -> Host:
 
 
 class RealNode(NamedTuple):
-    """An entry with its defaults filled in."""
+    """A node's entry with the defaults filled in."""
 
     host: Host
     interface: str
@@ -205,7 +206,9 @@ class RealNode(NamedTuple):
 
 
 def real_node(name: str, entry: HostEntry, defaults: HostDefaults, address: str) -> RealNode:
-    """``address`` is the node's own in the MANET unless the entry states another."""
+    """Fills in the defaults.
+    ``address`` is the node's address in the MANET unless the entry states another.
+    """
     merged = {**defaults.model_dump(), **entry.model_dump()}
     return RealNode(
         host=host_of(name, merged),

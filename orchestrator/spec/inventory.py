@@ -1,16 +1,16 @@
-"""How one host is reached, as a value. It holds the path of a key, never a secret."""
+"""Describes how to reach one host, as a value. It holds the path of a key, never a secret."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Profile(StrEnum):
-    """What kind of system a node has."""
+    """The kind of system that a node has."""
 
     DEBIAN = "debian"
     RASPIOS = "raspios"
     TERMUX = "termux"
-    """Android: the app's own sshd and prefix, and nobody is root."""
+    """Android. The app has its own sshd and prefix, and no process has root's rights."""
 
     @property
     def default_port(self) -> int:
@@ -23,9 +23,10 @@ class Profile(StrEnum):
 
 @dataclass(frozen=True)
 class Host:
-    """``name`` is what its key is recorded under: a node keeps its identity when its address changes.
+    """A host that is reached over SSH. Its key is recorded under ``name``, so a node keeps its identity when
+    its address changes.
 
-    ``key`` is the path of a private key; without one, the SSH agent and the user's usual keys are tried.
+    ``key`` is the path of a private key. Without one, the SSH agent and the user's usual keys are tried.
     """
 
     name: str
@@ -40,10 +41,10 @@ class Host:
         return f"{self.user}@{endpoint(self.address, self.port)}"
 
     def chain(self) -> "tuple[Host, ...]":
-        """The hosts on the way, this one last."""
+        """Returns the hosts on the way to this one, and this one last."""
         return (*(self.jump.chain() if self.jump else ()), self)
 
 
 def endpoint(address: str, port: int) -> str:
-    """As OpenSSH writes it: the port only where it is not the usual one."""
+    """Returns the address as OpenSSH writes it: with the port only if it is not 22."""
     return address if port == 22 else f"[{address}]:{port}"

@@ -1,5 +1,4 @@
-"""Emulated links between real nodes on a LAN, the key ``links`` of a topology: which exist, with which
-quality."""
+"""Defines the key ``links`` of a topology: emulated links between real nodes on a LAN, and their quality."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
@@ -16,7 +15,7 @@ _NONE = "none"
 
 
 class Quality(NamedTuple):
-    """Of one direction: ``rate`` in bit/s, ``delay`` in seconds."""
+    """The quality of one direction of a link: ``rate`` in bit/s, ``delay`` in seconds."""
 
     loss: float = 0.0
     rate: float | None = None
@@ -24,7 +23,7 @@ class Quality(NamedTuple):
 
 
 class LinkQuality(Section):
-    """The quality as written; values that are not given stay as the LAN has them."""
+    """The quality of a link as the file states it. Values that are not given stay as the LAN has them."""
 
     loss: Annotated[float, LOSS] = Field(default=0.0, description="Of frames of any kind; 100%: no link")
     rate: Annotated[float, BIT_RATE.within(ge=1000)] | None = None
@@ -81,7 +80,7 @@ def _read_others(value: Any) -> Any:
 
 
 class Links(Section):
-    """Pairs that are listed, and all others."""
+    """The listed pairs of nodes, and the quality between all others."""
 
     pairs: tuple[Link, ...] = Field(default=(), examples=["[{between: [n01, n02], loss: 10%}]"])
     others: Annotated[

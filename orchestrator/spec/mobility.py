@@ -24,37 +24,39 @@ from orchestrator.spec.registered import Registered
 
 
 class MobilityModel(Section):
-    """How nodes move. Frozen: the same parameters, nodes, area and seed give the same trace."""
+    """Says how nodes move. The same parameters, nodes, area and seed give the same trace."""
 
     model: str
 
     def trace(self, nodes: tuple[str, ...], area: Area, seed: int, until: float) -> Trace:
-        """One path within ``area`` for each of ``nodes``, from 0 to ``until`` seconds at least."""
+        """Returns one path within ``area`` for each of ``nodes``, from 0 to at least ``until`` seconds."""
         raise NotImplementedError
 
     def summary(self) -> str:
-        """In one line, for people."""
+        """Describes the model in one line."""
         own = [f"{key} {in_words(value)}" for key, value in self if key != "model"]
         return ", ".join([self.model.rpartition("/")[2], *own])
 
     def findings(self) -> list[Finding]:
-        """What is wrong with the parameters taken together; places are keys of this section."""
+        """Returns what is wrong with the combination of parameters; places are keys of this section."""
         return []
 
     def findings_for(self, nodes: tuple[str, ...], area: Area) -> list[Finding]:
-        """What of it these nodes cannot do in this area; places are keys of the topology."""
+        """Returns what these nodes cannot do in this area; places are keys of the topology."""
         return []
 
     def fixed_positions(self, nodes: tuple[str, ...]) -> dict[str, Position]:
-        """Where each node stays for good by the file alone; empty if nodes move or the seed places them."""
+        """Returns the position of each node if the file fixes it; empty if nodes move or the seed places
+        them.
+        """
         return {}
 
     def mean_speed(self) -> float | None:
-        """In m/s, 0 where nobody ever moves; None: as the trace has it."""
+        """Returns the mean speed in m/s, 0 if no node ever moves; None: compute it from the trace."""
         return None
 
     def summary_for(self, nodes: tuple[str, ...], area: Area) -> str:
-        """As ``summary``, with what only these nodes in this area can tell."""
+        """Describes the model in one line, with facts that depend on these nodes and this area."""
         return self.summary()
 
     @model_validator(mode="after")

@@ -25,30 +25,34 @@ if TYPE_CHECKING:
 
 
 class PathLossModel(Section):
-    """What a signal loses on its way."""
+    """Computes how much of its power a signal loses between two nodes."""
 
     follows_distance: ClassVar[bool] = True
-    """False: the loss of each link is looked up, so that the radio has no range."""
+    """False: the loss of each link is looked up, so the radio has no range."""
     changes: ClassVar[bool] = False
-    """True: by itself, though nobody moves. Then ``path_loss`` returns something with ``at(t)``."""
+    """True: losses change over time even if no node moves.
+    Then ``path_loss`` returns a value with ``at(t)``.
+    """
 
     model: str
 
     def loss_db(self, distance_m: "Matrix") -> "Matrix":
-        """The loss over these distances, an array of any shape; ``inf``: nothing arrives."""
+        """Returns the loss over these distances, an array of any shape; ``inf``: nothing arrives."""
         raise NotImplementedError
 
     def path_loss(self, nodes: tuple[str, ...]) -> PathLoss:
-        """Of these nodes, in this order: for losses that depend on more than distance."""
+        """Returns the path loss between these nodes, in this order. Override it if losses depend on more than
+        distance.
+        """
         return self
 
     def summary(self) -> str:
-        """In a few words, for people."""
+        """Describes the model in a few words."""
         own = [f"{key} {in_words(value)}" for key, value in self if key != "model"]
         return ", ".join([self.model.rpartition("/")[2], *own])
 
     def findings_for(self, nodes: tuple[str, ...]) -> list[Finding]:
-        """What of it does not fit these nodes; places are keys of this section."""
+        """Returns what does not fit these nodes; places are keys of this section."""
         return []
 
 

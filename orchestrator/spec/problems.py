@@ -1,4 +1,4 @@
-"""What is wrong with a file, as values: where, what, and a hint; and the error that carries all of it."""
+"""Describes problems of a file as values (place, message, hint), and the error that carries all of them."""
 
 import difflib
 import json
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from orchestrator.errors import BadInput
 
 Place = tuple[str | int, ...]
-"""Where a value stands in a document: keys and list positions from the top."""
+"""The place of a value in a document: keys and list positions from the top."""
 
 _LONGEST_SHOWN = 40
 _MOST_RENDERED = 50
@@ -16,7 +16,7 @@ _CLOSE_ENOUGH = 0.6
 
 
 class Finding(NamedTuple):
-    """A problem before it is known which file and line its path belongs to."""
+    """A problem whose file and line are not known yet."""
 
     at: Place
     message: str
@@ -29,7 +29,7 @@ class Problem(NamedTuple):
     hint: str = ""
     line: int | None = None
     file: str | None = None
-    """Set when the problem stands in another file than the one that was asked for."""
+    """Set if the problem is in another file than the one that was asked for."""
 
     def __str__(self) -> str:
         place = [self.file] if self.file else []
@@ -40,7 +40,7 @@ class Problem(NamedTuple):
 
 
 class BadSpec(BadInput):
-    """A file that cannot be used, with everything that is wrong with it."""
+    """A file cannot be used; lists all problems of the file."""
 
     def __init__(self, file: str, problems: Sequence[Problem]) -> None:
         self.file = file
@@ -53,7 +53,7 @@ class BadSpec(BadInput):
 
 
 class Unusable(ValueError):
-    """Raised inside the models' validators; paths are relative to the value being checked."""
+    """Raised by the validators of sections. Places are relative to the value that is checked."""
 
     def __init__(self, *findings: Finding) -> None:
         self.findings = findings
@@ -65,7 +65,7 @@ def unusable(message: str, hint: str = "", at: Place = ()) -> Unusable:
 
 
 def shown(value: Any) -> str:
-    """A value as an error message may quote it: one line, short, nothing a terminal would obey."""
+    """Returns the value as an error message may quote it: short, on one line, without control characters."""
     match value:
         case None:
             return "an empty value"
@@ -80,7 +80,7 @@ def shown(value: Any) -> str:
 
 
 def in_words(value: Any) -> str:
-    """A setting as it may stand in the middle of a line: short, and without quotes."""
+    """Returns a setting as it can be written in the middle of a line: short, and without quotes."""
     return shown(value).strip('"')
 
 
@@ -98,13 +98,13 @@ def did_you_mean(word: Any, known: Iterable[str]) -> str:
     if not isinstance(word, str):
         return ""
     scored = [(difflib.SequenceMatcher(None, word.lower(), name.lower()).ratio(), name) for name in known]
-    # The first of equals: of n01, n21 and n31, n1 rather means n01.
+    # If several are equally close, take the first: for n1, take n01 of n01, n21 and n31.
     score, best = max(scored, key=lambda pair: pair[0], default=(0.0, ""))
     return f'did you mean "{best}"?' if score >= _CLOSE_ENOUGH else ""
 
 
 def listed(names: Iterable[str]) -> str:
-    """``a``, ``a or b``, ``a, b or c``."""
+    """Joins names: ``a``, ``a or b``, ``a, b or c``."""
     items = list(names)
     return " or ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 

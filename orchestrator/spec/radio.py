@@ -1,7 +1,7 @@
-"""The air between the nodes: the models that a topology's ``radio`` section may name, and their parameters.
+"""Defines the section ``radio`` of a topology: the models that it may name, and their parameters.
 
-An ``80211b`` section starts from a preset and says what is different; here every value is filled in, so that
-the resolved file states all that was assumed.
+An ``80211b`` section starts from a preset and says what is different. Here every value is filled in, so that
+the resolved file states everything that was assumed.
 """
 
 from collections.abc import Callable
@@ -65,7 +65,7 @@ class DiscRadio(Section):
     latency: Duration = Field(examples=["1 ms"])
 
     def summary(self) -> list[str]:
-        """In a few lines, for people."""
+        """Describes the radio in a few lines."""
         rate, latency = self.bandwidth / _MBPS, self.latency * 1e3
         return [f"disc, range {self.range:g} m, {rate:g} Mb/s, latency {latency:g} ms"]
 
@@ -194,8 +194,8 @@ class Radio80211b(Section):
             if isinstance(value.get(key), dict):
                 filled[key] = {**preset[key], **value[key]}
         if "control_rate" not in value:
-            # An answer must not be faster than its frame: the ACK would not reach as far as the frame.
-            with suppress(Unusable):  # the rate's own validation complains
+            # An answer must not be sent faster than its frame: the ACK would not reach as far as the frame.
+            with suppress(Unusable):  # the rate's own validation reports that
                 filled["control_rate"] = min(filled["control_rate"], _read_rate(filled["rate"]))
         return filled
 

@@ -39,8 +39,8 @@ PYTHON_PATTERN = r"\.py:[A-Za-z_][A-Za-z0-9_]*$"
 class Registered:
     """Annotation for a mapping whose ``key`` names an entry of ``registry``.
 
-    ``section`` takes the mapping's type from the entry, which is that type itself if not given. ``default``
-    names the entry of a mapping without the key; with ``word`` a bare name stands for an entry's defaults.
+    ``section`` returns the mapping's type for an entry; without it, the entry is that type. ``default`` names
+    the entry of a mapping without the key. With ``word``, a bare name stands for an entry with its defaults.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Registered:
             raise unusable(str(error), at=(self.key,)) from None
 
     def sections(self) -> Iterator[type[Section]]:
-        """Of all entries, those of other packages included."""
+        """Yields the sections of all entries, including those of other packages."""
         for name in self.registry:
             yield self._section(self.registry[name])
 
@@ -142,7 +142,9 @@ def look_up(
     words: tuple[str, ...] = (),
     files: bool = True,
 ) -> tuple[str, Any]:
-    """The entry that a file names, and its name: absolute where it is a user's file. Raises Unusable."""
+    """Returns the full name and the entry that a file names; the name of a user's file becomes absolute.
+    Raises Unusable.
+    """
     if files and isinstance(name, str) and is_reference(name):
         name = _absolute(name, info.context or {})
     elif name not in registry:
@@ -172,7 +174,7 @@ def _absolute(reference: str, context: Mapping[str, Any]) -> str:
 
 
 def file_of(name: str, entry: Any) -> str | None:
-    """The file that defines an entry, as tracebacks name it."""
+    """Returns the file that defines an entry, as tracebacks name it."""
     if is_reference(name):
         return str(split_reference(name)[0])
     with suppress(TypeError, OSError):
@@ -181,7 +183,7 @@ def file_of(name: str, entry: Any) -> str | None:
 
 
 def place_of(function: Any) -> str:
-    """``my_mobility.py, line 12``: where a function of an extension is defined."""
+    """Says where a function of an extension is defined: ``my_mobility.py, line 12``."""
     code = getattr(function, "__code__", None)
     return "an extension" if code is None else f"{Path(code.co_filename).name}, line {code.co_firstlineno}"
 
@@ -189,7 +191,7 @@ def place_of(function: Any) -> str:
 def name_schema(
     registry: Registry[Any], *, words: tuple[str, ...] = (), files: bool = True
 ) -> dict[str, Any]:
-    """JSON Schema of a name in a registry."""
+    """Returns the JSON Schema of a name in a registry."""
     names = {"enum": [*registry, *words]}
     return {"anyOf": [names, _file_schema(registry)]} if files else names
 

@@ -1,4 +1,6 @@
-"""What nodes have and what using them costs: the keys ``capacity`` and ``costs`` of a topology."""
+"""Defines the keys ``capacity`` and ``costs`` of a topology: the cores of nodes, and the cost of using a
+node.
+"""
 
 from typing import Annotated, Any
 

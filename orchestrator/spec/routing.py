@@ -1,4 +1,4 @@
-"""The ``routing`` section of an experiment: the registry of protocols, and what their sections share.
+"""Defines the section ``routing`` of an experiment: the registry of protocols, and what their sections share.
 
 A protocol is one file of ``orchestrator.services``: its section with the parameters, and its service, which
 names that section. Other packages add theirs by entry points of the group ``rove.routing_services``.
@@ -18,7 +18,7 @@ from orchestrator.spec.units import DURATION
 
 _SHORTEST_S = 0.1
 _LONGEST_S = 3600.0
-"""The largest validity time that OLSR can write down is a little more."""
+"""A little less than the largest validity time that OLSR can express."""
 
 Interval = Annotated[float, DURATION.within(ge=_SHORTEST_S, le=_LONGEST_S)]
 Quorum = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)]
@@ -37,7 +37,7 @@ ReaderField = Annotated[
 
 
 class RoutingSection(Section):
-    """The parameters of a protocol; ``metric`` is what the agents' costs count."""
+    """The parameters of a protocol. ``metric`` names what the agents' costs count."""
 
     protocol: str
     metric: str
@@ -45,24 +45,26 @@ class RoutingSection(Section):
 
     @property
     def ready_share(self) -> float:
-        """The share of reachable nodes that a node needs routes to before it counts as ready."""
+        """Returns the share of reachable nodes that a node needs routes to before it counts as ready."""
         return 0.0
 
     @property
     def authenticates(self) -> bool:
-        """Whether nodes seal their routing messages with a key of the run."""
+        """Says whether nodes seal their routing messages with a key of the run."""
         return False
 
     def notices_after(self, link_feedback: bool) -> float:
-        """Seconds until it notices that a link is gone; ``link_feedback``: the link layer tells."""
+        """Returns the seconds until it notices that a link is gone. ``link_feedback``: the link layer reports
+        it.
+        """
         return 0.0
 
     def findings(self) -> list[Finding]:
-        """What is wrong with the parameters taken together."""
+        """Returns what is wrong with the combination of parameters."""
         return []
 
     def summary(self) -> str:
-        """In one line, for people: all times, and what else is not as it is by default."""
+        """Describes the protocol in one line: all times, and other values that are not the default."""
         times = {key: value for key, value in self if isinstance(value, float) and key != "quorum"}
         fields = type(self).model_fields
         others = {
@@ -108,7 +110,7 @@ class Proactive(RoutingSection):
 
 
 class RoutingKind(Protocol):
-    """What the files' language needs to know of a service."""
+    """The facts about a routing service that the file language needs."""
 
     section: ClassVar[type[RoutingSection]]
 
@@ -150,7 +152,7 @@ _BY_NAME: TypeAdapter[RoutingSection] = TypeAdapter(RoutingField)
 
 
 def read_protocol(name: str = DEFAULT_PROTOCOL) -> RoutingSection:
-    """A protocol by its name, with its defaults. Raises Unusable."""
+    """Returns the section of the named protocol with its defaults. Raises Unusable."""
     try:
         return _BY_NAME.validate_python(name)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""What all applications of an experiment share: the network, the time, and what makes a run valid."""
+"""Defines what all applications of an experiment share: the network, the time, and what makes a run valid."""
 
 from typing import Annotated, Any
 
@@ -22,7 +22,7 @@ NodeShare = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)
 
 
 class Timeouts(Section):
-    """How long each phase may take on the wall clock; longer by default where nodes are other machines."""
+    """How long each phase may take on the wall clock. Defaults are longer if nodes are other machines."""
 
     up: PositiveDuration = 60.0
     converge: PositiveDuration = 60.0
@@ -32,7 +32,7 @@ class Timeouts(Section):
 
 
 class Clocks(Section):
-    """How well the clocks of nodes that have their own must be known for a run to be valid."""
+    """How exactly the clocks of nodes with their own clock must be known for a run to be valid."""
 
     uncertainty: PositiveDuration = Field(
         default=0.02, description="By how much a node's time may be off after correction"
@@ -40,7 +40,7 @@ class Clocks(Section):
 
 
 class LoadLimits(Section):
-    """How busy the machines may be that a run in real time is on, for it to be valid."""
+    """How busy the machines of a run in real time may be for the run to be valid."""
 
     waited: NodeShare = Field(
         default=0.5, description="Share of the measured time in which processes may wait for a processor"
@@ -61,7 +61,7 @@ def _read_expectation(value: Any) -> str:
 
 
 class _ExpectationSchema:
-    """Names the metrics that there are, when somebody asks for the schema and not before."""
+    """Lists the known metrics. It does so only when the schema is generated."""
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
         return {"type": "string", "pattern": pattern(), "examples": ["throughput_fps > 1"]}
@@ -75,7 +75,7 @@ ExpectationText = Annotated[
 
 
 class Scenario(Section):
-    """The common part of an experiment: it names no application."""
+    """The part of an experiment that names no application."""
 
     name: Name = Field(examples=["quickstart"])
     topology: Topology = Field(examples=["../topologies/rwp-25.yaml"])
@@ -107,12 +107,12 @@ class Scenario(Section):
             return value
         try:
             own = BACKENDS[value["backend"]].timeouts
-        except ExtensionError:  # the backend's own validation says so
+        except ExtensionError:  # the backend's own validation reports that
             return value
         stated = value.get("timeouts", {})
         return {**value, "timeouts": {**own, **stated}} if own and isinstance(stated, dict) else value
 
     @property
     def traits(self) -> Traits:
-        """Of its backend; those of ``auto`` are not known before one is chosen."""
+        """Returns the traits of the backend; those of ``auto`` are unknown until a backend is chosen."""
         return traits_of(self.backend)

@@ -1,6 +1,7 @@
-"""JSON Schema of our files, for editors: ``python -m orchestrator.spec.schema --write`` renews them.
+"""Generates the JSON Schema of our files, for editors: ``python -m orchestrator.spec.schema --write`` renews
+them.
 
-The schema says what editors can check; ``rove validate`` says the rest.
+The schema covers what editors can check; ``rove validate`` checks the rest.
 """
 
 import argparse
@@ -31,7 +32,7 @@ def experiment_schema() -> dict[str, Any]:
 
 
 def _with_applications(schema: dict[str, Any]) -> dict[str, Any]:
-    """With the sections of applications at the top level as well as under ``apps``."""
+    """Adds the sections of applications at the top level, in addition to ``apps``."""
     own = {
         key: value
         for section in SECTIONS.values()
@@ -49,7 +50,7 @@ def topology_schema() -> dict[str, Any]:
 
 
 def schema_files() -> dict[Path, str]:
-    """What each schema file should hold."""
+    """Returns the text that each schema file should have."""
     schemas = {"experiment": experiment_schema(), "topology": topology_schema()}
     return {
         FOLDER / f"{name}.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""How a real node's network is set up for a run: the key ``setup`` of ``hosts`` and ``defaults``."""
+"""Defines the key ``setup`` of ``hosts`` and ``defaults``: how a real node's network is set up for a run."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -14,7 +14,7 @@ _CELL = "[0-9a-f]{2}(:[0-9a-f]{2}){5}"
 
 
 def frequency_of(channel: int) -> int:
-    """The middle of a channel of 20 MHz, in MHz."""
+    """Returns the centre of a 20 MHz channel, in MHz."""
     if channel == 14:
         return 2484
     return 2407 + 5 * channel if channel < 14 else 5000 + 5 * channel
@@ -36,7 +36,7 @@ def _read_channel(value: Any) -> int:
 
 
 def _read_mode(value: Any) -> Any:
-    """A mode without further words may stand by itself."""
+    """Allows a mode without parameters to be written as one word."""
     return {"mode": value} if isinstance(value, str) else value
 
 
@@ -63,20 +63,20 @@ Prefix = Annotated[int, Field(strict=True, ge=8, le=30, description="Length of t
 
 
 class ConfiguredSetup(Section):
-    """It is set up already, and nothing of it is changed."""
+    """The network is set up already. Rove changes nothing."""
 
     mode: Literal["configured"] = "configured"
 
 
 class LanSetup(Section):
-    """A cable and a switch: address, forwarding."""
+    """Sets up a wired network: address and forwarding."""
 
     mode: Literal["lan"]
     prefix: Prefix = 16
 
 
 class IbssSetup(Section):
-    """Ad-hoc mode of 802.11."""
+    """Sets up the ad-hoc mode of 802.11."""
 
     mode: Literal["ibss"]
     ssid: Ssid = "rove"
@@ -90,7 +90,7 @@ class IbssSetup(Section):
 
 
 class MeshSetup(Section):
-    """802.11s, with its own forwarding switched off."""
+    """Sets up 802.11s with its own forwarding switched off."""
 
     mode: Literal["mesh"]
     ssid: Ssid = "rove"

@@ -1,4 +1,4 @@
-"""Files that a person names: read whole, within bounds, or refused with a reason that can be shown."""
+"""Reads files that a user names: whole and up to a limit, or refuses them with a reason that can be shown."""
 
 import stat
 from pathlib import Path
@@ -7,11 +7,11 @@ from orchestrator.errors import BadInput
 from orchestrator.spec.problems import did_you_mean
 
 MOST_BYTES = 100_000_000
-"""Of a file that a section names, decompressed: what fits into memory as waypoints."""
+"""The limit for a file that a section names, after decompression: its waypoints must fit into memory."""
 
 
 class Unreadable(BadInput):
-    """There is no such file, or not one that can be read."""
+    """The file does not exist or cannot be read."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         self.message, self.hint = message, hint
@@ -19,7 +19,7 @@ class Unreadable(BadInput):
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """The content of a regular file of at most ``most`` bytes; nothing else is opened."""
+    """Returns the content of a regular file of at most ``most`` bytes; opens nothing else."""
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):

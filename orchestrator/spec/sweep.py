@@ -1,4 +1,4 @@
-"""The section ``sweep``: values to vary, by their paths in the file."""
+"""Defines the section ``sweep``: values to vary, by their paths in the file."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ Scalar = int | float | str | bool
 Varied = Scalar | dict[str, Any]
 """A value of a sweep; a mapping stands for a whole section."""
 SECTIONS_TO_VARY = ("routing",)
-"""What a sweep may vary by mappings."""
+"""The sections that a sweep may vary by mappings."""
 
 
 def _read_sweep(value: Any, info: ValidationInfo) -> dict[str, tuple[Varied, ...]]:
@@ -43,7 +43,9 @@ def _read_sweep(value: Any, info: ValidationInfo) -> dict[str, tuple[Varied, ...
 
 
 def _absolute(entry: Varied, folder: Path) -> Varied:
-    """A user's extension, ``my_policy.py:decide``, is named relative to the experiment's file."""
+    """Makes the name of a user's extension, ``my_policy.py:decide``, absolute. It is relative to the
+    experiment's file.
+    """
     if not isinstance(entry, str) or not is_reference(entry):
         return entry
     return str((folder / entry).resolve())

@@ -101,7 +101,7 @@ class Topology(Section):
         return tuple(f"n{number:0{width}}" for number in range(1, self.nodes + 1))
 
     def addresses(self) -> dict[str, str]:
-        """Each node's address in ``NODE_NETWORK``, by its place in the list."""
+        """Returns each node's address in ``NODE_NETWORK``, by its position in the list."""
         return {
             node: f"10.77.{index // _HOSTS_PER_BLOCK}.{index % _HOSTS_PER_BLOCK + 1}"
             for index, node in enumerate(self.node_names)
@@ -140,11 +140,11 @@ class Topology(Section):
 
     def static_positions(self) -> dict[str, Position]:
         """Returns each node's fixed position from the file; empty if nodes move or the seed scatters them."""
-        return self._told_by_mobility(lambda: self.mobility.fixed_positions(self.node_names))
+        return self._asked(lambda: self.mobility.fixed_positions(self.node_names))
 
     def mean_speed(self) -> float | None:
-        """In m/s, 0 if nobody ever moves; None: as the trace has it."""
-        return self._told_by_mobility(self.mobility.mean_speed)
+        """Returns the mean speed in m/s, 0 if no node ever moves; None: compute it from the trace."""
+        return self._asked(self.mobility.mean_speed)
 
     @model_validator(mode="after")
     def _everyone_has_a_place(self) -> "Topology":
@@ -164,8 +164,8 @@ class Topology(Section):
         except ExtensionError as error:
             return [Finding(("mobility", "model"), str(error))]
 
-    def _told_by_mobility(self, question: Callable[[], T]) -> T:
-        """Raises BadInput where a user's model fails."""
+    def _asked(self, question: Callable[[], T]) -> T:
+        """Asks the mobility model. Raises BadInput if a user's model fails."""
         try:
             return self._ask_mobility(question)
         except ExtensionError as error:

@@ -1,4 +1,4 @@
-"""From pydantic's errors to findings in plain words, with paths as they stand in the file."""
+"""Translates pydantic's errors into findings in plain words, with places as they are in the file."""
 
 import re
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def findings_of(error: ValidationError, model: type[Section], document: Any) -> 
 
 
 def _location(error: ErrorDetails) -> tuple[str | int, ...]:
-    """What is wrong with a union whose choice is unknown is the key that chooses, if the file has it."""
+    """Returns the place of the error. If an unknown name was chosen, that is the key that chooses."""
     if error["type"] != "union_tag_invalid":
         return error["loc"]
     return *error["loc"], error["ctx"]["discriminator"].strip("'")
@@ -54,7 +54,7 @@ def _translated(error: dict[str, Any], at: Place, model: type[Section]) -> Itera
     if isinstance(context.get("error"), Unusable):
         for finding in context["error"].findings:
             yield Finding((*at, *finding.at), finding.message, finding.hint)
-    elif kind in ("value_error", "assertion_error"):  # of an extension's own validators
+    elif kind in ("value_error", "assertion_error"):  # raised by an extension's own validators
         yield Finding(at, str(context["error"]) or f"{shown(value)} cannot be used here")
     elif kind == "missing":
         yield Finding(at, "missing", _example(model, error["loc"]))
@@ -77,7 +77,7 @@ def _translated(error: dict[str, Any], at: Place, model: type[Section]) -> Itera
 
 
 def _at(location: tuple[str | int, ...], kind: str, document: Any) -> Place:
-    """A pydantic location without the parts that are not in the file (tags of unions, ``[key]``)."""
+    """Removes the parts of a pydantic location that are not in the file (tags of unions, ``[key]``)."""
     path: Place = ()
     for position, part in enumerate(location):
         is_last = position == len(location) - 1
@@ -126,14 +126,14 @@ def _choices_hint(model: type[Section], location: tuple[str | int, ...], key: st
 
 
 def _models_at(model: type[Section], location: tuple[str | int, ...]) -> list[type[Section]]:
-    """The sections that may stand at a pydantic location."""
+    """Returns the sections that are possible at a pydantic location."""
     models = [model]
     parts = iter(location)
     for part in parts:
         fields = [found.model_fields[str(part)] for found in models if part in found.model_fields]
         inner = [section for field in fields for section in _sections(field)]
         if any(get_origin(field.annotation) is dict for field in fields):
-            next(parts, None)  # a name that the file has chosen, whatever else it may mean to us
+            next(parts, None)  # skip a name that the user chose, even if it equals one of our keys
         tagged = [found for found in models if found.__name__ == part or _is_tagged(found, part)]
         models = inner or tagged or models
     return models
@@ -144,7 +144,7 @@ def _is_tagged(model: type[Section], tag: str | int) -> bool:
 
 
 def _sections(annotation: Any) -> list[type[Section]]:
-    """All sections within an annotation, those chosen by the registry included."""
+    """Returns all sections in an annotation, including those that a registry chooses."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return [annotation]
     if isinstance(annotation, FieldInfo):

@@ -1,7 +1,7 @@
-"""Quantities as people write them (``120s``, ``36 km/h``, ``11 Mb/s``, ``-10 dBm``), held in SI base units.
+"""Reads quantities as people write them (``120s``, ``36 km/h``, ``11 Mb/s``, ``-10 dBm``) into SI base units.
 
-A bare number is taken to be in the base unit already. Angles are held in degrees and powers in dBm, as people
-think of them.
+A bare number counts as a number of base units. Two exceptions to SI: angles are stored in degrees, powers in
+dBm.
 """
 
 import math
@@ -22,7 +22,9 @@ _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\b", re.ASCII)
 
 @dataclass(frozen=True)
 class Quantity:
-    """One kind of value, usable as pydantic annotation; ``units`` maps a unit to its size in base units."""
+    """One kind of value, for use as a pydantic annotation.
+    ``units`` maps a unit to its size in base units.
+    """
 
     kind: str
     units: dict[str, float] = field(hash=False)
@@ -33,19 +35,21 @@ class Quantity:
     above_low: bool = False
     whole: bool = False
     convert: Callable[[float], float] | None = field(default=None, hash=False)
-    """To the base unit, for a quantity that is counted on another scale than its other units are."""
+    """Converts to the base unit, for a quantity whose base unit has another scale (dBm beside mW and W)."""
 
     def positive(self) -> "Quantity":
         return replace(self, above_low=True)
 
     def within(self, ge: float | None = None, gt: float | None = None, le: float | None = None) -> "Quantity":
-        """The same kind of value between narrower bounds."""
+        """Returns the same kind of value with narrower bounds."""
         low = max(self.low, *(bound for bound in (ge, gt) if bound is not None), self.low)
         above = self.above_low or gt is not None
         return replace(self, low=low, above_low=above, high=self.high if le is None else min(self.high, le))
 
     def read(self, value: Any) -> float:
-        """The value in base units, or ``Unusable`` with what is wrong and how to write it."""
+        """Returns the value in base units.
+        Raises ``Unusable``, which says what is wrong and how to write it.
+        """
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise unusable(f"{shown(value)} is not {self.kind}", self._advice())
         number = self._in_base_units(value) if isinstance(value, str) else float(value)
@@ -75,7 +79,7 @@ class Quantity:
             raise unusable(
                 f'{shown(text)} is not {self.kind}: unknown unit "{unit[:20]}"', self._unit_advice(unit)
             )
-        # Dividing by the exact reciprocal keeps 500 ms and 0.5 s the same number.
+        # Dividing by the exact reciprocal makes 500 ms and 0.5 s the same number.
         scale = self.units[unit]
         scaled = number * scale if scale >= 1 else number / round(1 / scale, 9)
         return scaled if self.convert is None or unit == self.base else self.convert(scaled)
@@ -110,7 +114,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class OrWord:
-    """A quantity, or one word that stands for its absence; usable as pydantic annotation."""
+    """A quantity, or one word that means that there is none; for use as a pydantic annotation."""
 
     quantity: Quantity
     word: str

@@ -1,7 +1,7 @@
-"""YAML files, read with care: plain values, the line each stands on, and what must not be there.
+"""Reads YAML files safely into plain values, with the line of each value and the problems found.
 
-Nothing is expanded or constructed before it is checked: no aliases, no tags, bounded size and depth. Scalars
-follow the YAML 1.2 core schema: ``no`` and ``2024-01-01`` are words, only ``true``/``false`` are booleans.
+It checks before it expands or constructs anything: no aliases, no tags, bounded size and depth. Scalars
+follow the YAML 1.2 core schema: ``no`` and ``2024-01-01`` are text, only ``true`` and ``false`` are booleans.
 """
 
 import re
@@ -29,7 +29,9 @@ _WRITE_OUT = "write the value out where it is needed"
 
 @dataclass
 class Document:
-    """A file's content in plain Python types, the line of each path, and what the reading itself found."""
+    """The content of a file in plain Python types, the line of each place, and the problems found while
+    reading.
+    """
 
     file: str
     value: Any = None
@@ -40,14 +42,14 @@ class Document:
         return [Problem(dotted(f.at), f.message, f.hint, self._line(f.at)) for f in findings]
 
     def _line(self, at: Place) -> int | None:
-        """The line of the value at ``at``, or of the nearest one around it."""
+        """Returns the line of the value at ``at``, or of the nearest value around it."""
         while at and at not in self.lines:
             at = at[:-1]
         return self.lines.get(at)
 
 
 def read_document(path: Path) -> Document:
-    """Raises ``BadSpec`` if the file cannot be read as YAML at all."""
+    """Reads a file. Raises ``BadSpec`` if it cannot be read as YAML at all."""
     return parse_document(str(path), _read_text(path))
 
 
@@ -83,7 +85,9 @@ class _Refused(Exception):
 
 
 class _Composer(yaml.SafeLoader):
-    """PyYAML's composer, with what we do not accept refused at the first sight of it."""
+    """PyYAML's composer.
+    It refuses anchors, tags and documents that are too large as soon as it meets them.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

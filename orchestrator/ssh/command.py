@@ -11,7 +11,7 @@ from paramiko.ssh_exception import SSHException
 from orchestrator.ssh.errors import CommandFailed, Unreachable
 
 MOST_OUTPUT = 4 * 1024 * 1024
-"""Kept of each stream; the rest is read and dropped, so that the command can end."""
+"""Bytes kept of each stream; the rest is read and dropped, so that the command can end."""
 MOST_READ = 64 * 1024 * 1024
 """A command with more output on one stream is aborted."""
 CHUNK = 64 * 1024
@@ -21,8 +21,9 @@ _SETTLE_S = 0.5
 
 
 def is_gone(transport: paramiko.Transport) -> bool:
-    """Is the transport gone, too, after it lost a channel? A dying one
-    ends its channels before it says so."""
+    """Says whether the transport is gone, too, after it lost a channel. A dying one ends its channels before
+    it says so.
+    """
     transport.join(_SETTLE_S)
     return not transport.is_active()
 
@@ -72,7 +73,7 @@ class Session:
         return channel
 
     def abort(self) -> None:
-        """May be called from any thread, at any time."""
+        """Ends the session. May be called from any thread, at any time."""
         self._given_up = True
         if self._channel is not None:
             self._channel.close()

@@ -1,4 +1,4 @@
-"""The one long-lived connection to a node: commands, programs and files, awaited and with time limits."""
+"""One long-lived connection to a node: commands, programs and files, awaited and with time limits."""
 
 import asyncio
 import random
@@ -27,7 +27,9 @@ _KILL_AFTER_S = 1
 _FIRST_DELAY_S = 0.2
 _LONGEST_DELAY_S = 10.0
 _AT_ONCE = 4
-"""Commands and transfers; sshd allows ten channels a connection, and programs hold theirs for long."""
+"""Limit of commands and transfers at once:
+sshd allows ten channels a connection, and programs hold theirs.
+"""
 _TIMED_OUT = (124, 137)
 """Exit statuses of ``timeout`` when it had to end the command, or to kill it."""
 _NOT_FOUND = 127
@@ -58,7 +60,7 @@ class Connection:
 
     @property
     def alive(self) -> bool:
-        """Whether the connection is alive, as far as is known here."""
+        """Says whether the connection is alive, as far as is known here."""
         return self._transport.alive
 
     async def ensure(self, timeout: float) -> None:
@@ -202,7 +204,7 @@ class Connection:
         return Session(self.host.name, self._transport.transport, line)
 
     def _silent(self, argv: Sequence[str]) -> Unreachable:
-        """The node would have ended the command itself by now, and reported it."""
+        """Returns the error: the node should have ended the command itself by now, and reported it."""
         return Unreachable(self.host.name, f"does not answer any more ({_short(argv)})")
 
 

@@ -82,7 +82,7 @@ class Statement:
 
 
 def judge(presented: Presented, statement: Statement, trusting: bool) -> Outcome:
-    """UNCONFIRMED: a person must decide."""
+    """Decides whether the key can be trusted. UNCONFIRMED: a person must decide."""
     if stated := statement.about(presented.host.name):
         if presented.key.fingerprint not in stated:
             return Outcome.REFUSED

@@ -24,7 +24,7 @@ class HostKey(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """As ``ssh-keygen -l`` prints it."""
+        """Returns the fingerprint as ``ssh-keygen -l`` prints it."""
         digest = base64.b64encode(hashlib.sha256(self.data).digest()).decode()
         return f"SHA256:{digest.rstrip('=')}"
 

@@ -26,7 +26,9 @@ def in_thread(work: Callable[[], T]) -> "Future[T]":
 
 
 async def bounded(work: Callable[[], T], abort: Callable[[], None], seconds: float) -> T:
-    """Raises TimeoutError. Aborts work that is given up, in another thread: that may block as well."""
+    """Awaits the work, within a time limit. Raises TimeoutError. Aborts given-up work in another thread, as
+    that may block, too.
+    """
     doing = in_thread(work)
     try:
         async with asyncio.timeout(seconds):

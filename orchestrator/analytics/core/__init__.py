@@ -1,4 +1,4 @@
-"""What the core contributes to the analysis: tables, metrics and sections that are about no application.
+"""The core's contribution to the analysis: tables, metrics and sections that concern no single application.
 
 ``CONTRIBUTION`` is about each run, ``PATHS`` about the paths that each application of a run needs. New ones
 go into a file of their own and into the tuples below; ``results.contribution`` says what they are made of.

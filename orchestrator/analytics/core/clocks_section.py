@@ -1,4 +1,6 @@
-"""The clocks of nodes in a report: how far they were from the orchestrator's, and how well that is known."""
+"""The report's section on the clocks of nodes: how far they were from the orchestrator's, and how exactly
+that is known.
+"""
 
 from collections.abc import Iterable
 from html import escape
@@ -16,7 +18,9 @@ NOTE = (
 
 
 def clocks(view: View) -> str:
-    """Nothing where all nodes have the orchestrator's clock. Of a sweep, those of the run that is shown."""
+    """Returns the section; empty if all nodes use the orchestrator's clock.
+    A sweep shows one run's clocks.
+    """
     cell, (run, _) = most_telling(view.cells)
     book = read_book(run.manifest.get("clocks"))
     if not book.nodes:
@@ -39,7 +43,9 @@ def _known(clock: NodeClock) -> list[str]:
 
 
 def _of_latencies(run: RunInput, book: ClockBook) -> str:
-    """How well latencies are known, of an application; of several, of the one with the worst clocks."""
+    """Says how exactly an application's latencies are known; with several applications, for the one with the
+    worst clocks.
+    """
     found = []
     for app in run.apps.values():
         sides = [_worst_ns(book, nodes) for nodes in app.ends]

@@ -1,4 +1,4 @@
-"""From ground truth: when could the sources have reached a sink at all? An upper bound for any router."""
+"""Computes from ground truth when the sources could have reached a sink: an upper bound for any routing."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -33,7 +33,7 @@ class Interval(NamedTuple):
 
 
 def read_changes(links: Path) -> Iterator[LinkChange]:
-    """Where links came up or went down, from the ground truth in its order; new costs are passed over."""
+    """Yields when links came up or went down, in the order of the ground truth; ignores changes of cost."""
     try:
         file = open_regular(links)
     except OSError:
@@ -43,7 +43,7 @@ def read_changes(links: Path) -> Iterator[LinkChange]:
         for text in lines_in(file):
             try:
                 line = _line.decode(text or b"")
-            except Refused:  # the last line of a run that was killed
+            except Refused:  # the last line of a run that was killed may be cut
                 continue
             link = (line.src, line.dst)
             if line.up != (link in up):
@@ -54,7 +54,7 @@ def read_changes(links: Path) -> Iterator[LinkChange]:
 def connected_intervals(
     changes: Iterable[LinkChange], sources: Sequence[str], sinks: Sequence[str], from_ns: int, until_ns: int
 ) -> list[Interval]:
-    """Split the time from ``from_ns`` to ``until_ns`` by whether every source has a path to some sink."""
+    """Splits the time from ``from_ns`` to ``until_ns`` by whether every source has a path to some sink."""
     neighbours: dict[str, set[str]] = {}
     intervals: list[Interval] = []
     since, connected = from_ns, all(source in sinks for source in sources)

@@ -1,4 +1,4 @@
-"""The faults of a run in its report, listed in both clocks."""
+"""The report's section on the faults of a run, listed in both clocks."""
 
 from html import escape
 
@@ -13,7 +13,9 @@ NOTE = (
 
 
 def faults(view: View) -> str:
-    """Nothing if there were none. Of a sweep, those of the run that the figures of a single run show."""
+    """Returns the section; empty if there were no faults. For a sweep, shows those of the run in the
+    single-run figures.
+    """
     cell, (run, result) = most_telling(view.cells)
     found = faults_of(result)
     if not found:

@@ -1,4 +1,4 @@
-"""How the tables of the core are made: each function is one table. ``tables`` declares them."""
+"""Makes the tables of the core: one function for each table. ``tables`` declares them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ RAW_LINKS = {"t_ns": COUNT, "src": TEXT, "dst": TEXT, "up": FLAG, "cost": REAL}
 RAW_POSITIONS = {name: kind for name, kind in POSITIONS.columns.items() if name != "run"}
 RAW_DELIVERIES = {name: kind for name, kind in DELIVERIES.columns.items() if name != "run"}
 
-# Somebody else's ground truth may hold anything.
+# Ground truth of somebody else's run may contain anything.
 NEAR = "abs(x) < 1e12 and abs(y) < 1e12"
 COUNTED = (
     "attempted between 0 and 1e15 and delivered between 0 and 1e15 and coalesce(expected, 0) between 0 and 1"
@@ -50,7 +50,7 @@ def nodes(making: TablesInTheMaking) -> DataFrame:
     )
     counts = ("records", "duplicates", "present", "corrupt_lines", "refused", "unread")
     flags = ("started", "stopped")
-    # seq counts from 0, so what is missing at the front shows as well.
+    # seq counts from 0, so missing records at the beginning are noticed as well.
     missing = F.coalesce(F.col("last_seq") + 1 - F.col("present"), F.lit(0))
     unread = unread.groupBy("run", "node", "boot").agg(F.sum("unread").alias("unread"))
     return (
@@ -64,7 +64,7 @@ def nodes(making: TablesInTheMaking) -> DataFrame:
 
 
 def _unread(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
-    """Rows of ``schemas.UNREAD``: lines that Spark does not get to see."""
+    """Returns rows of ``schemas.UNREAD``: how many lines Spark does not read."""
     return [
         {"run": run.run, "node": segment.node, "boot": segment.boot, "unread": unread}
         for run in runs
@@ -82,8 +82,8 @@ def runs(making: TablesInTheMaking) -> DataFrame:
         F.max("last_ns").alias("ended_ns"),
         *(F.sum(name).alias(name) for name in counts),
     )
-    # A node that writes down any time must not move the beginning or the end of the run for the others: the
-    # whole run lies within its own length of the measured window.
+    # A node that records wrong times must not move the beginning or the end of the run: both are at most
+    # one run's length away from the measured window.
     length = F.when(F.col("clock") == "real", _since_1970("finished") - _since_1970("started"))
     first = F.greatest("first_ns", F.col("measure_from_ns") - length)
     ended = F.least("ended_ns", F.col("measure_until_ns") + length)
@@ -96,7 +96,7 @@ def runs(making: TablesInTheMaking) -> DataFrame:
 
 
 def _since_1970(moment: str) -> Column:
-    """In nanoseconds."""
+    """Returns the time in nanoseconds since 1970."""
     return F.unix_micros(moment) * 1000
 
 
@@ -139,7 +139,7 @@ def connectivity(making: TablesInTheMaking) -> DataFrame:
     for run in making.runs:
         span, links = spans[run.run], run.truth("links.jsonl")
         if links is None or span["ended_ns"] is None:
-            continue  # nobody knows who could hear whom, which is not the same as nobody
+            continue  # without the true links, connectivity is unknown, which is not the same as unconnected
         for app in run.apps.values():
             if app.ends.sources and app.ends.sinks:
                 between = (*app.ends, span["first_ns"], span["ended_ns"])

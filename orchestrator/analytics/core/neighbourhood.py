@@ -1,4 +1,6 @@
-"""From ground truth, over time: how many neighbours nodes had, how many hops sources were from a sink."""
+"""Computes from ground truth, over time, how many neighbours nodes had and how many hops sources were from a
+sink.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -16,7 +18,9 @@ class Moment(NamedTuple):
 
 
 def moments(changes: Iterable[LinkChange], nodes: Iterable[str], times_ns: Sequence[int]) -> list[Moment]:
-    """At each of ``times_ns``, in order. A node that is not in ``nodes`` counts from its first link on."""
+    """Counts neighbours at each of ``times_ns``, in order. A node that is not in ``nodes`` counts from its
+    first link on.
+    """
     found = []
     for t_ns, neighbours in _over_time(changes, nodes, times_ns):
         degrees = [len(peers) for peers in neighbours.values()] or [0]
@@ -27,9 +31,10 @@ def moments(changes: Iterable[LinkChange], nodes: Iterable[str], times_ns: Seque
 def hops(
     changes: Iterable[LinkChange], sources: Sequence[str], sinks: Sequence[str], times_ns: Sequence[int]
 ) -> list[tuple[int, int | None]]:
-    """At each of ``times_ns``, how far the source that is farthest from its nearest sink is from it.
+    """Returns, at each of ``times_ns``, the hops from a source to its nearest sink, for the source that is
+    farthest away.
 
-    None if a source has no path to any.
+    None if a source has no path to any sink.
     """
     wanted = frozenset(sinks)
     states = _over_time(changes, (), times_ns)

@@ -1,4 +1,4 @@
-"""What routing daemons put on the air: table, metrics and section."""
+"""Table, metrics and section for the traffic of routing daemons."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +31,7 @@ OVERHEAD = Table(
 _TEXT = (
     "bit/s that a node's routing daemon put on the air, the mean over nodes: by kind of message (`sent_bps` "
     "its own, `forwarded_bps` others'), and the sum; from the last samples before the window to the first "
-    "after it; no sum where no daemon counts. What agents tell each other for switching is among it (`costs`)"
+    "after it; no sum if no daemon counts. It includes what agents tell each other for switching (`costs`)"
 )
 METRICS = (
     Metric("routing_overhead", _TEXT, "bit/s", shape=dict[str, dict[str, float | None]] | None, expect=False),
@@ -44,7 +44,7 @@ def _values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
         row["message"]: {f"{name}_bps": rounded(row[name] / row["nodes"]) for name in ("sent", "forwarded")}
         for row in sorted(rows["overhead"], key=lambda row: str(row["message"]))
     }
-    if not any(message != AGENTS_OWN for message in overhead):  # of the daemon nothing is known
+    if not any(message != AGENTS_OWN for message in overhead):  # nothing is known about the daemon
         return {"routing_overhead": overhead, "routing_overhead_bps": None}
     total = sum(rate for message in overhead.values() for rate in message.values())
     return {"routing_overhead": overhead, "routing_overhead_bps": rounded(total)}

@@ -1,4 +1,4 @@
-"""Bit/s of routing daemons, computed in Spark from the samples of their counters."""
+"""Computes the bit/s of routing daemons in Spark, from samples of their counters."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from orchestrator.results.spark import Ingest, Reading
 
 
 def overhead(ingest: Ingest) -> DataFrame:
-    """The table."""
+    """Returns the table."""
     return ingest.records.where(F.col("kind") == "routing_overhead")
 
 
@@ -18,13 +18,15 @@ def frames(reading: Reading) -> Mapping[str, DataFrame]:
 
 
 def _rates(samples: DataFrame, windows: DataFrame) -> DataFrame:
-    """Bit/s of each kind of message, the mean over nodes; a node that never sent one counts with 0."""
+    """Returns the bit/s of each kind of message, the mean over nodes;
+    a node that never sent one counts as 0.
+    """
     counter, t_ns = Window.partitionBy("run", "node", "message"), F.col("t_ns")
     before = F.max(F.when(t_ns <= F.col("measure_from_ns"), t_ns)).over(counter)
     after = F.min(F.when(t_ns >= F.col("measure_until_ns"), t_ns)).over(counter)
 
     def grown(name: str) -> Column:
-        """Since the sample before. Who was started anew counts from 0 again."""
+        """Returns the growth since the sample before. A restarted daemon counts from 0 again."""
         now, earlier = F.col(name), F.lag(name).over(counter.orderBy("t_ns"))
         return F.when(now >= earlier, now - earlier).otherwise(now)
 
@@ -45,7 +47,7 @@ def _rates(samples: DataFrame, windows: DataFrame) -> DataFrame:
     nodes = spans.groupBy("run").agg(F.count_distinct("node").alias("nodes"))
 
     def rate(name: str) -> Column:
-        # In an order of its own: sums of fractions depend on theirs.
+        # Sorted first, because sums of fractions depend on their order.
         rates = F.array_sort(F.collect_list(8 * F.col(name) / F.col("seconds")))
         return F.aggregate(rates, F.lit(0.0), lambda total, each: total + each)
 

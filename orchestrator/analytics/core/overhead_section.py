@@ -1,4 +1,6 @@
-"""What routing cost on the air, by kind of message. What nobody counted is unknown, not nothing."""
+"""The report's section on the traffic of routing, by kind of message. Traffic that was not counted is shown
+as unknown, not as 0.
+"""
 
 from collections.abc import Iterable, Mapping
 from html import escape
@@ -23,7 +25,7 @@ Rates = Mapping[str, Mapping[str, float]]
 
 
 def overhead(view: View) -> str:
-    """Nothing where nobody counted."""
+    """Returns the section; empty if nothing was counted."""
     shown = view.cells
     messages = dict.fromkeys(
         message
@@ -46,7 +48,9 @@ def overhead(view: View) -> str:
 
 
 def _counted(run: RunInput, result: Result) -> Rates | None:
-    """A daemon that counts knows that it sent none of another's messages; without a daemon nobody sends."""
+    """Returns the rates; None if they are unknown. If the daemon counts its messages, or there is none,
+    missing kinds are 0.
+    """
     rates: Rates = result["metrics"]["routing_overhead"]
     return rates if any(name != AGENTS_OWN for name in rates) or _is_silent(run) else None
 
@@ -56,7 +60,9 @@ def _is_silent(run: RunInput) -> bool:
 
 
 def _protocol(run: RunInput) -> object:
-    """As the manifest says; for a run from before it did, as spec.yaml says. Runs no code that this names."""
+    """Returns the protocol from the manifest, or for old runs from spec.yaml.
+    Runs no code that these name.
+    """
     if ROUTING in run.manifest:
         return run.manifest[ROUTING]
     try:

@@ -1,4 +1,6 @@
-"""Radio and connectivity of a run: how far frames get by its settings, whom nodes could talk to in truth."""
+"""The report's section on radio and connectivity: how far frames should get, and which nodes could hear each
+other.
+"""
 
 import math
 from collections import Counter
@@ -25,9 +27,10 @@ OWN_RADIO = "the nodes' own: nothing is known of it here"
 
 
 def _network_of(run: RunInput) -> Network | None:
-    """As the run's own spec.yaml has it; None if that is gone, or of another version of the format.
+    """Loads the network from the run's own spec.yaml; None if that is gone or has another version of the
+    format.
 
-    Not the whole experiment: a query in Python is code, and the run may be somebody else's.
+    It does not load the whole experiment: a query in Python is code, and the run may be somebody else's.
     """
     if readable(run.directory.spec) is None:
         return None
@@ -38,12 +41,14 @@ def _network_of(run: RunInput) -> Network | None:
 
 
 def _modelled(network: Network | None) -> Topology | None:
-    """With the radio that the run had; None if nobody knows that, or it was the nodes' own."""
+    """Returns the topology if the run modelled its radio;
+    None if that is unknown or nodes had real radios.
+    """
     return None if network is None or traits_of(network.backend).own_machines else network.topology
 
 
 def facts(view: View) -> dict[str, str]:
-    """Of one run, in words."""
+    """Describes the radio of one run in words."""
     _, (run, result) = most_telling(view.cells)
     network = _network_of(run)
     topology = _modelled(network)
@@ -71,19 +76,19 @@ def facts(view: View) -> dict[str, str]:
 
 
 def radio(view: View) -> str:
-    """The section: facts in words, and the figures about the radio."""
+    """Returns the section: facts in words, and the figures about the radio."""
     known, drawn = facts(view), drawings(view, "radio")
     if not known and not drawn:
         return ""
     cell, (run, _) = most_telling(view.cells)
     whose = f'<p class="soft">{escape(which(cell, run).strip(" ()"))}</p>' if cell.label else ""
-    # How punctual the radio was stands beside the verdict already if there is only one run.
+    # If there is only one run, the verdict already shows how punctual the radio was.
     late = "" if "radio" in view.summary else punctuality(run.punctuality() or {})
     return f"<h2>Radio and connectivity</h2>{whose}{definitions(known)}{late}{shown_figures(drawn)}\n"
 
 
 def _moments(result: Result) -> list[list[Any]]:
-    """Time, mean, least and most neighbours; empty if no link was recorded."""
+    """Returns time, mean, least and most neighbours; empty if no link was recorded."""
     moments: list[list[Any]] = result["series"].get("neighbours") or []
     return moments
 
@@ -143,7 +148,7 @@ def delivery_by_distance(cells: Sequence[Cell]) -> Figure | None:
 
 
 def _apart(ranges_m: dict[float, float]) -> dict[float, float]:
-    """Of shares that end at the same distance the middle one is named."""
+    """Labels only the middle one of shares that end at the same distance."""
     if len({*ranges_m.values()}) > 1:
         return ranges_m
     share = sorted(ranges_m)[len(ranges_m) // 2]

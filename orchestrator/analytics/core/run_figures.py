@@ -1,4 +1,4 @@
-"""Figures of the network: who was where, what links delivered, whether there was a path."""
+"""Draws figures of the network: where nodes were, what links delivered, whether there was a path."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ LETTER_POINTS, LINE_POINTS = 5, 11
 
 
 def link_deliveries(cells: Sequence[Cell]) -> Figure | None:
-    """For one run: what was delivered over each link, beside what its SNR let expect."""
+    """Draws, for one run, what was delivered over each link, beside what its SNR predicts."""
     cell, (run, result) = most_telling(cells)
     links: list[tuple[int, int, float]] = result["series"]["links"]
     if not links:
@@ -87,7 +87,9 @@ def trajectories(cells: Sequence[Cell]) -> Figure | None:
 
 
 def connectivity(cells: Sequence[Cell]) -> Figure | None:
-    """By ground truth. Runs that differ only in a factor such as k share their mobility: shown once."""
+    """Draws connectivity by ground truth. Runs that differ only in a factor such as k share their mobility:
+    drawn once.
+    """
     rows: dict[str, Result] = {}
     for cell in cells:
         for run, result in cell.runs:
@@ -124,7 +126,7 @@ def connectivity(cells: Sequence[Cell]) -> Figure | None:
 
 
 def extent(points: Sequence[Sequence[float]]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Of a map in x and y: all points with some room, and neither side too thin to be looked at."""
+    """Returns the extent of a map in x and y: all points with a margin, and neither side too thin."""
     lows, highs = ([pick(point[i] for point in points) for i in (0, 1)] for pick in (min, max))
     wide, high = highs[0] - lows[0], highs[1] - lows[1]
     wide = max(wide, high / TALLEST) or 1.0
@@ -137,11 +139,11 @@ def extent(points: Sequence[Sequence[float]]) -> tuple[tuple[float, float], tupl
 
 
 def levels(labels: Sequence[tuple[float, float, str]]) -> list[int]:
-    """How many points above its spot to write each label so that none covers another.
+    """Returns how many points above its position to write each label so that none covers another.
 
-    Spots are in widths of the map.
+    Positions are in widths of the map.
     """
-    # Each label that is there already rules out at most two levels.
+    # Each label that is placed already excludes at most two levels.
     nearest_first = sorted(range(-len(labels), len(labels) + 1), key=lambda step: (abs(step), -step))
     taken: list[tuple[float, float, int]] = []
     found = []

@@ -1,4 +1,4 @@
-"""The tables of a run that are about no application: declarations. ``making`` makes them."""
+"""Declares the tables of a run that concern no single application. ``making`` makes them."""
 
 from orchestrator.results.columns import COUNT, FLAG, MOMENT, REAL, TEXT, TEXT_MAP, TEXTS
 from orchestrator.results.contribution import Later, Table
@@ -87,8 +87,8 @@ POSITIONS = Table(
 
 DELIVERIES = Table(
     "deliveries",
-    "frames sent over a link in a second, those that arrived, and the share that its SNR lets expect of "
-    "full-size frames (802.11b only)",
+    "frames sent over a link in a second, those that arrived, and the share of full-size frames that should "
+    "arrive by its SNR (802.11b only)",
     {
         "run": TEXT,
         "t_ns": COUNT,

@@ -1,4 +1,4 @@
-"""What ``values`` computes in Spark over the tables of the core."""
+"""Computes in Spark what ``values`` needs from the tables of the core."""
 
 from collections.abc import Mapping
 
@@ -9,10 +9,10 @@ from orchestrator.analytics.core.values import LOG_FIGURES, READ_FIGURES
 from orchestrator.results.spark import SUM, Reading, overlap
 
 MOST_POSITIONS = 150
-"""Per node; more samples than that are thinned out."""
+"""Limit per node; more samples are thinned out."""
 
 MOST_LINKS = 300
-"""Those over which most was sent."""
+"""Limit of links; those with most traffic are kept."""
 
 
 def _seconds(t_ns: str) -> Column:
@@ -47,7 +47,7 @@ def _positions(positions: DataFrame) -> DataFrame:
 
 
 def _links(deliveries: DataFrame) -> DataFrame:
-    """Per directed link over the whole run; what was expected is weighted by what was sent."""
+    """Sums up each directed link over the whole run; expectations are weighted by what was sent."""
     used = deliveries.groupBy("run", "src", "dst").agg(
         F.sum("attempted").alias("attempted"),
         F.sum("delivered").alias("delivered"),

@@ -1,6 +1,7 @@
-"""The metrics and series of a run that are about no application, and those about the paths that one needs.
+"""Metrics and series of a run that concern no single application, and those about the paths that an
+application needs.
 
-Times are in seconds since the first record of the run. ``value_frames`` has what is computed in Spark.
+Times are in seconds since the first record of the run. ``value_frames`` computes the Spark part.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from orchestrator.runs.outages import read_outages
 _FRAMES = "orchestrator.analytics.core.value_frames"
 
 MOST_MOMENTS = 200
-"""For which neighbours are counted."""
+"""Limit of the times at which neighbours are counted."""
 
 LOG_FIGURES = ("boots", "incomplete_boots", "records", "missing", "duplicates", "corrupt_lines", "refused")
 READ_FIGURES = ("records", "corrupt_lines", "refused")
@@ -44,7 +45,9 @@ TIMES = Figures(
 
 
 def _logs(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
-    """``telemetry``: how complete it is; ``nodes``: what was read of each; ``boots``: agents' lives."""
+    """Returns ``telemetry``: how complete it is; ``nodes``: what was read from each; ``boots``: when agents
+    ran.
+    """
     (whole,) = rows["logs"] or [dict.fromkeys(LOG_FIGURES, 0)]
     boots: dict[str, list[list[float]]] = {}
     for row in sorted(rows["boots"], key=itemgetter("node", "boot")):
@@ -73,7 +76,9 @@ LOGS = Figures(
 
 
 def _network(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
-    """``neighbours``: time, mean, least and most neighbours of a node; empty without any link."""
+    """Returns, as ``neighbours``, the time and the mean, least and most neighbours of a node; empty without
+    any link.
+    """
     positions: dict[str, list[list[float]]] = {}
     for row in sorted(rows["positions"], key=itemgetter("node", "t_ns")):
         positions.setdefault(row["node"], []).append([row["x"], row["y"]])
@@ -88,7 +93,7 @@ def _network(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
 
 
 def _moments(subject: Subject) -> range:
-    """Times at which the network is looked at, from the beginning of the run to its end."""
+    """Returns the times at which the network is examined, from the beginning of the run to its end."""
     begin, end = subject.zero_ns, subject.ended_ns
     if end is None:
         return range(0)
@@ -120,7 +125,9 @@ CONNECTED = Metric(
 
 
 def _ways(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
-    """``hops``: of the source that is farthest from its nearest sink, over time; null without a path."""
+    """Returns, as ``hops``, the hops over time of the source that is farthest from its nearest sink; null
+    without a path.
+    """
     assert subject.app is not None
     known, window_ns = rows["connected"], subject.window_ns
     intervals = sorted(rows["intervals"], key=itemgetter("from_ns"))

@@ -12,6 +12,7 @@ from orchestrator.apps.dataflow.spec.section import DataflowSection, ReplicaTarg
 from orchestrator.planning.application import Application, AppPlan, Examiner, Requirement
 from orchestrator.planning.parts import Part
 from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.runs.timeline import AppView, Seconds
 from orchestrator.spec.application import AppEntry
 from orchestrator.spec.problems import Finding
 
@@ -80,6 +81,13 @@ class DataflowApplication(Application):
         from orchestrator.apps.dataflow.assets import bundled_galleries
 
         return bundled_galleries(document)
+
+    def view(self, app: str, record: Mapping[str, Any], seconds: Seconds) -> AppView | None:
+        from orchestrator.apps.dataflow.live import DataflowView
+        from orchestrator.apps.dataflow.recorded import deployment_in
+
+        plan = deployment_in(record)
+        return None if plan is None else DataflowView(app, plan, seconds)
 
     def explain(self, directory: RunDirectory, app: str, at_s: float, part: str | None) -> Answer:
         from orchestrator.apps.dataflow.decisions.answers import explained

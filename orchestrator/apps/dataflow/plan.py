@@ -10,6 +10,7 @@ import msgspec
 from msgspec import structs
 
 from node_agent.apps.dataflow.config import DataflowConfig, Switching
+from node_agent.apps.dataflow.faces.params import folder_of
 from node_agent.apps.dataflow.model.decision import Rule
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.apps.dataflow.switching.exchange import Mode
@@ -91,6 +92,11 @@ class DataflowPlan(AppPlan):
         from orchestrator.apps.dataflow.faces.installed import preloaded
 
         return preloaded(self.deployment.query, folder / f"{self.name}.json")
+
+    def picture_folders(self, node: str) -> tuple[str, ...]:
+        sinks = self.deployment.query.sinks()
+        shown = (replica.id for replica in self.deployment.on(node) if replica.operator in sinks)
+        return tuple(folder_of(self.name, replica) for replica in shown)
 
     def traffic(self) -> tuple[tuple[End, End], ...]:
         query = self.deployment.query

@@ -9,10 +9,10 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan
 
 
 def deployment_in(record: Mapping[str, Any]) -> DeploymentPlan | None:
-    """None if there is none, or its query is no graph."""
+    """None if there is none, its query is no graph, or it has a replica of an operator that is not there."""
     try:
         plan = msgspec.convert(record["plan"], DeploymentPlan)
-        plan.query.origins()
+        operators = plan.query.origins()
     except (msgspec.ValidationError, KeyError, TypeError, ValueError):
         return None
-    return plan
+    return plan if all(replica.operator in operators for replica in plan.replicas) else None

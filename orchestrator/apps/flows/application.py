@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.apps.flows.section import FlowsSection, FlowTarget
 from orchestrator.planning.application import Application, AppPlan, Examiner
+from orchestrator.runs.timeline import AppView, Seconds
 from orchestrator.spec.application import AppEntry
 
 TRACES = "flows"
@@ -39,6 +40,13 @@ class FlowsApplication(Application):
 
         flows = flows_in(record)
         return None if flows is None else FlowsExaminer(flows)
+
+    def view(self, app: str, record: Mapping[str, Any], seconds: Seconds) -> AppView | None:
+        from orchestrator.apps.flows.live import FlowsView
+        from orchestrator.apps.flows.plan import flows_in
+
+        flows = flows_in(record)
+        return None if flows is None else FlowsView(app, flows, seconds)
 
     def bundled(self, entry: AppEntry, document: dict[str, Any]) -> dict[str, bytes]:
         from orchestrator.apps.flows.planning import section_of

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Self
 
 from node_agent.agent import process as agent_process
-from node_agent.agent.control import AnyCommand, AskStatus, Report, Stop
+from node_agent.agent.control import AnyCommand, AskMetrics, AskStatus, Report, Stop
 from node_agent.agent.control_lines import LONGEST_LINE
+from node_agent.telemetry.metrics import Sample
 from orchestrator.backends.agent_channel import AgentChannel, AgentLost
 from orchestrator.backends.netns.forkclient import Child, ForkServer, Launch
 from orchestrator.backends.netns.watched import Watched
@@ -60,6 +61,10 @@ class AgentProcess(Watched):
 
     async def status(self) -> Report | None:
         return await self.ask(AskStatus())
+
+    async def metrics(self, timeout: float) -> tuple[Sample, ...]:
+        """Asks for samples of its metrics. Raises AgentLost, which fails nothing: nobody needs the answer."""
+        return (await self._channel.ask(AskMetrics(), timeout)).samples
 
     def send_latest(self, line: bytes) -> None:
         self._channel.send_latest(line)

@@ -14,20 +14,31 @@ from node_agent.agent.control import Costs, OpenSources, Start
 from node_agent.agent.process import ProcessConfig
 from node_agent.model.cost_graph import CostGraph
 from node_agent.model.refusals import Refusal
+from node_agent.telemetry.metrics import Sample
 from node_agent.transport.keys import KEY_SIZE
-from orchestrator.backends.agent_channel import notification
+from orchestrator.backends.agent_channel import METRICS_S, AgentLost, notification
 from orchestrator.backends.agent_settings import agent_config, process_config
 from orchestrator.backends.fault_injector import FaultInjector
 from orchestrator.backends.netns.agents import AgentProcess
 from orchestrator.backends.netns.errors import ForkServerError
 from orchestrator.backends.netns.marks import Mark
+from orchestrator.backends.netns.radio.watch import RadioWatch
 from orchestrator.backends.netns.routed import RoutedNetwork
 from orchestrator.backends.readiness import unready, unready_within
 from orchestrator.backends.real_time import pass_until
+from orchestrator.backends.samples import SampleCheck
 from orchestrator.host_load.local import HostWatch
 from orchestrator.host_load.run_load import RunLoad
 from orchestrator.planning.planned import PlannedRun
-from orchestrator.runs.backend import NodeOutcome, Outcomes, Progress, Status, with_failures
+from orchestrator.runs.backend import (
+    NodeNotSeen,
+    NodeOutcome,
+    Outcomes,
+    Progress,
+    Seen,
+    Status,
+    with_failures,
+)
 from orchestrator.runs.journal import Journal
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.routing import OWN_READER
@@ -62,6 +73,9 @@ class NetnsBackend:
         self._secret = secrets.token_bytes(KEY_SIZE)
         self._watch: HostWatch | None = None
         self._load = RunLoad(self._directory, experiment, HOST)
+        self._radio = RadioWatch(self._emulation.lateness)
+        kinds = {name: plan.kind for name, plan in run.apps.items()}
+        self._samples = SampleCheck(kinds, experiment.topology.node_names)
 
     def now_ns(self) -> int:
         return time.time_ns()
@@ -81,6 +95,7 @@ class NetnsBackend:
         nodes = self._experiment.topology.node_names
         await asyncio.gather(*map(self._start_agent, nodes))
         await self._watch.begun()
+        self._radio.start()
         return self._outcomes()
 
     def _preloaded(self) -> list[str]:
@@ -132,7 +147,23 @@ class NetnsBackend:
     async def silence(self, nodes: Collection[str]) -> None:
         await self._emulation.silence(nodes)
 
+    def seen(self) -> Seen:
+        return Seen(self._outcomes(), radio=self._radio.latest)
+
+    async def metrics(self, node: str) -> tuple[Sample, ...]:
+        agent = self._agents.get(node)
+        if agent is None or agent.failure:
+            raise NodeNotSeen(f"no agent runs on {node} now")
+        try:
+            return self._samples.checked(node, await agent.metrics(METRICS_S))
+        except AgentLost as error:
+            raise NodeNotSeen(f"the agent of {node} reports no metrics: {error}") from error
+
+    def remote_records(self) -> None:
+        return None
+
     async def stop(self) -> Outcomes:
+        await self._radio.close()
         await self._faults.end()
         await asyncio.gather(*(agent.stop("end of run") for agent in self._agents.values()))
         await self._network.stop()
@@ -145,6 +176,7 @@ class NetnsBackend:
 
     async def down(self) -> None:
         try:
+            await self._radio.close()
             await self._faults.end()
             await asyncio.gather(*(agent.close() for agent in self._agents.values()))
             if self._watch is not None:

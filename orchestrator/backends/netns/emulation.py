@@ -24,6 +24,7 @@ from orchestrator.backends.netns.routes import Routes
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.truth import Links, counted_in_hops, true_costs
+from orchestrator.runs.backend import RadioSeen
 from orchestrator.runs.journal import Journal
 from orchestrator.services.base import TrueMetric
 from orchestrator.spec.topology import Topology
@@ -122,6 +123,13 @@ class Emulation:
         """Switches off the radios of exactly these nodes, all others on; returns when it is done."""
         if self._air is not None:
             await self._air.silence(nodes)
+
+    async def lateness(self) -> RadioSeen | None:
+        """Asks the radio how late it has been so far; None if it does not run. Raises RadioFailed."""
+        if self._air is None:
+            return None
+        report = await self._air.lateness()
+        return RadioSeen(report.late_ratio, report.p99_us)
 
     async def stop_radio(self) -> None:
         """Stops the radio and reads its report. May be repeated."""

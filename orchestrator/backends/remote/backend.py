@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from pathlib import Path
 from typing import Any
 
-from node_agent.agent.control import AskStatus, Report
+from node_agent.agent.control import AskMetrics, AskStatus, Report
 from node_agent.model.refusals import Refusal
-from node_agent.supervisor.commands import AskClock
+from node_agent.telemetry.metrics import Sample
 from node_agent.transport.keys import KEY_SIZE
-from orchestrator.backends.agent_channel import AgentLost
+from orchestrator.backends.agent_channel import METRICS_S, AgentLost
 from orchestrator.backends.fault_injector import FaultInjector
 from orchestrator.backends.readiness import unready, unready_within
 from orchestrator.backends.real_time import pass_until
@@ -20,14 +20,25 @@ from orchestrator.backends.remote.collection import collect, note_refused, remov
 from orchestrator.backends.remote.infrastructure import Infrastructure
 from orchestrator.backends.remote.orders import WholeRun, supervisor_order
 from orchestrator.backends.remote.outcomes import failures
+from orchestrator.backends.remote.records import SupervisedRecords
 from orchestrator.backends.remote.site import Site
 from orchestrator.backends.remote.supervisor import RENEWALS, NodeSupervisor
+from orchestrator.backends.samples import SampleCheck
 from orchestrator.clocks.book import ClockBook
 from orchestrator.clocks.watch import ClockWatch
 from orchestrator.errors import RoveError
 from orchestrator.host_load.run_load import RunLoad
 from orchestrator.planning.planned import PlannedRun
-from orchestrator.runs.backend import NodeOutcome, Outcomes, Progress, with_failures
+from orchestrator.runs.backend import (
+    ClockSeen,
+    NodeNotSeen,
+    NodeOutcome,
+    Outcomes,
+    Progress,
+    RemoteRecords,
+    Seen,
+    with_failures,
+)
 from orchestrator.runs.journal import Journal
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.services.registry import service_of
@@ -74,6 +85,9 @@ class RemoteBackend:
         self._asks: dict[str, Callable[[], Awaitable[Report]]] = {}
         self._clocks = ClockWatch(self._book, self._asks)
         self._load = RunLoad(self._directory.path, experiment, host)
+        self._records = SupervisedRecords(run.apps, self._supervisors)
+        kinds = {name: plan.kind for name, plan in run.apps.items()}
+        self._samples = SampleCheck(kinds, experiment.topology.node_names)
 
     def now_ns(self) -> int:
         return time.time_ns()
@@ -131,7 +145,7 @@ class RemoteBackend:
         self._entries[site.node] = ledger.intend(self._journal, site, self._run_id, self._experiment.lease)
         self._supervisors[site.node] = supervisor
         await supervisor.launch(order, files)
-        self._asks[site.node] = lambda: supervisor.ask(AskClock())
+        self._asks[site.node] = supervisor.ask_clock
         await supervisor.start_agent()
 
     async def converge(self) -> Outcomes:
@@ -214,6 +228,28 @@ class RemoteBackend:
 
     async def silence(self, nodes: Collection[str]) -> None:
         raise RoveError("nobody can silence a radio that is not emulated here")
+
+    def seen(self) -> Seen:
+        last = {node: self._book.of(node).samples[-1:] for node in self._book.nodes}
+        clocks = {
+            node: ClockSeen(sample.at_ns, sample.offset_ns, sample.uncertainty_ns)
+            for node, samples in last.items()
+            for sample in samples
+        }
+        return Seen(self._outcomes(), clocks)
+
+    async def metrics(self, node: str) -> tuple[Sample, ...]:
+        supervisor = self._supervisors.get(node)
+        if supervisor is None or node in self._crashed:
+            raise NodeNotSeen(f"no agent runs on {node} now")
+        try:
+            report = await supervisor.ask_quietly(AskMetrics(), METRICS_S)
+        except AgentLost as error:
+            raise NodeNotSeen(f"{node} reports no metrics: {error}") from error
+        return self._samples.checked(node, report.samples)
+
+    def remote_records(self) -> RemoteRecords:
+        return self._records
 
     async def stop(self) -> Outcomes:
         await self._faults.end()

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from orchestrator.backends.remote.site import Site
 
 KIND = "remote node"
+_OLD_KEY = "keeping"
+"""The name of ``supervisor`` in journals of earlier versions."""
 
 
 class NodeEntry(Struct, frozen=True):
-    """One node's entry. ``keeping``: the command on the node that controls its supervisor, without its verb.
+    """One node's entry. ``supervisor``: the command on the node that controls its supervisor, without a verb.
 
     ``ended``: nothing runs there any more. ``collected``: its record is here and verified. ``removed``: the
     place is gone.
@@ -29,7 +31,7 @@ class NodeEntry(Struct, frozen=True):
     id: int
     node: str
     place: str
-    keeping: tuple[str, ...]
+    supervisor: tuple[str, ...]
     lease: float
     ended: bool = False
     collected: bool = False
@@ -43,9 +45,9 @@ class NodeEntry(Struct, frozen=True):
 
 def intend(journal: Journal, site: "Site", run_id: str, lease: float) -> int:
     """Writes the intent, before anything is put on the node."""
-    keeping = site.command("node_agent.supervisor")
+    supervisor = site.command("node_agent.supervisor")
     place = str(site.place(run_id))
-    return journal.intend(KIND, node=site.node, place=place, keeping=keeping, lease=lease)
+    return journal.intend(KIND, node=site.node, place=place, supervisor=supervisor, lease=lease)
 
 
 def node_entries(entries: Iterable[Mapping[str, Any]]) -> list[NodeEntry]:
@@ -56,7 +58,14 @@ def node_entries(entries: Iterable[Mapping[str, Any]]) -> list[NodeEntry]:
         if entry.get("entry") == "intent" and entry.get("kind") == KIND:
             with suppress(msgspec.ValidationError):
                 node = msgspec.convert(
-                    {**entry, "ended": False, "collected": False, "removed": False}, NodeEntry
+                    {
+                        "supervisor": entry.get(_OLD_KEY),
+                        **entry,
+                        "ended": False,
+                        "collected": False,
+                        "removed": False,
+                    },
+                    NodeEntry,
                 )
                 found[node.id] = node
         elif entry.get("entry") == "done" and number in found:

@@ -64,7 +64,7 @@ def remove(directory: Path, journal: Journal) -> list[str]:
 
 async def end_supervisor(node: NodeEntry, connection: Connection, reason: str) -> None:
     """Ends the supervisor in order, if it still runs. Raises SshError."""
-    argv = [*node.keeping, "end", node.place, "--reason", reason]
+    argv = [*node.supervisor, "end", node.place, "--reason", reason]
     done = await connection.run(argv, timeout=END_S)
     if done.status == 0:
         return
@@ -83,7 +83,7 @@ async def end_supervisor(node: NodeEntry, connection: Connection, reason: str) -
 
 async def _is_supervised(node: NodeEntry, connection: Connection) -> bool:
     rove = PurePosixPath(node.place).parents[2]
-    done = await connection.run([*node.keeping, "status", str(rove)])
+    done = await connection.run([*node.supervisor, "status", str(rove)])
     try:
         places = PLACES.decode(done.stdout).places
     except Refused:

@@ -17,7 +17,7 @@ from node_agent.agent.control import Command, OpenSources, Report, Start
 from node_agent.model.checked import Refused
 from node_agent.supervisor import PROTOCOL
 from node_agent.supervisor.bridge import EXIT_NO_SUPERVISOR
-from node_agent.supervisor.commands import End, Hello, KillAgent, Renew, StartAgent
+from node_agent.supervisor.commands import AskClock, End, Hello, KillAgent, Renew, StartAgent
 from node_agent.supervisor.order import ORDER, SupervisorOrder
 from node_agent.supervisor.place import ENDED, Ended
 from orchestrator.backends.agent_channel import AgentChannel, AgentLost, AgentRefused
@@ -40,6 +40,9 @@ RENEWALS = 6
 """Renewals within one lease."""
 _PAUSE_S = 0.5
 _MOMENT_S = 0.05
+_CLOCK_QUIET_S = 0.2
+"""After the last question for the clock, another may follow within this time."""
+_CLOCK_LOOKS = 20
 _SHELL_SIGNALLED = 128
 """A higher exit status: a signal ended the bridge to the supervisor, which may still run well."""
 _LAST_WORDS = 4096
@@ -73,6 +76,7 @@ class NodeSupervisor:
         self._heard = time.monotonic()
         self._lost: str | None = "not attached yet"
         self._holding: asyncio.Task[None] | None = None
+        self._clock_asked = 0.0
 
     @property
     def failure(self) -> str:
@@ -131,6 +135,25 @@ class NodeSupervisor:
         if self._channel is None or not self._attached.is_set():
             raise AgentLost(self.outcome().reason or "not attached")
         return await self._channel.ask(command, timeout)
+
+    async def ask_clock(self) -> Report:
+        """Asks for the node's time. Raises AgentLost."""
+        self._clock_asked = time.monotonic()
+        return await self.ask(AskClock())
+
+    async def ask_quietly(self, command: Command, timeout: float) -> Report:
+        """Asks for a piece of the node's record, or for metrics. Raises AgentLost.
+
+        It waits while the clock is being measured: a large answer on the same connection would make the
+        answers with the time late, and the clock look uncertain.
+        """
+        begun = time.monotonic()
+        for _ in range(_CLOCK_LOOKS):
+            if time.monotonic() - self._clock_asked >= _CLOCK_QUIET_S:
+                break
+            await asyncio.sleep(_CLOCK_QUIET_S / 2)
+        waited = time.monotonic() - begun
+        return await self.ask(command, max(timeout - waited, timeout / 3))
 
     async def ask_until_answered(self, command: Command, timeout: float) -> Report | None:
         """Like ``ask``, but waits for a lost connection to come back and asks again.

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from node_agent.model.refusals import Refusal
+from node_agent.telemetry.metrics import Sample
 from orchestrator.backends.sim.protocol import Command, Reply
 from orchestrator.errors import RoveError
 from orchestrator.runs import processes
-from orchestrator.runs.backend import Outcomes, Progress
+from orchestrator.runs.backend import NodeNotSeen, Outcomes, Progress, Seen
 from orchestrator.runs.journal import Journal
 
 GRACE_S = 5.0
@@ -35,6 +36,7 @@ class SimBackend:
         self._stderr = directory / "tmp" / "simulator.stderr"
         self._last_id = 0
         self._now_ns = 0
+        self._outcomes: Outcomes = ()
 
     def now_ns(self) -> int:
         return self._now_ns
@@ -69,6 +71,15 @@ class SimBackend:
             with suppress(OSError):
                 self._send(Command(self._last_id, "interrupt"))
             raise
+
+    def seen(self) -> Seen:
+        return Seen(self._outcomes)
+
+    async def metrics(self, node: str) -> tuple[Sample, ...]:
+        raise NodeNotSeen(f"{node} lives in virtual time, where nobody can ask it anything")
+
+    def remote_records(self) -> None:
+        return None
 
     async def stop(self) -> Outcomes:
         return await self._ask("stop")
@@ -117,6 +128,7 @@ class SimBackend:
             if reply.error:
                 raise SimulatorFailed(reply.error)
             if reply.done:
+                self._outcomes = reply.outcomes
                 return reply.outcomes
             if progress is not None:
                 progress(reply.progress)

@@ -1,4 +1,4 @@
-"""What path losses share: the type of a matrix, the loss at a moment or a distance, checks of parameters."""
+"""Shared by all path losses: the type of a matrix, the loss at a time or a distance, checks of parameters."""
 
 import math
 from dataclasses import fields
@@ -17,7 +17,7 @@ CLOSEST_M = 1e-3
 
 
 def losses_at(model: PathLoss, t: float) -> PathLoss:
-    """What holds at ``t`` (seconds); the same object for as long as it holds."""
+    """Returns the path loss at ``t`` (seconds): the same object while it does not change."""
     at = getattr(model, "at", None)
     held: PathLoss = model if at is None else at(t)
     return held

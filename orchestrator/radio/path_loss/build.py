@@ -1,4 +1,4 @@
-"""From a path-loss section to the path loss of given nodes; a user's model is checked whenever it is used."""
+"""Builds the path loss of given nodes from a section; checks each use of a user's model."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _READER: TypeAdapter[PathLossModel] = TypeAdapter(PathLossField)
 
 
 def read_path_loss(document: dict[str, Any]) -> PathLossModel:
-    """A section as plain values. Raises BadInput."""
+    """Reads a section given as plain values. Raises BadInput."""
     try:
         return _READER.validate_python(document)
     except ValidationError as error:
@@ -27,7 +27,7 @@ def read_path_loss(document: dict[str, Any]) -> PathLossModel:
 
 
 def path_loss_of(section: PathLossModel, nodes: tuple[str, ...]) -> PathLoss:
-    """Raises BadInput where a user's model fails."""
+    """Returns the path loss. Raises BadInput if a user's model fails."""
     if PATH_LOSS_MODELS.is_builtin(section.model):
         return section.path_loss(nodes)
     file = file_of(section.model, type(section))
@@ -40,7 +40,7 @@ def path_loss_of(section: PathLossModel, nodes: tuple[str, ...]) -> PathLoss:
 
 
 class _Guarded:
-    """A user's path loss: what it raises, and nonsense that it returns, is a BadInput with file and line."""
+    """A user's path loss. If it raises or returns nonsense, that becomes a BadInput with file and line."""
 
     def __init__(self, inner: PathLoss, section: PathLossModel, file: str | None) -> None:
         self._inner = inner
@@ -57,14 +57,14 @@ class _Guarded:
 
 
 class _Timed(_Guarded):
-    """One that changes by itself."""
+    """A user's path loss that changes over time."""
 
     _now: tuple[Any, PathLoss] | None = None
 
     def at(self, t: float) -> PathLoss:
         inner: Any = self._inner
         held = _called(self._section, self._file, inner.at, t)
-        # The same object for as long as the same holds: the channel is computed anew only where it changes.
+        # The same object while the same losses hold: the channel is recomputed only when they change.
         if self._now is None or self._now[0] is not held:
             self._now = held, _Guarded(held, self._section, self._file)
         return self._now[1]

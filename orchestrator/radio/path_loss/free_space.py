@@ -1,4 +1,4 @@
-"""Free space: the square of the distance."""
+"""Free-space path loss: grows with the square of the distance."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -13,7 +13,7 @@ _FREE_SPACE_PER_MHZ_KM = 41.916900439033640
 
 
 class FreeSpace(PathLossModel):
-    """Nothing but distance: the square of it."""
+    """Free space: the loss grows with the square of the distance."""
 
     model: Literal["free_space"]
     frequency: Frequency = 2.347e9

@@ -1,4 +1,4 @@
-"""A power of the distance."""
+"""Log-distance path loss: grows with a power of the distance."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -14,7 +14,7 @@ _LOSS = LEVEL.within(ge=0)
 
 
 class LogDistance(PathLossModel):
-    """A power of the distance: 2 in free space, 3 to 5 among obstacles."""
+    """The loss grows with a power of the distance: 2 in free space, 3 to 5 among obstacles."""
 
     model: Literal["log_distance"]
     exponent: Annotated[float, Field(strict=True, gt=0, le=20, allow_inf_nan=False)] = 3.0

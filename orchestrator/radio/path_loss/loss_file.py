@@ -1,6 +1,8 @@
-"""Link losses from a CSV file: measured in a real mesh, or computed elsewhere; fixed, or changing over time.
+"""Reads link losses from a CSV file, measured in a real mesh or computed elsewhere; fixed or changing over
+time.
 
-A line holds both ways unless the way back is listed, too; a link that is not listed is not there.
+A line holds for both directions unless the file lists the other one, too. A link that is not listed does not
+exist.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,11 +18,11 @@ CSV = "A CSV file, relative to this one, that begins with the line"
 FIXED = ("src", "dst", "loss_db")
 TIMED = ("t", *FIXED)
 MOST_CELLS = 20_000_000
-"""Moments × nodes × nodes: what fits into memory as matrices."""
+"""Limit of times × nodes × nodes: the matrices must fit into memory."""
 
 
 class LossChange(NamedTuple):
-    """From ``t`` (seconds) on; nodes by number, None: no link."""
+    """A loss that holds from ``t`` (seconds) on. Nodes are numbers; a loss of None: no link."""
 
     t: float
     source: int
@@ -52,7 +54,9 @@ def read_loss_file(file: FileReference, nodes: tuple[str, ...], *, timed: bool) 
 
 
 def read_losses(file: Path, nodes: Sequence[str], *, timed: bool) -> tuple[LossChange, ...]:
-    """In the order of time, which is 0 throughout if the file is not ``timed``. Raises ``TraceError``."""
+    """Returns the changes in order of time, which is always 0 if the file is not ``timed``. Raises
+    ``TraceError``.
+    """
     rows = _rows(file, TIMED if timed else FIXED)
     numbers = {node: number for number, node in enumerate(nodes)}
     listed: list[LossChange] = []

@@ -1,4 +1,4 @@
-"""Losses measured or computed elsewhere, link by link."""
+"""Path losses that were measured or computed elsewhere, one for each link."""
 
 from collections.abc import Sequence
 from math import inf
@@ -83,7 +83,7 @@ FixedLossFile = Annotated[
 
 
 class LossMatrix(PathLossModel):
-    """Measured or computed elsewhere, link by link; what is not listed has no link."""
+    """A loss for each link, measured or computed elsewhere; a pair that is not listed has no link."""
 
     follows_distance = False
 
@@ -104,7 +104,7 @@ class LossMatrix(PathLossModel):
         return f"as listed for {sum(map(len, (self.losses or {}).values()))} links"
 
     def rows(self, nodes: tuple[str, ...]) -> list[list[float | None]]:
-        """In the order of ``nodes``, from row to column; None where there is no link."""
+        """Returns losses in the order of ``nodes``, from row to column; None: no link."""
         if self.file is None:
             return [[self._between(here, there) for there in nodes] for here in nodes]
         rows: list[list[float | None]] = [[None] * len(nodes) for _ in nodes]
@@ -135,7 +135,7 @@ class LossMatrix(PathLossModel):
 
 
 class LinkMatrix:
-    """The loss of each link as measured or computed elsewhere; ``inf`` where there is no link."""
+    """The loss of each link, as measured or computed elsewhere; ``inf``: no link."""
 
     def __init__(self, loss_db: Sequence[Sequence[float]] | Matrix) -> None:
         matrix = np.array(loss_db, dtype=np.float64)

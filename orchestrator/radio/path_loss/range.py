@@ -1,4 +1,4 @@
-"""Everything arrives up to a range, nothing beyond it."""
+"""Path loss with a fixed range: no loss up to it, nothing arrives beyond it."""
 
 from dataclasses import dataclass
 from typing import Literal

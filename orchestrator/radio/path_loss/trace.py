@@ -1,4 +1,4 @@
-"""Losses that change over time, as a file lists them."""
+"""Path losses that change over time, from a file."""
 
 import math
 from bisect import bisect_right
@@ -34,7 +34,7 @@ TimedLossFile = Annotated[
 
 
 class LossTrace(PathLossModel):
-    """As a matrix, but changing over time: a line of the file holds from its time on."""
+    """Like a matrix, but changing over time: a line of the file holds from its time on."""
 
     follows_distance = False
     changes = True
@@ -53,9 +53,9 @@ class LossTrace(PathLossModel):
 
 
 class LinkTrace:
-    """Link losses that change at given times (seconds); before the first time the first matrix holds.
+    """Link losses that change at given times (seconds). The first matrix also holds before the first time.
 
-    Taken for a path loss without a time, it is that of the beginning.
+    Used as a path loss without a time, it is the first matrix.
     """
 
     def __init__(self, steps: Sequence[tuple[float, LinkMatrix]]) -> None:
@@ -71,7 +71,7 @@ class LinkTrace:
 
     @classmethod
     def following(cls, nodes: int, changes: Iterable[LossChange]) -> "LinkTrace":
-        """From nothing, change by change."""
+        """Builds the trace from changes; no link exists before the first one."""
         loss_db = np.full((nodes, nodes), np.inf)
         steps = []
         for t, at_once in groupby(changes, key=attrgetter("t")):

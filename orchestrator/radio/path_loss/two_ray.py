@@ -1,4 +1,4 @@
-"""Two-ray ground as EMANE has it."""
+"""Two-ray ground path loss as EMANE computes it."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from orchestrator.spec.units import LENGTH
 
 
 class TwoRay(PathLossModel):
-    """Two-ray ground as EMANE has it: the fourth power of the distance everywhere, whatever the frequency."""
+    """Two-ray ground as EMANE computes it: the fourth power of the distance everywhere, at any frequency."""
 
     model: Literal["two_ray"]
     antenna_height: Annotated[float, LENGTH.within(ge=1.0)] = Field(

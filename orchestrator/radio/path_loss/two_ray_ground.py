@@ -1,4 +1,4 @@
-"""Two-ray ground of the textbooks, as ns-2 and ns-3 have it."""
+"""Two-ray ground path loss of the textbooks, as in ns-2 and ns-3."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,9 @@ from orchestrator.spec.units import Frequency, PositiveLength
 
 
 class TwoRayGround(PathLossModel):
-    """Two-ray ground of the textbooks: free space near by, the fourth power beyond the crossover distance."""
+    """Two-ray ground of the textbooks: free space at short distances, fourth power beyond the crossover
+    distance.
+    """
 
     model: Literal["two_ray_ground"]
     frequency: Frequency = 914e6

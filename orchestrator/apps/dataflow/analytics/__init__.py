@@ -1,4 +1,4 @@
-"""What dataflows contribute to the analysis: tables of tuples and routes, their metrics, figures and columns.
+"""Contributes dataflows to the analysis: tables of tuples and routes, their metrics, figures and columns.
 
 ``CONTRIBUTION`` is registered in ``orchestrator.results.registry``. A new table or metric goes into a file of
 its own and into the tuples below. Modules with Spark or matplotlib are imported when they are needed.

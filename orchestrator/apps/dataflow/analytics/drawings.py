@@ -1,4 +1,4 @@
-"""Figures of tuples, over time and by cell of a sweep, drawn from the series of some runs or not at all."""
+"""Draws figures of tuples, over time and by cell of a sweep; a figure without data is left out."""
 
 import math
 import re
@@ -65,13 +65,15 @@ def throughput_over_time(cells: Sequence[Cell]) -> Figure | None:
 
 
 def _rates(cell: Cell) -> tuple[list[float], list[float], float]:
-    """Arrivals per second in whole bins, the mean over the cell's runs; and when the warm-up was over."""
+    """Returns arrivals per second in whole bins, the mean over the cell's runs;
+    and the end of the warm-up.
+    """
     series = [result["series"] for _, result in cell.runs if result["series"]["deliveries"]]
     if not series:
         return [], [], 0.0
     end = max(s["ended_s"] for s in series)
     width = max(1, math.ceil(end / 60))
-    # What is left of the last bin when the run stops would look like an outage.
+    # An incomplete last bin would look like an outage.
     bins = [0] * max(1, int(end // width))
     for s in series:
         for second, tuples, _ in s["deliveries"]:
@@ -83,11 +85,11 @@ def _rates(cell: Cell) -> tuple[list[float], list[float], float]:
 
 
 def _latency_quantiles(cell: Cell) -> list[float]:
-    """Of the tuples of all runs together; empty if nothing was delivered."""
-    told = [result for _, result in cell.runs if result["series"]["latency_quantiles_s"]]
-    if len(told) < 2:
-        return list(told[0]["series"]["latency_quantiles_s"]) if told else []
-    return pooled([(r["series"]["latency_quantiles_s"], r["metrics"]["delivered"]) for r in told])
+    """Returns the quantiles over the tuples of all runs; empty if nothing was delivered."""
+    known = [result for _, result in cell.runs if result["series"]["latency_quantiles_s"]]
+    if len(known) < 2:
+        return list(known[0]["series"]["latency_quantiles_s"]) if known else []
+    return pooled([(r["series"]["latency_quantiles_s"], r["metrics"]["delivered"]) for r in known])
 
 
 def latency_distribution(cells: Sequence[Cell]) -> Figure | None:
@@ -128,12 +130,14 @@ def latency_distribution(cells: Sequence[Cell]) -> Figure | None:
 
 
 def by_factor(cells: Sequence[Cell]) -> Figure | None:
-    """Throughput and p95 latency over the factor that the cells vary; a colour for each other combination."""
+    """Draws throughput and p95 latency over the factor that the cells vary; a colour for each other
+    combination.
+    """
     factor = main_factor(cells)
     if factor is None:
         return None
     values = list(grouped(cells, lambda cell: str(cell.factors[factor])))
-    # Words have no order: a line between them would claim one.
+    # Words have no order, so no line connects them.
     ordered = all(NUMBER.match(value) for value in values)
     shown = (("throughput_fps", "throughput (tuples/s)"), ("latency_p95_s", "latency, p95 (s)"))
     spoken = []

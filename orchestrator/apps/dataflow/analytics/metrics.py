@@ -1,4 +1,4 @@
-"""The metrics of a dataflow: declarations. ``tuple_figures`` and ``route_figures`` compute them."""
+"""Declares the metrics of a dataflow. ``tuple_figures`` and ``route_figures`` compute them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from orchestrator.results.contribution import Breakdown, BreakdownColumn, Column
 
 _HERE = "orchestrator.apps.dataflow.analytics"
 _MUCH_LOSS = 0.2
-"""From here on the share of tuples that were lost is what a reader must see first."""
+"""A higher share of lost tuples is shown in bold."""
 
 _THROUGHPUT = (
     "tuples and payload (10³ bit) per second at the sink, from the first to the last arrival in the window "
@@ -144,8 +144,8 @@ ROUTES = Figures(
     (
         Metric(
             "switches",
-            "how often in the window a replica took another downstream replica than it had used before; only "
-            "of replicas that emitted or received a tuple in the window (the table `switches` has the "
+            "how often in the window a replica switched to another downstream replica; counts only "
+            "replicas that emitted or received a tuple in the window (the table `switches` has the "
             "decisions of all)",
             shape=int,
             averaged=True,
@@ -153,7 +153,7 @@ ROUTES = Figures(
             report=Column(700, "switches", digits=0),
             meaning=(
                 "switches",
-                "how often a replica that carried tuples went over to another replica downstream",
+                "how often a replica that carried tuples switched to another downstream replica",
             ),
         ),
         Metric(
@@ -188,16 +188,16 @@ SINKS = Breakdown(
         BreakdownColumn("latency_p50_s", Column(5, "latency p50\ns", digits=3), None),
         BreakdownColumn("latency_p95_s", Column(6, "latency p95\ns", digits=3), Column(6, "p95 s", digits=3)),
     ),
-    "A tuple owes a delivery to every sink that its stream leads to; the loss above is of all of them.",
+    "Each tuple should reach every sink that its stream leads to; the loss above covers all of them.",
 )
 
 
 def notes(entry: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Whether nothing arrived, and what operators passed over: it must not go unseen."""
+    """Returns notes for the reader: that nothing arrived, and which tuples operators skipped."""
     notes = []
     if metrics and not any(each["delivered"] for each in metrics):
         notes.append("Nothing was delivered in the measured window, so there is no latency to show.")
     faults = (entry.get("operator_faults") or {}).items()
-    if told := ", ".join(f"{kind.replace('_', ' ')} {times:,} ×" for kind, times in faults):
-        notes.append(f"Operators passed over what they could not use: {told}.")
+    if counts := ", ".join(f"{kind.replace('_', ' ')} {times:,} ×" for kind, times in faults):
+        notes.append(f"Operators passed over what they could not use: {counts}.")
     return notes

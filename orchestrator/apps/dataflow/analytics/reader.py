@@ -1,4 +1,6 @@
-"""How the analysis reads the plan of a dataflow: who may say what, where it begins and ends, whose clock."""
+"""Reads the plan of a dataflow for the analysis: which records are believed, where data begins and ends, and
+clocks.
+"""
 
 from collections.abc import Mapping, Sequence
 

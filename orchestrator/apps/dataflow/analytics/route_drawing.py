@@ -1,4 +1,4 @@
-"""The figure of routes: which replica each upstream used."""
+"""Draws which replica each upstream replica used."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ from orchestrator.results.views import Cell, grouped, most_telling, which
 
 
 def routes(cells: Sequence[Cell]) -> Figure | None:
-    """For one run, the one with most replicas: which replica each upstream used, from switch to switch.
+    """Draws, for the run with most replicas, which replica each upstream used, from switch to switch.
 
-    What an agent had chosen ends with it.
+    The line of a choice ends when its agent ends.
     """
     cell, (run, result) = most_telling(cells)
     series = result["series"]

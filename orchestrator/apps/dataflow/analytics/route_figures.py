@@ -1,4 +1,6 @@
-"""The metrics of replicas: how often they switched, how long sources had no route, what they passed over."""
+"""Computes the metrics of replicas: how often they switched, how long sources had no route, what they
+skipped.
+"""
 
 from collections.abc import Mapping
 from operator import itemgetter
@@ -38,7 +40,7 @@ def values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
 
 
 def _no_route_s(subject: Subject, unrouted: Rows) -> float:
-    """An output that never reported a choice never had a route."""
+    """Returns the time without a route. An output that never reported a choice never had a route."""
     assert subject.app is not None
     plan = subject.app.plan
     outputs = sum(len(plan.of(name)) * len(plan.query.downstream(name)) for name in plan.query.sources())
@@ -48,7 +50,7 @@ def _no_route_s(subject: Subject, unrouted: Rows) -> float:
 
 
 def _carriers(tuples: DataFrame, hops: DataFrame, windows: DataFrame) -> DataFrame:
-    """The replicas that emitted or received a tuple in the window."""
+    """Returns the replicas that emitted or received a tuple in the window."""
     emitted = tuples.select("run", "app", F.col("origin").alias("replica"), F.col("emitted_ns").alias("t_ns"))
     received = hops.select(
         "run", "app", F.col("receiver").alias("replica"), F.col("received_ns").alias("t_ns")
@@ -63,7 +65,9 @@ def _switched(switches: DataFrame, carriers: DataFrame) -> DataFrame:
 
 
 def _without_route(reading: Reading, switches: DataFrame) -> DataFrame:
-    """Each change ends the time of ``old`` and begins that of ``new``; null means that there was no route."""
+    """Returns times without a route: each change ends the time of ``old`` and begins that of ``new``; null
+    means no route.
+    """
     rows = [
         {"run": run.run, "app": app.name, "replica": replica.id}
         for run in reading.runs
@@ -92,8 +96,8 @@ def _without_route(reading: Reading, switches: DataFrame) -> DataFrame:
 
 
 def _passed_over(faults: DataFrame) -> DataFrame:
-    """By kind: what stands before the colon; the rest says how it was each time."""
+    """Counts what operators skipped, by kind: the text before the colon."""
     kind = F.substring_index("reason", ":", 1).alias("kind")
-    # Each replica counts on its own, from 1 again after a restart; the next record makes up for a lost one.
+    # Each replica counts from 1 again after a restart; the next record makes up for a lost one.
     counted = faults.groupBy("run", "app", "replica", "node", "boot", kind).agg(F.max("count").alias("times"))
     return counted.groupBy("run", "app", "kind").agg(F.sum(F.col("times").cast(SUM)).alias("times"))

@@ -1,4 +1,4 @@
-"""How the tables of replicas are made: their choices, the costs they saw, what operators passed over."""
+"""Makes the tables of replicas: their choices, the costs they saw, what operators skipped."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -7,7 +7,9 @@ from orchestrator.results.spark import Ingest, in_window, windows_of
 
 
 def switches(ingest: Ingest) -> DataFrame:
-    """``changed`` looks past outages: a → none → a is no change of replica, a → none → b is one."""
+    """Returns the switches. ``changed`` ignores outages: a → none → a is no change of replica, a → none → b
+    is one.
+    """
     earlier = (
         Window.partitionBy("run", "app", "replica", "downstream")
         .orderBy("t_ns", "boot", "seq")

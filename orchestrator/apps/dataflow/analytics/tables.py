@@ -1,4 +1,4 @@
-"""The tables of a dataflow: declarations. ``tuple_table`` and ``route_tables`` make them."""
+"""Declares the tables of a dataflow. ``tuple_table`` and ``route_tables`` make them."""
 
 from orchestrator.results.columns import COUNT, FLAG, REAL, TEXT
 from orchestrator.results.contribution import Later, Table
@@ -58,7 +58,7 @@ _HOPS = Table(
 
 _SWITCHES = Table(
     "switches",
-    "a replica's decision; `changed`: for another replica than the last one it used",
+    "a replica's decision; `changed`: it chose another replica than the last one it used",
     {
         "run": TEXT,
         "app": TEXT,
@@ -98,7 +98,7 @@ _COSTS = Table(
 
 _OPERATOR_FAULTS = Table(
     "operator_faults",
-    "something that an operator could not use and passed over, for the `count`-th time since its boot",
+    "something that an operator could not use and skipped, for the `count`-th time since its boot",
     {
         "run": TEXT,
         "app": TEXT,

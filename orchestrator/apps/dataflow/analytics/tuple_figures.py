@@ -1,7 +1,7 @@
-"""The metrics of tuples: loss, throughput, latency, of an application and of each of its sinks.
+"""Computes the metrics of tuples: loss, throughput, latency, of an application and of each of its sinks.
 
-``metrics`` declares them and says what they mean. What is told of tuples born in the measured window counts
-whenever they arrived; a tuple owes a delivery to every sink that its stream leads to.
+``metrics`` declares and defines them. They cover tuples born in the measured window, whenever these arrived.
+A tuple counts once for every sink that its stream leads to.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from orchestrator.apps.dataflow.analytics.tuple_table import IN_FLIGHT, NEVER_EM
 from orchestrator.results.contribution import Rows
 from orchestrator.results.spark import SUM, Reading, Subject, rounded
 
-# The distribution of latency is kept at every half percent; the percentiles reported are among them.
+# The distribution of latency is stored at every half percent, which includes the reported percentiles.
 QUANTILES = 200
 
 Row = dict[str, Any]
@@ -38,7 +38,7 @@ def born_in_window(tuples: DataFrame, *by: str) -> DataFrame:
 
 
 def distinct(tuples: DataFrame) -> DataFrame:
-    """With several sinks there is a row of a tuple for each."""
+    """Counts tuples once: with several sinks, a tuple has a row for each."""
     distinct = F.count_distinct("origin", "tau")
     return tuples.where("in_window").groupBy("run", "app").agg(distinct.alias("emitted"))
 
@@ -124,8 +124,9 @@ def values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
 
 
 def _sinks(subject: Subject, rows: Mapping[str, Rows]) -> Figures:
-    """Of a query with several sinks: ``emitted``, which counts tuples and not what they owe, and the figures
-    of every sink."""
+    """Returns the figures of every sink, for a query with several sinks; there ``emitted`` counts tuples, not
+    expected deliveries.
+    """
     assert subject.app is not None
     names = subject.app.plan.query.sinks()
     if len(names) < 2:

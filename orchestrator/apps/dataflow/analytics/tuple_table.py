@@ -1,4 +1,4 @@
-"""How the tables of tuples are made: what became of each tuple, and between which replicas it went."""
+"""Makes the tables of tuples: what became of each tuple, and between which replicas it went."""
 
 from typing import Any
 
@@ -14,22 +14,22 @@ from orchestrator.results.inputs import AppInput, RunInput
 from orchestrator.results.spark import Ingest, in_window, windows_of
 
 SINKS = {"run": TEXT, "app": TEXT, "toward": TEXT, "sink": TEXT}
-"""``sink`` is one that the replica or operator ``toward`` leads to."""
+"""The replica or operator ``toward`` leads to ``sink``."""
 MAKERS = {"run": TEXT, "app": TEXT, "origin": TEXT, "node": TEXT}
-"""``node`` is one of those that emit the stream ``origin``."""
+"""``node`` emits the stream ``origin``."""
 
-# A tuple that was on a link this shortly before the end may still have arrived: streams under back-pressure
-# hold tuples for seconds. It then counts as in flight, neither delivered nor lost.
+# A tuple that was on a connection this shortly before the end may still have arrived: under back-pressure
+# connections hold tuples for seconds. It then counts as in flight, neither delivered nor lost.
 GRACE_NS = 10 * 10**9
 
 DELIVERED = "delivered"
 DROPPED = "dropped:"
 IN_FLIGHT = "in_flight_at_end"
 LOST = "lost_in_transit"
-# An operator had nothing to say about it; a window or a join made something new of it: both are as intended.
+# Filtered: an operator emitted nothing for it. Absorbed: it became part of a window or join. No losses.
 SET_ASIDE = (FILTERED, ABSORBED)
 LINK_FAILED = "link_failed"
-# Delivered, it is said, but whoever makes the stream has a whole log and never emitted it.
+# Reported as delivered, but its source, which has a complete log, never emitted it.
 NEVER_EMITTED = "never_emitted"
 
 
@@ -38,8 +38,8 @@ def _is(kind: str) -> Column:
 
 
 def tuple_by_tuple(records: DataFrame) -> DataFrame:
-    """A record of several tuples as one for each, with its share of what is told of all together."""
-    count = F.greatest(F.col("tuples"), F.lit(1))  # which looks past null
+    """Splits records of several tuples into one for each, with its share of common values."""
+    count = F.greatest(F.col("tuples"), F.lit(1))  # greatest() ignores null
     place = F.col("place")
     alike = (F.col("size") / count).cast("long")
     return (
@@ -61,7 +61,7 @@ def _dataflows(ingest: Ingest) -> list[tuple[RunInput, AppInput]]:
 
 
 def _sinks(ingest: Ingest) -> DataFrame:
-    """An operator, or a replica of one, leads to the sinks behind it."""
+    """Returns which sinks each operator, and each replica of one, leads to."""
     rows: list[dict[str, Any]] = []
     for run, app in _dataflows(ingest):
         query = app.plan.query
@@ -78,7 +78,9 @@ def _sinks(ingest: Ingest) -> DataFrame:
 
 
 def _vouched(ingest: Ingest) -> DataFrame:
-    """The streams whose every maker has a log without any flaw: what is not in it was not emitted."""
+    """Returns the streams all of whose emitting nodes have a flawless log: a tuple that is not in it was not
+    emitted.
+    """
     rows = [
         {"run": run.run, "app": app.name, "origin": origin, "node": replica.node}
         for run, app in _dataflows(ingest)
@@ -120,22 +122,23 @@ def hops(ingest: Ingest) -> DataFrame:
 
 
 def tuples(ingest: Ingest) -> DataFrame:
-    """What became of each tuple on its way to each sink that its stream leads to.
+    """Computes what became of each tuple on its way to each sink that its stream leads to.
 
-    What an operator or a link did to it concerns the sinks behind them (``sinks``). In order of precedence:
+    What an operator or a connection did to it concerns the sinks behind them (``sinks``). The first that
+    applies counts:
 
     ``delivered``; ``dropped:<reason>`` (the last reason); ``filtered`` or ``absorbed``, which are no losses;
-    then by where it was last: on a link that never brought it, it is ``in_flight_at_end`` if it was sent
-    within ``GRACE_NS`` of the end, else ``lost_in_transit``; held by a replica, it is ``in_flight_at_end``
-    unless that agent died with it. What is said to be delivered but was ``never_emitted``, though its maker
-    has a whole log, counts nowhere.
+    then by where it was last. On a connection that did not deliver it: ``in_flight_at_end`` if it was sent
+    within ``GRACE_NS`` of the end, else ``lost_in_transit``. Held by a replica: ``in_flight_at_end`` unless
+    that agent was killed. A tuple that is reported as delivered but was ``never_emitted``, although its
+    source has a complete log, counts nowhere.
     """
     key = ["run", "app", "origin", "tau", "sink"]
     sinks = F.broadcast(_sinks(ingest))
     records, nodes = tuple_by_tuple(ingest.records), ingest.table("nodes")
     at_sink = F.when(_is("tuple_delivered"), F.struct("t_ns", "size", "replica"))
     is_loss = ~F.col("reason").isin(*SET_ASIDE)
-    # What a link had under way when it failed may have arrived all the same: any other word outweighs this.
+    # Tuples on a connection when it failed may have arrived: any other reason takes precedence.
     weight = F.when(F.col("reason") == LINK_FAILED, 0).when(is_loss, 2).otherwise(1)
     drop = F.struct(weight.alias("weight"), is_loss.alias("is_loss"), "t_ns", "seq", "reason", "replica")
     toward = (
@@ -169,7 +172,7 @@ def tuples(ingest: Ingest) -> DataFrame:
     in_order = F.col("stopped") & (F.coalesce("stop_reason", F.lit("")) != KILLED)
     ended_in_order = nodes.select("run", "node", "boot", in_order.alias("holder_stopped"))
     on_a_link = F.col("unreceived_ns") >= F.coalesce(F.col("received_ns"), F.col("unreceived_ns"))
-    # What failed in an operator is told in full by the reason: there may be as many as tuples.
+    # Only the part before the colon: an operator's full error message may differ for each tuple.
     what = F.substring_index("drop.reason", ":", 1)
     unfounded = F.col("emitted_ns").isNull() & F.coalesce("vouched", F.lit(False))
     fate = (

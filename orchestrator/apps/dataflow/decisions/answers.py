@@ -1,4 +1,4 @@
-"""Explanations and replays as answers: a document for programs, text and tables for people."""
+"""Formats explanations and replays: a document for programs, text and tables for people."""
 
 from pathlib import Path
 
@@ -112,7 +112,7 @@ def _explanation(each: Explanation, at_s: float, nodes: dict[str, str]) -> list[
 
 
 def _policy(name: str) -> str:
-    """A registered policy, or a user's file as an absolute path, after it was tried. Raises BadInput."""
+    """Returns a registered policy, or a user's file as an absolute path, after trying it. Raises BadInput."""
     if is_reference(name):
         name = str(Path(name).resolve())
     elif name not in POLICIES:

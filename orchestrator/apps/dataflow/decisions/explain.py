@@ -1,4 +1,4 @@
-"""Which decision was in force at a moment, what it was made on, and how it came to be."""
+"""Finds which decision was in force at a given time, which costs it was based on, and how it came about."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from orchestrator.spec.problems import did_you_mean
 
 
 class Switched(Struct, frozen=True):
-    """The last change of replica: what everything cost one decision earlier (if there was one), and then."""
+    """The last change of replica, with all costs then and at the decision before it (if there was one)."""
 
     at_s: float
     old: str | None
@@ -33,7 +33,7 @@ class Dead(Struct, frozen=True):
 
 
 class InForce(Struct, frozen=True):
-    """A fault of the run at the moment that was asked for."""
+    """A fault that was active at the given time."""
 
     fault: str
     from_s: float
@@ -41,7 +41,7 @@ class InForce(Struct, frozen=True):
 
 
 class Explanation(Struct, frozen=True):
-    """Times in seconds since the run's first record; ages in seconds before the decision."""
+    """Times are in seconds since the run's first record; ages in seconds before the decision."""
 
     replica: str
     node: str
@@ -65,14 +65,16 @@ class Explanation(Struct, frozen=True):
 
 
 class Situated(NamedTuple):
-    """A moment of a series: the decision in force, those before it, newest last."""
+    """A point in a series: the decision in force, and those before it, newest last."""
 
     now: Recorded
     earlier: Series
 
 
 def explain(history: History, at_s: float, replica: str | None = None) -> tuple[Explanation, ...]:
-    """For one replica, or for those that the streams passed at the time, from the sources on."""
+    """Explains the decisions of one replica, or of all replicas that the streams passed at the time, from the
+    sources on.
+    """
     _check_time(history, at_s)
     at_ns = history.zero_ns + round(at_s * 1e9)
     if replica is not None:
@@ -160,7 +162,9 @@ def _explained(history: History, situated: Situated, at_ns: int) -> Explanation:
 
 
 def _dead(history: History, last: Recorded, at_ns: int) -> Dead | None:
-    """An agent that is back but has decided nothing yet knows no more of what it decided before."""
+    """Returns when the agent was killed, if it was since its last decision: a restarted agent forgets its
+    decisions.
+    """
     killed = [o for o in history.outages if (o.what, o.node) == (CRASH, last.node)]
     since = [outage for outage in killed if last.t_ns <= outage.from_ns <= at_ns]
     if not since:
@@ -169,7 +173,7 @@ def _dead(history: History, last: Recorded, at_ns: int) -> Dead | None:
 
 
 def _last_change(past: Series) -> Situated:
-    """When the present choice was first made without a break; an agent that restarted begins anew."""
+    """Finds since when the present choice has been made without a break; a restart counts as a break."""
     index = len(past) - 1
     while index > 0:
         here, before = past[index], past[index - 1]

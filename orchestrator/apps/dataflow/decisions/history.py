@@ -1,4 +1,4 @@
-"""The decisions that a run has recorded so far, straight from its segments: no analysis need have run."""
+"""Reads the decisions that a run has recorded so far, directly from its segments, without an analysis."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -37,11 +37,11 @@ class Recorded(NamedTuple):
 
 
 Series = tuple[Recorded, ...]
-"""What one replica decided about one downstream operator, in the order of time."""
+"""The decisions of one replica about one downstream operator, in order of time."""
 
 
 class History(NamedTuple):
-    """Times are counted from ``zero_ns``, the first record of the run, by the clock of its report."""
+    """Times count from ``zero_ns``, the first record of the run, by the clock of its report."""
 
     run: str
     plan: DeploymentPlan
@@ -75,7 +75,7 @@ def read_history(directory: RunDirectory, app: str = KIND) -> History:
                 envelope = format.decode(raw)
                 decision = _decision.decode(raw) if is_decision else None
             except Refused:
-                continue  # torn or damaged: the verdict counts these
+                continue  # torn or damaged lines: the verdict counts them
             if format.flaw(envelope) or writer.refusal(envelope):
                 continue
             ahead = ahead_ns(clock, envelope.t_ns)
@@ -88,7 +88,7 @@ def read_history(directory: RunDirectory, app: str = KIND) -> History:
     if first is None or not found:
         raise BadInput(f"run {directory.id} has no decisions recorded: nothing was routed in it, or not yet")
     if (span := span_ns(manifest)) is not None:
-        # As in the analysis: one node that writes down any time does not move the others' zero.
+        # As in the analysis: a node that records wrong times does not move the others' zero.
         first, last = max(first, span[0]), min(last, span[1])
     outages = read_outages(directory.events)
     return History(directory.id, plan, first, last, _series(plan, found), outages)
@@ -107,7 +107,7 @@ def _series(plan: DeploymentPlan, found: list[Recorded]) -> tuple[Series, ...]:
 
 
 def _lines(segments: Path) -> Iterator[tuple[bytes, bool]]:
-    """Decisions, and the first and last line of every segment: of the others nothing is needed."""
+    """Yields decisions, and the first and last line of every segment; nothing else is needed."""
     for name in segment_names(segments):
         previous, was_told = b"", True
         try:

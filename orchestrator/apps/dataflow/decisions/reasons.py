@@ -1,4 +1,4 @@
-"""Why a decision came out as it did, in a sentence or two."""
+"""Explains in a sentence or two why a decision came out as it did."""
 
 from node_agent.apps.dataflow.events import RouteDecision
 from node_agent.apps.dataflow.model.decision import Candidate, Rule, Situation, Threshold
@@ -10,7 +10,7 @@ from node_agent.extensions.guard import Failed, Foreign, guarded
 
 
 def situation_of(decision: RouteDecision, t_ns: int) -> Situation:
-    """What was decided on, as it was."""
+    """Returns the situation that the decision was based on."""
     threshold = Threshold(decision.threshold, decision.relative)
     return Situation(
         candidates=decision.candidates,
@@ -24,14 +24,18 @@ def situation_of(decision: RouteDecision, t_ns: int) -> Situation:
 
 
 def summary(candidates: tuple[Candidate, ...], shared: bool) -> str:
-    """``detect/0 4.00, detect/1 –``: what each cost."""
+    """Lists the cost of each candidate: ``detect/0 4.00, detect/1 –``."""
     return ", ".join(f"{c.to} {shown(c.aggregate if shared else c.path)}" for c in candidates)
 
 
 def reason(decision: RouteDecision) -> str:
-    """Why this replica was chosen, or none."""
-    text = _reason(decision)
-    # Replicas keep their names as they are.
+    """Says why this replica was chosen, or none."""
+    try:
+        text = _reason(decision)
+    except (KeyError, ValueError, ArithmeticError):  # a record that no policy can have made
+        chosen = decision.new or "none"
+        return f"The policy {decision.policy} chose {chosen}, which what is recorded does not explain."
+    # Do not change the case of replicas' names.
     return text if text.startswith(f"{decision.downstream}/") else text[:1].upper() + text[1:]
 
 
@@ -50,13 +54,13 @@ def _reason(decision: RouteDecision) -> str:
 
 
 def choice_of(decision: RouteDecision) -> Choice:
-    """What was chosen, as far as it is recorded."""
+    """Returns the choice, as far as it is recorded."""
     hop = Hop(decision.new, None, tuple(decision.shares.items())) if decision.new is not None else None
     return Choice(hop, decision.needed)
 
 
 def _known(name: str) -> SwitchingPolicy | None:
-    """None for a policy out of a user's file: reading records runs no code that they name."""
+    """Returns the policy; None for one in a user's file, because reading records must not run code."""
     if name not in POLICIES:
         return None
     try:

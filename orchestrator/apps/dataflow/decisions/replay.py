@@ -1,8 +1,9 @@
-"""What another policy would have chosen on the costs that a run recorded, beside what was chosen.
+"""Computes what another policy would have chosen from the costs that a run recorded, beside the actual
+choices.
 
-Every recorded decision is made again, in order, with what was known then and with what the other policy
-itself had chosen before. Costs and queues stay as recorded: the record does not show how other choices would
-have changed them.
+Every recorded decision is made again, in order, with what was known then and with the other policy's own
+earlier choices. Costs and queues stay as recorded: the record does not show how other choices would have
+changed them.
 """
 
 from collections import defaultdict
@@ -22,13 +23,14 @@ from orchestrator.apps.dataflow.decisions.history import History, Recorded, Seri
 from orchestrator.apps.dataflow.decisions.reasons import situation_of
 
 Shares = Mapping[str, float]
-"""By replica its part of the stream; nobody: no route."""
+"""Each replica's share of the stream; empty: no route."""
 
 
 class Course(Struct, frozen=True):
-    """What choices amount to. ``mean_cost`` and ``regret``, above the cheapest there was, while routed.
+    """Sums up a series of choices. ``mean_cost`` and ``regret`` (cost above the cheapest candidate) cover the
+    time with a route.
 
-    ``no_route_s`` counts as well what was sent to a replica that could not be reached.
+    ``no_route_s`` includes the time in which the chosen replica could not be reached.
     """
 
     switches: int
@@ -50,9 +52,10 @@ class Compared(Struct, frozen=True):
 
 
 class Replay(Struct, frozen=True):
-    """``policies`` and ``thresholds`` as run; ``threshold`` of the replay is as run if None.
+    """``run_policies`` and ``run_thresholds`` are those of the run. ``threshold``: None means that of the
+    run.
 
-    ``failed``: where the policy itself did, and shortest_path chose in its place.
+    ``failed``: decisions in which the policy failed and shortest_path chose instead.
     """
 
     run: str
@@ -65,7 +68,7 @@ class Replay(Struct, frozen=True):
 
 
 class _Slice(NamedTuple):
-    """What holds between one decision and the next."""
+    """The state between one decision and the next."""
 
     seconds: float
     situation: Situation
@@ -75,9 +78,11 @@ class _Slice(NamedTuple):
 
 
 def replay(history: History, policy: str, threshold: Threshold | None = None) -> Replay:
-    """``policy``: a registered one, or an absolute path (``/home/me/my_policy.py:decide``)."""
+    """Replays the run.
+    ``policy``: a registered one, or an absolute path (``/home/me/my_policy.py:decide``).
+    """
     failures = Failures()
-    chooser = Chooser(policy, failures, POLICIES[policy])  # a file as it is now
+    chooser = Chooser(policy, failures, POLICIES[policy])  # a user's file is loaded in its current version
     compared = tuple(_compared(history, series, policy, threshold, chooser) for series in history.series)
     recorded = [each.decision for series in history.series for each in series]
     return Replay(
@@ -128,7 +133,7 @@ def _again(
             current, memory = None, None
         as_it_was = situation_of(recorded.decision, recorded.t_ns)
         rule = replace(as_it_was.rule, policy=policy, threshold=threshold or as_it_was.rule.threshold)
-        # What several inputs had in common was not this replica's alone to choose: it stays as it was.
+        # A choice that several inputs share was not made by this replica alone: it stays as it was.
         in_use = as_it_was.current if as_it_was.shared else current
         found = replace(as_it_was, rule=rule, current=in_use)
         hop, _, memory = chooser.choose(found, memory).choice
@@ -168,7 +173,7 @@ def _course(slices: Sequence[_Slice]) -> Course:
 
 
 def _overlap(one: Shares, other: Shares) -> float:
-    """The part of the stream that goes the same way; no route agrees with no route."""
+    """Returns the share of the stream that goes the same way; two times without a route agree."""
     if not one and not other:
         return 1.0
     return sum(min(share, other.get(to, 0.0)) for to, share in one.items())

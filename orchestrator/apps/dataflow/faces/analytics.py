@@ -1,4 +1,4 @@
-"""What queries that show faces contribute to the analysis: the table of faces, its metrics and section."""
+"""Contributes to the analysis for queries that report faces: the table of faces, its metrics and section."""
 
 from typing import Any
 
@@ -40,31 +40,31 @@ FACES = Table(
 METRICS = (
     Metric(
         "detection_rate",
-        "only of queries that report faces: of the faces shown in the frames that arrived, the share that "
-        "was found, which is where a box overlaps the true one by half (intersection over union)",
+        "only of queries that report faces: the share of the faces in the arrived frames that were found. A "
+        "face is found if a box overlaps the true one by half (intersection over union)",
         better="more",
         averaged=True,
         console=Column(700, "found\n%", 100, 1),
     ),
     Metric(
         "rank1",
-        "of the faces found of persons in the gallery, the share that got their own name; a face called "
-        "unknown, for being farther than the threshold, did not",
+        "the share of the found faces of persons in the gallery that got the right name; a face that is "
+        "farther than the threshold is called unknown and did not",
         better="more",
         averaged=True,
         console=Column(800, "rank-1\n%", 100, 1),
     ),
     Metric(
         "false_accept_rate",
-        "of the faces found of others, the share that got a name",
+        "the share of the found faces of strangers, who are not in the gallery, that got a name",
         better="less",
         averaged=True,
     ),
     Metric(
         "faces",
-        "the counts behind these, by outcome; `found`: all that was taken for a face, `named`: of these, who "
-        "got a name, `persons`: how often each name was given (the 50 most frequent; all others together are "
-        "`named_others`); `ground_truth`: whether it is known who was shown, without which the three shares "
+        "the counts behind these, by outcome; `found`: everything that was taken for a face, `named`: those "
+        "that got a name, `persons`: how often each name was given (the 50 most frequent; the others add up "
+        "to `named_others`); `ground_truth`: whether it is known who was shown; if not, the three shares "
         "above are null; `galleries`: versions that named faces, `unplanned_galleries`: those of them that "
         "are not in the plan, because a replica had an old one",
         shape=dict[str, Any],

@@ -1,4 +1,6 @@
-"""What can be asked of queries about faces: detectors and strangers that there are, and figures of faces."""
+"""Checks queries about faces: the named detectors and strangers must exist, and expected figures must be
+available.
+"""
 
 from collections.abc import Sequence
 
@@ -37,7 +39,7 @@ def _stranger_findings(setting: Setting) -> list[Finding]:
 
 
 def figure_findings(expect: Sequence[str], queries: Sequence[Query]) -> list[Finding]:
-    """Figures of faces are expected of queries none of which shows faces."""
+    """Reports expectations about faces if none of the queries reports faces."""
     if not expect or any(operator.kind == "show_faces" for query in queries for operator in query.operators):
         return []
     wanted = [parse_expectation(text).metric for text in expect]
@@ -58,6 +60,6 @@ def _of_kind(setting: Setting, kind: str) -> list[OperatorSpec]:
 def _place(setting: Setting, operator: OperatorSpec, key: str) -> Place:
     if isinstance(setting.section.query, Dataflow):
         return setting.at("query", "operators", operator.name, key)
-    # Arguments of a query in Python have names of their own.
+    # Arguments of a query in Python have names that the user chose.
     inner = (key,) if key in type(setting.section.query).model_fields else ()
     return setting.at("query", *inner)

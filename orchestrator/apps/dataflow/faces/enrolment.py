@@ -1,4 +1,4 @@
-"""Pictures of persons into a gallery's file: all of them, or the file stays as it is."""
+"""Adds pictures of persons to a gallery's file: all of them, or the file stays as it is."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,9 +16,9 @@ MAX_PICTURE_BYTES = 50 << 20
 
 
 def add_pictures(file: Path, person: str, images: Sequence[Path]) -> tuple["Gallery", int]:
-    """The gallery as it is now, and how many pictures were added. Raises BadInput."""
+    """Returns the new gallery, and how many pictures were added. Raises BadInput."""
     require_models("a gallery")
-    # OpenCV and NumPy are imported where it is known that they are there.
+    # Import OpenCV and NumPy only once it is known that they are installed.
     from node_agent.apps.dataflow.faces.enrolment import enrol
     from node_agent.apps.dataflow.faces.gallery import BadGallery, Gallery, check_name, save_gallery
     from node_agent.apps.dataflow.faces.models import ModelMissing
@@ -42,7 +42,7 @@ def add_pictures(file: Path, person: str, images: Sequence[Path]) -> tuple["Gall
 
 
 def open_gallery(file: Path) -> "Gallery":
-    """Raises BadInput."""
+    """Opens a gallery. Raises BadInput."""
     from node_agent.apps.dataflow.faces.gallery import BadGallery, load_gallery
 
     if not file.exists():
@@ -54,7 +54,7 @@ def open_gallery(file: Path) -> "Gallery":
 
 
 def remove_person(file: Path, person: str) -> "Gallery":
-    """The gallery as it is now. Raises BadInput."""
+    """Removes a person and returns the new gallery. Raises BadInput."""
     from node_agent.apps.dataflow.faces.gallery import BadGallery, save_gallery
 
     gallery = open_gallery(file)
@@ -67,7 +67,7 @@ def remove_person(file: Path, person: str) -> "Gallery":
 
 
 def _make_folder(folder: Path) -> None:
-    """A folder that is made here is only the user's to look into."""
+    """Makes a folder that only the user can read."""
     try:
         folder.mkdir(0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -75,7 +75,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _pictures(images: Sequence[Path]) -> Iterator[Path]:
-    """Those named, and of folders all that are in them, by name."""
+    """Returns the named files, and for folders all files in them, sorted by name."""
     for path in images:
         if not path.is_dir():
             yield path

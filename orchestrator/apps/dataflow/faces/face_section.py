@@ -1,4 +1,4 @@
-"""The faces of a run in its report: how many were found and named, and some of the pictures to look at."""
+"""The report's section on faces: how many were found and named, and some of the pictures."""
 
 import base64
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from orchestrator.runs.run_directory import RunDirectory
 
 MOST_PICTURES = 6
 MOST_BYTES = 600_000
-"""Of all pictures together: a report should still be one that can be mailed."""
+"""Limit of all pictures together, so that a report can be mailed."""
 
 MOST_PERSONS = 12
 
@@ -33,7 +33,7 @@ JUDGED += ["false<br>accepts %", "false<br>detections"]
 
 
 def faces(view: View) -> str:
-    """Nothing where no query reported faces."""
+    """Returns the section; empty if no query reported faces."""
     of_faces = [cell for cell in view.cells if any("faces" in result["metrics"] for _, result in cell.runs)]
     if not of_faces:
         return ""
@@ -68,7 +68,7 @@ def _label(cell: Cell) -> str:
 
 
 def _persons(shown: Sequence[Cell]) -> str:
-    """How often whom: of one run, as the pictures."""
+    """Returns how often each person was seen, in the same run as the pictures."""
     cell, (run, result) = most_telling(shown)
     found = result["metrics"].get("faces", {})
     counts = list(found.get("persons", {}).items())
@@ -82,7 +82,7 @@ def _persons(shown: Sequence[Cell]) -> str:
 
 
 def _row(cell: Cell, judged: bool) -> list[str]:
-    """``judged``: with the columns of those whose truth is known; where it is not, they are empty."""
+    """Returns a row. ``judged``: with the columns that need ground truth; they are empty if there is none."""
 
     def of(name: str) -> dict[str, Any]:
         return spread([result["metrics"].get(name) for _, result in cell.runs])
@@ -148,7 +148,7 @@ def _pictures(shown: Sequence[Cell], app: str) -> str:
 
 
 def chosen_pictures(directory: RunDirectory, app: str) -> list[tuple[Path, bytes]]:
-    """From first to last, evenly spread over what was kept; as many as there is room for."""
+    """Chooses pictures, evenly spread from first to last, as many as there is room for."""
     own = folder_of(app, "")
     kept = sorted(
         path

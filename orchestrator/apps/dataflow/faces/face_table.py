@@ -1,7 +1,7 @@
-"""What became of every face of the pictures that arrived: found or not, named rightly or not.
+"""Computes what became of every face in the pictures that arrived: found or not, named correctly or not.
 
-A face that was seen is the one that was shown if each is the other's best match and their boxes overlap by
-half (intersection over union). Who is in the run's galleries is *known*, everybody else a *stranger*.
+A seen face counts as a shown one if each is the other's best match and their boxes overlap by half
+(intersection over union). A person in the run's galleries is *known*, everybody else a *stranger*.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ from orchestrator.results.spark import Ingest, Reading, Subject, in_window, wind
 
 LEAST_OVERLAP = 0.5
 MOST_PERSONS = 50
-"""Whose counts are in a summary; of all others there is the sum."""
+"""How many persons have their own counts in a summary; the others are summed up."""
 FRAME = ("run", "app", "replica", "origin", "frame")
 
 
@@ -44,7 +44,9 @@ def _known_persons(ingest: Ingest) -> DataFrame:
 
 
 def faces(ingest: Ingest) -> DataFrame:
-    """One row a face of a frame that arrived, shown or seen or both; of a frame that arrived twice, once."""
+    """Returns one row for each face, shown or seen or both, of a frame that arrived; a frame that arrived
+    twice counts once.
+    """
     records, known = ingest.records, _known_persons(ingest)
     arrived = _first_arrivals(records)
     shown_frames = records.where(F.col("kind") == "faces_true").select(
@@ -96,7 +98,7 @@ def _first_arrivals(records: DataFrame) -> DataFrame:
 
 
 def _matches(seen: DataFrame, shown: DataFrame) -> DataFrame:
-    """Pairs that are each other's best; of equals, the first."""
+    """Returns pairs of which each is the other's best match; among equals, the first."""
     pairs = seen.join(shown, ["run", "app", "origin", "frame"]).withColumn(
         "overlap", _overlap("face", "truth")
     )
@@ -111,7 +113,7 @@ def _matches(seen: DataFrame, shown: DataFrame) -> DataFrame:
 
 
 def _overlap(one: str, other: str) -> Column:
-    """Intersection over union of two boxes."""
+    """Returns the intersection over union of two boxes."""
 
     def side(begin: str, length: str) -> Column:
         ends = (F.col(f"{box}.{begin}") + F.col(f"{box}.{length}") for box in (one, other))
@@ -141,15 +143,18 @@ def _outcome() -> Column:
 
 
 def frames(reading: Reading) -> Mapping[str, DataFrame]:
-    """How often who was seen with which outcome by which gallery, for frames taken in the measured window."""
+    """Counts persons, outcomes and galleries, for frames taken in the measured window."""
     in_time = reading.table("faces").where("in_window")
     alike = in_time.groupBy("run", "app", "outcome", "gallery", "seen_person")
     return {"counted": alike.agg(F.count("*").alias("faces"))}
 
 
 def values(subject: Subject, found: Mapping[str, Rows]) -> Mapping[str, Any]:
-    """Shares, and the counts behind them. ``unplanned_galleries``: versions that named faces and are not in
-    the plan; a replica had an old one. ``persons``: how often each name was given, most often first."""
+    """Returns shares, and the counts behind them.
+
+    ``unplanned_galleries``: versions that named faces and are not in the plan: a replica had an old one.
+    ``persons``: how often each name was given, most often first.
+    """
     assert subject.app is not None
     rows = sorted(
         found["counted"], key=lambda row: (row["outcome"], row["gallery"], row["seen_person"] or "")
@@ -187,7 +192,7 @@ def values(subject: Subject, found: Mapping[str, Rows]) -> Mapping[str, Any]:
 
 
 def _is_judged(app: AppInput, outcomes: dict[str, int]) -> bool:
-    """Whether it is known who was shown; where no face tells, the source does."""
+    """Says whether there is ground truth: by the faces or, if there are none, by the kind of source."""
     if outcomes:
         return set(outcomes) != {UNVERIFIED}
     return any(o.kind == "synthetic_scene" for o in app.plan.query.operators)

@@ -1,4 +1,4 @@
-"""Galleries on their way to the recognisers: every run has its own copies, and its plan says which versions.
+"""Gives every run its own copies of galleries, and records their versions in its plan.
 
 A replica that finds another version in its file does not start.
 """
@@ -24,17 +24,18 @@ SUFFIX = ".gallery"
 
 
 class Pinned(NamedTuple):
-    """``persons``: who is in each of the plan's galleries, by version."""
+    """``persons``: the persons in each of the plan's galleries, by version."""
 
     plan: DeploymentPlan
     persons: dict[str, tuple[str, ...]]
 
 
 def pinned(plan: DeploymentPlan, directory: Path) -> Pinned:
-    """The plan with the versions of its galleries, and with copies of them in the run's ``directory``.
+    """Returns the plan with the versions of its galleries, and with copies of them in the run's
+    ``directory``.
 
-    Where a query names no gallery, it is that of the synthetic scene's persons of interest: made once, from
-    pictures that the scene never shows. Raises BadInput.
+    A query that names no gallery gets that of the synthetic scene's persons of interest, which is made once
+    from pictures that the scene never shows. Raises BadInput.
     """
     persons: dict[str, tuple[str, ...]] = {}
     operators = []

@@ -1,6 +1,6 @@
-"""Whether faces can be looked for on this machine, and what to install where they cannot.
+"""Checks whether this machine can look for faces, and says what to install if not.
 
-Nothing is imported that is being asked for: OpenCV takes a while, and may be broken.
+It does not import what it checks: OpenCV takes a while to import, and may be broken.
 """
 
 import importlib.util
@@ -41,7 +41,7 @@ def requirements() -> list[Requirement]:
 
 
 def preloaded(query: Query, file: Path) -> list[str]:
-    """Lets a fork server load the models that agents share; ``file`` is made for it."""
+    """Makes a fork server load the models that agents share; ``file`` is written for it."""
     if not uses_models(query):
         return []
     file.parent.mkdir(exist_ok=True)
@@ -50,7 +50,7 @@ def preloaded(query: Query, file: Path) -> list[str]:
 
 
 def require_faces(queries: Sequence[Query], what: str) -> None:
-    """Raises BadInput, in one line, if one of the queries needs what is not installed."""
+    """Raises BadInput, in one line, if a query needs something that is not installed."""
     if any(map(uses_models, queries)):
         require_models(what)
 
@@ -60,16 +60,16 @@ def uses_models(query: Query) -> bool:
 
 
 def require_models(what: str) -> None:
-    """Raises BadInput. ``what`` needs them."""
+    """Raises BadInput if models are missing. ``what`` needs them."""
     if lacking := [part.lacking for part in requirements() if part.required and part.lacking]:
         raise BadInput(f"{what} needs what is not installed here: {'; '.join(lacking)}: {EXTRA}")
 
 
 def lacking_detector(detector: DetectorName) -> str:
-    """Why the installed OpenCV cannot be this detector; empty where it can, or where there is no OpenCV."""
+    """Says why the installed OpenCV cannot run this detector; empty if it can, or if OpenCV is missing."""
     if detector == "yunet" or _packages().lacking:
         return ""
-    # Imported here, and only for cascades: no other way to tell where OpenCV has them.
+    # Imported here, and only for cascades: there is no other way to find their files.
     from node_agent.apps.dataflow.faces.detection import cascade_file
 
     try:

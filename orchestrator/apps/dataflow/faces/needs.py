@@ -1,4 +1,4 @@
-"""What operators that look for faces need on their nodes: packages, weights of models, pictures."""
+"""Lists what operators that look for faces need on their nodes: packages, weights of models, pictures."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ def weights(model: Model) -> Part:
 
 
 FACES = (NUMPY, OPENCV, weights(YUNET), weights(DLIB_RESNET), ORL_FACES)
-"""All that operators of this kind may need."""
+"""Everything that operators of this kind may need."""
 
 
 def parts_of(operator: OperatorSpec) -> Iterator[Part]:
@@ -36,5 +36,5 @@ def parts_of(operator: OperatorSpec) -> Iterator[Part]:
             params = msgspec.convert(operator.params, RecogniseParams)
             if params.method == "embedding":
                 yield weights(DLIB_RESNET)
-            if not params.gallery:  # made on the node, of the scene's people
+            if not params.gallery:  # the node makes these from the scene's persons
                 yield from (weights(YUNET), weights(DLIB_RESNET), ORL_FACES)

@@ -1,4 +1,4 @@
-"""What can become of a face, and what is known of the galleries that named it."""
+"""Names the possible outcomes for a face, and reads the galleries of a plan."""
 
 import msgspec
 
@@ -13,12 +13,12 @@ REJECTED, FALSE_ACCEPT = "rejected", "false_accept"
 
 
 def has_faces(app: AppInput) -> bool:
-    """Whether the query reports faces at all."""
+    """Says whether the query reports faces at all."""
     return any(operator.kind == "show_faces" for operator in app.plan.query.operators)
 
 
 def galleries_of(app: AppInput) -> dict[str, list[str]]:
-    """The persons of each gallery of the plan, by its version; none if the manifest has no such thing."""
+    """Returns the persons of each gallery of the plan, by its version; empty if the manifest has none."""
     try:
         return msgspec.convert(app.document.get("galleries") or {}, dict[str, list[str]])
     except msgspec.ValidationError:

@@ -1,10 +1,10 @@
-"""How placement policies fill a plan: one replica after the other, each knowing where those before it are.
+"""Fills a plan for placement policies: one replica after the other, each knowing where those before it are.
 
-All of them fill the same sequence of places: sources and sinks, then replica 0 of every operator, then
-replica 1, and so on. A choice depends on what came before it in this sequence alone, so plans are nested
-across k: a larger k adds replicas and moves none. Sources and sinks are where random placement puts them
-under every policy, on nodes of their own: roles of nodes, not the planner, decide where cameras and viewers
-are.
+All policies fill the same sequence of places: sources and sinks, then replica 0 of every operator, then
+replica 1, and so on. A choice depends only on what came before it in this sequence, so plans are nested
+across k: a larger k adds replicas and moves none. Under every policy, sources and sinks are where random
+placement puts them, on nodes of their own: roles of nodes decide where cameras and viewers are, not the
+planner.
 """
 
 import hashlib
@@ -17,19 +17,19 @@ Slot = tuple[str, int]
 """An operator and the index of one of its replicas."""
 Placed = Mapping[Slot, str]
 Choose = Callable[[Slot, Placed], str | None]
-"""The node of the next replica; None: no node is left that could host it."""
+"""Returns the node of the next replica; None: no node is left that could host it."""
 
 
 def shuffled(nodes: Sequence[str], seed: int | str) -> list[str]:
-    """By digest of seed and name, so that it depends on nothing else, not even on the order of the nodes."""
+    """Orders nodes by a digest of seed and name, so that the order depends on nothing else."""
     return sorted(nodes, key=lambda node: hashlib.sha256(f"placement/{seed}/{node}".encode()).digest())
 
 
 def arranged(query: Query, counts: Mapping[str, int], choose: Choose) -> dict[Slot, str]:
-    """A node for each replica, in the query's order; those for which no node is left are missing.
+    """Returns a node for each replica, in the query's order; replicas for which no node is left are missing.
 
     The sequence is filled as if every operator had as many replicas as the one with most, so that growing one
-    leaves the others in place. Replicas for which no place is left then fill what the others do not use.
+    operator leaves the others in place. Replicas without a place then get places that the others do not use.
     """
     ends = [name for name in query.names() if name not in query.inner()]
     rounds = max(counts.values())
@@ -51,8 +51,9 @@ def _filled(slots: Sequence[Slot], before: Placed, choose: Choose) -> dict[Slot,
 
 
 def within_roles(roles: Mapping[str, Collection[str]], operators: Collection[str], choose: Choose) -> Choose:
-    """Wraps ``choose``: operators whose name is a role go to nodes of that role only, others to other
-    nodes."""
+    """Wraps ``choose``:
+    operators whose name is a role go to nodes of that role only, others to other nodes.
+    """
     meant = {node: [role for role in own if role in operators] for node, own in roles.items()}
     wanted = {role for own in meant.values() for role in own}
 

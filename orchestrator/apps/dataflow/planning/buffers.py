@@ -1,7 +1,8 @@
-"""How much of each stream must be kept for the sake of windows: all they need, until their results are done.
+"""Computes how many tuples of each stream must be buffered for windows: all they need, until their results
+are done.
 
-Operators that take tuples one by one keep what those after them need. A window of windows needs all that its
-windows are made of. For time windows the rate must be known; where it is not, nothing is said.
+Operators that take tuples one by one keep what those after them need. A window of windows needs everything
+that its windows are made of. Time windows need a known rate; without one, nothing is reported.
 """
 
 from math import ceil
@@ -14,16 +15,16 @@ from orchestrator.apps.dataflow.planning.cpu import stated, unit_rates
 
 
 class Need(NamedTuple):
-    """So many tuples of a stream must fit, for the sake of operator ``window``."""
+    """This many tuples of a stream must fit, because operator ``window`` needs them."""
 
     tuples: int
     window: str
 
 
 class Shortage(NamedTuple):
-    """``upstream`` keeps only ``room`` (tuples or bytes) for ``downstream``, which is not what is needed.
+    """``upstream`` keeps only ``room`` (tuples or bytes) for ``downstream``, which is too little.
 
-    ``own``: the edge has a buffer of its own, and that is what is too small.
+    ``own``: the edge has a buffer of its own, which is too small.
     """
 
     upstream: str
@@ -35,7 +36,9 @@ class Shortage(NamedTuple):
 
 
 def needs(query: Query) -> dict[tuple[str, str], Need]:
-    """By upstream and downstream operator, where one tuple is not enough; the most of any stream."""
+    """Returns needs by upstream and downstream operator, if one tuple is not enough; the largest of any
+    stream.
+    """
     rates, origins = unit_rates(query), query.origins()
     needed: dict[tuple[str, str], Need] = {}
     for name in reversed(query.topological()):
@@ -50,7 +53,7 @@ def needs(query: Query) -> dict[tuple[str, str], Need]:
                 case TimeWindow(size_ns, slide_ns):
                     span_ns = max(size_ns, slide_ns) + (results.tuples - 1) * slide_ns
                     rate = max(rates[origin.partition("/")[0]] for origin in origins[upstream])
-                    # Only what comes after a window shows that it is over.
+                    # Only a tuple after the window shows that the window is complete.
                     need = Need(ceil(span_ns * rate / 1e9) + 1 if rate else 1, results.window)
             if need.tuples > 1:
                 needed[upstream, name] = need
@@ -58,7 +61,9 @@ def needs(query: Query) -> dict[tuple[str, str], Need]:
 
 
 def shortages(query: Query, limits: DeliveryLimits) -> list[Shortage]:
-    """Where windows could never be completed. Of bytes as far as sources say how large their tuples are."""
+    """Finds windows that could never be completed. Bytes are checked if sources state the size of their
+    tuples.
+    """
     found = []
     for (upstream, downstream), need in needs(query).items():
         own = query.operator(downstream).buffers.get(upstream)
@@ -66,7 +71,7 @@ def shortages(query: Query, limits: DeliveryLimits) -> list[Shortage]:
         room = items * (EMPTY_PER_ITEM if limits.overflow is Overflow.SPILL else 1)
         size = stated(query.operator(upstream), "payload") if not query.upstream(upstream) else 0.0
         most = limits.bytes + (limits.spill_bytes if limits.overflow is Overflow.SPILL else 0)
-        # A buffer that drops holds one tuple less than its limit: the next one must fit.
+        # A buffer that drops holds one tuple less than its limit, because the next one must fit.
         spare = 1 if limits.overflow is Overflow.DROP_OLDEST else 0
         if need.tuples + spare > room:
             found.append(Shortage(upstream, downstream, need, room, False, own is not None))

@@ -1,7 +1,7 @@
-"""How much CPU each operator of a query asks for, in cores: the time that a unit of work takes × its rate.
+"""Computes how much CPU each operator of a query needs, in cores: the time of a unit of work × its rate.
 
-The rate follows from the sources' along the query, as if nothing were filtered out or lost. Operators that do
-not state a ``cpu`` time are taken to be light: they ask for nothing.
+Rates follow from the sources' along the query, as if nothing were filtered out or lost. Operators that do not
+state a ``cpu`` time count as light: they need nothing.
 """
 
 from typing import Any
@@ -14,13 +14,13 @@ from node_agent.apps.dataflow.operators.registry import OPERATORS
 
 
 def cpu_needs(query: Query) -> dict[str, float]:
-    """For one replica of each operator, which may at times get the whole stream."""
+    """Returns the need of one replica of each operator, which may at times get the whole stream."""
     rates = unit_rates(query)
     return {name: rates[name] * stated(query.operator(name), "cpu") for name in query.names()}
 
 
 def unit_rates(query: Query) -> dict[str, float]:
-    """Units of work in a second, by operator; 0 where no source says its rate."""
+    """Returns units of work per second, by operator; 0 if no source states its rate."""
     rates: dict[str, float] = {}
     for name in query.topological():
         operator = query.operator(name)
@@ -43,7 +43,7 @@ def _rate(operator: OperatorSpec, inputs: list[float]) -> float:
 
 
 def stated(operator: OperatorSpec, parameter: str) -> float:
-    """A parameter that is a number, or 0."""
+    """Returns a parameter that is a number, or 0."""
     kind = OPERATORS.get(operator.kind)
     value: Any = operator.params.get(parameter)
     if value is None and kind is not None:

@@ -1,4 +1,4 @@
-"""The deployment plan of a dataflow: how many replicas, and which lives where (the paper, III-A)."""
+"""Makes the deployment plan of a dataflow: how many replicas, and on which nodes (the paper, III-A)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def deployment_plan(setting: Setting) -> DeploymentPlan:
 
 
 def hosts(setting: Setting, counts: Mapping[str, int]) -> dict[Slot, str]:
-    """Operators in the query's order; replicas for which there is no node are missing.
+    """Returns nodes by operator, in the query's order; replicas for which there is no node are missing.
 
     Raises ExtensionError if a placement policy that others wrote fails.
     """
@@ -83,15 +83,15 @@ class Derived:
 
 
 def replica_counts(setting: Setting, derived: Iterable[Derived]) -> dict[str, int]:
-    """k of each operator, in the query's order; sources and sinks have one."""
+    """Returns k of each operator, in the query's order; sources and sinks have one."""
     found = {each.operator: each.replicas for each in derived}
     return {name: found.get(name, _fixed(setting, name)) for name in setting.query.names()}
 
 
 def derived_counts(setting: Setting) -> list[Derived]:
-    """For operators with ``auto``: as advised, or fewer if there is no room for so many.
+    """Returns k of operators with ``auto``: as advised, or fewer if there is no room for so many.
 
-    Where there is not, the largest k gives way first, and of equals the last.
+    If there is not, the largest k is reduced first; among equals, the last.
     """
     prospects = {
         name: prospect_for(setting, name)

@@ -1,4 +1,6 @@
-"""What a placement policy is, and what it is given. Rove's own are in ``placements``, one file each."""
+"""Defines what a placement policy is, and what it is given.
+Rove's own are in ``placements``, one file each.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from orchestrator.spec.base import Section, Seed
 
 WHAT = "placement policy"
 LIMIT_S = 1.0
-"""Processor time in which a policy that others wrote must choose one node."""
+"""Limit of processor time in which a policy that others wrote must choose one node."""
 
 
 class Drawn(Section):
@@ -48,18 +50,20 @@ class Site:
 
     @cached_property
     def distance(self) -> Distance:
-        """``distance(a, b)``: how far two nodes are from each other through the network, as they start."""
+        """Returns a function ``distance(a, b)``: how far two nodes are apart through the network at the
+        start.
+        """
         return self.measure()
 
 
 Hosts = Callable[[Site, Mapping[str, int]], dict[Slot, str]]
-"""A node for each replica, by operator and index, given how many there are; some may be missing."""
+"""Returns a node for each replica, by operator and index, given how many there are; some may be missing."""
 Place = Callable[[Slot, Placed, Site], str | None]
 
 
 @dataclass(frozen=True)
 class PlacementPolicy:
-    """Where replicas go. ``section``: what may stand in ``placement`` beside the policy's name.
+    """Decides where replicas go. ``section``: what may be in ``placement`` beside the policy's name.
 
     POLICY = PlacementPolicy(one_by_one(lambda site: at_random(site.order)), "drawn at random")
     """
@@ -70,8 +74,9 @@ class PlacementPolicy:
 
 
 def one_by_one(make: Callable[[Site], Choose]) -> Hosts:
-    """Places replicas one after the other, so that a larger k adds replicas and moves none; respects
-    roles."""
+    """Makes a policy that places replicas one after the other, so that a larger k moves none;
+    respects roles.
+    """
 
     def hosts(site: Site, counts: Mapping[str, int]) -> dict[Slot, str]:
         return arranged(site.query, counts, within_roles(site.roles, site.query.names(), make(site)))
@@ -80,7 +85,9 @@ def one_by_one(make: Callable[[Site], Choose]) -> Hosts:
 
 
 def checked_placement(name: str, value: object) -> PlacementPolicy:
-    """A PlacementPolicy, or a function ``place(slot, placed, site)`` that names the next replica's node."""
+    """Accepts a PlacementPolicy, or a function ``place(slot, placed, site)`` that names the next replica's
+    node.
+    """
     if isinstance(value, PlacementPolicy):
         return value
     if not callable(value) or isinstance(value, type):

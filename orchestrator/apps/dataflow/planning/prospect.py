@@ -1,4 +1,6 @@
-"""From a dataflow and its scenario to the few aggregates that its number of replicas is derived from."""
+"""Computes, from a dataflow and its scenario, the few aggregates that its number of replicas
+is derived from.
+"""
 
 from orchestrator.apps.dataflow.planning.replication import Prospect
 from orchestrator.apps.dataflow.setting import Setting
@@ -7,11 +9,13 @@ from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.topology import Topology
 
 _DELIVERED = 0.5
-"""The range is where this share of full frames arrives."""
+"""The range is the distance at which this share of full frames arrives."""
 
 
 def prospect_for(setting: Setting, operator: str) -> Prospect:
-    """Of the longest way from a source to a sink through ``operator``. Needs a radio that has a range."""
+    """Returns the aggregates for the longest way from a source to a sink through ``operator``. Needs a radio
+    that has a range.
+    """
     topology = setting.topology
     reach = radio_range(topology)
     assert reach is not None, "checked when the file was read"
@@ -28,10 +32,10 @@ def prospect_for(setting: Setting, operator: str) -> Prospect:
 
 
 def radio_range(topology: Topology) -> float | None:
-    """None where losses are looked up and do not follow from distance."""
+    """Returns the range; None if losses are looked up and do not follow from distance."""
     if isinstance(topology.radio, DiscRadio):
         return topology.radio.range
-    # Imported here: numpy comes with it, which is worth its time only where it is needed.
+    # Imported here because it imports numpy, which takes time.
     from orchestrator.planning.radio_outlook import reach
 
     found = reach(topology)
@@ -50,7 +54,7 @@ def _mean_speed(setting: Setting) -> float:
 
 
 def _operators_on_the_way(setting: Setting, operator: str) -> int:
-    """Operators between source and sink on the longest way through it, itself included."""
+    """Counts the operators between source and sink on the longest way through it, including itself."""
     query = setting.query
     inner = frozenset(query.inner())
     above: dict[str, int] = {}

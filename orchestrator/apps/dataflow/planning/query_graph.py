@@ -1,4 +1,4 @@
-"""A deployment plan as a graph to be drawn: what is said of each step; and the drawing for Mermaid."""
+"""Describes a deployment plan as a graph, and draws it for Mermaid."""
 
 from html import escape
 from typing import NamedTuple
@@ -11,7 +11,7 @@ COLOURS = {"source": "#2f7d5b", "operator": "#33518f", "sink": "#8a4b2f"}
 
 
 class Step(NamedTuple):
-    """What is said of one operator."""
+    """The texts about one operator."""
 
     name: str
     role: str
@@ -51,7 +51,7 @@ def rules_of(spec: OperatorSpec) -> tuple[str, ...]:
 
 
 def edges_of(plan: DeploymentPlan) -> list[tuple[str, str, str]]:
-    """From, to, and what is written on it."""
+    """Returns edges: from, to, and label."""
     return [
         (upstream, operator.name, f"buffer {room}" if (room := operator.buffers.get(upstream)) else "")
         for operator in plan.query.operators
@@ -60,7 +60,7 @@ def edges_of(plan: DeploymentPlan) -> list[tuple[str, str, str]]:
 
 
 def mermaid(plan: DeploymentPlan) -> str:
-    """As a flowchart in Mermaid's language, to paste into Markdown."""
+    """Returns a flowchart in Mermaid's language, to paste into Markdown."""
     steps = steps_of(plan)
     ids = {step.name: f"s{number}" for number, step in enumerate(steps)}
     lines = ["flowchart LR"]

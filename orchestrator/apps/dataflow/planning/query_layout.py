@@ -1,7 +1,7 @@
-"""Where the steps of a query stand in a drawing, from left to right.
+"""Computes the positions of a query's steps in a drawing, from left to right.
 
-A small layered layout: each step stands one layer right of its inputs, edges that skip layers keep a lane
-free in between, and steps move up or down until neighbours face each other.
+It is a small layered layout: each step is one layer right of its inputs, edges that skip layers get a free
+lane, and steps move up or down until neighbours face each other.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class Box(NamedTuple):
 def layout(
     steps: dict[str, Step], edges: list[tuple[str, str]], size: Callable[[Step], tuple[float, float]]
 ) -> tuple[dict[str, Box], dict[tuple[str, str, int], Box]]:
-    """Boxes of the steps, and lanes of the edges where they pass a layer."""
+    """Returns boxes of the steps, and lanes of the edges where they cross a layer."""
     layer: dict[str, int] = {}
     for name in steps:
         layer[name] = max((layer[start] + 1 for start, end in edges if end == name), default=0)
@@ -73,7 +73,7 @@ def _middles(
     after: dict[object, list[object]],
     sizes: dict[object, tuple[float, float]],
 ) -> dict[object, float]:
-    """Where nodes stand vertically: near the mean of their neighbours, in an order that keeps them apart."""
+    """Returns vertical positions: near the mean of the neighbours, in an order that keeps them apart."""
     middles: dict[object, float] = {}
     for column in columns:
         _stack(column, dict.fromkeys(column, 0.0), sizes, middles)
@@ -96,7 +96,7 @@ def _stack(
     sizes: dict[object, tuple[float, float]],
     middles: dict[object, float],
 ) -> None:
-    """As close to where they want to be as their heights allow, without a bias to either side."""
+    """Places items as close to their wishes as their heights allow, without a bias to either side."""
     bottom = float("-inf")
     for node in column:
         middles[node] = max(wanted[node], bottom + _DOWN + sizes[node][1] / 2)

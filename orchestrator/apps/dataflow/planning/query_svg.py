@@ -1,4 +1,4 @@
-"""A deployment plan as a drawing: steps with their windows, error policies and replicas."""
+"""Draws a deployment plan as SVG: steps with their windows, error policies and replicas."""
 
 from html import escape
 
@@ -21,7 +21,7 @@ _STYLE = """
 
 
 def svg(plan: DeploymentPlan) -> str:
-    """As a drawing that stands for itself."""
+    """Returns a self-contained drawing."""
     steps = {step.name: step for step in steps_of(plan)}
     edges = edges_of(plan)
     boxes, lanes = layout(steps, [(start, end) for start, end, _ in edges], _size)

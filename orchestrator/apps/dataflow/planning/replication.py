@@ -26,20 +26,20 @@ from math import dist, exp, inf, pi
 from typing import NamedTuple
 
 WORTH = 0.15
-"""What one more replica must gain, as a share of the value without it."""
+"""The least gain of one more replica, as a share of the value without it."""
 MOST = 8
-"""No k is derived beyond this, whatever it would gain."""
+"""The largest k that is derived, whatever more replicas would gain."""
 DRAWN_NODES = 100
-"""Larger networks are drawn as a part of this many nodes, of the same density; hops grow with the side."""
+"""Larger networks are drawn as a part with this many nodes and the same density; hops grow with the side."""
 _NETWORKS = 100
 _QUERIES_EACH = 4
 _TRIES = 20
-"""To find a source and a sink that are connected."""
+"""How often to draw until source and sink are connected."""
 
 
 @dataclass(frozen=True)
 class Prospect:
-    """What may be expected of a network and a query. ``settle_s``: from a link's break to another way."""
+    """The expected network and query. ``settle_s``: seconds from a link's break to the use of another way."""
 
     nodes: int
     width_m: float
@@ -58,13 +58,14 @@ class Prospect:
 class Advice:
     replicas: int
     hops: float | None
-    """Of the way from source to sink through that many replicas, in the mean; None if there never is one."""
+    """Mean hops from source to sink through that many replicas; None if there never is a way."""
     hops_of_one: float | None
     """The same without replication."""
     degree: float
     gains: tuple[float, ...]
-    """Of the second replica, the third, … up to one more than ``replicas``, if there are nodes for so many:
-    shares of the value without it."""
+    """The gain of the second replica, the third, … up to one more than ``replicas``, if there are nodes for
+    so many, as shares of the value without it.
+    """
 
 
 def advise(prospect: Prospect) -> Advice:
@@ -123,7 +124,7 @@ def _drawn(nodes: int, width_m: float, height_m: float, range_m: float, operator
 
 
 def _links(places: list[tuple[float, float]], range_m: float) -> list[int]:
-    """For each node its neighbours, as bits of a number."""
+    """Returns each node's neighbours, as bits of a number."""
     network = [0] * len(places)
     for (i, here), (j, there) in combinations(enumerate(places), 2):
         if dist(here, there) <= range_m:
@@ -133,7 +134,8 @@ def _links(places: list[tuple[float, float]], range_m: float) -> list[int]:
 
 
 def _fewest_hops(network: list[int], operators: int, most: int, rng: random.Random) -> list[int | None]:
-    """From a random source to a random sink, by number of replicas from 1; nothing if no two can meet.
+    """Returns the fewest hops from a random source to a random sink, by number of replicas from 1; empty if
+    no two nodes are connected.
 
     More replicas are added to the fewer, as placement does.
     """

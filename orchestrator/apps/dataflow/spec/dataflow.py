@@ -1,4 +1,4 @@
-"""What an operator of a written-out dataflow says beside its kind: its inputs, window or join, and limits."""
+"""Defines the settings of an operator in a written-out dataflow: inputs, window or join, and limits."""
 
 from typing import Annotated, Any, Literal
 
@@ -37,7 +37,7 @@ After = Annotated[
 
 
 class CountedWindow(Section):
-    """So many tuples of one stream; the next window begins ``slide`` tuples later."""
+    """A window of this many tuples of one stream; the next window begins ``slide`` tuples later."""
 
     count: Tuples = Field(examples=[10])
     slide: Tuples | None = Field(default=None, description="As many as there are in a window, if not given")
@@ -47,7 +47,9 @@ class CountedWindow(Section):
 
 
 class TimedWindow(Section):
-    """What was captured within ``time``, of all inputs; windows begin every ``slide``."""
+    """A window of the tuples of all inputs that were captured within ``time``;
+    windows begin every ``slide``.
+    """
 
     time: PositiveDuration = Field(examples=["2s"])
     slide: PositiveDuration | None = Field(default=None, description="As long as a window, if not given")
@@ -82,7 +84,7 @@ Window = Annotated[
 
 
 class OnError(Section):
-    """When the operator fails: try again ``retry`` times, then stop the agent or give the tuple up."""
+    """If the operator fails: try again ``retry`` times, then stop the agent or drop the tuple."""
 
     retry: Annotated[int, Field(strict=True, ge=0, le=MAX_RETRIES)] = 0
     then: Literal["stop", "dead_letter"] = "stop"

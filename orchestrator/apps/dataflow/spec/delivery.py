@@ -1,4 +1,6 @@
-"""The ``delivery`` section: how much a query that promises delivery keeps, and what happens beyond that."""
+"""Defines the section ``delivery``: how much a query with delivery guarantees buffers, and what happens when
+that is full.
+"""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -13,7 +15,7 @@ _MIB = 1024**2
 
 
 class Delivery(Section):
-    """Bounds of queries whose reliability is at_least_once or exactly_once."""
+    """Limits of queries whose reliability is at_least_once or exactly_once."""
 
     other_names: ClassVar[dict[str, str]] = {
         "items": "buffer",

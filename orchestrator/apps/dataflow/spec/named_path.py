@@ -1,6 +1,6 @@
-"""Parameters of operators that name files, folders and galleries: relative to the file they stand in.
+"""Checks parameters of operators that name files, folders and galleries, relative to the experiment's file.
 
-They must exist when that is validated, and are absolute from then on.
+They must exist when the file is validated, and become absolute paths.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ _HINTS = {
 
 
 def what_it_names(annotation: Any) -> str | None:
-    """As the parameter's own annotation says."""
+    """Returns what the parameter's annotation says that it names."""
     for part in getattr(annotation, "__metadata__", ()):
         if isinstance(part, msgspec.Meta) and part.extra is not None:
             return part.extra.get(NAMES)
@@ -35,7 +35,7 @@ def what_it_names(annotation: Any) -> str | None:
 
 
 def path_reader(what: str) -> Read:
-    """A validator; an empty text names nothing, and is a parameter's way to leave it out."""
+    """Returns a validator. An empty text means that nothing is named."""
 
     def read(value: str, info: ValidationInfo) -> str:
         if not value or (what == "source" and _is_elsewhere(value)):
@@ -49,7 +49,7 @@ def path_reader(what: str) -> Read:
 
 
 def _is_elsewhere(value: str) -> bool:
-    """A device of the node, or a stream's address: nothing that we could look for here."""
+    """Says whether it is a device of the node or a stream's address, which cannot be checked here."""
     return value.startswith("/dev/") or "://" in value
 
 

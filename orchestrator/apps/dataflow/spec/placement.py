@@ -1,4 +1,6 @@
-"""How many replicas operators have and where these go: the sections ``replicas`` and ``placement``."""
+"""Defines the sections ``replicas`` and ``placement``:
+how many replicas operators have, and on which nodes.
+"""
 
 from typing import Annotated, Any, Literal
 
@@ -78,7 +80,7 @@ class ColocatePlacement(Drawn):
 
 
 class ExplicitPlacement(Section):
-    """Nodes by operator, one for each replica; what is listed beyond k waits for a larger k."""
+    """Nodes by operator, one for each replica; nodes beyond k are used by a larger k."""
 
     policy: Literal["explicit"]
     nodes: dict[str, tuple[str, ...]] = Field(examples=["{camera: [n01], detect: [n03, n07], screen: [n05]}"])

@@ -1,5 +1,6 @@
-"""A query from a Python file, ``query: checkpoint.py:build``: by naming the file the user permits to run
-it."""
+"""Reads a query from a Python file, ``query: checkpoint.py:build``. By naming the file, the user permits to
+run it.
+"""
 
 import hashlib
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ class PythonQuery(Section):
     )
 
     def build(self) -> Query:
-        """Raises QueryError."""
+        """Builds the query. Raises QueryError."""
         query = load_query(self.python.path, self.python.function, self.arguments)
         if self.reliability is None:
             return query

@@ -1,4 +1,5 @@
-"""The ``query`` section: a registered query, a dataflow written out in the file, or a user's Python file.
+"""Defines the section ``query``: a registered query, a dataflow written out in the file, or a user's Python
+file.
 
 The models are made from the agents' registry, so that a new operator kind or query is at once valid in files,
 with its parameters, their bounds and their units.
@@ -40,7 +41,7 @@ _MAX_WHOLE = 1_000_000_000
 
 
 def _limits(annotation: Any) -> dict[str, float]:
-    """The bounds that a parameter's struct states, wherever in the annotation they stand."""
+    """Returns the bounds that a parameter's struct states, anywhere in the annotation."""
     if isinstance(annotation, msgspec.Meta):
         stated = {name: getattr(annotation, name) for name in ("gt", "ge", "le")}
         return {name: bound for name, bound in stated.items() if bound is not None}
@@ -48,7 +49,7 @@ def _limits(annotation: Any) -> dict[str, float]:
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> tuple[Any, Any]:
-    """A parameter as a field of a file: with a unit if its name has one, else of its own plain type."""
+    """Returns a parameter as a field of a file: with a unit if its name has one, else of its plain type."""
     limits = _limits(annotation)
     field: Any
     plain = _plain(annotation)
@@ -71,7 +72,7 @@ def _parameter(name: str, annotation: Any, default: Any) -> tuple[Any, Any]:
 
 
 def _plain(annotation: Any) -> Any:
-    """The type without bounds and without None."""
+    """Returns the type without bounds and without None."""
     if get_origin(annotation) is Literal or not get_args(annotation):
         return annotation
     return _plain(next(part for part in get_args(annotation) if part is not type(None)))
@@ -165,7 +166,7 @@ def _query_model(build: Build) -> type[RegisteredQuery]:
 
 
 def _shape(value: Any) -> str:
-    """Which of the forms is meant; ``operators`` may also be a parameter of a registered query."""
+    """Decides which of the forms is meant; ``operators`` may also be a parameter of a registered query."""
     if isinstance(value, PythonQuery) or (isinstance(value, dict) and "python" in value):
         return "user_file"
     written_out = isinstance(value, dict) and "name" not in value

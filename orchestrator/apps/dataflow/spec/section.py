@@ -1,4 +1,6 @@
-"""What an experiment file says of one dataflow: ``query``, and how it is replicated, placed and switched."""
+"""Defines the section of one dataflow in an experiment file: ``query``, its replicas, placement and
+switching.
+"""
 
 from typing import Annotated, Any
 
@@ -36,7 +38,7 @@ class DataflowSection(AppSection):
 
 
 class ReplicaTarget(Section):
-    """What a fault can name of a dataflow: an operator's replica."""
+    """The target of a fault in a dataflow: an operator's replica."""
 
     operator: str | None = None
     replica: Annotated[int, Field(strict=True, ge=0)] = Field(

@@ -1,4 +1,4 @@
-"""The ``switching`` section: when a replica sends to another downstream replica than before."""
+"""Defines the section ``switching``: when a replica sends to another downstream replica than before."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -21,7 +21,9 @@ _THRESHOLD_HINT = "write it like 1 (in units of cost) or 10% (of the cost of the
 
 
 def read_threshold(value: Any) -> float | str:
-    """A gain in units of cost, or a share of the present cost, normalised: ``10%``."""
+    """Reads a gain in units of cost, or a share of the present cost such as ``10%``;
+    returns it normalised.
+    """
     share = _SHARE.fullmatch(value) if isinstance(value, str) else None
     if share:
         percent = float(share[1])
@@ -56,7 +58,7 @@ ThresholdField = Annotated[
 
 
 def _tried(name: str) -> str:
-    """A policy that others wrote must choose in a few sample situations before anything is created."""
+    """Tries a policy that others wrote in a few sample situations, before anything is created."""
     if not POLICIES.is_builtin(name):
         try:
             try_policy(name, POLICIES[name])
@@ -88,7 +90,7 @@ class Switching(Section):
     )
 
     def summary(self) -> str:
-        """In one line, for people."""
+        """Describes the policy in one line."""
         source = {"link_state": "the network layer", "exchange": "each other (exchange)"}[self.mode]
         threshold = threshold_of(self.threshold)
         adapted = f"{short_name(self.policy)} every {self.period:g} s, threshold {threshold}"

@@ -174,6 +174,8 @@ class RadioHelper:
             match command.do:
                 case protocol.REPORT:
                     _say(Message(command.id, time.time_ns(), report=self._report()))
+                case protocol.LATENESS:
+                    _say(Message(command.id, time.time_ns(), report=self._report(with_queues=False)))
                 case protocol.SILENCE:
                     self._silent = frozenset(command.nodes)
                     self._silencing.append(command.id)
@@ -198,7 +200,7 @@ class RadioHelper:
         _write_whole(self._config.place / "lateness.json", msgspec.json.encode(report))
         return report
 
-    def _report(self) -> LatenessReport:
+    def _report(self, with_queues: bool = True) -> LatenessReport:
         counters = self._memory.counters()
         cells, bins = counters.scalars, counters.lateness
         deliveries = sum(bins)
@@ -228,7 +230,7 @@ class RadioHelper:
                 "unknown_destination": cells[shared.UNKNOWN_DESTINATION],
                 "refused_by_device": cells[shared.REFUSED],
             },
-            queue_drops=_drops(self._config.mark),
+            queue_drops=_drops(self._config.mark) if with_queues else {},
             histogram=histogram(bins),
         )
 

@@ -4,12 +4,13 @@ from msgspec import Struct
 
 from orchestrator.backends.netns.radio.lateness import LatenessReport
 
-REPORT, SILENCE, STOP = "report", "silence", "stop"
+REPORT, LATENESS, SILENCE, STOP = "report", "lateness", "silence", "stop"
 
 
 class Command(Struct, frozen=True):
-    """``report``, ``silence`` or ``stop``; each is answered by a Message of the same id.
+    """``report``, ``lateness``, ``silence`` or ``stop``; each is answered by a Message of the same id.
 
+    ``lateness``: a report without the queues of the nodes, which take time to read.
     ``silence``: the radios of exactly ``nodes`` are switched off; answered once it is done.
     """
 

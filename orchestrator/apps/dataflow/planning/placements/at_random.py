@@ -8,7 +8,7 @@ from orchestrator.apps.dataflow.spec.placement import RandomPlacement
 
 
 def at_random(order: Sequence[str]) -> Choose:
-    """As in the paper: one operator per node, drawn by the seed that ``order`` is of."""
+    """Chooses as in the paper: one operator per node, drawn by the seed of ``order``."""
 
     def choose(slot: Slot, placed: Placed) -> str | None:
         taken = frozenset(placed.values())

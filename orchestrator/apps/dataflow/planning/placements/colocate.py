@@ -13,11 +13,10 @@ _ROUNDING = 1e-9
 def colocate(
     query: Query, order: Sequence[str], needs: Mapping[str, float], cores: Mapping[str, int]
 ) -> Choose:
-    """Replicas of consecutive operators on one node, as long as what they need together fits into its CPU.
+    """Puts replicas of consecutive operators on one node, as long as their needs together fit into its CPU.
 
-    A replica joins its predecessor of the same index, else it takes a node of its own that can carry it, or
-    any if there is none; when no node is left it joins whoever has room. Replicas of one operator never
-    share a node.
+    A replica joins its predecessor of the same index. Otherwise it takes a free node with enough CPU, or any
+    free node. If no node is free, it joins a node with room. Replicas of one operator never share a node.
     """
     inner = frozenset(query.inner())
 

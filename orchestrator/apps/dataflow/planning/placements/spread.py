@@ -11,14 +11,14 @@ from orchestrator.apps.dataflow.spec.placement import SpreadPlacement
 from orchestrator.planning.distances import Distance
 
 DETOUR = 2 / 3
-"""More than a half: a step away from everybody lengthens the way twice, and must not pay."""
+"""More than a half: a step away from all others lengthens the way twice, and must not pay off."""
 
 
 def spread(query: Query, order: Sequence[str], distance: Distance) -> Choose:
-    """Replicas of an operator far from each other, but not out of the way; one operator per node.
+    """Puts replicas of an operator far from each other, but not out of the way; one operator per node.
 
     The first is where random placement puts it. Each further one maximises its distance to the nearest
-    replica before it, less ``DETOUR`` of the way through it, from the sources above and on to the sinks.
+    replica before it, minus ``DETOUR`` times the length of the way through it from the sources to the sinks.
     """
     sources = {
         name: [s for s in query.sources() if name in query.reachable_from([s])] for name in query.names()
@@ -38,10 +38,10 @@ def spread(query: Query, order: Sequence[str], distance: Distance) -> Choose:
         def merit(node: str) -> float:
             way = fmean(distance(end, node) for end in above) + fmean(distance(node, end) for end in below)
             if way == inf:
-                return -inf  # nothing would ever pass through it
+                return -inf  # no tuple would ever pass through it
             return min(distance(node, sibling) for sibling in siblings) - DETOUR * way
 
-        return max(free, key=merit)  # the first of equals: the order breaks ties
+        return max(free, key=merit)  # among equals the first: the order breaks ties
 
     return choose
 
