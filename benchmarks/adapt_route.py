@@ -1,6 +1,7 @@
-"""How long one replica takes to decide: 50 nodes at the paper's density, 3 operators, 5 replicas of each.
+"""Measures how long one replica takes to decide: 50 nodes at the paper's density, 3 operators, 5 replicas of
+each.
 
-Path costs, candidates and their record included; the source's decision, which looks furthest ahead.
+Includes path costs, candidates and their record; it is the source's decision, which looks furthest ahead.
 """
 
 import random
@@ -43,7 +44,7 @@ def plan(draw: random.Random) -> DeploymentPlan:
 
 
 def measure_policy(policy: str) -> list[float]:
-    """Milliseconds of each decision, over networks that change every time."""
+    """Returns the milliseconds of each decision, over networks that change every time."""
     draw = random.Random(1)
     deployed = plan(draw)
     own = deployed.replicas[0]
@@ -59,7 +60,9 @@ def measure_policy(policy: str) -> list[float]:
 
 
 def measure() -> Figures:
-    """``milliseconds``: the median of the slowest policy; a busy machine shows in ``slowest_ms`` only."""
+    """Returns the figures. ``milliseconds``: the median of the slowest policy; a busy machine shows in
+    ``slowest_ms`` only.
+    """
     times = {policy: measure_policy(policy) for policy in POLICIES}
     return {
         "benchmark": "adapt_route",

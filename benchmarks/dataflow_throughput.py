@@ -1,11 +1,12 @@
-"""What a chain of three operators carries on loopback, each a process of its own that passes on what it gets.
+"""Measures the throughput of a chain of three operators on loopback, each a process that passes on what it
+gets.
 
-Whole agents, as they run on nodes, for each reliability level: what holds for all is the worst of them.
+Runs whole agents, as on nodes, at each reliability level; overall figures are those of the slowest level.
 ``relay_ratio`` compares tuples of 32 KB with the same bytes over plain asyncio streams on uvloop, in the same
 run; ``small_tuples_per_second`` are tuples of 200 bytes; ``rss_growth_bytes`` is that of the agent that grew
-most, after the first tenth. Figures per CPU time say what two cores carry if nothing else runs on them.
-``links_…`` is the transport alone: framed, authenticated, with credit; ``wide_streams_…`` plain streams whose
-buffers are larger than asyncio's.
+most, after the first tenth. Figures per CPU time say what two cores could carry without other load.
+``links_…`` is the transport alone: framed, authenticated, with credit; ``wide_streams_…`` plain streams with
+larger buffers than asyncio's.
 """
 
 import argparse
@@ -34,7 +35,7 @@ Reports = list[dict[str, float]]
 
 
 def chain(over: str, count: int, size: int) -> Reports:
-    """What each process without an agent reports, from the source to the sink."""
+    """Returns what each process without an agent reports, from the source to the sink."""
     processes: list[subprocess.Popen[str]] = []
     port = 0
     try:
@@ -57,12 +58,12 @@ def speed(reports: Reports) -> float:
 
 
 def cpu_us(reports: Reports) -> float:
-    """What a tuple costs all processes together."""
+    """Returns the CPU time of a tuple in all processes together."""
     return sum(each["cpu_us_per_tuple"] for each in reports)
 
 
 class Round(NamedTuple):
-    """In turns, so that whatever else the machine does disturbs all alike."""
+    """One round of measurements. They take turns, so that other load on the machine disturbs all alike."""
 
     plain: dict[str, Reports]
     flows: dict[Reliability, Flow]
@@ -119,7 +120,7 @@ def small() -> dict[str, float]:
 
 
 def memory(tuples: int, per_second: float) -> Figures:
-    """Of so many tuples as have about time to pass."""
+    """Measures memory with about as many tuples as can pass in the time."""
     count = min(tuples, round(per_second * MEMORY_S))
     grown = {level: flow(level, count, SMALL, 3 * MEMORY_S).rss_growth for level in LEVELS}
     return {

@@ -1,7 +1,8 @@
-"""How long it takes to deploy to six nodes over SSH: connect, ask what they are, pack, send, unpack, try.
+"""Measures how long it takes to deploy to six nodes over SSH: connect, ask for facts, pack, send, unpack,
+test.
 
-Cold: nothing is on the nodes, nor packed here. Warm: the same again, over new connections. Six real OpenSSH
-servers on this machine, one a node; they share the processors with us, which real nodes do not.
+Cold: nothing is on the nodes, and nothing is packed here. Warm: the same again, over new connections. The
+nodes are six real OpenSSH servers on this machine; unlike real nodes, they share its processors.
 """
 
 import asyncio

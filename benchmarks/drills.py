@@ -1,9 +1,9 @@
-"""Fault drills over whole runs: killed, interrupted, out of disk, out of time, robbed of their nodes' disks.
+"""Fault drills over whole runs: killed, interrupted, out of disk, out of time, with lost disks of nodes.
 
-Each drill does one thing to a real `rove` and then looks: was anything lost that had been recorded, is
-anything left in the kernel, on disk or on nodes, and do verdict and exit code tell the truth? Most run in
-namespaces of this machine, some in virtual time, some on real OpenSSH servers. A drill that finds something
-is printed with the command that plays it again.
+Each drill does one thing to a real `rove` and then checks: was a recorded file lost, is anything left in the
+kernel, on disk or on nodes, and are verdict and exit code true? Most run in namespaces of this machine, some
+in virtual time, some on real OpenSSH servers. A drill that finds a problem is printed with the command that
+repeats it.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def figures(played: list[Played], seconds: float) -> dict[str, float | int | str
 
 
 def tell(played: Played) -> None:
-    """As soon as it is over, if something was found."""
+    """Prints a drill as soon as it is over, if it found a problem."""
     if played.found.clean:
         return
     print(f"{played.order.name} ({'; '.join(played.notes)}): {played.order.again}", file=sys.stderr)
@@ -64,7 +64,7 @@ def main() -> int:
     if os.geteuid() != 0:
         print("drills needs root, for network namespaces", file=sys.stderr)
         return 1
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # else what drills interrupt would ignore it, too
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # or children would ignore it, too
         signal.signal(signal.SIGINT, signal.default_int_handler)
     kinds = arguments.only or list(KINDS)
     if why := lacking():

@@ -1,12 +1,13 @@
-"""ETX that our daemons measure on links that lose a known share p of the frames each way: 1 / (1 - p)².
+"""Measures the ETX of our daemons on links that lose a known share p of the frames each way: 1 / (1 - p)².
 
-Pairs of nodes in virtual time, out of the others' range; a frame is lost by the toss of a coin, whatever its
-size. From 40 s on (etx_ff's window is 32 s long) the cost is looked at again and again. ``measured`` is what
-it settles at: the inverse of the mean delivery ratio LQ · NLQ; ``relative_error`` is the worst link of the
-seeds. ``mean_etx``, the mean of the looks themselves, is larger: a window holds few packets (16 with olsrd's
-HELLOs), and the inverse of a ratio that scatters is too large on average. ``single_look_sd`` says how far
-looks scatter, ``expected_sd`` how far that many tosses must. etx_float finds too little loss where much is
-lost: like olsrd's it counts one lost HELLO per announced interval; jitter makes the real ones shorter.
+Pairs of nodes in virtual time, out of the others' range; each frame is lost with probability p, whatever its
+size. From 40 s on (etx_ff's window is 32 s long) the cost is sampled again and again. ``measured`` is what it
+settles at: the inverse of the mean delivery ratio LQ · NLQ; ``relative_error`` is that of the worst link of
+the seeds. ``mean_etx``, the mean of the samples themselves, is larger: a window holds few packets (16 with
+olsrd's HELLOs), and the inverse of a scattering ratio is too large on average. ``single_look_sd`` is the
+deviation of the samples, ``expected_sd`` the deviation that follows from the number of frames. etx_float
+finds too little loss if much is lost: like olsrd's it counts one lost HELLO per announced interval, but
+jitter makes the real ones shorter.
 """
 
 import argparse
@@ -30,7 +31,7 @@ ETX_FLOAT_AGING = 0.05
 
 
 class Looks(NamedTuple):
-    """Costs of one direction of a link over time; None: broken at that moment."""
+    """Sampled costs of one direction of a link; None: broken at that time."""
 
     loss: float
     costs: list[float | None]

@@ -1,4 +1,4 @@
-"""Detection and recognition on the ORL faces (AT&T Laboratories Cambridge), shown in frames of video.
+"""Measures detection and recognition on the ORL faces (AT&T Laboratories Cambridge), shown in video frames.
 
 Needs the ``faces`` extra. The split of people and pictures is part of the output; see ``faces_protocol``.
 """
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from statistics import quantiles
 
-# An agent's own modules belong to what 25 agents take of the memory.
+# Imported because the memory of 25 agents includes an agent's own modules.
 import node_agent.agent.agent
 import node_agent.apps.dataflow.application  # noqa: F401
 from benchmarks.shared.faces_memory import pss_mb
@@ -42,7 +42,7 @@ SMALLER_GALLERIES = (1, 3)  # pictures of each person
 
 
 def chosen(answers: Answers) -> float:
-    """The largest threshold, in hundredths, that accepts no stranger among the development people."""
+    """Returns the largest threshold, in hundredths, that accepts no stranger among the development people."""
     hundredths = 0
     while answers.false_accepts((hundredths + 1) / 100) == 0:
         hundredths += 1
@@ -117,8 +117,9 @@ def measure() -> Figures:
 
 
 def cpu_ms(work: Callable[[int], object], times: int) -> tuple[float, float]:
-    """Median and lower quartile. What else runs on the machine takes caches away and only adds to CPU time:
-    where the two are far apart, the machine was busy."""
+    """Returns median and lower quartile. Other load on the machine only adds to CPU time: if the two differ
+    much, the machine was busy.
+    """
     took = []
     for number in range(times):
         started = time.process_time()

@@ -1,10 +1,10 @@
-"""How long a stream stands still when the node of the replica in use dies, measured at the sink.
+"""Measures at the sink how long a stream stops when the node of the replica in use dies.
 
 A chain of two operators with two replicas each, whole agents over our OLSR with its defaults (HELLO 1 s,
-valid 4 s). At a drawn moment the radio of the active replica's node falls silent and its agent is killed,
-for good. ``seconds`` is the longest pause between two deliveries from then on, beyond the one that is
-usual. It must not exceed twice the routing daemon's time to notice, nor 3 s. Seeds draw the moment;
-operators, exactly_once and best_effort take turns.
+valid 4 s). At a drawn time the radio of the active replica's node falls silent and its agent is killed, for
+good. ``seconds`` is the longest pause between two deliveries from then on, minus the usual one. It must not
+exceed twice the routing daemon's time to notice, nor 3 s. Seeds draw the time; operators, exactly_once and
+best_effort take turns.
 """
 
 import argparse
@@ -37,12 +37,12 @@ OPERATORS = ("first", "second")
 PLACES = {"source": ["s"], "first": ["a0", "a1"], "second": ["b0", "b1"], "sink": ["z"]}
 SENDERS = {"first": ["s"], "second": ["a0", "a1"]}
 POSITIONS = {"s": (0, 0), "a0": (90, 0), "b0": (180, 0), "z": (270, 0), "a1": (90, 90), "b1": (180, 90)}
-# Whoever has a choice takes the first replica: it is known beforehand whose node is in use.
+# Replicas with a choice take the first one, so that the node in use is known beforehand.
 COSTS = {"a1": 3.0, "b1": 3.0}
 
 
 class Trial(Struct, frozen=True):
-    """``noticed``: when the costs that the sender decides on had no way to the dead node any more."""
+    """``noticed``: when the sender's costs no longer had a way to the dead node."""
 
     seed: int
     level: str
@@ -110,7 +110,7 @@ def trial(seed: int, backend: str, root: Path) -> Trial:
         operator,
         max(pauses, default=0) / 1e9 - 1 / RATE,
         _noticed(senders, died_ns, dead),
-        # Whether it went on to the end: pauses before the last delivery are in ``seconds``.
+        # Says whether the stream continued to the end: pauses before the last delivery are in ``seconds``.
         any(t_ns > died_ns for t_ns in taken_over) and delivered[-1] > died_ns + 5_000_000_000,
         tuple(trouble),
     )

@@ -1,10 +1,10 @@
-"""What faults do to queries: seeded schedules over whole agents in virtual time.
+"""Tests what faults do to queries: seeded schedules over whole agents in virtual time.
 
-Crashes with the loss of all memory, restarts, partitions, flapping and slow links, over chain, join and
-fan-out queries. Unless told otherwise, half of the schedules are ``exactly_once``, the others
-``at_least_once``, where repetition is no fault. ``--reliability best_effort``: what is lost must be accounted
-for by the records. ``--tight``: next to no room, with every way to overflow; only who may drop may lose, and
-says so. A schedule that fails is printed with the options that play it again.
+Schedules contain crashes that lose all memory, restarts, partitions, flapping and slow links, over chain,
+join and fan-out queries. By default, half of the schedules are ``exactly_once``, the others
+``at_least_once``, where repetition is no fault. ``--reliability best_effort``: the records must explain every
+loss. ``--tight``: tiny buffers, with every ``overflow``; only replicas that are allowed to drop may lose
+tuples, and must say so. A schedule that fails is printed with the options that repeat it.
 """
 
 import argparse
@@ -30,7 +30,7 @@ LEVELS: tuple[Reliability, ...] = ("exactly_once", "at_least_once", "best_effort
 
 
 class Kind(Struct, frozen=True):
-    """``level``: None for both levels that promise something, in turn."""
+    """``level``: None for both levels with guarantees, in turn."""
 
     level: Reliability | None = None
     tight: bool = False
@@ -46,7 +46,7 @@ class Kind(Struct, frozen=True):
 
 
 def play(kind: Kind, seed: int) -> tuple[Schedule, Outcome]:
-    """Where repetition is allowed it is no duplicate."""
+    """Runs one schedule. Allowed repetitions do not count as duplicates."""
     drawn = kind.draw(seed)
     result = outcome(drawn)
     if drawn.plan.query.reliability == "at_least_once":
@@ -54,7 +54,7 @@ def play(kind: Kind, seed: int) -> tuple[Schedule, Outcome]:
     return drawn, result
 
 
-def told(kind: Kind, drawn: Schedule, result: Outcome) -> str:
+def summary(kind: Kind, drawn: Schedule, result: Outcome) -> str:
     faults = ", ".join(
         f"{f.what} {'-'.join(f.nodes)} at {f.at:.1f} for {f.seconds:.1f}" for f in drawn.faults
     )
@@ -77,7 +77,7 @@ def told(kind: Kind, drawn: Schedule, result: Outcome) -> str:
 def played(
     kind: Kind, first: int, count: int, seconds: float, jobs: int
 ) -> Iterator[tuple[Schedule, Outcome]]:
-    """In order, until the time is up."""
+    """Yields outcomes in order, until the time is up."""
     began, seeds = time.monotonic(), iter(range(first, first + count))
     with ProcessPoolExecutor(jobs) as pool:
         running = [pool.submit(play, kind, seed) for seed in islice(seeds, 2 * jobs)]
@@ -93,7 +93,7 @@ def campaign(kind: Kind, first: int, count: int, seconds: float, jobs: int) -> d
     for drawn, result in played(kind, first, count, seconds, jobs):
         all_played.append((drawn, result))
         if not result.clean:
-            print(told(kind, drawn, result), file=sys.stderr, flush=True)
+            print(summary(kind, drawn, result), file=sys.stderr, flush=True)
     results = [result for _, result in all_played]
     by_overflow = {
         f"lost_with_{overflow}{'' if wait else '_and_sources_that_drop'}": sum(
@@ -137,7 +137,7 @@ def main() -> int:
     kind = Kind(arguments.reliability, arguments.tight)
     if arguments.seed is not None:
         drawn, result = play(kind, arguments.seed)
-        print(told(kind, drawn, result))
+        print(summary(kind, drawn, result))
         return 0 if result.clean else 1
     figures = campaign(kind, arguments.first, arguments.schedules, arguments.seconds, arguments.jobs)
     if arguments.json:

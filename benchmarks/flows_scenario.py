@@ -1,10 +1,10 @@
-"""The scenario of ``olsr_scenario`` as an experiment of flows, through the whole product, beside it.
+"""Runs the scenario of ``olsr_scenario`` as an experiment of flows, through the whole product, and compares.
 
-``experiments/flows-olsr.yaml`` is run by `rove`'s own life cycle in virtual time and analysed in Spark; the
-ratio is its metric ``flow_delivery_ratio``. Nodes, movements, radio and flows are those of the benchmark for
-the same seed. Two things differ: the product's nodes stand still until OLSR has converged, and its daemons
-draw their jitter from other streams. So every run is compared twice: with the benchmark as it is (``own``),
-and with the benchmark under these two conditions (``alike``), where every packet must fare the same.
+`rove`'s own life cycle runs ``experiments/flows-olsr.yaml`` in virtual time, and Spark analyses it; the ratio
+is its metric ``flow_delivery_ratio``. Nodes, movements, radio and flows are those of the benchmark for the
+same seed. Two things differ: the product's nodes stand still until OLSR has converged, and its daemons draw
+their jitter from other streams. So every run is compared twice: with the benchmark as it is (``own``), and
+with the benchmark under these two conditions (``alike``), where every packet must have the same outcome.
 """
 
 import argparse
@@ -39,7 +39,7 @@ from orchestrator.spec.experiment import Experiment
 EXPERIMENT = Path(__file__).parents[1] / "experiments" / "flows-olsr.yaml"
 SPEEDS = (1, 5, 10)
 ETX = {"metric": "etx", "fisheye": True, "mpr_coverage": 7, "tc_redundancy": 2}
-"""What of the routing section is otherwise where links are rated by ETX."""
+"""The settings of the routing section that differ if links are rated by ETX."""
 MOST_APART = 0.01
 
 Case = tuple[int, str, int]
@@ -59,7 +59,7 @@ class Ratios(NamedTuple):
 
 
 def experiment(case: Case) -> Experiment:
-    """The experiment file with the flows that the benchmark draws for this seed."""
+    """Returns the experiment file with the flows that the benchmark draws for this seed."""
     speed, metric, seed = case
     document: dict[str, Any] = yaml.safe_load(EXPERIMENT.read_text())
     (flows,) = document["flows"]
@@ -84,7 +84,7 @@ def run(case: Case, root: Path) -> Finished:
 
 
 def alike(case: Case, opened_s: float) -> float:
-    """The benchmark under the conditions of the product's run."""
+    """Runs the benchmark under the conditions of the product's run."""
     seed = case[2]
     routing = experiment(case).routing
     assert isinstance(routing, Olsr)
@@ -93,7 +93,7 @@ def alike(case: Case, opened_s: float) -> float:
 
 
 class _Draws:
-    """As ``orchestrator.services.olsr`` seeds its daemons in virtual time."""
+    """Seeds daemons like ``orchestrator.services.olsr`` in virtual time."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed

@@ -1,6 +1,6 @@
-"""What the probe of a machine's load reads with 0, 1, 2 and 4 busy loops a core, and what it costs itself.
+"""Measures what the probe of a machine's load reads with 0, 1, 2 and 4 busy loops a core, and its own cost.
 
-The limits of a run in real time stand on these figures: see docs/radio.md, "Did the host keep up".
+The limits of a run in real time are based on these figures: see docs/radio.md, "Did the host keep up".
 """
 
 import asyncio
@@ -40,7 +40,7 @@ def measure() -> Figures:
 
 
 def _probed(loops_a_core: int) -> tuple[list[LoadSample], float]:
-    """The samples, and the processor time of the probe by the second. Its start counts as well."""
+    """Returns the samples, and the probe's processor time per second, including its start."""
     busy = [
         subprocess.Popen([sys.executable, "-c", BUSY.format(seconds=SECONDS + 3)])
         for _ in range(loops_a_core * (os.cpu_count() or 1))
@@ -67,7 +67,7 @@ async def _watch(directory: Path) -> None:
 
 
 def _children_s() -> float:
-    """Of processes that have ended and were waited for."""
+    """Returns the time of processes that have ended and were waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -1,10 +1,10 @@
-"""What `kill -9` does to queries that promise exactly-once delivery: agents over the emulated radio.
+"""Tests exactly-once queries with `kill -9`: agents are killed and restarted, over the emulated radio.
 
-Seeded schedules of chain, window, join and fan-out queries on ten nodes in namespaces, standing or walking,
-with our OLSR; agents of replicas are killed and restarted while tuples flow. What the sinks wrote down is
-compared with what the query gives in one process. Windows are counted, not timed: what a clock puts into a
-window has no counterpart without that clock. A schedule that fails is printed with its seed; ``--seed`` plays
-it again.
+Runs seeded schedules of chain, window, join and fan-out queries on ten nodes in namespaces, standing or
+walking, with our OLSR, and kills and restarts agents of replicas while tuples flow. It compares what the
+sinks wrote down with what the query gives in one process. Windows are counted, not timed: the content of a
+time window depends on the clock and has no counterpart there. A schedule that fails is printed with its seed;
+``--seed`` repeats it.
 """
 
 import argparse
@@ -30,11 +30,11 @@ SCHEDULES = 20
 SECONDS_AT_MOST = 1500.0
 
 Result = tuple[str, str]
-"""A sink, and what it is given."""
+"""A sink, and what it got."""
 
 
 class Outcome(Struct, frozen=True):
-    """``late``: the emulated radio was; the promise holds all the same."""
+    """``late``: the emulated radio was late; the guarantee holds all the same."""
 
     kills: int
     lost: tuple[Result, ...]
@@ -50,7 +50,7 @@ class Outcome(Struct, frozen=True):
 
 
 def expected(calm: Experiment, tuples: int) -> list[Result]:
-    """What sinks are given if nothing goes wrong, nor takes any time."""
+    """Returns what sinks get if nothing goes wrong, nor takes any time."""
     query = section(calm).dataflow()
     streams = {name: [captured(name, tau) for tau in range(1, tuples + 1)] for name in query.sources()}
     results = testing.run(query, streams)
@@ -69,7 +69,7 @@ def play(seed: int, root: Path, kills: int | None = None, tuples: int = TUPLES) 
     events = parse_lines(run.directory.events.read_bytes())
     reasons = own_reasons(run)
     return Outcome(
-        kills=sum(event["kind"] == "fault" and event["deed"] == "crash" for event in events),
+        kills=sum(event["kind"] == "fault" and event["action"] == "crash" for event in events),
         lost=tuple(result for result in wanted if result not in given),
         duplicated=tuple(result for result, times in given.items() if times > 1),
         mismatches=tuple(result for result in given if result not in set(wanted)),
@@ -79,7 +79,7 @@ def play(seed: int, root: Path, kills: int | None = None, tuples: int = TUPLES) 
     )
 
 
-def told(seed: int, result: Outcome) -> str:
+def summary(seed: int, result: Outcome) -> str:
     drawn = schedule(seed, Path("given"))
     faults = ", ".join(
         f"{fault.target.part('query')} at {fault.at:g} for {fault.seconds:g}" for fault in drawn.faults
@@ -102,7 +102,7 @@ def campaign(first: int, count: int, seconds: float, root: Path) -> dict[str, fl
         result = play(seed, root)
         results.append(result)
         if not result.clean:
-            print(told(seed, result), file=sys.stderr, flush=True)
+            print(summary(seed, result), file=sys.stderr, flush=True)
     return {
         "benchmark": "kill_campaign",
         "schedules": len(results),
@@ -134,7 +134,7 @@ def main() -> int:
         root = (arguments.keep or Path(directory)).resolve()
         if arguments.seed is not None:
             result = play(arguments.seed, root)
-            print(told(arguments.seed, result))
+            print(summary(arguments.seed, result))
             return 0 if result.clean else 1
         figures = campaign(arguments.first, arguments.schedules, arguments.seconds, root)
     if arguments.json:

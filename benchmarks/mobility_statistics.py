@@ -1,8 +1,8 @@
-"""Our random waypoint against ns-3's: degree, link changes, connectivity, hops and speed of 25 nodes.
+"""Compares our random waypoint with ns-3's: degree, link changes, connectivity, hops and speed of 25 nodes.
 
 ns-3's means and standard deviations are over 10 seeds of ns-3 3.44. Its assumptions are ours here: uniform
-starts, v ± 1 m/s (at least 1 mm/s), pauses of 1 to 3 s, 1200 m square, range 450 m, window [50, 200) s.
-The pause is the paper's: ns-3's record does not state it, but its mean speeds fit it.
+starts, v ± 1 m/s (at least 1 mm/s), pauses of 1 to 3 s, 1200 m square, range 450 m, window [50, 200) s. The
+pause is the paper's: ns-3's record does not state it, but its mean speeds fit it.
 """
 
 import argparse
@@ -70,10 +70,12 @@ def measure(speed: float, seed: int) -> dict[str, float]:
 
 
 def compare(seeds: int) -> list[dict[str, object]]:
-    """A row per speed and measure. Within the spread: our mean is at most ns-3's deviation off its mean.
+    """Returns a row per speed and measure. Within the spread: our mean differs from ns-3's by at most its
+    deviation.
 
-    ``standard_errors`` is that difference over the error of both means, taking a run's spread from ours:
-    ns-3's ten runs estimate it poorly."""
+    ``standard_errors`` is that difference over the error of both means, with our runs' spread: ns-3's ten
+    runs estimate it poorly.
+    """
     rows: list[dict[str, object]] = []
     for speed, reference in NS3.items():
         runs = [measure(speed, seed) for seed in range(1, seeds + 1)]

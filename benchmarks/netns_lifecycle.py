@@ -1,8 +1,9 @@
-"""How long a network of 50 nodes takes to come up and go away, and whether it leaves or disturbs anything.
+"""Measures how long a network of 50 nodes takes to come up and go down, and whether it leaves or disturbs
+anything.
 
-Up is what `rove up` makes but for the radio: TAP devices, addresses, permanent neighbours, all true routes.
-Median of several rounds; then `rove up` of as many nodes, killed again and again (see ``netns.kills``).
-Decoys whose names resemble the runs' stand beside it all the while.
+"Up" is everything that `rove up` makes except the radio: TAP devices, addresses, permanent neighbours, all
+true routes. Median of several rounds; then `rove up` of as many nodes, killed again and again (see
+``netns.kills``). Decoys whose names resemble the runs' exist all the while.
 """
 
 import asyncio
@@ -90,7 +91,7 @@ def _round(mark: Mark) -> tuple[float, float, float, int]:
 
 
 async def _run_and_end(mark: Mark, ends: Descriptors) -> tuple[float, float, int]:
-    """One program on each node; then everything down with the programs still running."""
+    """Starts one program on each node, then takes everything down while they run."""
     server = await ForkServer.start(mark)
     try:
         launches = [

@@ -1,11 +1,12 @@
-"""How soon a grid of our daemons has all routes, how it takes losses and moves, and what a daemon costs.
+"""Measures how soon a grid of our daemons has all routes, how it handles losses and moves, and what a daemon
+costs.
 
 ``seconds``: from the start of the daemons until every node has a route to every other. In namespaces (netns)
-each daemon is a process and the routes are the kernel's, over the 802.11b radio in real time; in virtual
-time the worst of several seeds. ``cpu_share_per_daemon``: of one core in steady state; in virtual time the
-radio model's share is in it. ``rerouted_s``: a corner node jumps to the opposite corner; until all nodes
-reach it and it them over its new neighbours. ``routes_gone_s``: a node in the middle falls silent; until
-nobody's routes lead over it. Figures of netns on a busy machine say little: see ``load_average``.
+each daemon is a process and the routes are the kernel's, over the 802.11b radio in real time; in virtual time
+it is the worst of several seeds. ``cpu_share_per_daemon``: of one core in steady state; in virtual time it
+includes the radio model. ``rerouted_s``: a corner node jumps to the opposite corner; until all nodes reach it
+and it reaches them over its new neighbours. ``routes_gone_s``: a node in the middle falls silent; until no
+route leads over it. Figures of netns on a busy machine mean little: see ``load_average``.
 """
 
 import argparse
@@ -118,7 +119,7 @@ def row(clock: str, case: Case, runs: list[Watched]) -> Row:
 
 
 def _worst(seconds: list[float | None]) -> float | None:
-    """Of the runs; None if one did not get there within the limit."""
+    """Returns the worst of the runs; None if one did not finish within the limit."""
     known = [second for second in seconds if second is not None]
     return max(known) if len(known) == len(seconds) else None
 

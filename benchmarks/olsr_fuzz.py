@@ -1,6 +1,6 @@
-"""Whether broken OLSR packets can hurt the decoder: a million mutations of packets that olsrd sent.
+"""Tests the OLSR decoder with broken packets: a million mutations of packets that olsrd sent.
 
-A crash is anything but `Malformed`, and any accepted packet or body that encodes to other bytes.
+A crash is any exception but `Malformed`, and any accepted packet or body that encodes to other bytes.
 """
 
 import random
@@ -26,7 +26,7 @@ LYING_SIZES = (0, 1, 3, 4, 8, 11, 12, 13, 15, 16, 255, 1472, 32767, 65535)
 
 REPETITIONS = 20
 
-# What reads a body of each kind, and what writes it again.
+# How to read a body of each kind, and how to write it again.
 CODECS: Mapping[int, tuple[Callable[[Message], Any], Callable[[Any], bytes]]] = {
     HELLO: (wire.decode_hello, partial(wire.encode_hello, kind=HELLO)),
     LQ_HELLO: (wire.decode_hello, partial(wire.encode_hello, kind=LQ_HELLO)),
@@ -38,7 +38,7 @@ CODECS: Mapping[int, tuple[Callable[[Message], Any], Callable[[Any], bytes]]] = 
 
 
 def lie_about_a_size(data: bytearray, rng: random.Random) -> None:
-    """Any 16-bit field may be a size, and sizes are the ones worth lying about."""
+    """Changes a 16-bit field, which may be a size: wrong sizes are the most dangerous values."""
     places = size_fields(data)
     place = rng.choice(places) if places and rng.random() < 0.9 else rng.randrange(max(1, len(data) - 1))
     if place + 2 <= len(data):
@@ -48,7 +48,9 @@ def lie_about_a_size(data: bytearray, rng: random.Random) -> None:
 
 
 def size_fields(data: bytearray) -> list[int]:
-    """Where the sizes of the packet, its messages and their groups are, as far as they can be followed."""
+    """Returns where the sizes of the packet, its messages and their groups are, as far as they can be
+    followed.
+    """
     places = [0] if len(data) >= 2 else []
     start = wire.PACKET_HEADER_SIZE
     while start + wire.MESSAGE_HEADER_SIZE <= len(data):
@@ -69,7 +71,7 @@ MUTATIONS: Sequence[ByteChange] = (flip_bits, truncate, extend, insert_or_cut, l
 
 
 def mutated(originals: Sequence[bytes], seed: int) -> Iterator[bytes]:
-    """Endless. Half of the packets have their own length told right again, to get past the first check."""
+    """Yields packets endlessly. Half of them get a correct packet length, to pass the first check."""
     rng = random.Random(seed)
     while True:
         data = bytearray(rng.choice(originals))
@@ -86,7 +88,7 @@ def mutated(originals: Sequence[bytes], seed: int) -> Iterator[bytes]:
 
 
 def accepted_messages(data: bytes) -> tuple[Message, ...]:
-    """Empty if the packet is refused."""
+    """Returns the messages; empty if the packet is refused."""
     try:
         packet = wire.decode_packet(data)
     except Malformed:
@@ -97,7 +99,7 @@ def accepted_messages(data: bytes) -> tuple[Message, ...]:
 
 
 def refused_bodies(message: Message) -> int:
-    """Reads the body as every kind there is; how many of them refuse it."""
+    """Reads the body as every kind; returns how many of them refuse it."""
     refused = 0
     for kind, (decode, encode) in CODECS.items():
         try:
@@ -120,7 +122,7 @@ def fuzz(packets: Iterable[bytes]) -> dict[str, int | str]:
             counts["packets_accepted"] += bool(messages)
             bodies = messages or (Message(0, 0, 0, 0, 0, 0, data[FIRST_BODY:]),)
             refused = sum(map(refused_bodies, bodies))
-        except Exception as error:  # whatever it is, finding it is what this is for
+        except Exception as error:  # any exception: finding it is the purpose of this test
             counts["crashes"] += 1
             first_crash = first_crash or f"{error!r} by {data.hex()}"
             continue

@@ -1,13 +1,13 @@
-"""25 mobile nodes, 10 UDP flows, OLSR: delivery in virtual time beside ns-3's, and what ETX changes about it.
+"""Compares delivery in virtual time with ns-3's, and with ETX: 25 mobile nodes, 10 UDP flows, OLSR.
 
 ns-3 3.44's means and standard deviations are over 10 seeds. Its assumptions are ours here: 1200 m square,
 random waypoint from uniform starts at v ± 1 m/s with pauses of 1 to 3 s (the pause is the paper's: ns-3's
 record does not state it), range 450 m for everything, 11 Mb/s with acknowledgements at 1 Mb/s, 7
 transmissions, queues of 100; HELLO 2 s, TC 5 s, both valid for three intervals, hop count, RFC 3626's MPRs
-and TCs; flows of 4 × 512 bytes a second from 10 s on, of which those sent in [50, 200) s count.
-One difference remains: a virtual host knows its neighbours' hardware addresses, ns-3 asked by ARP. With
-static ARP (v = 5 only) ns-3 delivered 0.942 ± 0.016 instead of 0.892.
-Processor time is measured with nothing else in the process; ns-3's 15.8 s a second is wall time.
+and TCs; flows of 4 × 512 bytes a second from 10 s on, of which those sent in [50, 200) s count. One
+difference remains: a virtual host knows its neighbours' hardware addresses, ns-3 asked by ARP. With static
+ARP (v = 5 only) ns-3 delivered 0.942 ± 0.016 instead of 0.892. Processor time is measured with nothing else
+in the process; ns-3's 15.8 s a second is wall time.
 """
 
 import argparse
@@ -52,7 +52,8 @@ METRICS = {"hops": HOP_COUNT, "etx": ETX}
 
 class Ns3(NamedTuple):
     """Mean and standard deviation of the delivery ratio; mean share of unicast transmissions that fail, and
-    of OLSR packets that a node sends in a second."""
+    OLSR packets that a node sends in a second.
+    """
 
     delivered: float
     deviation: float
@@ -83,9 +84,10 @@ class Stream(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """What may differ from the benchmark's own. ``still_s``: nodes begin to move, and time to count, so late.
+    """What may differ from the benchmark's own. ``still_s``: nodes begin to move, and time begins to count,
+    so much later.
 
-    ``draws``: what the daemon of a node draws from. ``config``: of the daemons.
+    ``draws``: the random stream of a node's daemon. ``config``: that of the daemons.
     """
 
     still_s: float = 0.0
@@ -175,7 +177,7 @@ def row(speed: int, metric: str, outcomes: Sequence[Outcome]) -> Row:
         "ns3_hops": ns3.delivered,
         "ns3_sd": ns3.deviation,
         "ns3_sds_off": off,
-        # ns-3's OLSR knows no ETX: that row stands beside it only.
+        # ns-3's OLSR has no ETX: that row has no counterpart.
         "within": abs(off) <= DEVIATIONS if metric == "hops" else None,
         "failing": mean(outcome.failing for outcome in outcomes),
         "ns3_failing": ns3.failing,

@@ -1,9 +1,9 @@
-"""What ten minutes of OLSR cost in virtual time, radio model included, on one core.
+"""Measures what ten minutes of OLSR cost in virtual time, radio model included, on one core.
 
 olsrd's defaults on the 802.11b medium at the paper's setting, at the density of 25 nodes in 1200 m × 1200 m:
 a grid, and random waypoint at 5 ± 1 m/s with the channel renewed ten times a second. There is no other
-traffic, and routes are computed when somebody wants to send: with ``tables_read`` every node does so once a
-second.
+traffic, and routes are computed only when a node wants to send: with ``tables_read`` every node does so once
+a second.
 """
 
 import argparse

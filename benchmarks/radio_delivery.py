@@ -1,4 +1,6 @@
-"""Delivery against distance at the paper's radio setting beside EMANE's: expected, and counted by frames."""
+"""Compares delivery over distance at the paper's radio setting with EMANE's:
+expected, and counted by frames.
+"""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -24,7 +26,7 @@ def compare(fact: Delivery, seed: int) -> dict[str, Any]:
     def pull(node: int) -> Outgoing:
         return Outgoing(EVERYONE, fact.frame_bytes, None)
 
-    # Where nothing or everything arrives, a few frames show it.
+    # If nothing or everything arrives, a few frames show it.
     frames = FRAMES if 0.0005 < expected < 0.9995 else FRAMES // 20
     dcf = Dcf(channel, mac, random.Random(seed), pull, lambda *arrived: None, lambda *given_up: None)
     sender = dcf.stations[0]

@@ -1,4 +1,4 @@
-"""Goodput and failures of our 802.11b medium beside ns-3's, each case under its own assumptions."""
+"""Compares goodput and failures of our 802.11b medium with ns-3's, each case under its own assumptions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,16 +1,17 @@
-"""What the radio process costs, and how punctual it is, with frames of real kernels through TAP devices.
+"""Measures what the radio process costs, and how punctual it is, with frames of real kernels through TAP
+devices.
 
 ``frames_per_cpu_second``: a saturated link of 1470-byte datagrams. The transmit ring is filled first; then
 the real-time loop runs with its model time far behind the wall clock, so that it never waits and the 11 Mb/s
 of the modelled channel do not limit it. Data frames delivered per second of processor time of that process,
 user and system, median of many short rounds. It includes the receiving kernel's work on each frame up to the
-socket, whose buffer is full: nobody is woken to read it.
-``bare_forward_per_cpu_second``, taken in turn with it: `write(read())` in Python without any radio.
-``frames_per_cpu_second_25_pairs``: the same with 25 saturated pairs out of each other's range.
+socket, whose buffer is full: nobody is woken to read it. ``bare_forward_per_cpu_second``, measured in turn
+with it: `write(read())` in Python without any radio. ``frames_per_cpu_second_25_pairs``: the same with 25
+saturated pairs out of each other's range.
 
 ``cpu_share``, ``late_ratio``: 25 nodes, 10 TCP connections between neighbours out of the others' range, all
 nodes moving, in real time at 11 Mb/s. The share counts the loop and its helper (``loop_share``: the loop
-alone). Figures of a busy machine say little: see ``load_average``, taken before and after.
+alone). Figures of a busy machine mean little: see ``load_average``, taken before and after.
 """
 
 import asyncio
@@ -64,7 +65,7 @@ def measure() -> harness.Figures:
     if reason := lacking():
         return {"skipped": reason}
     before = load_average()
-    # In a process of its own, for the priority that it takes.
+    # In a process of its own, because it changes its priority.
     with ProcessPoolExecutor(max_workers=1, mp_context=get_context("fork")) as process:
         single = process.submit(saturated, 1).result(SATURATED_TIMEOUT_S)
         pairs = process.submit(saturated, 25).result(SATURATED_TIMEOUT_S)
@@ -114,7 +115,7 @@ def saturated(pairs: int) -> Rates:
 
 
 def _drain_by_radio(net: Network, each: int) -> float:
-    """Frames per CPU-second; stops before the first ring is empty, and then empties them all."""
+    """Returns frames per CPU-second; stops before the first ring is empty, and then empties them all."""
     nodes, mac = net.layout.nodes, Mac()
     memory = Shared(len(nodes))
     memory.cells[shared.PUBLISHED] = NEVER  # nobody moves
@@ -138,7 +139,7 @@ def _drain_by_radio(net: Network, each: int) -> float:
 
 
 def _drain_by_hand(net: Network, each: int) -> float:
-    """The least that Python can do: read from one device, write to the next."""
+    """Does the least that Python can do: read from one device, write to the next."""
     read, write = os.read, os.write
     ends = list(net.ends.values())
     count = 0
@@ -174,7 +175,7 @@ async def tcp_flows() -> tuple[LatenessReport, float]:
 
 
 def _wandering(names: list[str]) -> Trace:
-    """Everyone walks to and fro at 5 m/s, and stays in range of its partner."""
+    """Moves every node to and fro at 5 m/s, in range of its partner."""
     paths = {}
     for name, (x, y) in zip(names, _pair_positions(len(names)), strict=True):
         paths[name] = tuple(Waypoint(4.0 * leg, x, y + 20.0 * (leg % 2)) for leg in range(20))

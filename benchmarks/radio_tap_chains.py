@@ -1,8 +1,8 @@
-"""One model, two clocks: UDP and TCP over chains of 1 to 5 hops, over TAP in real time and in virtual time.
+"""Compares the model over TAP in real time with virtual time: UDP and TCP over chains of 1 to 5 hops.
 
 Over TAP the packets are the kernel's, forwarded by kernels along static routes. UDP: the first node offers
 more than one hop can carry. TCP: one bulk connection, the kernel's (Reno, with buffers like those of virtual
-streams) beside a virtual stream. A row is to be believed only if the radio was punctual (``late_ratio``).
+streams) beside a virtual stream. A row is valid only if the radio was punctual (``late_ratio``).
 """
 
 import asyncio
@@ -124,13 +124,15 @@ def tcp_goodput(net: Network, source: str, sink: str) -> float:
 
 def _like_a_virtual_stream(connection: socket.socket) -> None:
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, CONGESTION_CONTROL.encode())
-    # The kernel doubles what it is told. Of a send buffer nearly all is data, of a receive buffer half.
+    # The kernel doubles the size it is given. Nearly all of a send buffer is data, half of a receive buffer.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, STREAMS.send_buffer // 2)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, STREAMS.receive_buffer)
 
 
 def _chain(hops: int, queue_length: int) -> Layout:
-    """Each node passes on what is for one of the two ends; the ends answer each other the same way."""
+    """Sets up a chain: each node passes on packets for the two ends;
+    the ends answer each other the same way.
+    """
     layout = numbered([f"n{number}" for number in range(hops + 1)])
     nodes = layout.nodes
     ends = [(IPv4Network(f"{nodes[end].radio.ip}/32"), end) for end in (0, hops)]
@@ -147,7 +149,7 @@ def _routes(
 
 
 def _offer_and_count(sender: socket.socket, receiver: socket.socket) -> int:
-    """Datagrams that arrive in the measured time."""
+    """Counts datagrams that arrive in the measured time."""
     over = threading.Event()
     source = threading.Thread(target=_offer, args=(sender, over))
     source.start()

@@ -1,7 +1,8 @@
-"""What `replicas: auto` derives for the networks of the paper, beside the throughput that the paper measured.
+"""Compares what `replicas: auto` derives for the paper's networks with the throughput that the paper
+measured.
 
 ``two``, ``three``: value of two and three replicas over that of one, as the planner expects it; ``paper_…``:
-the paper's ratios of throughput, where it states them. ``settle_s``: how long routing takes to get over a
+the paper's ratios of throughput, if it states them. ``settle_s``: how long routing takes to recover from a
 lost link (switching period included); 12 s by its authors' later configuration, 22 s by olsrd's defaults.
 """
 

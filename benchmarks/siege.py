@@ -1,13 +1,14 @@
-"""The standing attacker: what a stranger, a malicious node and a liar can do to a run. Nothing, it is hoped.
+"""Attacks Rove as a stranger, a malicious node and a liar, and counts what they achieve. It should be
+nothing.
 
 First every parser of foreign bytes gets hostile messages, made from sound ones, in processes of this machine.
 Then whole agents and routing daemons, as processes on the loopback device and in namespaces (root), are
 attacked while a query flows; after each attack it must still flow. Last a liar hands in its records.
 
-Every message follows from ``--seed``, so that a failure can be repeated: it is printed with what to call.
+Every message follows from ``--seed``, so that a failure can be repeated: it is printed with its command.
 ``crashes`` are errors that a parser's contract does not name, ``hangs`` calls of more than a second and
 queries that stand still, ``forged_accepted`` lies that were believed, ``files_outside`` files changed that no
-node has a say in, ``outgrown`` processes that grew beyond bounds. Traffic stays on the loopback device and in
+node may change, ``outgrown`` processes that grew beyond bounds. Traffic stays on the loopback device and in
 namespaces of the siege itself.
 """
 
@@ -86,7 +87,7 @@ class Outcome(Struct):
 
 
 def names() -> tuple[str, ...]:
-    """Of everything that ``--only`` can choose."""
+    """Returns everything that ``--only`` can choose."""
     lists: tuple[Sequence[Named], ...] = (PARSERS, siege.ATTACKS, routing.ATTACKS, liar.ATTACKS)
     return (*(each.name for entries in lists for each in entries), *siege.REPLAYS)
 

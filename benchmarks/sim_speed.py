@@ -1,9 +1,9 @@
-"""How much faster than real time a mobile network with light traffic is simulated, on one core.
+"""Measures how much faster than real time a mobile network with light traffic is simulated, on one core.
 
 Virtual hosts on the 802.11b medium at the paper's setting and density: random waypoint at 5 ± 1 m/s, the
 channel renewed ten times a second, 10 flows of 4 datagrams of 512 bytes a second between random nodes, on the
-routes of the true links. Processor time, not wall time, so that other work on the machine does not count;
-the best of three rounds.
+routes of the true links. Processor time, not wall time, so that other work on the machine does not count; the
+best of three rounds.
 """
 
 import random

@@ -1,7 +1,8 @@
-"""How long it takes to reach 50 nodes over SSH: connect to all, run a command on all, and another one.
+"""Measures how long it takes to reach 50 nodes over SSH: connect to all, run a command on all, and another
+one.
 
-50 real OpenSSH servers on this machine, one a node, with accounts and keys of their own. They share the
-processors with us, which real nodes do not.
+The nodes are 50 real OpenSSH servers on this machine, with their own accounts and keys; unlike real nodes,
+they share its processors.
 """
 
 import asyncio

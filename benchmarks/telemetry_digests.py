@@ -1,4 +1,4 @@
-"""Does a change of the code change what happens in virtual time? Digests of everything that runs record.
+"""Checks whether a change of the code changes what happens in virtual time, by digests of what runs record.
 
 The same seed gives the same records, to the byte. So a change that is meant to change nothing (modules move,
 things are renamed) can be held against what was recorded before it: short experiments are run by the command
@@ -38,7 +38,9 @@ Digests = dict[str, dict[str, Any]]
 
 
 def run(document: Document, folder: Path) -> Path:
-    """The directory of the run. Whatever `rove` says of one that is not valid goes into the error."""
+    """Runs an experiment and returns the run's directory. If it is not valid, the error contains what `rove`
+    printed.
+    """
     name: str = document["name"]
     file = folder / f"{name}.yaml"
     file.write_text(json.dumps(document, indent=2))  # JSON is YAML
@@ -72,8 +74,8 @@ def measure(documents: Sequence[Document], keep_in: Path | None) -> Digests:
                 shutil.rmtree(keep_in / name, ignore_errors=True)
                 keep(lines, keep_in / name)
             shutil.rmtree(result)
-            told = ", ".join(f"{found[name][side]['records']} of {side}" for side in SIDES)
-            print(f"{name}: {told}, {_children_s() - before:.1f} s", file=sys.stderr, flush=True)
+            counts = ", ".join(f"{found[name][side]['records']} of {side}" for side in SIDES)
+            print(f"{name}: {counts}, {_children_s() - before:.1f} s", file=sys.stderr, flush=True)
     return found
 
 
@@ -90,7 +92,7 @@ def tell(name: str, digests: dict[str, Any]) -> None:
 
 
 def compare(before: Digests, after: Digests, records: Path | None, keep_in: Path) -> dict[str, list[str]]:
-    """Which differ, and how."""
+    """Returns which experiments differ, and how."""
     return {
         name: _compared(before[name], digests) + _first(name, records, keep_in)
         if name in before
@@ -165,8 +167,8 @@ def main() -> int:
                     name: ["no longer among the experiments"] for name in before if name not in found
                 }
     if arguments.json:
-        told = {"benchmark": "telemetry_digests", "experiments": found, "differing": differing}
-        print(json.dumps(told))
+        document = {"benchmark": "telemetry_digests", "experiments": found, "differing": differing}
+        print(json.dumps(document))
         return 1 if differing else 0
     for name, digests in found.items():
         tell(name, digests)

@@ -1,4 +1,6 @@
-"""How much faster than real time agents run in virtual time, and what a frame on the disc radio costs."""
+"""Measures how much faster than real time agents run in virtual time, and what a frame on the disc radio
+costs.
+"""
 
 import time
 from collections.abc import Callable
@@ -31,7 +33,7 @@ def cpu_seconds(work: Callable[[], None]) -> float:
 
 
 def timers() -> tuple[float, int]:
-    """Each node wakes TIMERS_PER_SECOND times a second: nine times from sleeping, once by a bare callback."""
+    """Wakes each node TIMERS_PER_SECOND times a second: nine times from sleeping, once by a bare callback."""
     loop = VirtualLoop()
     radio = DiscRadio(loop, 100.0, 11_000_000)
     period_ns = NS // TIMERS_PER_SECOND
@@ -62,7 +64,7 @@ def timers() -> tuple[float, int]:
 
 
 def radio_microseconds_per_frame() -> float:
-    """A grid of nodes that all have something to say, all the time."""
+    """Measures a grid of nodes that all send all the time."""
     loop = VirtualLoop()
     radio = DiscRadio(loop, 625.0, 11_000_000)
     names = [f"n{index}" for index in range(RADIO_NODES)]

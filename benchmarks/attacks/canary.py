@@ -1,6 +1,6 @@
-"""Files that no attack may touch, around the one directory that it may write to.
+"""Watches files that no attack may touch, around the one directory that it may write to.
 
-``home`` is what names in listings aim at; ``inside`` stands for a run's directory of one node.
+Hostile names in listings aim at ``home``; ``inside`` stands for a run's directory of one node.
 """
 
 import hashlib
@@ -26,11 +26,11 @@ class Canary:
         self._before = self._state()
 
     def targets(self) -> tuple[Path, ...]:
-        """What a name may aim at: files that are there, and one that is not."""
+        """Returns files that a name may aim at: some that exist, and one that does not."""
         return (self.key, self.other, self.home / "new-file", self.inside.parent.parent / "spec.yaml")
 
     def check(self) -> None:
-        """Raises Outside, and makes all as it was."""
+        """Raises Outside if a file has changed, and restores everything."""
         after = self._state()
         if after != self._before:
             changed = sorted(

@@ -1,4 +1,6 @@
-"""The liar at the end of a run: its forged records beside sound ones, judged and analysed together."""
+"""Tests a node that lies at the end of a run: its forged records are judged and analysed together with sound
+ones.
+"""
 
 import random
 import shutil
@@ -39,7 +41,9 @@ def lie(seed: int, only: Collection[str], tell: Tell) -> Besieged:
 
 
 def analysed_together(directory: Path, rng: random.Random, found: Besieged) -> None:
-    """Forged runs and a sound one in one analysis: each forged one is invalid, the sound one as if alone."""
+    """Analyses forged runs and a sound one together: each forged one must be invalid, the sound one as if it
+    were alone.
+    """
     honest = _copy(directory, "sound-0")
     forged = [_copy(directory, f"sound-{number}") for number in range(2, 2 + FORGED_RUNS)]
     target = Segments(directory / "draws")
@@ -79,7 +83,7 @@ def _analyse(honest: RunDirectory, forged: list[RunDirectory], found: Besieged) 
 
 
 def _drawn(target: Segments, rng: random.Random) -> Forgery:
-    """Claims mostly; of the rest those that are files."""
+    """Draws mostly claims; from the rest only those that are files."""
     while True:
         forgery = target.draw(rng)
         if forgery.must_fail or rng.random() < 0.3:
@@ -87,7 +91,7 @@ def _drawn(target: Segments, rng: random.Random) -> Forgery:
 
 
 def _copy(directory: Path, run_id: str) -> RunDirectory:
-    """The sound run under another id, in all that it says."""
+    """Copies the sound run under another id, which it also uses inside the files."""
     sound = sound_run()
     copied = directory / "runs" / sound.parent.name / run_id
     shutil.copytree(sound, copied)

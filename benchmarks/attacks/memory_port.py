@@ -1,4 +1,4 @@
-"""A port in memory: what an agent listens on, connects to and hears is handed to it by the attacker."""
+"""A port in memory: the attacker provides what an agent listens on, connects to and receives."""
 
 import asyncio
 import random
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class MemoryStream:
-    """One end of a connection; ``other`` is the other one. What is put at one is at the other at once."""
+    """One end of a connection; ``other`` is the other end. Data put into one is at the other at once."""
 
     def __init__(self, peer: Address) -> None:
         self.peer = peer
@@ -35,7 +35,7 @@ class MemoryStream:
 
     @classmethod
     def pair(cls, one: Address, other: Address) -> "tuple[MemoryStream, MemoryStream]":
-        """The ends at ``one`` and at ``other``."""
+        """Returns the ends at ``one`` and at ``other``."""
         ends = cls(other), cls(one)
         ends[0].other, ends[1].other = ends[1], ends[0]
         return ends

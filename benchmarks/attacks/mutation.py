@@ -1,6 +1,6 @@
-"""Makes hostile messages out of sound ones: other values, lengths and nesting, cuts, repetitions, splices.
+"""Makes hostile messages from sound ones: other values, lengths and nesting, cuts, repetitions, splices.
 
-All functions take the random numbers they use, so that a message can be made again from its seed.
+All functions take the random generator they use, so that a message can be made again from its seed.
 """
 
 import random
@@ -61,7 +61,7 @@ _MSGPACK_RAW = (
     b"\xd3\x80" + bytes(7),
     b"\xcb\x7f\xf8" + bytes(6),  # NaN
     b"\xcb\x7f\xf0" + bytes(6),  # infinity
-    b"\xdd\xff\xff\xff\xff",  # a list of 4,294,967,295, without them
+    b"\xdd\xff\xff\xff\xff",  # announces a list of 4,294,967,295 elements without them
     b"\xdf\xff\xff\xff\xff",
     b"\xc6\xff\xff\xff\xff",
     b"\xdb\x7f\xff\xff\xff",
@@ -73,7 +73,7 @@ _MSGPACK_RAW = (
 
 
 def deep(depth: int, format: Format, rng: random.Random) -> msgspec.Raw:
-    """Lists, or maps, within each other."""
+    """Returns nested lists, or maps."""
     if format == "json":
         opening, closing = rng.choice(((b"[", b"]"), (b'{"a":', b"}")))
         return msgspec.Raw(opening * depth + b"1" + closing * depth)
@@ -81,7 +81,7 @@ def deep(depth: int, format: Format, rng: random.Random) -> msgspec.Raw:
 
 
 def hostile(format: Format, rng: random.Random) -> Any:
-    """A value that a careless reader trips over."""
+    """Returns a value that a careless reader may fail on."""
     choice = rng.random()
     if choice < 0.3:
         return rng.choice(NUMBERS) + rng.randint(-1, 0) if rng.random() < 0.3 else rng.choice(NUMBERS)
@@ -99,7 +99,7 @@ def hostile(format: Format, rng: random.Random) -> Any:
 
 
 def changed(value: Any, format: Format, rng: random.Random) -> Any:
-    """The same value with something changed somewhere in it."""
+    """Returns the same value with something changed in it."""
     inside = isinstance(value, (dict, list, tuple)) and len(value) > 0
     if not inside or rng.random() < 0.12:
         return _replaced(value, format, rng)
@@ -115,7 +115,7 @@ def several_changes(value: Any, format: Format, rng: random.Random) -> Any:
 
 
 def encoded(value: Any, format: Format) -> bytes:
-    """Values that the format cannot hold become its nearest hostile thing."""
+    """Encodes a value; values that the format cannot express become its nearest hostile equivalent."""
     module: Any = msgspec.json if format == "json" else msgspec.msgpack
     try:
         data: bytes = module.encode(value)
@@ -213,7 +213,7 @@ _BYTE_CHANGES: Sequence[ByteChange] = (
 
 
 def changed_bytes(originals: Sequence[bytes], rng: random.Random) -> bytes:
-    """One of them, perhaps spliced with another, with bytes changed."""
+    """Returns one of the messages, perhaps spliced with another, with bytes changed."""
     data = bytearray(rng.choice(originals))
     if rng.random() < 0.2:
         other = rng.choice(originals)
@@ -225,7 +225,7 @@ def changed_bytes(originals: Sequence[bytes], rng: random.Random) -> bytes:
 
 
 def changed_message(values: Sequence[Any], format: Format, rng: random.Random) -> bytes:
-    """One of the values, changed and encoded; sometimes bytes of it are changed as well, or instead."""
+    """Returns one of the values, changed and encoded; sometimes its bytes are changed as well, or instead."""
     value = rng.choice(values)
     choice = rng.random()
     data = encoded(several_changes(value, format, rng) if choice < 0.85 else value, format)
@@ -233,5 +233,5 @@ def changed_message(values: Sequence[Any], format: Format, rng: random.Random) -
 
 
 def plain(value: Any) -> Any:
-    """Structs as the lists and maps that they are on the wire."""
+    """Turns structs into the lists and maps that they are on the wire."""
     return msgspec.msgpack.decode(msgspec.msgpack.encode(value))

@@ -1,4 +1,4 @@
-"""Names of files that a node may list: each is to end up somewhere else than in the node's directory."""
+"""Hostile file names in a node's listing: each tries to write outside the node's directory."""
 
 import random
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ ODD = (
 
 
 def hostile_name(targets: Sequence[Path], inside: Path, rng: random.Random) -> str:
-    """As it stands in a listing, below ``record`` mostly."""
+    """Returns a name for a listing, mostly below ``record``."""
     target = rng.choice(targets)
     climbing = "../" * (len(inside.parts) + 2)
     choice = rng.randrange(10)

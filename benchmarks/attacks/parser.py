@@ -1,7 +1,7 @@
-"""One parser under fire: draws hostile messages for it, feeds them, and writes down what should not happen.
+"""Tests one parser: draws hostile messages, feeds them to it, and records failures.
 
-A failure is an exception that the parser's contract does not name, a call that takes too long, or memory
-that grows with every message.
+A failure is an exception that the parser's contract does not name, a call that takes too long, or memory that
+grows with every message.
 """
 
 import gc
@@ -30,7 +30,7 @@ SHOWN = 600
 
 
 class Target(Protocol):
-    """``feed`` raises only what is a failure: it swallows the errors that the parser's contract names."""
+    """``feed`` raises failures only: it catches the errors that the parser's contract names."""
 
     def draw(self, rng: random.Random) -> Any: ...
 
@@ -40,10 +40,11 @@ class Target(Protocol):
 
 
 class Parser(NamedTuple):
-    """``share``: how many of the messages it gets, against the others. ``open``: in a scratch directory.
+    """``share``: its part of the messages, relative to other parsers. ``open``: opens a target in a scratch
+    directory.
 
-    ``renew``: after so many messages a new target takes the next; else what the first messages did to its
-    state would keep the later ones from doing anything.
+    ``renew``: after this many messages a new target takes over; otherwise the state left by the first
+    messages would shield it from later ones.
     """
 
     name: str
@@ -54,7 +55,7 @@ class Parser(NamedTuple):
 
 
 class Failure(Struct, frozen=True):
-    """``number``: of the message, for ``--first``. ``kind``: crash, hang, forged, outside or growth."""
+    """``number``: that of the message, for ``--first``. ``kind``: crash, hang, forged, outside or growth."""
 
     parser: str
     kind: str
@@ -69,7 +70,7 @@ class Failure(Struct, frozen=True):
 
 
 class Fired(Struct):
-    """What came of a parser's messages: failures by kind, and the first few of each sort of error."""
+    """The result of a parser's messages: failures by kind, and the first few of each kind of error."""
 
     parser: str
     messages: int = 0
@@ -80,15 +81,15 @@ class Fired(Struct):
 
 
 class Hang(BaseException):
-    """The parser took too long. No Exception: a parser that swallows those must not swallow this."""
+    """The parser took too long. Not an Exception, so that a parser that catches those does not catch this."""
 
 
 class Forged(AssertionError):
-    """The parser believed what it must not believe."""
+    """The parser accepted a forgery."""
 
 
 class Outside(AssertionError):
-    """A file outside of the run directory has changed."""
+    """A file outside the run directory has changed."""
 
 
 def kind_of(error: BaseException) -> str:
@@ -103,7 +104,7 @@ def kind_of(error: BaseException) -> str:
 
 
 def fire(parser: Parser, seed: int, numbers: range, seconds: float) -> Fired:
-    """Feed the messages of these numbers, at most for so many seconds."""
+    """Feeds the messages with these numbers, for at most this many seconds."""
     fired = Fired(parser.name)
     seen: dict[str, int] = {}
     began = time.monotonic()
@@ -165,13 +166,13 @@ def _close(target: Target) -> None:
     try:
         with _time_limit():
             target.close()
-    except (Exception, Hang):  # what is broken may also be so when it is closed
+    except (Exception, Hang):  # a broken target may also fail when it is closed
         pass
 
 
 @contextmanager
 def _alarms() -> Iterator[None]:
-    """Only in the main thread of a process that uses these signals for nothing else."""
+    """Sets the alarms. Only in the main thread of a process that uses these signals for nothing else."""
 
     def ring(number: int, frame: FrameType | None) -> None:
         raise Hang("more than a second of CPU time" if number == signal.SIGPROF else "it waits without end")
@@ -196,7 +197,7 @@ def _time_limit() -> Iterator[None]:
 
 
 def _place_of(error: BaseException) -> str:
-    """Where in our own code it was raised."""
+    """Returns where in our own code the error was raised."""
     trace, place = error.__traceback__, ""
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename

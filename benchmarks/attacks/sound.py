@@ -1,4 +1,4 @@
-"""A sound run, made once by the siege itself: what the liar's files are changed from."""
+"""Makes a sound run once; the liar's files are changed copies of it."""
 
 import shutil
 from functools import cache
@@ -31,7 +31,7 @@ EXPERIMENT: dict[str, Any] = {
 
 @cache
 def sound_run() -> Path:
-    """Its directory. Call it before workers are forked: then they share it."""
+    """Returns its directory. Call it before workers are forked, so that they share it."""
     root = Path(mkdtemp(prefix="rove-siege-sound-")) / "runs"
     topology = load_topology(TOPOLOGIES / "line-5.yaml").model_dump(mode="json")
     run = perform(described({**EXPERIMENT, "topology": topology}), root, "sound-1")
@@ -45,7 +45,7 @@ def remove_sound_run() -> None:
 
 
 def copy_of_sound_run(into: Path) -> RunDirectory:
-    """Under ``into/runs``."""
+    """Copies it to ``into/runs``."""
     sound = sound_run()
     copied = into / "runs" / sound.parent.name / sound.name
     shutil.copytree(sound, copied, symlinks=True)

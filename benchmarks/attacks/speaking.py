@@ -1,6 +1,6 @@
-"""Speaks the agents' protocol as an attacker does: greetings and frames with whatever keys it has.
+"""Speaks the agents' protocol as an attacker: greetings and frames with whatever keys it has.
 
-The only file of the siege that knows how keys and tags are made.
+It is the only file of the siege that knows how keys and tags are made.
 """
 
 from collections.abc import Mapping
@@ -32,23 +32,23 @@ RUN = "siege"
 APP = "query"
 SECRET = bytes(range(32))
 EPOCH = b"epoch of"
-"""Of whoever speaks here."""
+"""The epoch of the attacker."""
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class Refused(Exception):
-    """The other end did not take us for whom we claim to be."""
+    """The other end did not accept our identity."""
 
 
 class Session(NamedTuple):
-    """The seals of a connection that stands."""
+    """The seals of an open connection."""
 
     sending: Seal
     receiving: Seal
 
 
 def key_settings(node: str, nodes: tuple[str, ...], secret: bytes = SECRET) -> dict[str, Any]:
-    """The arguments of an AgentConfig that hold the keys of ``node``."""
+    """Returns the arguments of an AgentConfig that hold the keys of ``node``."""
     return {"keys": keys_of(secret, RUN, node, nodes)}
 
 
@@ -57,7 +57,7 @@ def directed_key(node: str, to: str, nodes: tuple[str, ...]) -> DirectedKey:
 
 
 class Speaker:
-    """``node``'s voice: with its own keys of run ``run``, made from ``secret``."""
+    """Speaks as ``node``, with its own keys of run ``run``, made from ``secret``."""
 
     def __init__(self, node: str, nodes: tuple[str, ...], run: str = RUN, secret: bytes = SECRET) -> None:
         self.node = node
@@ -68,12 +68,12 @@ class Speaker:
         return hello_frame(self._own.to(to, "connection"), Hello(PROTOCOL_VERSION, *pair), nonce)
 
     def hello_of(self, to: str, body: bytes, nonce: bytes) -> bytes:
-        """Any body under a genuine tag."""
+        """Returns any body under a genuine tag."""
         key = self._own.to(to, "connection")
         return greeting(key.id, body, nonce, hello_seal(key))
 
     async def open(self, stream: Stream, to: str, pair: Pair, nonce: bytes) -> Session:
-        """Greet as the opener. Raises Refused, or what the stream raises."""
+        """Greets as the opener. Raises Refused, or what the stream raises."""
         hello = self.hello(to, pair, nonce)
         stream.put(hello)
         try:
@@ -83,7 +83,7 @@ class Speaker:
         return Session(welcomed.sending, welcomed.receiving)
 
     async def accept(self, stream: Stream, nonce: bytes, body: bytes | None = None) -> Session:
-        """Greet as the acceptor, with a welcome of any ``body``. Raises like ``open``."""
+        """Greets as the acceptor, with a welcome of any ``body``. Raises like ``open``."""
         try:
             introduced = await read_hello(stream, self._own.incoming("connection"))
         except FrameError as error:
@@ -98,11 +98,11 @@ class Speaker:
         return key.id + DatagramSeal(key).tag(data) + data
 
     def keys_by(self, hosts: Mapping[str, str]) -> dict[str, bytes]:
-        """Those of this node, by the others' addresses."""
+        """Returns the keys of this node, by the others' addresses."""
         return {hosts[node]: key for node, key in self._keys.items() if node in hosts}
 
     def epoch_in(self, datagram: bytes) -> bytes:
-        """That of the node that sent it to us; empty if it is no such datagram."""
+        """Returns the epoch of the node that sent the datagram; empty if it is not such a datagram."""
         if datagram[:ID_SIZE] not in self._own.incoming("datagram"):
             return b""
         packet = msgspec.msgpack.decode(datagram[ID_SIZE + TAG_SIZE :])
@@ -110,7 +110,7 @@ class Speaker:
 
 
 def welcome_body() -> Any:
-    """As a list, to be changed."""
+    """Returns the body as a list, which can be changed."""
     return ["welcome", 32, 65536]
 
 
@@ -123,7 +123,7 @@ def notice_packet(to_epoch: bytes, notices: list[Any]) -> Any:
 
 
 def greeting(key_id: bytes, body: bytes, nonce: bytes, seal: Seal) -> bytes:
-    """Length, the key's name, nonce, tag, body; of any length and for any key."""
+    """Builds a greeting of any length and for any key: length, the key's name, nonce, tag, body."""
     head = (len(body) & 0xFFFF).to_bytes(2, "big") + key_id + nonce
     return head + seal.tag(head, body) + body
 

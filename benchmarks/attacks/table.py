@@ -1,4 +1,4 @@
-"""All parsers that hostile messages are made for. A new one is one line here."""
+"""Lists all parsers that hostile messages are made for. A new parser is one line here."""
 
 from benchmarks.attacks.parser import Parser
 from benchmarks.attacks.parsers import (
@@ -38,6 +38,7 @@ PARSERS: tuple[Parser, ...] = (
     Parser("node_facts", LIAR, 5, answers.facts),
     Parser("node_store", LIAR, 5, answers.store),
     Parser("clock_reports", LIAR, 2, answers.reports),
+    Parser("watched_node", LIAR, 2, answers.watched),
     Parser("supervisor", LIAR, 5, answers.supervisor),
     Parser("core_driver", LIAR, 5, answers.core),
     Parser("collection", LIAR, 6, collection.Collections, renew=1000),

@@ -1,4 +1,4 @@
-"""Fires at all parsers from several processes, each bounded in time; one that does not end is killed."""
+"""Tests all parsers in several processes with time limits; a process that does not end is killed."""
 
 import gc
 import multiprocessing
@@ -15,7 +15,7 @@ from benchmarks.attacks.parser import Failure, Fired, Parser, fire
 
 GRACE_S = 60.0
 LONGEST_TURN = 0.3
-"""Of all the time: no parser may take more in one process."""
+"""Share of the whole time: no parser may take more in one process."""
 
 
 ROUNDS = 2
@@ -28,8 +28,9 @@ class Turn(NamedTuple):
 
 
 def turns(parsers: Sequence[Parser], messages: int, first: int, jobs: int) -> list[Turn]:
-    """The messages of each parser by its share, in pieces. The first pieces of all parsers come first: each
-    gets some even if there is no time for all."""
+    """Divides the messages of each parser, by its share, into pieces. The first pieces of all parsers come
+    first, so that each gets some even if there is not time for all.
+    """
     whole = sum(parser.share for parser in parsers)
     rounds: list[list[Turn]] = []
     for parser in parsers:
@@ -50,7 +51,7 @@ def fire_at_all(
     first: int = 0,
     jobs: int | None = None,
 ) -> list[Fired]:
-    """What came of it, by parser."""
+    """Returns the results by parser."""
     jobs = jobs or os.cpu_count() or 1
     end = time.monotonic() + seconds
     waiting = turns(parsers, messages, first, jobs)
@@ -58,7 +59,7 @@ def fire_at_all(
     found: list[Fired] = []
     # Forked: the sound run and all imports are shared.
     context = multiprocessing.get_context("fork")
-    gc.freeze()  # else every process would look through, and so copy, all of it
+    gc.freeze()  # otherwise the garbage collector of every process would touch, and so copy, all of it
     while waiting or running:
         while waiting and len(running) < jobs:
             turn = waiting.pop(0)
@@ -78,17 +79,17 @@ def fire_at_all(
 
 
 def _readable(running: "dict[Connection, tuple[BaseProcess, Turn, float]]") -> list[Connection]:
-    """Those whose process has told, has ended or has had its time."""
-    told = wait(list(running), timeout=1.0)
+    """Returns workers that have reported, have ended or are out of time."""
+    ready = wait(list(running), timeout=1.0)
     late = [reader for reader, (_, _, until) in running.items() if time.monotonic() > until]
-    return [each for each in running if each in told or each in late]
+    return [each for each in running if each in ready or each in late]
 
 
 def _take_turn(turn: Turn, seed: int, limit: float, writer: Connection) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 1)
-    os.dup2(nothing, 2)  # image libraries complain there, a line a picture
-    # What survives a power cut is not tried here, and it would cost most of the time.
+    os.dup2(nothing, 2)  # image libraries print a line for each picture there
+    # Power cuts are not tested here, and syncing would take most of the time.
     setattr(os, "fsync", lambda fd: None)  # noqa: B010
     writer.send_bytes(msgspec.json.encode(fire(turn.parser, seed, turn.numbers, limit)))
     writer.close()

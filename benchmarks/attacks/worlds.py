@@ -1,4 +1,4 @@
-"""A victim's agent in memory, among nodes of which one is malicious: what it is told comes from the siege.
+"""Runs a victim's agent in memory, among nodes of which one is malicious; the siege provides all its input.
 
 Node ``victim`` runs the inner operator; ``mallory``, which holds keys of its own, has one of the two sources,
 a second replica of the operator, and the sink; ``honest`` has the other source.
@@ -43,7 +43,7 @@ OUT = Pair("op/0", "sink/0")
 VICTIM_EPOCH = (1).to_bytes(8, "big")
 """The first bytes that its port draws."""
 FASTER = 50.0
-"""Pauses of the agent are that much shorter than in a run."""
+"""The agent's pauses are shorter by this factor than in a run."""
 
 _TAKES: dict[str, UnitRule] = {
     "best_effort": Each(),
@@ -74,7 +74,7 @@ def plan_of(variant: str) -> DeploymentPlan:
 
 
 class NoLog:
-    """Counts what an agent records; keeps nothing."""
+    """Counts what an agent records; stores nothing."""
 
     boot = 1
 
@@ -83,7 +83,7 @@ class NoLog:
         self.records = 0
 
     def append(self, event: Event) -> None:
-        msgspec.json.encode(event)  # what cannot be written down is a failure
+        msgspec.json.encode(event)  # a record that cannot be encoded is a failure
         self.records += 1
 
     def recorder(self, app: str) -> Callable[[Event], None]:
@@ -112,7 +112,7 @@ class World:
         self._mallory = Speaker(MALLORY, NODES)
         self.port = FastPort(HOSTS[VICTIM], self._answer)
         self.session: tuple[MemoryStream, Session] | None = None
-        """Of the connection that the victim has opened to mallory's sink."""
+        """The session of the connection that the victim has opened to mallory's sink."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._nonce = 0
         pushed = PushedLinkState()
@@ -138,7 +138,7 @@ class World:
         await self.agent.start()
 
     def connect(self, node: str = MALLORY) -> MemoryStream:
-        """A connection to the victim; this end of it."""
+        """Connects to the victim; returns this end."""
         here, there = MemoryStream.pair(Address(HOSTS[node], 40_000), Address(HOSTS[VICTIM], PORT))
         assert self.port.accept is not None
         self._keep(self.port.accept(there))
@@ -162,7 +162,7 @@ class World:
         self._keep(self._attend(stream))
 
     async def _attend(self, stream: MemoryStream) -> None:
-        """Welcome whoever of the victim connects, read what it sends, and let it be."""
+        """Welcomes the victim's connections, and reads what it sends."""
         try:
             session = await self._mallory.accept(stream, self.nonce())
             self.session = stream, session
@@ -185,7 +185,7 @@ async def victim_agent(variant: str) -> World:
 
 
 def victim_connection(port: MemoryPort, on_failure: Callable[[BaseException], None]) -> TupleConnection:
-    """A connection that the victim opens to mallory."""
+    """Returns a connection that the victim opens to mallory."""
     return TupleConnection(
         port,
         Address(HOSTS[MALLORY], PORT),

@@ -1,7 +1,6 @@
-"""A chain of three operators through whole agents, as they run on nodes: a process each, on loopback.
+"""Runs a chain of three operators through whole agents, as on nodes: a process each, on loopback.
 
-They route, deliver and write their telemetry as in an experiment; only the queues are long, so that there is
-something to batch.
+They route, deliver and write telemetry as in an experiment; only the queues are long, so that batches form.
 """
 
 import asyncio
@@ -20,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from benchmarks.dataflow.hop import HOST, LIMITS, NAMES
-from node_agent.agent.config import AgentConfig
+from node_agent.agent.config import AgentConfig, Watch
 from node_agent.agent.control import Costs, OpenSources, Start, Stop
 from node_agent.agent.process import ProcessConfig
 from node_agent.apps.dataflow.best_effort.dispatcher import Limits
@@ -41,10 +40,10 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Flow(Struct, frozen=True):
-    """From when a tenth of the tuples had reached the sink until all had.
+    """Measured from when a tenth of the tuples had reached the sink until all had.
 
-    ``cpu_us``: what a tuple costs each agent, from the source to the sink. ``log_bytes``: what all of them
-    write of it. ``rss_growth``: of the agent that grew most, in bytes.
+    ``cpu_us``: the CPU time of a tuple in each agent, from the source to the sink. ``log_bytes``: what all
+    agents write. ``rss_growth``: of the agent that grew most, in bytes.
     """
 
     tuples_per_second: float
@@ -60,7 +59,7 @@ class _Usage(Struct, frozen=True):
 
 
 def flow(reliability: Reliability, count: int, size: int, patience: float) -> Flow:
-    """Raises TimeoutError if the tuples have not passed within ``patience`` seconds."""
+    """Runs the chain. Raises TimeoutError if the tuples have not passed within ``patience`` seconds."""
     with TemporaryDirectory(prefix="rove-flow-") as directory:
         return asyncio.run(_flow(Path(directory), reliability, count, size, patience))
 
@@ -111,7 +110,7 @@ def _plan(reliability: Reliability, count: int, size: int) -> DeploymentPlan:
 
 
 def _configured(directory: Path, plan: DeploymentPlan, size: int) -> list[Path]:
-    """The agents' files, from the source to the sink."""
+    """Returns the agents' files, from the source to the sink."""
     queue = min(MOST_QUEUED, MOST_BYTES_QUEUED // size)
     probes = [socket.create_server((HOST, 0)) for _ in NAMES]
     addresses = {
@@ -133,6 +132,7 @@ def _configured(directory: Path, plan: DeploymentPlan, size: int) -> list[Path]:
             keys_of(bytes(32), "flow", name, NAMES),
             (dataflow.as_app(),),
             links=LIMITS,
+            watch=Watch(),
         )
         files.append(directory / f"{name}.json")
         files[-1].write_bytes(msgspec.json.encode(ProcessConfig(agent, HOST, str(directory / name))))
@@ -161,7 +161,7 @@ async def _mark(expected: str, agents: Sequence[Process]) -> _Usage:
 
 
 def _cpu_seconds(pid: int) -> float:
-    """Spent by the process itself and, in its name, by the kernel."""
+    """Returns the time spent by the process itself and, in its name, by the kernel."""
     after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(after_name[11]) + int(after_name[12])) / _TICKS
 

@@ -1,7 +1,7 @@
-"""The ends of the chain that the throughput benchmark loads: agents import this file, as they would a user's.
+"""The ends of the chain for the throughput benchmark: agents import this file, like a user's.
 
-The source has its next tuple ready whenever it is asked. The sink says on standard error when a tenth of all
-has reached it, and when all has.
+The source has its next tuple ready whenever it is asked. The sink prints on standard error when a tenth of
+all tuples has reached it, and when all have.
 """
 
 import sys
@@ -14,7 +14,7 @@ from node_agent.apps.dataflow.windows.units import Unit
 
 
 class FloodParams(Struct, frozen=True, forbid_unknown_fields=True):
-    """``size`` in bytes, at least 8."""
+    """``size`` is in bytes, at least 8."""
 
     count: int
     size: int
@@ -26,7 +26,7 @@ class Flood:
         self._size = params.size
 
     async def next(self, tau: int) -> bytes | None:
-        # Every payload is an object of its own: what is remembered of one does not help with the next.
+        # Every payload is a new object, so that caches do not help.
         return tau.to_bytes(8, "big") + bytes(self._size - 8) if tau <= self._count else None
 
 

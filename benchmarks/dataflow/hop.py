@@ -1,7 +1,7 @@
 """One process of a chain, source, relay or sink: over connections between replicas, or over plain streams.
 
-All but the source listen and say their port; then they pass on what they get. When all has passed they say
-how that went, from when the first tenth had.
+All but the source listen and print their port; then they pass on what they get. At the end they print
+figures, measured from when the first tenth had passed.
 """
 
 import argparse
@@ -46,7 +46,9 @@ STREAM_BUFFERS = {"streams": 64 * 1024, "wide_streams": GATHERED}
 
 
 class Task(argparse.Namespace):
-    """``place`` in the chain; ``next`` is the port of the one after; ``count`` tuples of ``size`` bytes."""
+    """``place``: the position in the chain; ``next``: the port of the following process; ``count`` tuples of
+    ``size`` bytes.
+    """
 
     over: str
     place: int
@@ -131,7 +133,7 @@ async def over_connections(task: Task, progress: Progress) -> None:
 
 
 def payload_of(task: Task, tau: int) -> bytes:
-    """An object of its own: what is remembered of one payload does not help with the next."""
+    """Returns a new object each time, so that caches do not help."""
     return tau.to_bytes(8, "big") + bytes(task.size - 8)
 
 
@@ -152,7 +154,7 @@ async def over_streams(task: Task, progress: Progress) -> None:
     most = STREAM_BUFFERS[task.over]
 
     async def pass_on(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
-        with suppress(asyncio.CancelledError):  # at the end of the process, which asyncio would complain of
+        with suppress(asyncio.CancelledError):  # at the end; asyncio would print a warning
             while data := await reader.read(most):
                 if task.place < LAST:
                     writer.write(data)

@@ -1,6 +1,6 @@
-"""Short experiments that between them use most of what there is in virtual time.
+"""Short experiments that together use most features of virtual time.
 
-They are plain documents, as somebody would write them into a file: nothing of the product is imported, so the
+They are plain documents, as a user would write them into a file. They import nothing of the product, so the
 same experiments can be run before and after its modules move.
 """
 

@@ -1,4 +1,4 @@
-"""What a run recorded, in a form that can be compared: canonical records, and digests of them."""
+"""Brings what a run recorded into a form that can be compared: canonical records, and digests of them."""
 
 import gzip
 import hashlib
@@ -16,7 +16,7 @@ Lines = Mapping[str, Sequence[str]]
 
 
 class Difference(NamedTuple):
-    """Record ``number`` of ``part`` is the first that differs; None: there is none on that side."""
+    """Record ``number`` of ``part`` is the first that differs; None: that side has no such record."""
 
     part: str
     number: int
@@ -34,7 +34,7 @@ def canonical(record: dict[str, Any]) -> str:
 
 
 def recorded(run: Path) -> dict[str, list[str]]:
-    """Of a node all segments one after the other: where one ends and the next begins does not matter."""
+    """Returns the records; segments of a node are joined, because their borders do not matter."""
     files = {f"nodes/{node.name}": sorted(node.glob("segments/*.jsonl")) for node in run.glob("nodes/*")}
     files |= {f"radio/{file.stem}": [file] for file in run.glob("radio/*.jsonl")}
     return {
@@ -44,7 +44,7 @@ def recorded(run: Path) -> dict[str, list[str]]:
 
 
 def described(lines: Lines) -> dict[str, Any]:
-    """Digests and counts, of what nodes and what the radio recorded."""
+    """Returns digests and counts of what nodes and the radio recorded."""
     return {
         side: _described({p: lines[p] for p in lines if p.startswith(side)}) for side in ("nodes", "radio")
     }
@@ -57,7 +57,7 @@ def _described(lines: Lines) -> dict[str, Any]:
         "sha256": _digest(f"{part} {digest}" for part, digest in parts.items()),
         "records": sum(map(len, lines.values())),
         "kinds": dict(sorted(kinds.items())),
-        # So that it can be said whose records differ, also where only digests were kept.
+        # One digest for each part, so that one can see whose records differ even if only digests were stored.
         "parts": {part: digest[:16] for part, digest in parts.items()},
     }
 
@@ -77,7 +77,7 @@ def keep(lines: Lines, folder: Path) -> None:
 
 
 def kept(folder: Path) -> dict[str, list[str]]:
-    """Fields that are ignored now, and were not when the records were kept, are ignored."""
+    """Reads stored records; removes fields that are ignored now and were not when they were stored."""
     return {
         str(file.relative_to(folder)).removesuffix(".jsonl.gz"): [
             canonical(json.loads(line)) for line in gzip.decompress(file.read_bytes()).splitlines()
@@ -87,7 +87,7 @@ def kept(folder: Path) -> dict[str, list[str]]:
 
 
 def differences(before: Lines, after: Lines) -> list[Difference]:
-    """The first of each part, in the order of time: what comes later may be a mere consequence."""
+    """Returns the first difference of each part, in order of time: later ones may be mere consequences."""
     found = []
     for part in sorted({*before, *after}):
         old, new = before.get(part, []), after.get(part, [])

@@ -1,4 +1,4 @@
-"""Plays many drills: some side by side, those that need real nodes one after another in each laboratory."""
+"""Runs many drills: some side by side, those that need real nodes one after another in each laboratory."""
 
 import queue
 import random
@@ -49,7 +49,7 @@ def orders(counts: Mapping[str, int], seed: int, first: int = 0) -> list[Order]:
 
 
 def scaled(drills: int | None, kinds: Sequence[str]) -> dict[str, int]:
-    """How many of each kind: by default as the table says, else in these proportions."""
+    """Returns how many of each kind to run: by default as the table says, otherwise in these proportions."""
     by_default = {kind: KINDS[kind].drills for kind in kinds}
     total = sum(by_default.values())
     if drills is None or total == 0:
@@ -63,7 +63,7 @@ def scaled(drills: int | None, kinds: Sequence[str]) -> dict[str, int]:
 
 
 def play(order: Order, root: Path, lab: "Lab | None" = None, deadline_s: float = DEADLINE_S) -> Played:
-    """Its folder stays if something was found."""
+    """Runs a drill; keeps its folder if it found a problem."""
     began = time.monotonic()
     folder = root / order.name
     drill = Drill(
@@ -88,7 +88,9 @@ def campaign(
     deadline_s: float,
     tell: Callable[[Played], None],
 ) -> list[Played]:
-    """``at_once``: drills side by side on this machine; ``labs``: how many laboratories besides."""
+    """Runs the drills. ``at_once``: how many side by side on this machine; ``labs``: how many laboratories in
+    addition.
+    """
     here: queue.SimpleQueue[Order] = queue.SimpleQueue()
     there: queue.SimpleQueue[Order] = queue.SimpleQueue()
     for order in ordered:
@@ -106,7 +108,7 @@ def campaign(
             done(play(order, root, None, deadline_s))
 
     def work_there(number: int) -> None:
-        # Imported here: only who has real nodes needs it.
+        # Imported here: only needed with real nodes.
         from tests.ssh.lab import laboratory
 
         if there.empty():
@@ -123,8 +125,8 @@ def campaign(
         workers += [pool.submit(work_there, number) for number in range(labs)]
         try:
             for worker in workers:
-                worker.result()  # raises what broke it
-        except BaseException:  # those that have begun end in order
+                worker.result()  # raises the error that broke it
+        except BaseException:  # drills that have begun end in order
             for waiting in (here, there):
                 list(_taken(waiting))
             raise

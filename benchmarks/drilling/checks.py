@@ -1,6 +1,6 @@
-"""What must hold after every drill: nothing left, nothing lost, and a verdict that tells the truth.
+"""Checks what must hold after every drill: nothing is left, nothing is lost, and the verdict is true.
 
-Telemetry is counted here from the files alone, without the code that judged the run.
+It counts telemetry from the files alone, without the code that judged the run.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ _STOP = "agent_stop"
 
 
 def verdict_of(run: RunDirectory) -> dict[str, Any]:
-    """Empty if there is none."""
+    """Returns the verdict; empty if there is none."""
     try:
         document: dict[str, Any] = json.loads(run.verdict.read_bytes())
     except (FileNotFoundError, ValueError):
@@ -31,7 +31,7 @@ def verdict_of(run: RunDirectory) -> dict[str, Any]:
 
 
 def own_reasons(run: RunDirectory) -> list[str]:
-    """Why it is not valid, apart from the machine's having been too busy."""
+    """Returns why the run is not valid, except that the machine was too busy."""
     return [reason for reason in verdict_of(run).get("reasons", []) if not reason.startswith(OF_THE_HOST)]
 
 
@@ -48,14 +48,16 @@ def records_of(run: RunDirectory) -> Contents:
 
 
 def check_kept(drill: Drill, before: Contents, after: Contents, where: str) -> None:
-    """What was recorded is still there: files may have grown since."""
+    """Checks that recorded files are still there; they may have grown since."""
     for name, data in before.items():
         if not after.get(name, b"").startswith(data):
             drill.found.lost.append(f"{where}: {name} had {len(data)} bytes, now {len(after.get(name, b''))}")
 
 
 def check_left(drill: Drill, run: RunDirectory) -> None:
-    """Nothing of the run in the kernel, in /tmp, half-written in its directory, or on a node."""
+    """Checks that nothing of the run is left in the kernel, in /tmp, half-written in its directory, or on a
+    node.
+    """
     mark = Mark(run.id, run.path)
     left = [str(entry) for entry in network.leftovers(mark)]
     left += [
@@ -75,12 +77,14 @@ def _is_of(mark: Mark, alias: Path) -> bool:
 
 
 def check_verdict(drill: Drill, run: RunDirectory, code: int, judged_before: bool = False) -> None:
-    """``code``: how `rove run` ended. ``judged_before``: its verdict was there when it was killed."""
+    """Checks the verdict. ``code``: the exit code of `rove run`. ``judged_before``: the verdict existed when
+    it was killed.
+    """
     wrong = drill.found.wrong_verdicts
     verdict = verdict_of(run)
     judgement = verdict.get("verdict")
     if judgement not in EXIT_CODES:
-        wrong.append(f"no verdict, exit code {code}: {drill.told.strip()[-200:]}")
+        wrong.append(f"no verdict, exit code {code}: {drill.stderr.strip()[-200:]}")
         return
     if (judgement == "valid") == bool(verdict.get("reasons")):
         wrong.append(f"{judgement} with the reasons {verdict.get('reasons')}")
@@ -97,7 +101,7 @@ def check_verdict(drill: Drill, run: RunDirectory, code: int, judged_before: boo
 
 
 def came_through(run: RunDirectory) -> bool:
-    """Did every phase end well?"""
+    """Says whether every phase ended well."""
     ended = {
         event["phase"]: event.get("outcome") for event in events(run) if event.get("state") == "finished"
     }
@@ -105,7 +109,7 @@ def came_through(run: RunDirectory) -> bool:
 
 
 def flaws(drill: Drill, run: RunDirectory) -> list[str]:
-    """Why its records cannot be called whole."""
+    """Returns why its records are not complete."""
     found = [flaw for node in drill.nodes for flaw in _gaps(run.segments(node), node)]
     try:
         sums = json.loads(run.manifest.read_bytes())["files"]

@@ -1,7 +1,8 @@
-"""A disk that forgets: what is left of a directory after a power cut, by the fsyncs that the hook noted.
+"""Simulates a disk that loses unsynced data: what is left of a directory after a power cut, by the recorded
+fsyncs.
 
-Strictly: contents as of the last fsync of each file, names as of the last fsync of each directory. Or torn:
-the system may have written some of the rest by itself, in any order, and ends of files may be zeros.
+Strict: contents as of the last fsync of each file, names as of the last fsync of each directory. Torn: the
+system may also have written some of the rest, in any order, and ends of files may be zeros.
 """
 
 import json
@@ -16,17 +17,17 @@ from benchmarks.drilling.drill import Drill
 HOOKS = Path(__file__).parent / "hooks"
 _MOST_ZEROS = 4096
 Entries = dict[str, list[Any]]
-"""By name: file, directory or link; and its number, or where it leads."""
+"""By name: file, directory or link, and its inode number or target."""
 
 
 def hooked(drill: Drill, **variables: str) -> dict[str, str]:
-    """The environment in which Python loads the hook."""
+    """Returns the environment in which Python loads the hook."""
     return {"PYTHONPATH": f"{HOOKS}:{drill.environment()['PYTHONPATH']}", **variables}
 
 
 class Disk:
     def __init__(self, shadow: Path, root: Path) -> None:
-        """What is below ``root`` by now is taken for durable."""
+        """Takes everything below ``root`` so far as durable."""
         self._shadow = shadow
         self._root = root
         for part in ("directories", "files", "held"):
@@ -39,7 +40,7 @@ class Disk:
         return {"ROVE_DRILL_DISK": f"{self._shadow}:{self._root}"}
 
     def cut_power(self, torn: random.Random | None = None) -> None:
-        """The directory as it is found when the power is back; whoever writes there must be dead by now."""
+        """Leaves the directory as it is after a power cut; no process may write there any more."""
         after = self._root.with_name(f"{self._root.name}.after")
         self._restore(self._root, self._root.stat().st_ino, after, torn)
         shutil.rmtree(self._root)
@@ -70,7 +71,7 @@ class Disk:
                 place.write_bytes(self._content(what, now / name, torn))
 
     def _mixed(self, entries: Entries, now: Path, torn: random.Random) -> Entries:
-        """Some of the names that were made, replaced or removed since."""
+        """Applies some of the names that were made, replaced or removed since."""
         current: Entries = {}
         for entry in sorted(now.iterdir()) if now.is_dir() else []:
             kind = "link" if entry.is_symlink() else "directory" if entry.is_dir() else "file"

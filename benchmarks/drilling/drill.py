@@ -1,4 +1,4 @@
-"""One drill: a folder of its own, a seeded choice, a deadline, the real `rove`, and what was found wrong."""
+"""One drill: its own folder, a seeded choice, a deadline, the real `rove`, and the problems found."""
 
 import os
 import random
@@ -52,12 +52,12 @@ EXPERIMENT: dict[str, Any] = {
 
 
 class Overdue(Exception):
-    """The drill was not done within its deadline."""
+    """The drill did not finish within its deadline."""
 
 
 @dataclass
 class Findings:
-    """What must stay empty, a line each."""
+    """The problems found, a line each; must stay empty."""
 
     lost: list[str] = field(default_factory=list)
     leftovers: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Findings:
 
 @dataclass
 class Drill:
-    """``lab``: real nodes, for kinds that need them. ``notes``: what was done, for whoever repeats it."""
+    """``lab``: real nodes, for kinds that need them. ``notes``: what was done, for people who repeat it."""
 
     name: str
     number: int
@@ -81,7 +81,7 @@ class Drill:
     found: Findings = field(default_factory=Findings)
     notes: list[str] = field(default_factory=list)
     ends: ExitStack = field(default_factory=ExitStack)
-    """What is undone when the drill is over."""
+    """Called when the drill is over, to undo changes."""
 
     def __post_init__(self) -> None:
         self._deadline = time.monotonic() + self.seconds
@@ -92,12 +92,12 @@ class Drill:
 
     @property
     def temporary(self) -> Path:
-        """TMPDIR of all that the drill starts: must be empty at the end."""
+        """Returns the TMPDIR of everything that the drill starts; it must be empty at the end."""
         return self.folder / "tmp"
 
     @property
     def run(self) -> RunDirectory:
-        """The one that the drill is about, if it gave its id."""
+        """Returns the run that the drill is about, if it printed its id."""
         return RunDirectory(self.runs / EXPERIMENT["name"] / RUN_ID)
 
     @property
@@ -115,7 +115,7 @@ class Drill:
         self.notes.append(text)
 
     def experiment(self, file_name: str = "experiment", **changes: Any) -> Path:
-        """Three nodes for a few seconds; on the real nodes if there are some."""
+        """Writes an experiment with three nodes for a few seconds; on the real nodes if there are some."""
         file = self.folder / f"{file_name}.yaml"
         if self.lab is not None:
             return self.lab.experiment(file, **{"lease": "15s", "clocks": {"uncertainty": "5s"}, **changes})
@@ -128,7 +128,7 @@ class Drill:
         return {**own, **places, **(more or {})}
 
     def start(self, *arguments: str | Path, env: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
-        """`rove` with these arguments; ended when the drill is over."""
+        """Starts `rove` with these arguments; it is ended when the drill is over."""
         with (self.folder / "out.txt").open("ab") as out, (self.folder / "err.txt").open("ab") as err:
             process = subprocess.Popen(
                 rove_command(*map(str, arguments)),
@@ -147,7 +147,7 @@ class Drill:
         return self.start("run", file, "--run-id", RUN_ID, "--no-analyze", env=env)
 
     def wait(self, process: "subprocess.Popen[str]") -> int:
-        """Its exit code; minus the signal that ended it."""
+        """Waits for the process and returns its exit code; minus the signal if one ended it."""
         try:
             return process.wait(self.left_s)
         except subprocess.TimeoutExpired as error:
@@ -156,7 +156,7 @@ class Drill:
     def rove(
         self, *arguments: str | Path, env: Mapping[str, str] | None = None
     ) -> "subprocess.CompletedProcess[str]":
-        """A verb from beginning to end; whatever happens, it must not show a traceback."""
+        """Runs a verb to its end; it must never print a traceback."""
         command = rove_command(*map(str, arguments))
         try:
             done = subprocess.run(
@@ -177,7 +177,7 @@ class Drill:
         return done
 
     def until(self, condition: Callable[[], bool], process: "subprocess.Popen[str] | None" = None) -> bool:
-        """Wait for it; False if ``process`` ended before."""
+        """Waits for the condition; False if ``process`` ended before."""
         while not condition():
             if process is not None and process.poll() is not None:
                 return condition()
@@ -185,12 +185,12 @@ class Drill:
         return True
 
     @property
-    def told(self) -> str:
-        """What the started commands wrote to stderr."""
+    def stderr(self) -> str:
+        """Returns what the started commands wrote to stderr."""
         return (self.folder / "err.txt").read_text(errors="replace")
 
     def close(self) -> None:
-        """Whatever went wrong, nothing of the drill stays."""
+        """Removes everything of the drill, whatever went wrong."""
         for process in self._started:
             if process.poll() is None:
                 os.kill(process.pid, signal.SIGKILL)
@@ -203,7 +203,7 @@ class Drill:
 
 @contextmanager
 def small_disk(drill: Drill, size: int, files: int = 10_000) -> Iterator[Path]:
-    """The runs directory is a disk of so many bytes and files, until the drill is over."""
+    """Mounts a disk of this many bytes and files as the runs directory, until the drill is over."""
     drill.runs.mkdir(exist_ok=True)
     mount = [
         "mount",

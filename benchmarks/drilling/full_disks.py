@@ -1,4 +1,4 @@
-"""No room in the runs directory, from some phase on: a true verdict or one clear error, and nothing left."""
+"""The runs directory has no room from some phase on: a true verdict or one clear error, and nothing left."""
 
 import subprocess
 from pathlib import Path
@@ -18,7 +18,7 @@ _TELLS = ("No space left",)
 
 
 def fill(disk: Path, leave: int) -> None:
-    """To the last byte but ``leave``."""
+    """Fills the disk to the last byte but ``leave``."""
     with (disk / FILLER).open("wb", buffering=0) as file:
         block = bytes(1 << 20)
         while block:
@@ -30,7 +30,7 @@ def fill(disk: Path, leave: int) -> None:
 
 
 def full_disk(drill: Drill) -> None:
-    """At the beginning of each phase in turn; every third in virtual time."""
+    """Fills the disk at the beginning of each phase in turn; every third time in virtual time."""
     moment = MOMENTS[drill.number % len(MOMENTS)]
     backend = "sim" if drill.number % 3 == 2 else "netns"
     leave = drill.dice.choice((0, 0, 4096, 16384))
@@ -40,39 +40,41 @@ def full_disk(drill: Drill) -> None:
         come(drill, drill.run, moment, process)
         fill(disk, leave)
         code = drill.wait(process)
-        check_told(drill, code)
+        check_message(drill, code)
         _check_gone(drill)
         (disk / FILLER).unlink()
         settle(drill, drill.run, code)
 
 
 def no_more_files(drill: Drill) -> None:
-    """The disk takes only so many files and directories, as one without inodes does."""
+    """Limits the number of files and directories, like a disk without inodes."""
     files = drill.dice.randint(3, 44)
     backend = "sim" if drill.number % 3 == 2 else "netns"
     drill.note(f"{backend}: room for {files} files")
     with small_disk(drill, DISK, files) as disk:
         process = drill.start_run(drill.experiment(backend=backend))
         code = drill.wait(process)
-        check_told(drill, code)
+        check_message(drill, code)
         _check_gone(drill)
         subprocess.run(["mount", "-o", "remount,nr_inodes=10000", str(disk)], check=True, timeout=20)
         settle(drill, drill.run, code)
 
 
-def check_told(drill: Drill, code: int) -> None:
-    """Who has no verdict to show says what the system refused, and of which file."""
-    told = drill.told
+def check_message(drill: Drill, code: int) -> None:
+    """Checks that a run without a verdict says what the system refused, and for which file."""
+    stderr = drill.stderr
     if code not in (0, 1, 2, 3):
-        drill.found.wrong_verdicts.append(f"exit code {code}: {told[-300:]}")
+        drill.found.wrong_verdicts.append(f"exit code {code}: {stderr[-300:]}")
     if verdict_of(drill.run) or code == EXIT_BAD_INPUT:  # it was refused before it began
         return
-    lines = [line for line in told.splitlines() if any(sign in line for sign in _TELLS)]
+    lines = [line for line in stderr.splitlines() if any(sign in line for sign in _TELLS)]
     if not any("/" in line for line in lines):
-        drill.found.wrong_verdicts.append(f"neither a verdict nor an error that names a path: {told[-300:]}")
+        drill.found.wrong_verdicts.append(
+            f"neither a verdict nor an error that names a path: {stderr[-300:]}"
+        )
 
 
 def _check_gone(drill: Drill) -> None:
-    """Full or not: nothing of it stays in the kernel, even before `rove down`."""
+    """Checks that nothing stays in the kernel, even before `rove down`, although the disk is full."""
     left = network.leftovers(Mark(drill.run.id, drill.run.path))
     drill.found.leftovers.extend(f"before rove down: {what}" for what in left)

@@ -1,4 +1,4 @@
-"""The run's own helpers die or stand still: fork server, radio, an agent, a routing daemon."""
+"""Helpers of a run die or hang: fork server, radio, an agent, a routing daemon."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from orchestrator.runs import processes
 from orchestrator.runs.run_directory import RunDirectory
 
 NEEDED = ("up", "converge", "warm-up", "measure")
-"""Who dies in one of these has spoiled the run, whatever comes after."""
+"""If a helper dies in one of these phases, the run is spoiled, whatever comes after."""
 
 
 def _called(module: str) -> Callable[[int], bool]:
@@ -22,7 +22,7 @@ def _called(module: str) -> Callable[[int], bool]:
 
 
 def _writes(log: str) -> Callable[[int], bool]:
-    """Agents and daemons are forks of one server: what tells them apart is where they write."""
+    """Tells agents and daemons, which are forks of one server, apart by where they write."""
     return lambda pid: Path(f"/proc/{pid}/fd/2").readlink().name == log
 
 
@@ -37,7 +37,7 @@ TARGETS: dict[str, Callable[[int], bool]] = {
 
 
 def kill_helper(drill: Drill) -> None:
-    """Each of them in each phase, in turn: killed, or (every third) stopped."""
+    """Kills, or (every third time) stops, each of them in each phase, in turn."""
     number, name = divmod(drill.number, len(TARGETS))
     target = list(TARGETS)[name]
     phase = (*NEEDED, "stop")[number % (len(NEEDED) + 1)]
@@ -45,7 +45,7 @@ def kill_helper(drill: Drill) -> None:
     drill.note(f"{how.name} to a {target} in {phase}")
     process = drill.start_run(drill.experiment(duration="3 s", timeouts={"up": "20s", "converge": "15s"}))
     if not come(drill, drill.run, Moment(phase), process):
-        drill.found.wrong_verdicts.append(f"{phase} never came: {drill.told[-300:]}")
+        drill.found.wrong_verdicts.append(f"{phase} never came: {drill.stderr[-300:]}")
     targets: list[int] = []
 
     def struck() -> bool:
@@ -62,7 +62,7 @@ def kill_helper(drill: Drill) -> None:
 def strike(
     drill: Drill, run: RunDirectory, is_target: Callable[[int], bool], number: signal.Signals
 ) -> list[int]:
-    """One of those that there are."""
+    """Picks one of the helpers that are running."""
     found = []
     for process in processes.marked(run.id, run.path):
         with suppress(OSError):

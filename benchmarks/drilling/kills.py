@@ -1,4 +1,4 @@
-"""`kill -9` and Ctrl-C of `rove run`, where one phase gives way to the next and at random."""
+"""Kills `rove run` with `kill -9` or Ctrl-C, between phases and at random times."""
 
 import os
 import signal
@@ -52,7 +52,7 @@ def interrupt_sim(drill: Drill) -> None:
 
 
 def kill_sweep(drill: Drill) -> None:
-    """Two runs side by side in virtual time, and who leads them dies: all three are judged and tidied."""
+    """Kills the parent of two runs side by side in virtual time: all three must be judged and cleaned up."""
     moment = at_random(drill, 4.0)
     drill.note(f"a sweep is killed at {moment}")
     process = drill.start_run(drill.experiment(**SIM, sweep={"seed": [1, 2]}))
@@ -78,7 +78,7 @@ def kill_sweep(drill: Drill) -> None:
 
 
 def _chosen(drill: Drill) -> Moment:
-    """Each in turn, so that few drills meet many."""
+    """Takes each in turn, so that few drills cover many."""
     return MOMENTS[drill.number % len(MOMENTS)]
 
 

@@ -1,4 +1,4 @@
-"""The table of all kinds of drill: who plays it, and how many there are by default."""
+"""The table of all kinds of drill: the function that runs it, and how many there are by default."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Records vanish from under a run in namespaces: what is gone must be missed, never called valid."""
+"""Records vanish during a run in namespaces: Rove must notice what is gone, and never call the run valid."""
 
 import shutil
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from benchmarks.drilling.settling import settle
 
 
 def lost_segments(drill: Drill) -> None:
-    """A node's segments, its whole directory, or one segment goes while it measures."""
+    """Removes a node's segments, its whole directory, or one segment during the measurement."""
     what, path_of = LOSSES[drill.number % len(LOSSES)]
     phase = ("measure", "stop", "measure", "collect")[drill.number // len(LOSSES) % 4]
     node = drill.dice.choice(drill.nodes)
@@ -26,17 +26,19 @@ def lost_segments(drill: Drill) -> None:
 
 
 def lost_and_restarted(drill: Drill) -> None:
-    """An agent crashes by a fault, its segments vanish, and it comes back: its first boot must be missed."""
+    """An agent crashes by a fault, its segments vanish, and it restarts: Rove must notice that its first boot
+    is gone.
+    """
     node = "b"
     drill.note(f"{node} crashes, loses its segments and comes back")
     fault = {"at": "500 ms", "for": "1500 ms", "crash": {"operator": "work", "replica": 0}}
     process = drill.start_run(drill.experiment(duration="4 s", faults=[fault]))
 
     def crashed() -> bool:
-        return any(event["kind"] == "fault" and event.get("deed") == "crash" for event in events(drill.run))
+        return any(event["kind"] == "fault" and event.get("action") == "crash" for event in events(drill.run))
 
     if not drill.until(crashed, process):
-        drill.found.wrong_verdicts.append(f"it never crashed: {drill.told[-300:]}")
+        drill.found.wrong_verdicts.append(f"it never crashed: {drill.stderr[-300:]}")
     _remove(drill.run.segments(node))
     code = drill.wait(process)
     if verdict_of(drill.run).get("verdict") == "valid":
@@ -45,7 +47,9 @@ def lost_and_restarted(drill: Drill) -> None:
 
 
 def lost_run_directory(drill: Drill) -> None:
-    """All of the run's directory goes. Nothing can be judged; the error is clear and nothing stays."""
+    """Removes the run's whole directory.
+    Nothing can be judged; the error must be clear and nothing may stay.
+    """
     phase = ("up", "measure", "stop")[drill.number % 3]
     drill.note(f"the run's directory is removed in {phase}")
     process = drill.start_run(drill.experiment())
@@ -54,7 +58,7 @@ def lost_run_directory(drill: Drill) -> None:
     shutil.rmtree(drill.run.path, ignore_errors=True)
     code = drill.wait(process)
     if code not in (1, 3):
-        drill.found.wrong_verdicts.append(f"exit code {code}: {drill.told[-300:]}")
+        drill.found.wrong_verdicts.append(f"exit code {code}: {drill.stderr[-300:]}")
     settle(drill, drill.run, code)
 
 

@@ -1,4 +1,6 @@
-"""Moments in the life of a run, as its events and its journal show them: to strike at exactly that time."""
+"""Waits for a moment in a run, as its events and its journal show it, so that a drill can
+act exactly then.
+"""
 
 import subprocess
 import time
@@ -13,12 +15,12 @@ from orchestrator.runs.run_directory import RunDirectory
 
 PHASES = tuple(phase for phase in Phase if phase is not Phase.VERDICT)
 LATEST_S = 6.0
-"""By then a quiet machine has done the whole run."""
+"""A quiet machine finishes the whole run in this time."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """What a phase began or ended with; or the journal's entry of that number; or seconds from the start."""
+    """The begin or end of a phase; or the journal's entry with that number; or seconds from the start."""
 
     phase: str = ""
     state: str = "started"
@@ -43,7 +45,7 @@ def at_random(drill: Drill, latest: float = LATEST_S) -> Moment:
 
 
 def come(drill: Drill, run: RunDirectory, moment: Moment, process: "subprocess.Popen[str]") -> bool:
-    """Wait for it; False if the command ended before."""
+    """Waits for the moment; False if the command ended before."""
     if not (moment.phase or moment.entry):
         over = time.monotonic() + moment.seconds
         return drill.until(lambda: time.monotonic() >= over, process)

@@ -1,4 +1,4 @@
-"""The power goes: what was not synced is forgotten. Nothing may be believed that is not there any more."""
+"""A power cut loses everything that was not synced. Rove must not rely on anything that is gone."""
 
 import signal
 from random import Random
@@ -16,14 +16,16 @@ from orchestrator.runs.run_directory import RunDirectory
 
 
 def power_loss(drill: Drill) -> None:
-    """At each phase in turn, and after the end; every other disk had written some of the rest by itself."""
+    """Cuts the power in each phase in turn, and after the end; every other time the disk had written some of
+    the rest.
+    """
     moment = MOMENTS_OF_LOSS[drill.number % len(MOMENTS_OF_LOSS)]
     backend = "sim" if drill.number % 3 == 2 else "netns"
     lose_power(drill, moment, backend, drill.dice if drill.number % 2 else None)
 
 
 def lose_power(drill: Drill, moment: Moment | None, backend: str, torn: Random | None) -> None:
-    """``moment``: None for after the end."""
+    """Cuts the power. ``moment``: None means after the end."""
     drill.note(f"{backend}: power lost at {moment or 'the end'}, {'torn' if torn else 'strictly'}")
     disk = forgetful_disk(drill)
     run = drill.run
@@ -39,7 +41,7 @@ def lose_power(drill: Drill, moment: Moment | None, backend: str, torn: Random |
 
 
 def forgetful_disk(drill: Drill) -> Disk:
-    """The runs directory is on one; it does not exist yet, as before the first run."""
+    """Puts the runs directory on such a disk; it does not exist yet, as before the first run."""
     base = drill.folder / "disk"
     base.mkdir()
     drill.runs = base / "runs"
@@ -47,7 +49,9 @@ def forgetful_disk(drill: Drill) -> Disk:
 
 
 def cut_power(drill: Drill, disk: Disk, code: int, torn: Random | None) -> None:
-    """``code``: what the command had said before; who was told that a run is valid can rely on it."""
+    """Cuts the power. ``code``: the command's exit code before; if it said that a run is valid, that must
+    stay true.
+    """
     disk.cut_power(torn)
     verdict = verdict_of(drill.run)
     if code == EXIT_OK and verdict.get("verdict") != "valid":
@@ -55,7 +59,7 @@ def cut_power(drill: Drill, disk: Disk, code: int, torn: Random | None) -> None:
 
 
 def check_aftermath(drill: Drill, run: RunDirectory) -> None:
-    """The verbs work on what is left; what is valid is whole."""
+    """Checks that the verbs work on what is left, and that valid runs are complete."""
     verbs: list[tuple[str, ...]] = [("status", "--json"), ("down", "--json"), ("status", "--json")]
     if run.journal.exists():
         verbs += [
@@ -70,8 +74,8 @@ def check_aftermath(drill: Drill, run: RunDirectory) -> None:
         done = drill.rove(*verb)
         allowed = (0,) if verb[0] in ("status", "down", "events") else (0, 1, 2, 3)
         if done.returncode not in allowed:
-            told = f"rove {' '.join(verb)}: exit code {done.returncode}: {done.stderr.strip()[-200:]}"
-            drill.found.wrong_verdicts.append(told)
+            message = f"rove {' '.join(verb)}: exit code {done.returncode}: {done.stderr.strip()[-200:]}"
+            drill.found.wrong_verdicts.append(message)
     check_left(drill, run)
     if verdict_of(run).get("verdict") == "valid":
         drill.found.lost.extend(f"valid, but {flaw}" for flaw in flaws(drill, run))

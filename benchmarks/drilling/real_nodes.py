@@ -1,4 +1,6 @@
-"""Drills on real OpenSSH servers: their helpers die, their disks fill up or are lost, two runs meet there."""
+"""Drills on real OpenSSH servers: their helpers die, their disks fill up or are lost, two runs use them at
+once.
+"""
 
 import os
 import shutil
@@ -11,7 +13,7 @@ from pathlib import Path
 from benchmarks.drilling.checks import own_reasons, verdict_of
 from benchmarks.drilling.disk import hooked
 from benchmarks.drilling.drill import Drill, small_disk
-from benchmarks.drilling.full_disks import FILLER, check_told, fill
+from benchmarks.drilling.full_disks import FILLER, check_message, fill
 from benchmarks.drilling.moments import Moment, come
 from benchmarks.drilling.power_loss import cut_power, forgetful_disk
 from benchmarks.drilling.settling import follow_up, settle
@@ -34,7 +36,7 @@ def _node(drill: Drill) -> LabNode:
 
 
 def node_helper(drill: Drill) -> None:
-    """Each of them in several phases: it may be made again, or the run is spoiled; never quietly."""
+    """Kills each helper in several phases: either it is restarted, or the run is spoiled and says so."""
     number, which = divmod(drill.number, len(HELPERS))
     name = list(HELPERS)[which]
     phase = ("measure", "converge", "stop", "up", "warm-up", "collect")[number % 6]
@@ -49,7 +51,7 @@ def node_helper(drill: Drill) -> None:
 
 
 def same_nodes(drill: Drill) -> None:
-    """Two runs on the same nodes at once: each has its own place there; none takes the other's down."""
+    """Starts two runs on the same nodes at once: each has its own place, and neither takes the other down."""
     later = drill.dice.uniform(0.0, 3.0)
     drill.note(f"a second run after {later:.1f} s")
     first = drill.start_run(drill.experiment())
@@ -63,7 +65,7 @@ def same_nodes(drill: Drill) -> None:
 
 
 def full_node(drill: Drill) -> None:
-    """A node has no room from some phase on: its outcome, and a run that says so."""
+    """Fills a node's disk from some phase on: it must be that node's outcome, and the run must say so."""
     phase = ("up", "converge", "measure", "stop")[drill.number % 4]
     node = _node(drill)
     drill.note(f"the disk of {node.name} is full in {phase}")
@@ -78,7 +80,7 @@ def full_node(drill: Drill) -> None:
 
 
 def full_here(drill: Drill) -> None:
-    """No room here: records stay on their nodes until there is."""
+    """Fills the disk here: records stay on their nodes until there is room."""
     phase = ("collect", "stop", "measure", "up", "down")[drill.number % 5]
     drill.note(f"full here in {phase}")
     with small_disk(drill, 8 << 20) as disk:
@@ -86,13 +88,13 @@ def full_here(drill: Drill) -> None:
         come(drill, drill.run, Moment(phase), process)
         fill(disk, drill.dice.choice((0, 4096, 16384)))
         code = drill.wait(process)
-        check_told(drill, code)
+        check_message(drill, code)
         (disk / FILLER).unlink()
         settle(drill, drill.run, code)
 
 
 def power_loss_here(drill: Drill) -> None:
-    """This machine forgets what it did not sync: a record is on its node, or durable here, or both."""
+    """This machine loses unsynced data: each record must be on its node, or durable here, or both."""
     phase, state = STAGES[drill.number % len(STAGES)]
     torn = drill.dice if drill.number % 2 else None
     drill.note(f"power lost here at {phase} {state}, {'torn' if torn else 'strictly'}")
@@ -129,7 +131,7 @@ def lost_node_disk(drill: Drill) -> None:
 
 
 def lost_before_collection(drill: Drill) -> None:
-    """The run was torn down at once; then a node loses its disk, and only then its record is asked for."""
+    """The run is torn down at once, a node loses its disk, and only then its record is asked for."""
     node = _node(drill)
     drill.note(f"{node.name} loses its records before rove collect")
     process = drill.start_run(drill.experiment(duration="60 s"))
@@ -144,7 +146,7 @@ def lost_before_collection(drill: Drill) -> None:
 
 
 def node_clock_step(drill: Drill) -> None:
-    """The clock of this machine steps while nodes measure: their times and ours do not fit any more."""
+    """The clock of this machine jumps while nodes measure: their times and ours do not fit any more."""
     step = (2.0, -2.0)[drill.number % 2]
     drill.note(f"the clock here steps by {step:g} s")
     trigger = drill.folder / "step"
@@ -171,7 +173,7 @@ def reused_supervisor_pid(drill: Drill) -> None:
     node.kill(*HELPERS["supervisor"])
     stranger, pid_here, pid_there = _stranger(drill, node)
     place = node.home / ".rove" / "runs" / drill.run.id / node.name
-    node.write(place / "keeper.pid", str(pid_there).encode())
+    node.write(place / "supervisor.pid", str(pid_there).encode())
     drill.rove("down", drill.run.id)
     if stranger.poll() is None:
         os.kill(pid_here, signal.SIGKILL)
@@ -182,7 +184,9 @@ def reused_supervisor_pid(drill: Drill) -> None:
 
 
 def _stranger(drill: Drill, node: LabNode) -> tuple["subprocess.Popen[bytes]", int, int]:
-    """Who waits for a process of the node's user; its pid here, and its pid as the node sees it."""
+    """Starts a process of the node's user;
+    returns who waits for it, its pid here, and its pid on the node.
+    """
     where = ["nsenter", "-t", str(node.server.processes()[0]), "--mount", "--pid"]
     who = ["setpriv", f"--reuid={FIRST_ID}", f"--regid={FIRST_ID}", "--clear-groups", "sleep", "300"]
     process = subprocess.Popen([*where, *who], start_new_session=True)

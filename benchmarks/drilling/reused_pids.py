@@ -1,4 +1,4 @@
-"""A dead run's files name a process that is somebody else's by now: it must live on."""
+"""A dead run's files name a process that belongs to somebody else by now: it must not be killed."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from orchestrator.runs.run_directory import RunDirectory
 
 
 def reused_pid(drill: Drill) -> None:
-    """A run is killed; then its journal names a stranger, in one of several ways."""
+    """Kills a run, then changes its journal to name a stranger, in one of several ways."""
     variant = VARIANTS[drill.number % len(VARIANTS)]
     drill.note(variant.__name__.strip("_").replace("_", " "))
     process = drill.start_run(drill.experiment(duration="60 s"))
@@ -46,7 +46,7 @@ def _rewrite(run: RunDirectory, change: Callable[[dict[str, object]], None]) -> 
 
 
 def _named_with_another_start(drill: Drill) -> "subprocess.Popen[bytes]":
-    """The pid was given away again: only the start tells."""
+    """The pid was reused: only the start time differs."""
     stranger = _stranger()
 
     def change(entry: dict[str, object]) -> None:
@@ -58,7 +58,7 @@ def _named_with_another_start(drill: Drill) -> "subprocess.Popen[bytes]":
 
 
 def _named_exactly(drill: Drill) -> "subprocess.Popen[bytes]":
-    """After a reboot pid and start may both be the same: only the lock tells that it is not the owner."""
+    """After a reboot, pid and start time may both be equal: only the lock shows that it is not the owner."""
     stranger = _stranger()
     identity = identify(stranger.pid)
     assert identity is not None
@@ -74,14 +74,14 @@ def _named_exactly(drill: Drill) -> "subprocess.Popen[bytes]":
 
 
 def _marked_by_a_namesake(drill: Drill) -> "subprocess.Popen[bytes]":
-    """Another runs directory has a run of the same id, and it lives."""
+    """Another runs directory has a live run with the same id."""
     elsewhere = drill.folder / "elsewhere" / "drill" / RUN_ID
     elsewhere.mkdir(parents=True)
     return _stranger(**mark(RUN_ID, elsewhere))
 
 
 def _that_reads_the_journal(drill: Drill) -> "subprocess.Popen[bytes]":
-    """Named exactly, and it holds the journal open: an editor, say, or a backup."""
+    """It is named exactly and has the journal open, like an editor or a backup."""
     code = f"import time; file = open({str(drill.run.journal)!r}); time.sleep(300)"
     stranger = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
     identity = identify(stranger.pid)

@@ -1,4 +1,4 @@
-"""After the trouble: the verbs that people would use then, the checks, and whether another run works."""
+"""After a drill: runs the verbs that people would use then, the checks, and another run."""
 
 import json
 from collections.abc import Collection
@@ -23,9 +23,10 @@ FOLLOWING = "following"
 def settle(
     drill: Drill, run: RunDirectory, code: int, follow: bool = True, gone: Collection[str] = ()
 ) -> None:
-    """`rove status`, `rove down`, on real nodes `rove collect`, and all checks. Nothing recorded may vanish.
+    """Runs `rove status`, `rove down`, on real nodes `rove collect`, and all checks. Nothing recorded may
+    vanish.
 
-    ``gone``: nodes that the drill itself robbed of their records.
+    ``gone``: nodes whose records the drill itself removed.
     """
     judged_before = bool(verdict_of(run))
     before = records_of(run)
@@ -48,8 +49,8 @@ def settle(
         check_left(drill, run)
         check_verdict(drill, run, code, judged_before)
         check_kept(drill, before, records_of(run), "here")
-    if "Traceback" in drill.told:
-        drill.found.wrong_verdicts.append(f"rove run broke: {drill.told.strip().splitlines()[-1]}")
+    if "Traceback" in drill.stderr:
+        drill.found.wrong_verdicts.append(f"rove run broke: {drill.stderr.strip().splitlines()[-1]}")
     if drill.lab is not None:
         check_ended(drill)
         fetch(drill, run, gone)
@@ -60,14 +61,14 @@ def settle(
 
 
 def check_ended(drill: Drill) -> None:
-    """After `rove down` nothing runs on nodes; what they recorded may stay."""
+    """Checks that nothing runs on nodes after `rove down`; their records may stay."""
     assert drill.lab is not None
     left = [what for node in drill.lab.nodes for what in node.leftovers() if "file .rove/runs/" not in what]
     drill.found.leftovers.extend(f"after rove down: {what}" for what in left)
 
 
 def on_nodes(drill: Drill, run: RunDirectory) -> Contents:
-    """What nodes have recorded, by node and file as they are kept here."""
+    """Returns what nodes have recorded, by node and file, named as they are stored here."""
     assert drill.lab is not None
     places = {
         node.name: node.home / ".rove" / "runs" / run.id / node.name / "record" for node in drill.lab.nodes
@@ -78,22 +79,24 @@ def on_nodes(drill: Drill, run: RunDirectory) -> Contents:
 
 
 def fetch(drill: Drill, run: RunDirectory, gone: Collection[str] = ()) -> None:
-    """`rove collect`: all that nodes have is here then, and nothing is left there. ``gone``: who lost it."""
+    """Runs `rove collect`: everything must be here then, and nothing left there. ``gone``: nodes that lost
+    their records.
+    """
     assert drill.lab is not None
     before = {name: data for name, data in on_nodes(drill, run).items() if name.partition("/")[0] not in gone}
     if run.journal.exists():
         done = drill.rove("collect", run.id, "--no-analyze", "--json")
         expected = 1 if gone else EXIT_CODES.get(verdict_of(run).get("verdict", ""), None)
         if done.returncode != expected and not gone:
-            told = f"{done.stdout[-300:]}{done.stderr[-300:]}"
-            drill.found.wrong_verdicts.append(f"rove collect: exit code {done.returncode}: {told}")
+            output = f"{done.stdout[-300:]}{done.stderr[-300:]}"
+            drill.found.wrong_verdicts.append(f"rove collect: exit code {done.returncode}: {output}")
         check_kept(drill, before, contents(run.nodes), "collected")
         check_verdict(drill, run, EXIT_CODES.get(verdict_of(run).get("verdict", ""), -1))
     drill.found.leftovers.extend(what for node in drill.lab.nodes for what in node.leftovers())
 
 
 def follow_up(drill: Drill) -> None:
-    """Another run in the same directory works as if nothing had been."""
+    """Checks that another run in the same directory works normally."""
     changes = {} if drill.lab else {"routing": "ground_truth", "warmup": "0 s", "duration": "1 s"}
     file = drill.experiment(FOLLOWING, **changes)
     done = drill.rove("run", file, "--run-id", FOLLOWING, "--no-analyze", "--json")

@@ -1,4 +1,4 @@
-"""Several `rove` in one runs directory at once: none may hurt another."""
+"""Runs several `rove` in one runs directory at once: none may hurt another."""
 
 import json
 import signal
@@ -28,9 +28,9 @@ def _many_at_the_same_second(drill: Drill, count: int = 5, **changes: Any) -> No
     codes = sorted(drill.wait(process) for process in started)
     runs = all_runs(drill.runs)
     if len(runs) != count:
-        drill.found.wrong_verdicts.append(f"{count} commands made {len(runs)} runs: {drill.told[-300:]}")
+        drill.found.wrong_verdicts.append(f"{count} commands made {len(runs)} runs: {drill.stderr[-300:]}")
     if any(code not in (0, 3) for code in codes):
-        drill.found.wrong_verdicts.append(f"exit codes {codes}: {drill.told[-300:]}")
+        drill.found.wrong_verdicts.append(f"exit codes {codes}: {drill.stderr[-300:]}")
     for run in runs:
         _check(drill, run)
     latest = drill.run.path.with_name(LATEST)
@@ -50,7 +50,7 @@ def _two_sweeps(drill: Drill) -> None:
     members = [run for run in runs if not run.is_sweep]
     if codes != [0, 0] or len(runs) != 6 or len(members) != 4:
         drill.found.wrong_verdicts.append(
-            f"two sweeps: exit codes {codes}, {len(runs)} runs: {drill.told[-300:]}"
+            f"two sweeps: exit codes {codes}, {len(runs)} runs: {drill.stderr[-300:]}"
         )
     for run in members:
         _check(drill, run)
@@ -61,18 +61,20 @@ def _one_id_twice(drill: Drill) -> None:
     started = [drill.start_run(file) for _ in range(2)]
     codes = sorted(drill.wait(process) for process in started)
     if codes[-1] not in (EXIT_BAD_INPUT, 3) or EXIT_BAD_INPUT not in codes:
-        drill.found.wrong_verdicts.append(f"one id for two runs: exit codes {codes}: {drill.told[-300:]}")
+        drill.found.wrong_verdicts.append(f"one id for two runs: exit codes {codes}: {drill.stderr[-300:]}")
     code = next(code for code in codes if code != EXIT_BAD_INPUT)
     settle(drill, drill.run, code)
 
 
 def _one_id_in_two_experiments(drill: Drill) -> None:
-    """Ids are new under the whole root; at worst both run, and each ends by itself."""
+    """Starts two runs with one id: ids are unique under the whole root; at worst both run, and each ends by
+    itself.
+    """
     files = [drill.experiment(name, **{**BRIEF, "name": name}) for name in ("first", "second")]
     started = [drill.start_run(file) for file in files]
     codes = [drill.wait(process) for process in started]
     if not all(code in (0, 2, 3) for code in codes) or codes == [2, 2]:
-        drill.found.wrong_verdicts.append(f"exit codes {codes}: {drill.told[-300:]}")
+        drill.found.wrong_verdicts.append(f"exit codes {codes}: {drill.stderr[-300:]}")
     for run in all_runs(drill.runs):
         _check(drill, run)
 
@@ -101,12 +103,12 @@ def _two_downs_at_once(drill: Drill) -> None:
     downs = [drill.start("down", RUN_ID, "--json") for _ in range(2)]
     codes = [drill.wait(down) for down in downs]
     if codes != [0, 0]:
-        drill.found.leftovers.append(f"two rove down at once: exit codes {codes}: {drill.told[-300:]}")
+        drill.found.leftovers.append(f"two rove down at once: exit codes {codes}: {drill.stderr[-300:]}")
     settle(drill, drill.run, drill.wait(process))
 
 
 def _down_of_what_was_just_killed(drill: Drill) -> None:
-    """Two clean up at the same time, a third lists."""
+    """Two processes clean up at the same time, a third lists."""
     process = drill.start_run(drill.experiment(duration="60 s"))
     come(drill, drill.run, Moment("measure"), process)
     process.send_signal(signal.SIGKILL)
@@ -114,7 +116,7 @@ def _down_of_what_was_just_killed(drill: Drill) -> None:
     verbs = [drill.start(*verb) for verb in (("down",), ("down", "--all"), ("status", "--json"))]
     codes = [drill.wait(verb) for verb in verbs]
     if codes != [0, 0, 0]:
-        drill.found.leftovers.append(f"two rove down at once: exit codes {codes}: {drill.told[-300:]}")
+        drill.found.leftovers.append(f"two rove down at once: exit codes {codes}: {drill.stderr[-300:]}")
     settle(drill, drill.run, code)
 
 
@@ -128,7 +130,7 @@ def _check(drill: Drill, run: RunDirectory) -> None:
 
 
 def _run_after_run(drill: Drill) -> None:
-    """One begins while the other is being taken down."""
+    """Starts one run while the other is being taken down."""
     process = drill.start_run(drill.experiment(duration="60 s"))
     come(drill, drill.run, Moment("measure"), process)
     process.send_signal(signal.SIGINT)

@@ -1,9 +1,9 @@
-"""What became of tuples that no sink was given, by the records of a run.
+"""Explains, from the records of a run, what became of tuples that no sink got.
 
-A tuple is followed from replica to replica: somebody dropped it and said why, or its last known holder
-crashed with it. A result that was never made is followed to its inputs: one of them was lost. What a replica
-hands over to a sibling is the sibling's from then on, so that inputs that lie at different replicas in the
-end are no excuse where replicas hand over.
+It follows a tuple from replica to replica: one dropped it and recorded why, or its last known holder crashed
+with it. A result that was never made is followed to its inputs: one of them must be lost. A tuple that a
+replica hands over belongs to the other replica from then on; so, where replicas hand over, inputs at
+different replicas in the end do not explain a loss.
 """
 
 from collections import Counter, defaultdict
@@ -24,7 +24,7 @@ NO_LOSSES = ("absorbed", "filtered")
 
 
 class Held(NamedTuple):
-    """By which replica, since when, in which boot of its node."""
+    """The replica that held it, since when, and in which boot of its node."""
 
     replica: str
     since_ns: int
@@ -32,7 +32,7 @@ class Held(NamedTuple):
 
 
 class Accounts:
-    """``policy``: by which routes were chosen."""
+    """``policy``: the policy that chose routes."""
 
     def __init__(self, plan: DeploymentPlan, records: Iterable[Record], policy: str) -> None:
         self._plan = plan
@@ -96,25 +96,25 @@ class Accounts:
         self._drops[item] = reason
         if reason == "link_failed":  # it had been sent
             self._broke[replica, item] += 1
-        elif reason == "incomplete_window":  # told once, though it may have come over several inputs
+        elif reason == "incomplete_window":  # recorded once, though it may have come over several inputs
             self._has[replica, record["boot"], item] = 0
         else:
             self._has[replica, record["boot"], item] -= 1
 
     def explains(self, operator: str, item: Tuple) -> bool:
-        """Whether the records tell why ``operator`` was never given ``item``."""
+        """Says whether the records explain why ``operator`` never got ``item``."""
         origins = self._query.origins()
         inputs = [up for up in self._query.upstream(operator) if item[0] in origins[up]]
         return all(self._explains_input((up, operator), item) for up in inputs)
 
     def _explains_input(self, edge: Edge, item: Tuple) -> bool:
-        """Why ``item`` never came over that edge."""
+        """Says whether they explain why ``item`` never came over that edge."""
         if holders := self._emitted.get(item):
             return all(self._explains_from(holder, edge, item) for holder in holders)
         return item[0] in self._query.names() and self._explains_unit(item)
 
     def altered(self, item: Tuple) -> bool:
-        """Whether something was dropped that ``item`` was to be made of, or it itself."""
+        """Says whether ``item``, or one of its inputs, was dropped."""
         if item in self._drops:
             return True
         if item[0] not in self._query.names():
@@ -122,7 +122,7 @@ class Accounts:
         return any(self.altered(member) for _, member in self._members(item))
 
     def _explains_from(self, holder: Held, edge: Edge, item: Tuple) -> bool:
-        """``holder`` had the item, and it is lost on all ways that lead over ``edge`` from there."""
+        """Says whether the item, which ``holder`` had, is lost on all ways over ``edge`` from there."""
         replica = holder.replica
         here = operator_of(replica)
         if here == edge[1]:
@@ -158,7 +158,7 @@ class Accounts:
         if is_shared(self._query, operator, self._policy) and all(
             sum(has[member] for has in left.values()) >= needed[member] for member in needed
         ):
-            return False  # all of it is there, and does not come together
+            return False  # all inputs are there, and do not come together
         return all(self._explains_passing(operator, member) for member in needed) and all(
             any((replica.id, up, item) in self._received for replica in self._plan.of(operator))
             or self._explains_input((up, operator), item)
@@ -166,12 +166,14 @@ class Accounts:
         )
 
     def _left_with(self, replica: str, item: Tuple) -> int:
-        """How many times the replica has the item in the end: once for each input that it came over."""
+        """Counts how often the replica has the item in the end: once for each input that it came over."""
         node = self._node[replica]
         return sum(self._has[replica, boot, item] for other, boot in self._ended if other == node)
 
     def _explains_passing(self, operator: str, item: Tuple) -> bool:
-        """Whether what siblings passed on arrived, or was on a link that broke, or one of them crashed."""
+        """Says whether what was handed over arrived, or was on a connection that broke, or one end
+        crashed.
+        """
         replicas = [replica.id for replica in self._plan.of(operator)]
         return all(
             sum(self._vanished(replica, to, item) for to in replicas) <= self._broke[replica, item]
@@ -179,7 +181,7 @@ class Accounts:
         )
 
     def _vanished(self, replica: str, to: str, item: Tuple) -> int:
-        """How many times what was passed on has not arrived, though both lived."""
+        """Counts items that were handed over and did not arrive, though both replicas lived."""
         vanished, arrivals = 0, sorted(self._arrivals.get((replica, to, item), ()))
         for sent in sorted(self._passed.get((replica, to, item), ()), reverse=True):
             if arrivals and arrivals[-1] >= sent.since_ns:
@@ -189,7 +191,7 @@ class Accounts:
         return vanished
 
     def _members(self, item: Tuple) -> list[tuple[str, Tuple]]:
-        """The inputs that the result ``item`` is made of, and what shows that there are no more."""
+        """Returns the inputs of the result ``item``, and what shows that there are no more."""
         operator, number = item
         takes, origins = self._query.operator(operator).takes, self._query.origins()
         streams = [(up, origin) for up in self._query.upstream(operator) for origin in origins[up]]
@@ -209,7 +211,7 @@ class Accounts:
         return []
 
     def _within(self, origin: str, begin_ns: int, end_ns: int) -> list[int]:
-        """Positions of a source's stream that were captured then, and the first one after."""
+        """Returns positions of a source's stream that were captured then, and the first one after."""
         times = sorted(
             (tau, held[0].since_ns) for (name, tau), held in self._emitted.items() if name == origin
         )
@@ -217,7 +219,9 @@ class Accounts:
         return inside + [tau for tau, at in times if at >= end_ns][:1]
 
     def _waits_for_an_end(self, item: Tuple) -> bool:
-        """The last windows are complete only when streams are known to have ended, which is not recorded."""
+        """Says whether it is a last window: these complete only when streams are known to have ended, which
+        is not recorded.
+        """
         operator = item[0]
         takes = self._query.operator(operator).takes
         if not isinstance(takes, TimeWindow) or not self._anything_broke:

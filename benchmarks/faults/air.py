@@ -1,7 +1,7 @@
-"""A medium whose links are cut, mended, slowed and made dearer one by one; and the routes over it.
+"""A medium whose links can be cut, restored, slowed and made more expensive one by one; and the routes over
+it.
 
-What agents are told of the links is as old as ``lag`` says, as it would be from a routing daemon; packets
-follow the links of the moment.
+Agents learn about links with a delay of ``lag``, as from a routing daemon; packets follow the current links.
 """
 
 from collections.abc import Iterable
@@ -65,7 +65,7 @@ class FaultyAir:
             self._next_hops[key] = min(usable)[1] if usable else None
         return self._next_hops[key]
 
-    # Faults. Cuts of a link may overlap: it is whole when all are mended.
+    # Faults. Cuts of a link may overlap: it works again when all have ended.
 
     def cut(self, *edges: Edge) -> None:
         for each in edges:
@@ -78,7 +78,7 @@ class FaultyAir:
         self._changed()
 
     def slow(self, which: Edge, bps: int | None = None) -> None:
-        """None: as fast as usual again."""
+        """Slows a link. None: normal speed again."""
         self._bps[which] = bps or self._usual_bps
 
     def price(self, which: Edge, cost: float) -> None:

@@ -1,4 +1,4 @@
-"""Operators whose results tell what they were made of, and a sink that remembers what it was given."""
+"""Operators whose results show what they were made from, and a sink that remembers what it got."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from node_agent.apps.dataflow.windows.units import Unit
 
 
 class Given(NamedTuple):
-    """A position of a stream that a sink was given, and with what."""
+    """A position of a stream that a sink got, and its payload."""
 
     sink: str
     origin: str
@@ -52,7 +52,9 @@ class Step:
 
 @contextmanager
 def campaign_kinds(given: list[Given]) -> Iterator[None]:
-    """Operators ``campaign_step`` and ``campaign_sink``, which adds to ``given``, as long as this lasts."""
+    """Registers the operators ``campaign_step`` and ``campaign_sink``, which adds to ``given``, within the
+    context.
+    """
 
     class Sink:
         def __init__(self, params: SinkParams, context: Context) -> None:

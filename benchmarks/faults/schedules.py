@@ -1,4 +1,4 @@
-"""Which query runs, on which nodes, and what goes wrong when: all drawn by seed."""
+"""Draws by seed which query runs, on which nodes, and which faults happen when."""
 
 from collections.abc import Sequence
 from random import Random
@@ -76,8 +76,8 @@ class Fault(Struct, frozen=True):
 
 
 class Schedule(Struct, frozen=True):
-    """``lag``: how late agents learn what became of links, which all have the same ``latency``, ``bps``;
-    ``mode``: from whom they learn what whole ways cost.
+    """``lag``: how late agents learn of changed links, which all have the same ``latency`` and ``bps``;
+    ``mode``: how they learn the costs of whole ways.
     """
 
     seed: int
@@ -99,7 +99,7 @@ class Schedule(Struct, frozen=True):
 
     @property
     def may_lose(self) -> bool:
-        """If it says why."""
+        """Says whether tuples may be lost if the records say why."""
         drops = self.limits.overflow is Overflow.DROP_OLDEST or not self.limits.sources_wait
         return drops or self.plan.query.reliability == "best_effort"
 
@@ -131,9 +131,9 @@ def schedule(
 
 
 def tight_schedule(seed: int) -> Schedule:
-    """With little room, so that all that happens then does happen: block, spill and drop_oldest in turn.
+    """Draws a schedule with tiny buffers, so that overflows happen: block, spill and drop_oldest in turn.
 
-    Without time windows: a source that is pushed back captures at other times than in a calm run.
+    It has no time windows: a blocked source captures at other times than in a run without faults.
     """
     timed = [name for name, ops in QUERIES.items() if any(isinstance(op.takes, TimeWindow) for op in ops)]
     drawn = schedule(seed, "exactly_once", [name for name in QUERIES if name not in timed])
@@ -151,9 +151,9 @@ def tight_schedule(seed: int) -> Schedule:
 
 
 def calm(drawn: Schedule) -> Schedule:
-    """The same query, and nothing goes wrong; one replica of each operator is enough then.
+    """Returns the same query without faults; one replica of each operator is enough then.
 
-    Where nothing is promised a tuple may be lost even so.
+    Without guarantees a tuple may be lost even so.
     """
     first = tuple(replica for replica in drawn.plan.replicas if replica.index == 0)
     plan = DeploymentPlan(replace(drawn.plan.query, reliability="exactly_once"), first)
@@ -161,7 +161,9 @@ def calm(drawn: Schedule) -> Schedule:
 
 
 def _placed(query: Query, replicas: int, together: bool, draw: Random) -> DeploymentPlan:
-    """A node for each replica or, ``together``, replicas of several operators on the same nodes."""
+    """Returns a node for each replica or, ``together``, puts replicas of several operators on
+    the same nodes.
+    """
     placed = [Replica(name, 0, name) for name in (*query.sources(), *query.sinks())]
     for name in query.inner():
         for index in range(replicas):

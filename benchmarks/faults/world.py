@@ -1,4 +1,4 @@
-"""One schedule, run: the agents of all nodes in one loop of virtual time, and what comes over them."""
+"""Runs one schedule: the agents of all nodes in one loop of virtual time, and the faults."""
 
 import asyncio
 from collections import Counter
@@ -32,19 +32,19 @@ from node_agent.transport.keys import keys_of
 DATA_PORT = 7400
 KEY = bytes(range(32))
 LONGEST = 180.0
-"""Seconds of virtual time after which whatever has not arrived is lost."""
+"""Seconds of virtual time after which everything that has not arrived counts as lost."""
 LOSSES_SHOW_WITHIN = 60.0
-"""As long as a tuple of best effort may be retried, and a while."""
+"""As long as a best-effort tuple may be retried, plus a margin."""
 AFTERWARDS = 8.0
-"""Seconds in which what arrived might arrive again."""
+"""Seconds in which tuples might arrive again."""
 
 Key = tuple[str, str, int]
 
 
 class Outcome(Struct, frozen=True):
-    """By sink, stream and position; ``mismatches``: results other than those of the calm run.
+    """Counts by sink, stream and position. ``mismatches``: results that differ from the run without faults.
 
-    ``unexplained``: what is lost or does not match though nothing may be lost, or for no recorded reason.
+    ``unexplained``: losses or mismatches although nothing may be lost, or without a recorded reason.
     ``repeated``: duplicates that the query allows.
     """
 
@@ -62,7 +62,7 @@ class Outcome(Struct, frozen=True):
 
 
 class MortalLog(SegmentLog):
-    """Dies as a killed process does: what it had not written yet is gone."""
+    """A log that can be killed like a process: it loses what it had not written yet."""
 
     dead = False
 
@@ -70,12 +70,11 @@ class MortalLog(SegmentLog):
         self._buffer.clear()
         self.dead = True
 
-    def _write(self, prefix: bytes, event: Event) -> None:
-        if not self.dead:
-            super()._write(prefix, event)
+    def _write(self, prefix: bytes, event: Event) -> int:
+        return 0 if self.dead else super()._write(prefix, event)
 
     def _sync(self) -> None:
-        """The machine that the campaign runs on does not crash."""
+        """Does nothing: the machine that runs the campaign does not crash."""
 
 
 class World:
@@ -91,7 +90,9 @@ class World:
         self._agents: dict[str, Agent] = {}
 
     async def run(self, enough: Callable[[], bool]) -> float:
-        """Until all faults are over and there is ``enough``, or it takes too long; says how long it took."""
+        """Runs until all faults are over and there is ``enough``, or it takes too long; returns how long it
+        took.
+        """
         for node in self._schedule.nodes:
             await self._boot(node)
         await asyncio.sleep(1.0)
@@ -159,7 +160,7 @@ class World:
                 self._air.price(edge(*fault.nodes), fault.value)
 
     async def _crash(self, node: str, seconds: float) -> None:
-        """Without a word to anyone, and with the loss of all it knew."""
+        """Kills an agent without notice; everything it knew is lost."""
         agent = self._agents.pop(node, None)
         if agent is None:
             return  # it is down already
@@ -201,7 +202,7 @@ _calm: dict[str, dict[Key, tuple[bytes, ...]]] = {}
 
 
 def expected(schedule: Schedule) -> dict[Key, tuple[bytes, ...]]:
-    """What sinks are given if nothing goes wrong."""
+    """Returns what sinks get without faults."""
     if schedule.query not in _calm:
         given, failures, _, _ = play(calm(schedule), bool)
         assert not failures and len({each[:3] for each in given}) == len(given), "the calm run is not calm"

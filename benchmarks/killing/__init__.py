@@ -1,1 +1,1 @@
-"""Agents killed for real: schedules, and queries whose results tell what they were made of."""
+"""Kills real agents: schedules, and queries whose results show what they were made from."""

@@ -1,4 +1,4 @@
-"""Queries whose results tell what they were made of, and sinks that write down what they are given.
+"""Queries whose results show what they were made from, and sinks that write down what they get.
 
 Every result is a digest of its inputs, so that no two positions of a stream have the same.
 """
@@ -13,7 +13,7 @@ from node_agent.query import Query, count, operator, sink, source
 RATE = 20.0
 FILLED = 400
 WORK = 0.03
-"""Seconds for which an operator is busy with a result: whoever is killed in use has something in hand."""
+"""Seconds that an operator works on a result, so that a killed replica in use has work in progress."""
 
 
 def captured(of: str, tau: int) -> bytes:
@@ -40,7 +40,7 @@ async def mark(payload: bytes, *, by: str, context: Context) -> bytes:
 
 @operator
 async def thin(payload: bytes, *, context: Context) -> bytes | None:
-    """Leaves out about every third."""
+    """Leaves out about every third tuple."""
     await context.compute(WORK)
     result = digest(payload)
     return result if result[0] % 3 else None
@@ -60,7 +60,7 @@ async def pair(left: bytes, right: bytes, *, context: Context) -> bytes:
 
 @sink
 def keep(payload: bytes, *, into: str) -> None:
-    """Nowhere if ``into`` is empty."""
+    """Writes the tuple to a file; nowhere if ``into`` is empty."""
     if into:
         with Path(into).open("ab") as file:
             file.write(payload + b"\n")
@@ -70,7 +70,7 @@ SHAPES = ("chain", "window", "join", "fan_out", "fan_out_join")
 
 
 def build(shape: str, limit: int, into: str = "") -> Query:
-    """Sinks write to files in the folder ``into``, named like them."""
+    """Builds the query. Sinks write to files in the folder ``into``, named like them."""
     query = Query(shape, reliability="exactly_once")
 
     def to(name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Which query runs, on which network, and whose agent is killed when: all drawn by seed."""
+"""Draws by seed which query runs, on which network, and whose agent is killed when."""
 
 from pathlib import Path
 from random import Random
@@ -12,12 +12,12 @@ from tests.unit.specs import section
 NODES = 10
 TUPLES = 240
 SETTLING = 12.0
-"""Seconds after the last tuple in which whatever is late arrives."""
+"""Seconds after the last tuple in which late ones may arrive."""
 POLICIES = ("shortest_path", "shortest_path", "round_robin", "adaptive")
 
 
 def schedule(seed: int, into: Path | None, kills: int | None = None, tuples: int = TUPLES) -> Experiment:
-    """Sinks write to files in ``into``; None: nobody is killed, and nothing is written."""
+    """Draws a schedule. Sinks write to files in ``into``; None: nobody is killed, and nothing is written."""
     draw = Random(f"kills/{seed}")
     shape = draw.choice(SHAPES)
     document: dict[str, Any] = {
@@ -43,7 +43,7 @@ def schedule(seed: int, into: Path | None, kills: int | None = None, tuples: int
 
 
 def _topology(moving: bool) -> dict[str, Any]:
-    """Several hops from end to end, and never far from another node."""
+    """Returns a topology of several hops from end to end, in which no node is far from another."""
     walk = {"model": "random_waypoint", "speed": "1 m/s"}
     grid = {"model": "static", "grid": {"columns": 5, "spacing": "130 m"}}
     return {
@@ -55,7 +55,7 @@ def _topology(moving: bool) -> dict[str, Any]:
 
 
 def _kills(draw: Random, operators: tuple[str, ...], count: int, within: float) -> list[dict[str, Any]]:
-    """Each replica is back before it is killed again."""
+    """Draws kills. Each replica is back before it is killed again."""
     kills: list[dict[str, Any]] = []
     free_at: dict[tuple[str, int], float] = {}
     for at in sorted(draw.uniform(0.5, within) for _ in range(count)):

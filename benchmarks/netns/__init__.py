@@ -1,1 +1,1 @@
-"""What the benchmark of namespaces is made of."""
+"""Parts of the benchmark of namespaces."""

@@ -1,4 +1,4 @@
-"""Strangers that resemble a run: what teardown must leave alone. For benchmarks and tests alike."""
+"""Makes objects that resemble a run's: teardown must leave them alone. For benchmarks and tests."""
 
 import os
 import subprocess
@@ -13,8 +13,9 @@ LIFE_S = 600
 
 
 def lookalikes(*marks: Mark) -> list[str]:
-    """Names of namespaces that come close to those of the runs. The last two of each run are the very names
-    that it would give, for namespaces that are not marked as its own from inside."""
+    """Returns names of namespaces that resemble those of the runs. The last two of each run are names that
+    the run would use itself, for namespaces without its mark inside.
+    """
     found = [f"rove-foo{os.getpid()}"]
     for mark in marks:
         group = mark.group
@@ -36,7 +37,7 @@ def lookalikes(*marks: Mark) -> list[str]:
 
 @contextmanager
 def foreign_namespace(name: str) -> Iterator[Path]:
-    """A named namespace with nothing of ours in it."""
+    """Makes a named namespace that contains nothing of ours."""
     path = names.HOST_NAMES / name
     names.prepare(names.HOST_NAMES)
 

@@ -1,6 +1,6 @@
-"""`kill -9` at random moments in the life of `rove up`, then `rove down`: what does a scan find afterwards?
+"""Kills parts of `rove up` with `kill -9` at random times, runs `rove down`, and scans for leftovers.
 
-Targets in turn: the radio, the orchestrator, both. One run id for all rounds, so that decoys can resemble it.
+Targets in turn: the radio, the orchestrator, both. All rounds use one run id, so that decoys can resemble it.
 """
 
 import os
@@ -32,20 +32,20 @@ radio: {{model: 80211b}}
 RUN_ID = "killed"
 PATIENCE_S = 20.0
 LATEST_S = 2.0
-"""Counted from the start of the target: a network of 50 nodes is up by then, even on a busy machine."""
+"""Counted from the start of the target: by then a network of 50 nodes is up, even on a busy machine."""
 
 
 class Killed(NamedTuple):
     kills: int
     found_something: int
-    """Kills after which there was something to remove: the others came too early to prove anything."""
+    """Kills after which there was something to remove; the others came too early to prove anything."""
     leftovers: int
     failures: int
-    """Times that `rove down` did not say it had succeeded, or the orchestrator outlived it."""
+    """How often `rove down` did not report success, or the orchestrator survived it."""
 
 
 def directory_in(root: Path) -> Path:
-    """Where the runs to be killed live."""
+    """Returns the directory of the runs to be killed."""
     return root / NAME / RUN_ID
 
 
@@ -63,12 +63,12 @@ def kill_repeatedly(root: Path, nodes: int, kills: int, seed: int) -> Killed:
     for radio, owner in islice(cycle(((True, False), (False, True), (True, True))), kills):
         process = _start(root, file)
         try:
-            # Whoever is to die must have been born: the orchestrator with the run's directory.
+            # The target must exist first: the orchestrator does once the run's directory does.
             _wait_until(run.path.exists if owner else lambda: bool(_radio(mark)), process)
             time.sleep(moments.uniform(0.0, LATEST_S))
             if radio:
                 for pid in _radio(mark):
-                    with suppress(ProcessLookupError):  # the helper takes the loop along
+                    with suppress(ProcessLookupError):  # the helper ends the loop, too
                         os.kill(pid, signal.SIGKILL)
             if owner:
                 process.kill()
@@ -97,7 +97,7 @@ def _start(root: Path, file: Path) -> subprocess.Popen[bytes]:
 
 
 def _radio(mark: Mark) -> list[int]:
-    """Both processes of it; none if it has not started yet."""
+    """Returns both processes of the radio; none if it has not started yet."""
     found = []
     for process in mark.processes():
         with suppress(OSError):
@@ -108,7 +108,7 @@ def _radio(mark: Mark) -> list[int]:
 
 
 def _taken_down(root: Path, owner: subprocess.Popen[bytes]) -> bool:
-    """`rove down` of everything, living or dead; then the orchestrator has no reason to go on."""
+    """Runs `rove down` for everything, living or dead; then the orchestrator must end."""
     down = rove_command("down", "--all", "--runs-dir", str(root))
     succeeded = subprocess.run(down, stdout=subprocess.DEVNULL, timeout=PATIENCE_S).returncode == 0
     with suppress(subprocess.TimeoutExpired):

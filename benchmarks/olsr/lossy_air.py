@@ -1,4 +1,4 @@
-"""A medium whose links lose a known share of the frames, whatever their size and whoever else sends."""
+"""A medium whose links lose a known share of the frames, whatever their size and other traffic."""
 
 import random
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Networks of our OLSR daemons as processes in namespaces, over the 802.11b radio in real time."""
+"""Runs networks of our OLSR daemons as processes in namespaces, over the 802.11b radio in real time."""
 
 import asyncio
 import os
@@ -61,7 +61,7 @@ class NamespaceNetwork:
         self._runner.run(daemon.signal(signal.SIGKILL))
 
     def _host_routes(self, pid: int) -> Iterator[tuple[str, str]]:
-        """Destination and next hop, as the kernel has them in the namespace of that process."""
+        """Returns destination and next hop of the kernel's routes in the namespace of that process."""
         for line in Path(f"/proc/{pid}/net/route").read_text().splitlines()[1:]:
             _, destination, gateway, *_, mask, _, _, _ = line.split()
             if mask == _HOST_MASK:

@@ -1,4 +1,4 @@
-"""What the next hops of all nodes add up to."""
+"""Evaluates the next hops of all nodes together."""
 
 from collections.abc import Collection, Mapping
 
@@ -7,12 +7,12 @@ Tables = Mapping[str, Mapping[str, str]]
 
 
 def complete(tables: Tables) -> bool:
-    """Does every node have a route to every other?"""
+    """Says whether every node has a route to every other."""
     return all(len(routes) >= len(tables) - 1 for routes in tables.values())
 
 
 def users(tables: Tables, relay: str) -> int:
-    """Routes that lead over ``relay`` next, to somebody else."""
+    """Returns routes to other nodes whose next hop is ``relay``."""
     return sum(
         next_hop == relay != destination
         for node, routes in tables.items()
@@ -22,7 +22,7 @@ def users(tables: Tables, relay: str) -> int:
 
 
 def path(tables: Tables, source: str, destination: str) -> tuple[str, ...]:
-    """The nodes that a packet passes, both ends included; empty if it gets lost or goes in circles."""
+    """Returns the nodes that a packet passes, including both ends; empty if it gets lost or loops."""
     nodes = [source]
     while nodes[-1] != destination:
         next_hop = tables.get(nodes[-1], {}).get(destination)
@@ -33,7 +33,7 @@ def path(tables: Tables, source: str, destination: str) -> tuple[str, ...]:
 
 
 def reached(tables: Tables, node: str, neighbours: Collection[str]) -> bool:
-    """Do all others reach ``node`` and it them, over nodes that are in range of it?"""
+    """Says whether all others reach ``node`` and it reaches them, over nodes in its range."""
     others = [other for other in tables if other != node]
     there = [path(tables, other, node) for other in others]
     back = [path(tables, node, other) for other in others]

@@ -1,4 +1,4 @@
-"""Networks of our OLSR daemons in virtual time, on any medium, with or without mobility."""
+"""Runs networks of our OLSR daemons in virtual time, on any medium, with or without mobility."""
 
 import random
 import time
@@ -34,7 +34,7 @@ class VirtualNetwork:
         seed: int,
         draws: Callable[[str], random.Random] | None = None,
     ) -> None:
-        """``draws``: what the daemon of a node draws from, if not from what its port does."""
+        """``draws``: the random stream of a node's daemon, if not that of its port."""
         self.loop = VirtualLoop()
         self.started_s = 0.0
         self.address = {node: dotted(FIRST_ADDRESS + index) for index, node in enumerate(nodes)}
@@ -93,9 +93,9 @@ class VirtualNetwork:
 
 
 class Roaming:
-    """The 802.11b channel along a trace. Call it for the medium of a network.
+    """The 802.11b channel along a trace. Call it to get the medium of a network.
 
-    ``still_s``: for how long nodes stay where they are before they begin to move.
+    ``still_s``: how long nodes stand still before they begin to move.
     """
 
     medium: DcfMedium

@@ -1,4 +1,4 @@
-"""What can be asked of a network of daemons, on either clock, and how long it takes to become so."""
+"""Defines what can be asked of a network of daemons, in either time, and waits for conditions."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -11,7 +11,7 @@ class Network(Protocol):
     """When the first daemon was started, in model time."""
 
     def now_s(self) -> float:
-        """Model time: 0 when the air came up."""
+        """Returns model time: 0 when the radio came up."""
         ...
 
     def run_until(self, seconds: float) -> None: ...
@@ -19,18 +19,20 @@ class Network(Protocol):
     def tables(self) -> Tables: ...
 
     def cpu_seconds(self) -> float:
-        """Processor time of all daemons together; in virtual time also that of the radio model."""
+        """Returns the processor time of all daemons together; in virtual time it includes the radio model."""
         ...
 
     def silence(self, node: str) -> None:
-        """It says nothing any more."""
+        """Makes a node send nothing any more."""
         ...
 
 
 def seconds_until(
     network: Network, holds: Callable[[Tables], bool], limit_s: float, step_s: float = 0.1
 ) -> float | None:
-    """From now on, to a step; None if it does not hold within the limit."""
+    """Returns how long it takes from now until the condition holds, to a step;
+    None if not within the limit.
+    """
     start = network.now_s()
     while network.now_s() - start < limit_s:
         network.run_until(network.now_s() + step_s)

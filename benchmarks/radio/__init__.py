@@ -1,1 +1,1 @@
-"""What the radio's benchmarks hold it against, and the scenarios they run."""
+"""Reference figures and scenarios of the radio's benchmarks."""

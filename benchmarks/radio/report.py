@@ -1,4 +1,4 @@
-"""Figures with rows: one JSON object for machines, an aligned table for people."""
+"""Prints figures with rows: one JSON object for machines, an aligned table for people."""
 
 import argparse
 import json

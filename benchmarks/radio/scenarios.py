@@ -1,4 +1,6 @@
-"""The ns-3 reference's scenarios on our medium: saturated pairs, and chains of relays with static routes."""
+"""Runs the ns-3 reference's scenarios on our medium: saturated pairs, and chains of relays with static
+routes.
+"""
 
 import random
 from collections import deque
@@ -30,7 +32,7 @@ def saturated(
     seconds: float,
     seed: int,
 ) -> Outcome:
-    """Each key of ``flows`` always has a frame for its value."""
+    """Runs flows in which each key of ``flows`` always has a frame for its value."""
     size = payload + UDP_AND_IP + ETHERNET_HEADER
     frames = {source: Outgoing(destination, size, None) for source, destination in flows.items()}
     arrived = 0
@@ -58,14 +60,14 @@ def broadcasting(radio: Radio, mac: Mac, payload: int, seconds: float, seed: int
 
 
 def pairs(radio: Radio, mac: Mac, count: int, payload: int, seconds: float, seed: int) -> Outcome:
-    """``count`` senders, each with a receiver of its own, all within 50 m."""
+    """Runs ``count`` senders, each with a receiver of its own, all within 50 m."""
     positions = [(25.0 * index / count, 20.0 * (index % 2)) for index in range(2 * count)]
     flows = {2 * index: 2 * index + 1 for index in range(count)}
     return saturated(radio, mac, positions, flows, payload, seconds, seed)
 
 
 def hidden_terminals(radio: Radio, mac: Mac, payload: int, seconds: float, seed: int) -> Outcome:
-    """A → B ← C, where A and C do not hear each other."""
+    """Runs A → B ← C, where A and C do not hear each other."""
     positions = [(0.0, 0.0), (SPACING_M, 0.0), (2 * SPACING_M, 0.0)]
     return saturated(radio, mac, positions, {0: 1, 2: 1}, payload, seconds, seed)
 
@@ -73,7 +75,7 @@ def hidden_terminals(radio: Radio, mac: Mac, payload: int, seconds: float, seed:
 def udp_chain(
     radio: Radio, mac: Mac, hops: int, payload: int, seconds: float, seed: int, warmup: float = 5.0
 ) -> Outcome:
-    """The first node is saturated, every other passes on what it gets."""
+    """Runs a chain: the first node is saturated, every other passes on what it gets."""
     size = payload + UDP_AND_IP + ETHERNET_HEADER
     queues: list[deque[Outgoing]] = [deque() for _ in range(hops + 1)]
     arrived = 0

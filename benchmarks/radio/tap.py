@@ -1,4 +1,6 @@
-"""Real kernel traffic for the radio's benchmarks: networks of namespaces, and sockets inside them."""
+"""Generates real kernel traffic for the radio's benchmarks:
+networks of namespaces, and sockets inside them.
+"""
 
 import os
 import selectors
@@ -31,7 +33,7 @@ class Network(NamedTuple):
 
 
 def lacking() -> str:
-    """Why this machine cannot run such a benchmark; empty if it can."""
+    """Says why this machine cannot run such a benchmark; empty if it can."""
     found = [check.name for check in checks() if not check.ok and check.required]
     return f"needs root and {', '.join(found) or 'network namespaces'}" if os.geteuid() or found else ""
 
@@ -56,7 +58,7 @@ def network_of(layout: Layout) -> Iterator[Network]:
 
 
 def inside(mark: Mark, node: str, function: Callable[[], T]) -> T:
-    """What ``function`` returns in the node's namespace. Sockets it opens stay there."""
+    """Calls ``function`` in the node's namespace and returns its result. Sockets it opens stay there."""
 
     def run() -> T:
         descriptor = names.open_namespace(names.HOST_NAMES / mark.namespace(node))
@@ -71,7 +73,7 @@ def inside(mark: Mark, node: str, function: Callable[[], T]) -> T:
 
 
 def udp_pair(net: Network, source: str, sink: str) -> tuple[socket.socket, socket.socket]:
-    """The first is connected to the second."""
+    """Returns two sockets; the first is connected to the second."""
 
     def bound() -> socket.socket:
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -91,7 +93,9 @@ def tcp_pair(
     *,
     prepare: Callable[[socket.socket], None] = lambda connection: None,
 ) -> tuple[socket.socket, socket.socket]:
-    """A connection over the air, both ends non-blocking; ``prepare`` sets options of an end beforehand."""
+    """Returns a connection over the radio, both ends non-blocking; ``prepare`` sets options of an end
+    beforehand.
+    """
 
     def unconnected() -> socket.socket:
         end = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -107,13 +111,13 @@ def tcp_pair(
         receiver, _ = server.accept()
     for end in (sender, receiver):
         end.setblocking(False)
-        # Closed means gone: data that waits for an acknowledgement would keep the namespace alive.
+        # Close at once: data that waits for an acknowledgement would keep the namespace alive.
         end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     return sender, receiver
 
 
 def stream(flows: Sequence[tuple[socket.socket, socket.socket]], seconds: float) -> int:
-    """Keep every connection full for a while; returns the bytes that arrived."""
+    """Keeps every connection full for a while; returns the bytes that arrived."""
     arrived = 0
     end = time.monotonic() + seconds
     with selectors.DefaultSelector() as waiting:

@@ -1,4 +1,6 @@
-"""One bulk stream over a chain of virtual hosts on the modelled channel: what ns-3's TCP rows measure."""
+"""Runs one bulk stream over a chain of virtual hosts on the modelled channel, as ns-3's TCP
+rows measure it.
+"""
 
 from node_agent.ports import Address, Stream
 from node_agent.ports.virtual.host import VirtualHost
@@ -32,7 +34,7 @@ def tcp_chain(
     warmup: float = 5.0,
     streams: StreamConfig = STREAMS,
 ) -> float:
-    """Application Mb/s at the last node."""
+    """Returns the application's Mb/s at the last node."""
     loop = VirtualLoop()
     nodes = [f"n{index}" for index in range(hops + 1)]
     positions = [(SPACING_M * index, 0.0) for index in range(hops + 1)]

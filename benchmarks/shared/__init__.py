@@ -1,1 +1,1 @@
-"""What several benchmarks share: how figures are printed, whole runs, captures, the protocol of faces."""
+"""Shared by several benchmarks: how figures are printed, whole runs, captures, the protocol of faces."""

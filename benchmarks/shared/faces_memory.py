@@ -1,4 +1,4 @@
-"""What agents with models take of the machine's memory, forked from one process that loaded them."""
+"""Measures how much memory agents with models take, forked from one process that loaded them."""
 
 import gc
 import os
@@ -8,9 +8,11 @@ from typing import NoReturn
 
 
 def pss_mb(processes: int, work: Callable[[], object]) -> float:
-    """Proportional set size of this process and of children that have all done the work, together."""
+    """Returns the proportional set size of this process and its children together, after all have done the
+    work.
+    """
     gc.collect()
-    gc.freeze()  # else the children's collector would touch, and so copy, every page of Python objects
+    gc.freeze()  # or the children's collector would touch, and so copy, all Python objects
     children: list[tuple[int, int]] = []
     held, release = os.pipe()
     try:
@@ -36,7 +38,7 @@ def pss_mb(processes: int, work: Callable[[], object]) -> float:
 
 
 def _child(work: Callable[[], object], done: int, held: int) -> NoReturn:
-    """Works, says so, and stays until the parent closes its end. Does not return."""
+    """Works, reports it, and stays until the parent closes its end. Does not return."""
     try:
         work()
         os.write(done, b"1")

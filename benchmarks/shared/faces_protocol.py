@@ -1,9 +1,10 @@
-"""How faces are evaluated: who is in which set, the frames they are shown in, and what counts as an error.
+"""Defines how faces are evaluated: who is in which set, the frames they are shown in, and what counts as an
+error.
 
 Thresholds are computed from the development people alone, by one rule for both methods, and no probe is a
 picture of the gallery. The protocol itself (who is in which set, five pictures each in the gallery, the size
-of faces) was settled with the results of both sets in view: it is no blind test. Figures of smaller galleries
-and of the development people are printed beside the main ones for that reason.
+of faces) was chosen with the results of both sets in view: it is no blind test. For that reason, figures of
+smaller galleries and of the development people are printed beside the main ones.
 """
 
 import random
@@ -91,15 +92,16 @@ def gallery_of(people: People, persons: Iterable[str], pictures: Iterable[int] =
 
 
 class Answer(NamedTuple):
-    """Who a face is taken for, and how far that is."""
+    """Who a face is taken for, and at which distance."""
 
     person: str
     distance: float
 
 
 class Answers(NamedTuple):
-    """``known``: probes of enrolled persons, with the truth; ``strangers``: everybody's pictures, each asked
-    of the gallery without that person."""
+    """``known``: probes of enrolled persons, with the truth; ``strangers``: everybody's pictures, each
+    compared with the gallery without that person.
+    """
 
     known: tuple[tuple[str, Answer], ...]
     strangers: tuple[Answer, ...]
@@ -108,7 +110,7 @@ class Answers(NamedTuple):
         return _share([answer.person == person for person, answer in self.known])
 
     def named(self, threshold: float) -> float:
-        """The share of enrolled persons' faces that get their right name."""
+        """Returns the share of enrolled persons' faces that get the right name."""
         right = [a.person == person and a.distance <= threshold for person, a in self.known]
         return _share(right)
 
@@ -117,7 +119,7 @@ class Answers(NamedTuple):
 
 
 def ask(gallery: Gallery, seen: Sequence[Seen], method: str) -> Answers:
-    """Faces that were not detected are the detector's errors, not counted here again."""
+    """Recognises faces. Those that were not detected are the detector's errors and are not counted again."""
     without = {person: gallery.remove(person) for person in gallery.persons}
     described = [(each.view, each.found) for each in seen if each.found]
     known = (

@@ -1,4 +1,4 @@
-"""What all benchmarks share: `--json` for machines, a line per figure for people."""
+"""Shared by all benchmarks: `--json` for machines, a line per figure for people."""
 
 import argparse
 import json

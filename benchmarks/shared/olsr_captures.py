@@ -12,7 +12,7 @@ _BEFORE_PAYLOAD = 14 + 20 + 8  # Ethernet, IPv4 without options, UDP
 
 
 def payloads(name: str) -> list[bytes]:
-    """``name`` is "etx_ff" (messages with link quality) or "rfc" (RFC 3626's)."""
+    """Returns the payloads. ``name`` is "etx_ff" (messages with link quality) or "rfc" (RFC 3626's)."""
     data = gzip.decompress((CAPTURES / f"{name}.pcap.gz").read_bytes())
     found = []
     start = _FILE_HEADER_SIZE

@@ -19,12 +19,12 @@ OF_THE_HOST = ("the radio was late", "channel updates fell behind", "this machin
 
 
 def described(document: dict[str, Any], folder: Path = Path()) -> Experiment:
-    """``folder``: what files in it are named relative to."""
+    """Loads an experiment. ``folder``: what its file names are relative to."""
     return Experiment.model_validate(document, context={FOLDER: folder})
 
 
 def perform(experiment: Experiment, root: Path, run_id: str) -> FinishedRun:
-    """Raises KeyboardInterrupt if the user does not want to wait; nothing is left then, either."""
+    """Runs it. Raises KeyboardInterrupt if the user interrupts; nothing is left then, either."""
 
     async def whole() -> FinishedRun:
         interruption = Interruption()
@@ -43,11 +43,11 @@ def perform(experiment: Experiment, root: Path, run_id: str) -> FinishedRun:
 
 
 def own_reasons(run: FinishedRun) -> tuple[str, ...]:
-    """Why the run is not valid, apart from the machine's having been too busy."""
+    """Returns why the run is not valid, except that the machine was too busy."""
     return tuple(reason for reason in run.verdict.reasons if not reason.startswith(OF_THE_HOST))
 
 
 def leftovers(run: FinishedRun) -> int:
-    """Processes, namespaces and whatever else should be gone."""
+    """Returns processes, namespaces and other things that should be gone."""
     run_id, path = run.directory.id, run.directory.path
     return len(processes.marked(run_id, path)) + len(network.leftovers(Mark(run_id, path)))

@@ -1,4 +1,4 @@
-"""Routing daemons as processes in namespaces, over the emulated radio, and mallory among them."""
+"""Runs routing daemons as processes in namespaces, over the emulated radio, with mallory among them."""
 
 import asyncio
 import resource
@@ -73,11 +73,11 @@ class Air:
         return {(words[1], words[7], words[2]) for words in map(str.split, lines)}
 
     def outside_routes(self, node: str) -> set[Route]:
-        """Those that do not lead into the ad-hoc network."""
+        """Returns routes that do not lead into the ad-hoc network."""
         return {route for route in self.routes(node) if not _within(route, RADIO_NETWORK)}
 
     def routes_to_others(self, node: str) -> set[Route]:
-        """To hosts of the network that are none of the honest nodes, or over such a host."""
+        """Returns routes to, or over, hosts of the network that are not honest nodes."""
         honest = {self.address[each] for each in HONEST}
         return {
             route
@@ -88,7 +88,7 @@ class Air:
         }
 
     def complete(self) -> bool:
-        """Has every honest node a route to every other, over nobody but whom it may go over?"""
+        """Says whether every honest node has a route to every other, over allowed nodes only."""
         return all(
             any(
                 _dotted(to) == self.address[other] and mask == "FFFFFFFF" for to, mask, _ in self.routes(node)
@@ -106,7 +106,7 @@ class Air:
         return max(len(list(Path(f"/proc/{daemon.pid}/fd").iterdir())) for daemon in self.daemons.values())
 
     def radio_socket(self, port: int) -> socket.socket:
-        """Of mallory, on the air."""
+        """Opens mallory's socket on the radio."""
 
         def bound() -> socket.socket:
             udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -120,7 +120,7 @@ class Air:
         return inside(self._net.mark, MALLORY, bound)
 
     def raw_socket(self) -> socket.socket:
-        """Of mallory: it writes its own IP headers."""
+        """Opens a raw socket of mallory, which writes its own IP headers."""
 
         def opened() -> socket.socket:
             raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
@@ -131,13 +131,13 @@ class Air:
         return inside(self._net.mark, MALLORY, opened)
 
     def local(self, node: str, port: int) -> socket.socket:
-        """A connection to a query server of that node, from the node itself."""
+        """Connects to a query server of that node, from the node itself."""
         return inside(self._net.mark, node, lambda: socket.create_connection(("127.0.0.1", port), 2.0))
 
 
 @contextmanager
 def daemons(module: str, config: Mapping[str, Any], seed: int = 1) -> Iterator[Air]:
-    """``module``: of the daemon, with ``run(config=FILE)`` in it."""
+    """Starts the daemons. ``module``: the daemon's, with ``run(config=FILE)`` in it."""
     nodes = [*HONEST, MALLORY]
     trace = Trace(grid_paths(nodes, SPACING_M))
     layout = numbered(nodes)
@@ -168,7 +168,7 @@ def daemons(module: str, config: Mapping[str, Any], seed: int = 1) -> Iterator[A
 
 
 def spoofed(source: str, port: int, data: bytes, to: str = EVERYBODY) -> bytes:
-    """An IPv4 packet with a UDP datagram, from whoever we say; without a UDP checksum."""
+    """Builds an IPv4 packet with a UDP datagram, from any given source; without a UDP checksum."""
     udp = struct.pack("!HHHH", port, port, 8 + len(data), 0)
     addresses = socket.inet_aton(source) + socket.inet_aton(to)
     return (

@@ -1,4 +1,4 @@
-"""A malicious node: it holds its own keys, and does with them what no agent of ours would."""
+"""Attacks of a malicious node, which holds its own keys and uses them as no agent of ours would."""
 
 import asyncio
 import random
@@ -64,7 +64,7 @@ def frames_of(rng: random.Random) -> list[Any]:
 
 @asynccontextmanager
 async def session(net: LiveNetwork, to: str, pair: Pair, rng: random.Random) -> Any:
-    """A connection of mallory's that the other end has welcomed. Raises Refused or PortError."""
+    """Opens a connection of mallory's that the other end has welcomed. Raises Refused or PortError."""
     port = OsPort(net.hosts[MALLORY])
     stream = await port.connect(Address(*net.address(to)), 3.0)
     try:
@@ -77,7 +77,7 @@ async def session(net: LiveNetwork, to: str, pair: Pair, rng: random.Random) -> 
 
 
 async def fuzzed_frames(net: LiveNetwork, rng: random.Random) -> int:
-    """Every message type with anything in it, as its own replicas."""
+    """Sends every message type with random content, as its own replicas."""
     count = 0
     for _ in range(400):
         with suppress(PortError, Refused, TimeoutError):
@@ -92,7 +92,7 @@ async def fuzzed_frames(net: LiveNetwork, rng: random.Random) -> int:
 
 
 async def impersonation(net: LiveNetwork, rng: random.Random) -> int:
-    """As other nodes' replicas. Raises Forged if somebody welcomes it."""
+    """Speaks as other nodes' replicas. Raises Forged if a node accepts that."""
     tried = (
         (SINK, Pair("op/0", "screen/0")),
         (HONEST, Pair("camera/0", "op/0")),
@@ -117,7 +117,7 @@ async def impersonation(net: LiveNetwork, rng: random.Random) -> int:
 
 
 async def forged_tuples(net: LiveNetwork, rng: random.Random) -> int:
-    """Through what mallory may do: tuples of its own invention, passed on in others' names."""
+    """Sends invented tuples, passed on in others' names, within what mallory may do."""
     count = 0
     for to, pair in OWN:
         for passed_on in (None, ["op/0", []], ["camera/0", []], ["screen/0", []]):
@@ -134,7 +134,7 @@ async def forged_tuples(net: LiveNetwork, rng: random.Random) -> int:
 
 
 async def no_credit(net: LiveNetwork, rng: random.Random) -> int:
-    """More than the receiver allows, without waiting."""
+    """Sends more than the receiver allows, without waiting."""
     count = 0
     for number in range(20):
         with suppress(PortError, Refused, TimeoutError):
@@ -148,7 +148,7 @@ async def no_credit(net: LiveNetwork, rng: random.Random) -> int:
 
 
 async def too_much_to_pass_on(net: LiveNetwork, rng: random.Random) -> int:
-    """Tuples that are small enough to come, and too large, or of too many parts, to be sent on."""
+    """Sends tuples that are small enough to arrive, but too large, or of too many parts, to be sent on."""
     count = 0
     for number in range(40):
         with suppress(PortError, Refused, TimeoutError):
@@ -163,7 +163,7 @@ async def too_much_to_pass_on(net: LiveNetwork, rng: random.Random) -> int:
 
 
 async def never_reads(net: LiveNetwork, rng: random.Random) -> int:
-    """Connections that ask much and never take an answer."""
+    """Opens connections that ask for much and never read an answer."""
     held: list[tuple[Any, Stream]] = []
     for _ in range(20):
         with suppress(PortError, Refused, TimeoutError):
@@ -180,7 +180,7 @@ async def never_reads(net: LiveNetwork, rng: random.Random) -> int:
 
 
 async def notices_about_others(net: LiveNetwork, rng: random.Random) -> int:
-    """Costs that are not mallory's to tell, and impossible ones of its own."""
+    """Sends costs of other nodes' replicas, and impossible ones of its own."""
     loop = asyncio.get_running_loop()
     heard: dict[str, bytes] = {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
@@ -224,7 +224,7 @@ Answer = Callable[[Stream, Session, random.Random], Awaitable[int]]
 
 
 async def _swallow(stream: Stream, made: Session, rng: random.Random) -> int:
-    """Takes all and acknowledges nothing."""
+    """Takes everything and acknowledges nothing."""
     with suppress(PortError):
         while True:
             await stream.read_exactly(1)
@@ -232,7 +232,7 @@ async def _swallow(stream: Stream, made: Session, rng: random.Random) -> int:
 
 
 async def _acknowledge_all(stream: Stream, made: Session, rng: random.Random) -> int:
-    """Says that everything is done, whoever it was sent to."""
+    """Acknowledges everything, including what was sent to others."""
     count = 0
     with suppress(PortError):
         for _ in range(50):
@@ -260,7 +260,7 @@ async def _garbage(stream: Stream, made: Session, rng: random.Random) -> int:
 def as_receiver(
     answer: Answer, seconds: float = 4.0
 ) -> Callable[[LiveNetwork, random.Random], Awaitable[int]]:
-    """Mallory claims to be near, so that the source sends to its replica; ``answer`` treats what comes."""
+    """Claims to be near, so that the source sends to mallory's replica; ``answer`` handles what arrives."""
 
     async def attack(net: LiveNetwork, rng: random.Random) -> int:
         port = OsPort(net.hosts[MALLORY])
@@ -291,7 +291,9 @@ def as_receiver(
 
 
 async def lying_probes(net: LiveNetwork, rng: random.Random) -> int:
-    """Under mallory's own tags: anything, and that all others can hardly be reached."""
+    """Sends probes under mallory's own tags:
+    random ones, and claims that all others can hardly be reached.
+    """
     tags = Tags(net.hosts[MALLORY], net.mallory.keys_by(net.hosts))
     far = {host: Estimate(0.001, 0.001, 1e9, 0.0) for host in net.hosts.values()}
     known = tuple(Known(host, 0, far) for host in net.hosts.values())

@@ -1,4 +1,4 @@
-"""Attacks on routing daemons: a neighbour on the air lies, floods, repeats, speaks in others' names."""
+"""Attacks on routing daemons: a neighbour on the radio lies, floods, replays, and speaks in others' names."""
 
 import random
 import socket
@@ -19,7 +19,7 @@ _FULL = 0xFFFFFFFF
 
 
 class Voice:
-    """Mallory's, over the air: packets are numbered, and not faster than the air takes them."""
+    """Sends mallory's packets over the radio: numbered, and no faster than the channel allows."""
 
     def __init__(self, air: Air, port: int) -> None:
         self._air = air
@@ -47,7 +47,7 @@ def _packet(messages: list[Message], seqno: int) -> bytes:
 
 
 def _befriend(air: Air, voice: Voice, rng: random.Random) -> None:
-    """Until the honest nodes take mallory for a neighbour."""
+    """Sends until the honest nodes take mallory for a neighbour."""
     own = wire.number(air.address[MALLORY])
     others = [wire.number(air.address[node]) for node in HONEST]
     for number in range(6):
@@ -56,7 +56,7 @@ def _befriend(air: Air, voice: Voice, rng: random.Random) -> None:
 
 
 def stolen_routes(air: Air, voice: Voice, rng: random.Random) -> None:
-    """The default route, the control network and addresses of the whole world, announced by mallory."""
+    """Announces the default route, the control network and addresses of the whole internet."""
     own = wire.number(air.address[MALLORY])
     everywhere = [
         (0, 0),
@@ -88,7 +88,7 @@ def stolen_routes(air: Air, voice: Voice, rng: random.Random) -> None:
 
 
 def invented_nodes(air: Air, voice: Voice, rng: random.Random) -> None:
-    """Thousands of originators that there are not, for an hour each."""
+    """Announces thousands of originators that do not exist, for an hour each."""
     _befriend(air, voice, rng)
     for number in range(1500):
         messages = []
@@ -103,7 +103,7 @@ def invented_nodes(air: Air, voice: Voice, rng: random.Random) -> None:
 
 
 def stolen_identities(air: Air, voice: Voice, rng: random.Random) -> None:
-    """In the honest nodes' names: they have no neighbours, other aliases, and the highest numbers."""
+    """Speaks in the honest nodes' names: they have no neighbours, other aliases, and the highest numbers."""
     for number in range(100):
         for node in HONEST:
             other = wire.number(air.address[node])
@@ -131,7 +131,7 @@ def fuzzed_olsr(air: Air, voice: Voice, rng: random.Random) -> None:
 
 
 def replayed_packets(air: Air, voice: Voice, rng: random.Random) -> None:
-    """All that the air carried, again and in others' names."""
+    """Sends everything again that was on the radio, also in others' names."""
     heard: list[tuple[bytes, str]] = []
     for _ in range(20):
         air.wait(0.2)
@@ -167,7 +167,7 @@ def fuzzed_aodv(air: Air, voice: Voice, rng: random.Random) -> None:
 
 
 def query_servers(air: Air, voice: Voice, rng: random.Random) -> None:
-    """Clients on the node that are many, slow, or say anything."""
+    """Attacks query servers with clients on the node that are many, slow, or send random requests."""
     for port in air.query_ports:
         with ExitStack() as held:
             for _ in range(40):

@@ -1,9 +1,9 @@
 """A live network under siege: agents as processes on addresses of the loopback device, with a query flowing.
 
-The stream that is watched goes from ``camera`` through ``op`` to ``screen``, on honest nodes. ``mallory`` has
-what gives it keys and a say: ``spy``, another source of ``op``, and one of two replicas of ``side``, a branch
-of its own. Who runs an operator of a stream can falsify that stream: no promise is made there, and none is
-checked. No agent runs on ``mallory``: the siege speaks for it. Costs are measured by probers, and routers
+The watched stream goes from ``camera`` through ``op`` to ``screen``, on honest nodes. ``mallory`` has parts
+that give it keys and rights: ``spy``, another source of ``op``, and one of two replicas of ``side``, a branch
+of its own. A node that runs an operator of a stream can falsify that stream: nothing is promised and nothing
+checked there. No agent runs on ``mallory``: the siege speaks for it. Probers measure costs, and routers
 exchange what they know, so that all ports of an agent are open.
 """
 
@@ -49,7 +49,7 @@ ENOUGH = 20
 
 
 class Usage(Struct, frozen=True):
-    """Of the agent that has most."""
+    """The resources of the agent that uses most."""
 
     resident_mb: float
     descriptors: int
@@ -57,7 +57,7 @@ class Usage(Struct, frozen=True):
 
 
 class Delivered(Struct, frozen=True):
-    """What the sink has been given. ``forged``: as the camera's, but not made by it, or twice."""
+    """What the sink got. ``forged``: claimed to be the camera's, but not made by it, or repeated."""
 
     count: int
     highest: int
@@ -66,7 +66,7 @@ class Delivered(Struct, frozen=True):
 
 
 def hosts() -> dict[str, str]:
-    """Of this process alone: several sieges may go on at once."""
+    """Returns addresses for this process alone: several sieges may run at once."""
     number = os.getpid()
     return {
         node: f"127.{80 + number % 100}.{number // 100 % 250}.{index}" for index, node in enumerate(NODES, 11)
@@ -74,7 +74,7 @@ def hosts() -> dict[str, str]:
 
 
 class LiveNetwork:
-    """``root`` is what agents may write to."""
+    """``root`` is the directory that agents may write to."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -108,7 +108,7 @@ class LiveNetwork:
         return DeploymentPlan(query, tuple(Replica(*each) for each in placed))
 
     def apps(self) -> dict[str, RecordedApp]:
-        """The plan as a manifest records it."""
+        """Returns the plan as a manifest records it."""
         return {"query": RecordedApp("query", "query", {"plan": msgspec.to_builtins(self.plan())})}
 
     def address(self, node: str) -> tuple[str, int]:
@@ -151,7 +151,7 @@ class LiveNetwork:
         return self.directory / "nodes" / node / "segments"
 
     def ended(self) -> list[str]:
-        """Agents whose process has ended, or that say that they have failed."""
+        """Returns agents whose process has ended, or that report that they have failed."""
         return [
             node
             for node in AGENTS
@@ -162,12 +162,14 @@ class LiveNetwork:
         return self._channels[node].failure or (self.directory / f"{node}.log").read_text()[-300:]
 
     async def restart(self) -> None:
-        """After an agent has ended, or the query has: the whole network anew, in a directory of its own."""
+        """Starts the whole network again, in a directory of its own, after an agent or the query has
+        ended.
+        """
         await self.stop()
         await self.start()
 
     async def flows(self, within: float = FLOWS_WITHIN_S) -> bool:
-        """Whether more tuples arrive at the sink, soon."""
+        """Says whether more tuples arrive at the sink soon."""
         before = self.delivered().count
         deadline = asyncio.get_running_loop().time() + within
         while asyncio.get_running_loop().time() < deadline:
@@ -183,7 +185,7 @@ class LiveNetwork:
         forged = 0
         for line in self.ledger.read_bytes().splitlines():
             if line.partition(b" ")[2].startswith(SPIED):
-                continue  # mallory's own stream: it may say there what it likes
+                continue  # mallory's own stream: it may send anything there
             tau = line.split(b" ", 2)[1] if line.count(b" ") >= 2 else b"0"
             if tau.isdigit() and line.partition(b" ")[2] == payload_of(int(tau)):
                 counts[int(tau)] += 1
@@ -202,7 +204,7 @@ class LiveNetwork:
         return Usage(resident, max(open_files, default=0), max(logs))
 
     async def stop(self) -> None:
-        """May be repeated."""
+        """Stops the network. May be repeated."""
         for node, channel in self._channels.items():
             if self._agents[node].returncode is None:
                 with contextlib.suppress(AgentLost):

@@ -1,6 +1,6 @@
-"""The query that flows while agents are under siege: agents import this file, as they would a user's.
+"""The query that flows while agents are under siege: agents import this file, like a user's.
 
-Every payload tells its position and proves that the source made it, so that a sink sees what was forged.
+Every payload contains its position and a proof that the source made it, so that the sink detects forgeries.
 """
 
 import hmac
@@ -43,7 +43,7 @@ class LedgerParams(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Ledger:
-    """Writes down what it is given, a line each."""
+    """Writes down what it gets, one line each."""
 
     def __init__(self, params: LedgerParams, context: Context) -> None:
         self._file = Path(params.file).open("ab", buffering=0)  # noqa: SIM115

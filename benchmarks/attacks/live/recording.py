@@ -1,4 +1,6 @@
-"""What anybody on the medium hears: the packets between agents on the loopback device. Needs root."""
+"""Records what everybody on the medium can hear: the packets between agents on the loopback device. Needs
+root.
+"""
 
 import socket
 import struct
@@ -28,7 +30,7 @@ class Flow(NamedTuple):
 
 
 class Heard:
-    """What was said, by datagrams and over connections."""
+    """The recorded datagrams and connections."""
 
     def __init__(self) -> None:
         self.datagrams: list[Datagram] = []
@@ -42,10 +44,10 @@ class Heard:
 
 
 class Recorder(Heard):
-    """Between ``hosts`` only. ``close`` it."""
+    """Records packets between ``hosts`` only. Must be closed."""
 
     def __init__(self, hosts: Collection[str]) -> None:
-        """Raises PermissionError."""
+        """Raises PermissionError without root."""
         super().__init__()
         self._hosts = frozenset(hosts)
         self._seen: dict[Flow, int] = {}
@@ -67,7 +69,7 @@ class Recorder(Heard):
                 packet, (_, _, kind, _, _) = self._socket.recvfrom(65535)
             except TimeoutError:
                 continue
-            if kind != socket.PACKET_OUTGOING:  # each packet of the loopback device is heard twice
+            if kind != socket.PACKET_OUTGOING:  # each packet of the loopback device is received twice
                 self._take(packet)
 
     def _take(self, packet: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Routing daemons under siege: whether they live, converge, and keep their hands off all other routes."""
+"""Besieges routing daemons: checks that they live, converge, and leave all other routes alone."""
 
 import base64
 import random
@@ -29,8 +29,9 @@ _KEY = base64.b64encode(bytes(range(32))).decode()
 
 
 class Setting(NamedTuple):
-    """Daemons of one kind. ``proactive``: they know all routes without being asked. ``sealed``: with a key
-    that mallory does not have, so that they must not believe a word of it."""
+    """Daemons of one kind. ``proactive``: they know all routes without being asked. ``sealed``: they have a
+    key that mallory does not have, so they must refuse everything it sends.
+    """
 
     module: str
     config: dict[str, Any]
@@ -69,7 +70,7 @@ ATTACKS = (
 
 
 def besiege_routing(seed: int, seconds: float, only: Collection[str], tell: Tell) -> Besieged:
-    """Daemons in namespaces; nothing where this machine does not permit that."""
+    """Attacks daemons in namespaces; does nothing if this machine does not permit them."""
     found = Besieged()
     if reason := lacking():
         tell(f"no attacks on routing daemons: {reason}")
@@ -84,7 +85,7 @@ def besiege_routing(seed: int, seconds: float, only: Collection[str], tell: Tell
 
 
 class _Siege:
-    """Of the daemons of one setting."""
+    """The siege of the daemons of one setting."""
 
     def __init__(self, air: Air, setting: Setting, found: Besieged, tell: Tell) -> None:
         self._air, self._setting, self._found, self._tell = air, setting, found, tell

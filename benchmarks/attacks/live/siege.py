@@ -1,4 +1,4 @@
-"""One attack after another on a live network; after each, whether it still does what it should."""
+"""Runs one attack after another on a live network, and checks after each that the network still works."""
 
 import asyncio
 import inspect
@@ -39,7 +39,7 @@ class Attack(NamedTuple):
 
 
 class Besieged(Struct):
-    """What came of the attacks. ``trouble``: a line for each thing that should not be."""
+    """The result of the attacks. ``trouble``: a line for each problem."""
 
     attacks: int = 0
     messages: int = 0
@@ -87,7 +87,9 @@ REPLAYS: dict[str, Callable[[Recorder], Run]] = {
 
 
 def besiege(seed: int, seconds: float, only: Collection[str], tell: Tell) -> Besieged:
-    """At most about so many seconds; what there is no time for is not counted. ``only`` some of them."""
+    """Attacks for about this many seconds at most; attacks without time are not counted. ``only``: just some
+    of them.
+    """
     known = {*(attack.name for attack in ATTACKS), *REPLAYS}
     if only and not known.intersection(only):
         return Besieged()
@@ -146,7 +148,7 @@ def _recorder(net: LiveNetwork) -> Recorder | None:
 
 
 async def _attack(attack: Attack, net: LiveNetwork, seed: int, found: Besieged, tell: Tell) -> bool:
-    """Whether the network is well after it."""
+    """Runs one attack; says whether the network works after it."""
     rng = random.Random(f"{seed} {attack.name}")
     before = net.delivered()
     began = time.monotonic()
@@ -198,7 +200,7 @@ def _check_truth(net: LiveNetwork, found: Besieged) -> None:
 
 
 def _check_record(net: LiveNetwork, found: Besieged) -> None:
-    """Honest nodes' records are whole, and say who was refused."""
+    """Checks that honest nodes' records are complete, and say who was refused."""
     examined = examine(RunDirectory(net.directory), AGENTS, net.apps())
     for node, found_there in examined.completeness.items():
         if not found_there.complete:

@@ -1,4 +1,4 @@
-"""A stranger without a key: it sends what it likes, from any address, and repeats all it heard."""
+"""Attacks of a stranger without a key: it sends anything, from any address, and replays all it heard."""
 
 import asyncio
 import random
@@ -36,7 +36,7 @@ PAIR = Pair("camera/0", "op/0")
 
 @contextmanager
 def connected(to: tuple[str, int], source: str = "") -> Iterator[socket.socket]:
-    """A connection from ``source``, any address of the loopback device."""
+    """Connects from ``source``, any address of the loopback device."""
     with socket.socket() as connection:
         connection.settimeout(CONNECT_S)
         if source:
@@ -46,7 +46,7 @@ def connected(to: tuple[str, int], source: str = "") -> Iterator[socket.socket]:
 
 
 def say(to: tuple[str, int], data: bytes, source: str = "", listen_s: float = 0.0) -> bytes:
-    """Connect, say it, hang up; what was answered within ``listen_s`` seconds."""
+    """Connects, sends, hangs up; returns what was answered within ``listen_s`` seconds."""
     with suppress(OSError), connected(to, source) as connection:
         connection.sendall(data)
         if listen_s:
@@ -66,12 +66,12 @@ def send_datagrams(to: tuple[str, int], datas: Iterable[bytes], source: str = ""
                 udp.sendto(data[:60_000], to)
                 count += 1
             if count % 100 == 0:
-                time.sleep(0.005)  # else the kernel drops most of them
+                time.sleep(0.005)  # otherwise the kernel drops most of them
         return count
 
 
 def flood_of_connections(net: LiveNetwork, rng: random.Random) -> int:
-    """Hundreds at once, from addresses of its own and of the agents themselves."""
+    """Opens hundreds at once, from its own addresses and from those of the agents."""
     sources = ["", *net.hosts.values(), *(f"127.99.{rng.randrange(250)}.{n}" for n in range(1, 60))]
     count = 0
     with ExitStack() as held:
@@ -98,7 +98,7 @@ def connect_and_reset(net: LiveNetwork, rng: random.Random) -> int:
 
 
 def slow_greetings(net: LiveNetwork, rng: random.Random) -> int:
-    """A byte now and then, over many connections, from the agents' own addresses too."""
+    """Sends a byte now and then, over many connections, also from the agents' addresses."""
     hello = Speaker(MALLORY, NODES, secret=bytes(32)).hello(HONEST, PAIR, NONCE)
     count = 0
     with ExitStack() as held:
@@ -117,7 +117,7 @@ def slow_greetings(net: LiveNetwork, rng: random.Random) -> int:
 
 
 def half_frames(net: LiveNetwork, rng: random.Random) -> int:
-    """Lengths that promise much, and nothing after them."""
+    """Sends lengths that announce much, and nothing after them."""
     with ExitStack() as held:
         for number in range(120):
             with suppress(OSError):
@@ -129,7 +129,7 @@ def half_frames(net: LiveNetwork, rng: random.Random) -> int:
 
 
 def much_without_a_key(net: LiveNetwork, rng: random.Random) -> int:
-    """Megabytes over connections that never greet: they may not be held in memory."""
+    """Sends megabytes over connections that never greet: agents must not hold them in memory."""
     with ExitStack() as held:
         for number in range(40):
             with suppress(OSError):
@@ -143,7 +143,7 @@ def much_without_a_key(net: LiveNetwork, rng: random.Random) -> int:
 
 
 def deep_greetings(net: LiveNetwork, rng: random.Random) -> int:
-    """One thousand lists within each other, at either end's first frame."""
+    """Sends one thousand nested lists in the first frame, at both ends."""
     count = 0
     for depth in (100, 900, 980, 990, 1000, 1005):
         for node in AGENTS:
@@ -172,7 +172,7 @@ def fuzzed_greetings(net: LiveNetwork, rng: random.Random) -> int:
 
 
 def fuzzed_datagrams(net: LiveNetwork, rng: random.Random) -> int:
-    """At the port of the exchange, from the agents' own addresses."""
+    """Sends random datagrams to the port of the exchange, from the agents' addresses."""
     speaker = Speaker(MALLORY, NODES, secret=bytes(32))
     count = 0
     for node in AGENTS:
@@ -188,7 +188,7 @@ def fuzzed_datagrams(net: LiveNetwork, rng: random.Random) -> int:
 
 
 def spoofed_probes(net: LiveNetwork, rng: random.Random) -> int:
-    """Thousands of probers that there are not, then fuzzed ones in the agents' names."""
+    """Sends probes of thousands of invented nodes, then random ones in the agents' names."""
     count = 0
     for number in range(1500):
         source = f"127.98.{number // 250}.{number % 250 + 1}"
@@ -203,17 +203,17 @@ def spoofed_probes(net: LiveNetwork, rng: random.Random) -> int:
 
 
 def spoofed_replies(net: LiveNetwork, rng: random.Random) -> int:
-    """Replies in the names of agents, with news from the far future."""
+    """Sends replies in the agents' names, with values from the far future."""
     known = tuple(Known(host, 2**62, {}) for host in net.hosts.values())
     perfect = tuple(
         Known(host, 2**62, {net.hosts[SINK]: Estimate(1.0, 1.0, 0.0, 1e9)}) for host in net.hosts.values()
     )
     sessions = [rng.getrandbits(31) for _ in range(50)]
     made = [
-        msgspec.msgpack.encode(Reply(session, 1, number, 0, 0, number, number, 10, 10, None, told))
+        msgspec.msgpack.encode(Reply(session, 1, number, 0, 0, number, number, 10, 10, None, claim))
         for session in sessions
         for number in (1, 5, 1000)
-        for told in (known, perfect)
+        for claim in (known, perfect)
     ]
     count = 0
     for node in AGENTS:
@@ -223,7 +223,7 @@ def spoofed_replies(net: LiveNetwork, rng: random.Random) -> int:
 
 
 def replay(recorder: Heard) -> Callable[[LiveNetwork, random.Random], int]:
-    """All that was heard of this run, said again in its senders' names: connections whole and in part."""
+    """Replays everything that was heard of this run in its senders' names: connections whole and in part."""
 
     def attack(net: LiveNetwork, rng: random.Random) -> int:
         count = 0
@@ -241,7 +241,7 @@ def replay(recorder: Heard) -> Callable[[LiveNetwork, random.Random], int]:
 
 
 def replay_after_restart(recorder: Recorder) -> Callable[[LiveNetwork, random.Random], Awaitable[int]]:
-    """What agents said before they were restarted, to those that have just started with the same keys."""
+    """Replays what agents said before a restart, to those that have just started with the same keys."""
 
     async def attack(net: LiveNetwork, rng: random.Random) -> int:
         heard = recorder.copy()
@@ -252,7 +252,7 @@ def replay_after_restart(recorder: Recorder) -> Callable[[LiveNetwork, random.Ra
 
 
 def replay_to_others(recorder: Recorder) -> Callable[[LiveNetwork, random.Random], int]:
-    """The same, but to other agents than it was meant for, and changed."""
+    """Replays the same to other agents than it was meant for, and changed."""
 
     def attack(net: LiveNetwork, rng: random.Random) -> int:
         count = 0

@@ -1,7 +1,7 @@
-"""What a malicious node says under its own keys to a whole agent: every message type, with anything in it.
+"""Messages of a malicious node, under its own keys, to a whole agent: every message type with random content.
 
-One target for each promise of a query and each rule of its operator's windows: they parse the same frames,
-and do other things with them.
+There is one target for each reliability and each kind of window: they parse the same frames, and process them
+differently.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ def _position(rng: random.Random) -> int:
 
 
 def _ranges(rng: random.Random) -> dict[str, Any]:
-    """Of any stream; they may overlap and be out of order."""
+    """Returns ranges of any stream; they may overlap and be out of order."""
     made = {}
     for stream in rng.sample(STREAMS, k=rng.choice((0, 1, 1, 2))):
         starts = [_position(rng) for _ in range(rng.choice((1, 1, 2, 5)))]
@@ -77,14 +77,14 @@ def _item(origin: str, rng: random.Random) -> list[Any]:
     tau = _position(rng)
     prev = tau - 1 if rng.random() < 0.8 else rng.randrange(tau)
     payloads = [rng.randbytes(rng.choice((0, 8, 500)))] * rng.choice((0, 1, 1, 1, 2))
-    if rng.random() < 0.01:  # as many as a frame holds, or more than the next one does
+    if rng.random() < 0.01:  # as many as fit a frame, or more than the next frame can hold
         payloads = [bytes(rng.choice((1, 40)))] * rng.choice((1_000, 8_000, 8_192, 40_000))
     last = rng.random() < 0.03
     return [origin, tau, prev, tau * 1000, prev * 1000, [] if last else payloads, last]
 
 
 def plausible(over: Pair | str, rng: random.Random) -> Any:
-    """A frame of the right types that this pair may send, with positions of its own choosing."""
+    """Returns a frame of the right types that this pair may send, with arbitrary positions."""
     if over == "sink":
         return rng.choice(
             (["acknowledgement", _ranges(rng), _ranges(rng)], ["ask"], ["alive", rng.randrange(4)])
@@ -104,7 +104,8 @@ def plausible(over: Pair | str, rng: random.Random) -> Any:
 
 class Act(NamedTuple):
     """``over``: a pair that mallory opens a connection for, ``sink`` for the one that the victim opened, or
-    ``datagram``. ``parts``: headers or datagrams."""
+    ``datagram``. ``parts``: headers or datagrams.
+    """
 
     over: Pair | str
     parts: tuple[bytes, ...]

@@ -1,4 +1,4 @@
-"""What a node, its supervisor or CORE's host answers to questions of the orchestrator."""
+"""Hostile answers of a node, its supervisor or CORE's host to questions of the orchestrator."""
 
 import asyncio
 import contextlib
@@ -9,17 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from benchmarks.attacks.mutation import changed_bytes, changed_message
-from node_agent.agent.control import AskStatus, Report, State
+from node_agent.agent.control import AskMetrics, AskStatus, Command, Report, State
+from node_agent.agent.metrics import LINK_COST, REFUSED
+from node_agent.supervisor.commands import MOST_PICTURE, MOST_TAIL
 from node_agent.supervisor.place import Ended
 from node_agent.supervisor.status import PlaceStatus
+from node_agent.telemetry.metrics import Exemplar, Sample
 from orchestrator.backends.agent_channel import AgentChannel
 from orchestrator.backends.core.driver_client import CoreDriver, left_of
 from orchestrator.backends.core.marks import Mark
 from orchestrator.backends.remote import leftovers
 from orchestrator.backends.remote.ledger import NodeEntry
+from orchestrator.backends.remote.records import SupervisedRecords
 from orchestrator.backends.remote.requirements import require_free
+from orchestrator.backends.samples import SampleCheck
 from orchestrator.clocks.book import ClockBook, When, read_book
 from orchestrator.clocks.correction import ahead_ns, pieces_of
 from orchestrator.clocks.watch import measure
@@ -29,6 +35,7 @@ from orchestrator.deployment.deploy import Deployed, deploy
 from orchestrator.deployment.facts import probe, read_facts
 from orchestrator.deployment.layers import Layer
 from orchestrator.errors import RoveError
+from orchestrator.runs.backend import Cursor
 from orchestrator.spec.core import Core
 from orchestrator.ssh.command import Completed
 
@@ -41,7 +48,7 @@ class _Host:
 
 
 class Answering:
-    """Stands for a Connection: whatever is run there, the answer is the same."""
+    """Stands for a Connection: every command gets the same answer."""
 
     host = _Host()
 
@@ -73,7 +80,7 @@ class NoWriter:
 
 
 class Answers:
-    """``ask`` gets a hostile answer; RoveError is what it may raise."""
+    """``ask`` gets a hostile answer; it may raise RoveError."""
 
     def __init__(self, sound: Sequence[Any], ask: Callable[[bytes], Awaitable[object]]) -> None:
         self._sound = tuple(msgspec.json.decode(msgspec.json.encode(each)) for each in sound)
@@ -129,7 +136,7 @@ def store(directory: Path) -> Answers:
 
 
 def reports(directory: Path) -> Answers:
-    """An agent's or a supervisor's reports: its state, and its clock."""
+    """Returns reports of an agent or a supervisor: its state, and its clock."""
     sound = (
         Report(1, State.RUNNING, True, 1_700_000_000_000_000_000, reaches=("a", "b")),
         Report(2, State.STOPPED, False, 1, failure="it fell", error="no"),
@@ -155,6 +162,64 @@ def reports(directory: Path) -> Answers:
                 ahead_ns(pieces_of(read_book(document).of(name)), 1_700_000_000_000_000_000)
 
     return Answers(sound, ask)
+
+
+def watched(directory: Path) -> Answers:
+    """Returns reports with metrics of an agent, and with pieces of a node's record."""
+    latency = Sample("rove_tuple_latency_seconds", ("screen/0",), 1.5, "query", (1,) * 16)
+    samples = (
+        Sample(LINK_COST, ("n2", "etx"), 1.5),
+        Sample(REFUSED, ("connection", "forged"), 3.0),
+        replace(latency, exemplar=Exemplar({"origin": "camera", "tau": "7"}, 0.5, 10)),
+    )
+    sound = (
+        Report(1, State.RUNNING, True, 5, samples=samples),
+        Report(1, State.RUNNING, True, 5, at=(1, 1, 10), data=b"{}"),
+        Report(1, State.RUNNING, True, 5, at=(7,), data=b"jpeg"),
+    )
+    check = SampleCheck({"query": "query"}, ("n1", "n2"))
+
+    async def ask(answer: bytes) -> None:
+        for question in (_metrics, _tail, _picture):
+            reader = asyncio.StreamReader(limit=1 << 20)
+            reader.feed_data(answer + b"\n")
+            reader.feed_eof()
+            writer: Any = NoWriter()
+            channel = AgentChannel(reader, writer)
+            try:
+                with contextlib.suppress(RoveError):
+                    await question(channel, check)
+            finally:
+                await channel.close()
+
+    return Answers(sound, ask)
+
+
+class _Reading:
+    """Stands for a node's supervisor, at the other end of ``channel``."""
+
+    def __init__(self, channel: AgentChannel) -> None:
+        self._channel = channel
+
+    async def ask_quietly(self, command: Command, timeout: float) -> Report:
+        return await self._channel.ask(command, 0.02)
+
+
+async def _metrics(channel: AgentChannel, check: SampleCheck) -> None:
+    for sample in check.checked("n1", (await channel.ask(AskMetrics(), 0.02)).samples):
+        assert sample.name.startswith("rove_") and sample.value == sample.value
+
+
+async def _tail(channel: AgentChannel, check: SampleCheck) -> None:
+    supervisor: Any = _Reading(channel)
+    at, data = await SupervisedRecords({}, {"n1": supervisor}).tail("n1", Cursor(1, 1, 10))
+    assert at >= (1, 1, 10) and len(data) <= MOST_TAIL
+
+
+async def _picture(channel: AgentChannel, check: SampleCheck) -> None:
+    supervisor: Any = _Reading(channel)
+    _, data = await SupervisedRecords({}, {"n1": supervisor}).picture("n1", "screen-0", 0)
+    assert len(data) <= MOST_PICTURE
 
 
 def supervisor(directory: Path) -> Answers:

@@ -1,7 +1,7 @@
 """A node that lies about its record: the listing, the archives and the files that `collect` fetches from it.
 
-The commands of ``collect`` run for real, on a directory of this machine that stands for the node's place;
-what they answer is then changed. So this holds for whatever commands collection uses.
+The commands of ``collect`` run for real, in a directory of this machine that stands for the node's place;
+their answers are then changed. So the test covers any command that collection uses.
 """
 
 import asyncio
@@ -31,7 +31,9 @@ CONTENTS = {
 
 
 class Lie(NamedTuple):
-    """``names``: what the node calls its files. ``where``: which answer is damaged, counted from 0."""
+    """``names``: the names that the node gives its files.
+    ``where``: which answer is damaged, counted from 0.
+    """
 
     names: tuple[tuple[str, str], ...]
     where: int
@@ -81,7 +83,7 @@ class LyingNode:
         return done.stdout.decode(errors="replace")
 
     async def download(self, remote: str, local: Path, *arguments: Any, **options: Any) -> str:
-        """As far as this machine is concerned: into ``local``, whatever that is."""
+        """Writes the answer into ``local``, whatever that is."""
         import hashlib
 
         content = self._content(remote.removeprefix(f"{self._place}/"))
@@ -95,7 +97,7 @@ class LyingNode:
         return CONTENTS.get(name, b"")
 
     def _archive(self, wanted: bytes) -> bytes:
-        """With the files that were asked for, or with what was not."""
+        """Returns an archive with the requested files, or with others."""
         made = io.BytesIO()
         names = [name.decode(errors="surrogateescape") for name in wanted.split(b"\0") if name]
         with tarfile.open(fileobj=made, mode="w") as archive:

@@ -1,4 +1,4 @@
-"""What a routing daemon on the node may answer: its words are partly those of strangers on the air."""
+"""Hostile answers of a routing daemon on the node: they contain what strangers on the radio said."""
 
 import random
 from collections.abc import Callable, Sequence

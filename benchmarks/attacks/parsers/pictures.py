@@ -1,4 +1,4 @@
-"""Payloads of video queries as another node may make them, and galleries: pictures, faces, heat maps."""
+"""Hostile payloads of video queries from another node, and hostile galleries: pictures, faces, heat maps."""
 
 import contextlib
 import random

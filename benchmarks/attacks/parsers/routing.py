@@ -1,4 +1,4 @@
-"""Packets of OLSR, AODV and the prober, from neighbours that lie, and requests to the query servers."""
+"""Packets of OLSR, AODV and the prober from neighbours that lie, and requests to the query servers."""
 
 import hashlib
 import random
@@ -35,7 +35,7 @@ _GOOD = b"\xff\xff\x00\x00"
 
 
 def any_address(rng: random.Random) -> int:
-    """Mostly of the network, else of anywhere."""
+    """Returns an address, mostly of the network."""
     if rng.random() < 0.7:
         return NETWORK + rng.randrange(1, 250)
     return rng.choice((0, 1, 0x7F000001, 0xFFFFFFFF, 0xE0000001, 0xC0A80001, OWN, rng.getrandbits(32)))
@@ -48,7 +48,7 @@ def hello_of(sender: int, listed: list[int], htime: int = 0x86) -> Message:
 
 
 def lie(rng: random.Random, sender: int) -> Message:
-    """A sound message that says what it likes."""
+    """Returns a sound message with false content."""
     kind = rng.choice((LQ_HELLO, LQ_TC, LQ_TC, MID, HNA, HELLO, TC, rng.randrange(256)))
     addresses = [any_address(rng) for _ in range(rng.choice((0, 1, 2, 5, 40)))]
     measured = [wire.Neighbour(each, rng.randbytes(4)) for each in addresses]
@@ -78,7 +78,7 @@ def lie(rng: random.Random, sender: int) -> Message:
 
 
 class OlsrPackets:
-    """Two symmetric neighbours and strangers speak to one daemon; its clock goes on."""
+    """Two symmetric neighbours and strangers send to one daemon, whose clock advances."""
 
     def __init__(self, directory: Path) -> None:
         self.daemon = Olsr(OlsrConfig(), [Interface("wlan0", OWN)], random.Random(1), 0, MANET)
@@ -230,9 +230,9 @@ class AodvPackets:
 
 
 class Probes:
-    """Probes and replies: of strangers under any address, and of two nodes that lie under their own keys.
+    """Probes and replies of strangers under any address, and of two nodes that lie under their own keys.
 
-    However much of it there was, a third node that begins to probe must be answered.
+    However many there were, a third node that begins to probe must be answered.
     """
 
     def __init__(self, directory: Path) -> None:

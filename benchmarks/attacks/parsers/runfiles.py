@@ -1,4 +1,4 @@
-"""Somebody else's run directory: every file in it changed, and every verb that reads it."""
+"""Tests every verb that reads a run directory with somebody else's, in which every file was changed."""
 
 import contextlib
 import io
@@ -67,7 +67,7 @@ SPECIAL = ("link to a file", "link to nothing", "link to itself", "directory", "
 
 
 class Changed(NamedTuple):
-    """``special``: what stands in the file's place instead."""
+    """``special``: what is in the file's place instead."""
 
     file: str
     content: bytes
@@ -92,7 +92,9 @@ class RunFiles:
         self._with_code = self._plant_code()
 
     def _plant_code(self) -> bytes:
-        """A query in Python that changes a file elsewhere when it is imported, and a spec that names it."""
+        """Writes a query in Python that changes a file elsewhere when it is imported, and a spec that names
+        it.
+        """
         code = self._run.path / "query" / "theirs.py"
         code.parent.mkdir()
         code.write_text(f"open({str(self._canary.key)!r}, 'a').write('owned')\n")
@@ -127,17 +129,17 @@ class RunFiles:
             path.write_bytes(changed.content)
         try:
             first, *others = changed.verb
-            told = self._invoke([first, "--runs-dir", self._root, *others])
-            if ESCAPE in told:
+            output = self._invoke([first, "--runs-dir", self._root, *others])
+            if ESCAPE in output:
                 raise Forged(f"rove {' '.join(changed.verb)} printed an escape sequence of the file")
         finally:
             self._restore()
         self._canary.check()
 
     def _invoke(self, arguments: list[str]) -> str:
-        """What it prints; what it may fail with is a RoveError or an exit code."""
-        told = io.StringIO()
-        with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+        """Returns what the verb prints; it may fail only with a RoveError or an exit code."""
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             try:
                 self._app(arguments, standalone_mode=False)
             except (RoveError, SystemExit):
@@ -145,7 +147,7 @@ class RunFiles:
             except Exception as error:
                 if type(error).__module__.split(".")[0] not in ("click", "typer"):
                     raise
-        return told.getvalue()
+        return output.getvalue()
 
     def _place(self, path: Path, special: str) -> None:
         path.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""Telemetry of a node that lies: records, segment names, and things that are no files at all.
+"""Telemetry of a node that lies: records, segment names, and things that are not files at all.
 
-What claims to be somebody else's record must make the run invalid; everything else must at least be judged.
+A record that claims to be another node's must make the run invalid; everything else must at least be judged.
 """
 
 import os
@@ -46,7 +46,7 @@ Record = dict[str, Any]
 
 
 class Forgery(NamedTuple):
-    """``files`` by name: content, or what stands in its place. ``must_fail``: why the run is not valid."""
+    """``files`` by name: content, or what is in its place. ``must_fail``: why the run is not valid."""
 
     node: str
     files: tuple[tuple[str, bytes], ...]
@@ -55,12 +55,12 @@ class Forgery(NamedTuple):
 
 
 def _renumbered(records: list[Record]) -> bytes:
-    """Without gaps, so that nothing but what they say is wrong with them."""
+    """Numbers the records without gaps, so that only their content is wrong."""
     return b"".join(msgspec.json.encode({**each, "seq": seq}) + b"\n" for seq, each in enumerate(records))
 
 
 def claim(records: list[Record], node: str, rng: random.Random) -> tuple[list[Record], str]:
-    """The records with something in them that this node cannot know, and what that is."""
+    """Returns the records with something in them that this node cannot know, and what that is."""
     at = rng.randrange(1, len(records))
     base = {**records[at], "node": node}
     others = [name for name in "abcde" if name != node]
@@ -92,7 +92,9 @@ def claim(records: list[Record], node: str, rng: random.Random) -> tuple[list[Re
 
 
 def place_special(segments: Path, special: str, other: Path) -> None:
-    """Something that is no file where the next segment would be; ``other``: another node's segments."""
+    """Puts something that is not a file where the next segment would be;
+    ``other``: another node's segments.
+    """
     second = segments / "b0001-s000002.jsonl"
     match special:
         case "symlink":
@@ -152,7 +154,7 @@ class Segments:
         shutil.rmtree(segments)
         segments.mkdir()
         for name, content in forgery.files:
-            with suppress(OSError, ValueError):  # this machine's file system may not take such a name either
+            with suppress(OSError, ValueError):  # the file system may not accept such a name
                 (segments / name).write_bytes(content)
         place_special(segments, forgery.special, self._run.segments("a"))
         try:

@@ -1,4 +1,4 @@
-"""Experiment and topology files, traces and loss tables of somebody who means harm."""
+"""Hostile experiment and topology files, traces and loss tables."""
 
 import contextlib
 import random
@@ -62,7 +62,7 @@ def changed_yaml(text: str, rng: random.Random) -> bytes:
 
 
 def _without_raw(value: Any, depth: int) -> Any:
-    """What JSON alone can say becomes text; YAML has depth of its own."""
+    """Turns what only JSON can express into text; YAML can be nested by itself."""
     if isinstance(value, dict):
         return {(str(k)): _without_raw(v, depth + 1) for k, v in value.items()}
     if isinstance(value, list):

@@ -17,7 +17,7 @@ _ROUNDS = 12
 
 
 class Greetings:
-    """A whole agent is connected to by somebody who says ``message`` and hangs up."""
+    """Somebody connects to a whole agent, sends ``message`` and hangs up."""
 
     def __init__(self, directory: Path) -> None:
         self._runner = asyncio.Runner()
@@ -64,14 +64,14 @@ class Greetings:
 
 
 class Welcomes:
-    """A connection is opened to somebody who answers with ``message``."""
+    """The agent connects to somebody who answers with ``message``."""
 
     def __init__(self, directory: Path) -> None:
         self._runner = asyncio.Runner()
         self._mallory = Speaker(MALLORY, NODES)
 
     def draw(self, rng: random.Random) -> "tuple[bool, bytes]":
-        """Whether it is put under a genuine tag, and the body."""
+        """Returns whether it gets a genuine tag, and the body."""
         if rng.random() < 0.3:
             return False, rng.choice(
                 (

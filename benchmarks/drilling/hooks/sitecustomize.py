@@ -1,6 +1,7 @@
-"""What drills put into every Python process of a run, by PYTHONPATH: a watched disk, a clock that jumps.
+"""Code that drills load into every Python process of a run, by PYTHONPATH: a watched disk, a clock that
+jumps.
 
-``ROVE_DRILL_DISK=SHADOW:ROOT``: after every fsync below ROOT, SHADOW knows what would survive a power cut.
+``ROVE_DRILL_DISK=SHADOW:ROOT``: after every fsync below ROOT, SHADOW holds what would survive a power cut.
 ``ROVE_DRILL_CLOCK=FILE``: once FILE exists, the wall clock is off by the seconds written in it.
 """
 

@@ -1,0 +1,1 @@
+"""Requests that no browser sends, and a client that sends them to a live `rove serve`."""
