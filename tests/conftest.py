@@ -55,6 +55,11 @@ def _lacks_namespaces() -> str | None:
     return f"needs {', '.join(lacking)}" if lacking else None
 
 
+def _lacks_prometheus() -> str | None:
+    found = shutil.which("prometheus") and shutil.which("promtool")
+    return None if found else "needs Prometheus"
+
+
 # Each need: why this machine cannot serve it, or None if it can.
 NEEDS: dict[str, Callable[[], str | None]] = {
     "unit": lambda: None,
@@ -64,6 +69,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "spark": _lacks_java,
     "browser": _lacks_chromium,
     "extension": lambda: None,
+    "prometheus": _lacks_prometheus,
 }
 
 # What tests share and therefore run in one worker for: the Spark session, the host's namespaces, servers.

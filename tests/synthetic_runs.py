@@ -60,8 +60,8 @@ class RunWriter:
             envelope["app"] = self.app
         lines.append(msgspec.json.encode({**envelope, **msgspec.to_builtins(event)}))
 
-    def fault(self, t_s: float, deed: str, node: str) -> None:
-        self._events.append({"kind": "fault", "deed": deed, "node": node, "t_ns": ns(t_s)})
+    def fault(self, t_s: float, action: str, node: str) -> None:
+        self._events.append({"kind": "fault", "action": action, "node": node, "t_ns": ns(t_s)})
 
     def lines(self, node: str, boot: int = 1) -> list[bytes]:
         """To be damaged at will."""
@@ -92,6 +92,11 @@ class RunWriter:
                 sample = Offset(ns(t_s), ahead_ns(node, ns(t_s)) + wrong_ns, error_ns)
                 book.add(node, sample, When.DURING if 0 < t_s < END_S else When.AFTER if t_s else When.BEFORE)
         self._facts = {"clocks": book.document(), "clock": "real"}
+
+    def in_real_time(self) -> "RunWriter":
+        """Has the manifest say so."""
+        self._facts["clock"] = "real"
+        return self
 
     def link(self, t_s: float, src: str, dst: str, up: bool) -> None:
         cost = 1.0 if up else None

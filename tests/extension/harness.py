@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from node_agent.extensions import Registry
-from orchestrator.cli.main import main
+from orchestrator.cli.main import run as main
 
 ROOT = Path(__file__).parents[2]
 

@@ -68,6 +68,11 @@ def test_beside_a_query(tmp_path: Path) -> None:
     assert (
         len(counts) == 4 and min(counts) >= 3 * 5
     )  # three others, at least five times each in three seconds
+    exported = rove(tmp_path, "export", "latest", "--openmetrics")
+    assert exported.returncode == 0, exported.stderr
+    heard = [line for line in exported.stdout.splitlines() if line.startswith("rove_beacons_heard_total{")]
+    assert all('app="beacons"' in line for line in heard) and len(heard) >= 4 * 3
+    assert {float(line.split()[-2]) for line in heard} >= set(map(float, counts))
 
 
 @pytest.mark.spark

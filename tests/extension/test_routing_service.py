@@ -73,6 +73,8 @@ def test_it_runs_where_it_says(rove: Rove, tmp_path: Path) -> None:
     (tmp_path / "my_protocol.py").write_text(OFFER)
     file = written(tmp_path, {"hosts": {}}, routing="my_protocol.py:Service", backend="ssh")
     assert "neighbours does not run on the backend ssh" in refused(rove, file)
+    file = written(tmp_path, routing="my_protocol.py:Service", backend="netns")
+    assert "neighbours does not run on the backend netns" in refused(rove, file)
 
 
 def test_what_is_wrong_with_it(rove: Rove, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from orchestrator.cli.main import main
+from orchestrator.cli.main import run as main
 from orchestrator.results.columns import COUNT, TEXT
 from orchestrator.results.contribution import Column, Contribution, Figures, Metric, Rows, Section, Table
 from orchestrator.results.registry import ANALYTICS

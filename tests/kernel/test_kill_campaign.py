@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.kill_campaign import play, told
+from benchmarks.kill_campaign import play, summary
 
 
 @pytest.mark.slow
@@ -13,4 +13,4 @@ def test_agents_that_are_killed_lose_nothing_and_repeat_nothing(tmp_path: Path) 
     seed = 3
     result = play(seed, tmp_path, kills=3, tuples=120)
     assert result.kills == 3
-    assert result.clean, told(seed, result)
+    assert result.clean, summary(seed, result)

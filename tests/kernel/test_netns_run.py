@@ -157,7 +157,7 @@ def test_an_agent_that_is_killed_on_purpose_comes_back_and_spoils_nothing(
     assert ended.returncode in (0, 3), ended.stderr
     assert own_reasons(run) == []
     events = parse_lines(run.events.read_bytes())
-    done = [(event["deed"], event["node"]) for event in events if event["kind"] == "fault"]
+    done = [(event["action"], event["node"]) for event in events if event["kind"] == "fault"]
     assert done == [("silence", "b"), ("crash", "b"), ("unsilence", "b"), ("restart", "b"), ("crash", "d")]
     assert inspect(run.segments("b")).boots == 2
     assert [inspect(run.segments(node)).unclosed_boots for node in NODES] == [0, 1, 0, 1, 0]

@@ -78,7 +78,7 @@ def test_an_agent_that_is_killed_boots_again_and_the_run_tells_of_it(lab: Lab, w
     found = whole.drill.completeness(lab.node("n02"))
     assert (found.boots, found.missing, found.duplicates) == (2, 0, 0)
     events = parse_lines(whole.drill.run.events.read_bytes())
-    assert [event["deed"] for event in events if event["kind"] == "fault"] == ["crash", "restart"]
+    assert [event["action"] for event in events if event["kind"] == "fault"] == ["crash", "restart"]
     kinds = [record["kind"] for record in read_records(whole.drill.run.segments("n02"))]
     assert kinds.count("agent_start") == 2 and kinds.count("agent_stop") == 1
 
@@ -90,7 +90,7 @@ def test_the_manifest_has_clocks_nodes_and_checksums(lab: Lab, whole: Seen) -> N
     assert manifest["clocks"] and manifest["doubts"] == []
     for node in lab.nodes:
         files = [path for path in (whole.drill.run.nodes / node.name).rglob("*") if path.is_file()]
-        assert {path.name for path in files} >= {"agent.log", "keeper.log", "routing.log", "ended.json"}
+        assert {path.name for path in files} >= {"agent.log", "supervisor.log", "routing.log", "ended.json"}
         for path in files:
             name = str(path.relative_to(whole.drill.run.path))
             assert manifest["files"][name] == hashlib.sha256(path.read_bytes()).hexdigest()

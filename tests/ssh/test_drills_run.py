@@ -127,7 +127,7 @@ def blips(standing_lab: Lab) -> Drill:
         untied.kill("node_agent.supervisor", "attach")
         hanging.hang()
         hanging.cut()
-        log = drill.on_node(hanging) / "keeper.log"
+        log = drill.on_node(hanging) / "supervisor.log"
         drill.until(lambda: "nobody owns the run" in log.read_text(), "the supervisor has lost its owner")
         hanging.resume()
         drill.finish()
@@ -157,7 +157,7 @@ def test_a_supervisor_without_its_bridge_is_attached_again(lab: Lab, blips: Dril
 
 def owners(drill: Drill, node: LabNode) -> int:
     """How often its supervisor was attached to."""
-    return (drill.here(node) / "keeper.log").read_text().count("the run has a new owner")
+    return (drill.here(node) / "supervisor.log").read_text().count("the run has a new owner")
 
 
 def test_a_cut_during_collection_loses_nothing(lab: Lab) -> None:

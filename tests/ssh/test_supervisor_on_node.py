@@ -23,7 +23,7 @@ from tests.ssh.test_remote_process import LIBRARIES, PYTHON, SOURCES, on
 PLACE = f"{HOME}/.rove/runs/run/n01"
 INTERPRETER = f"{PYTHON}/bin/python{sys.version_info.major}.{sys.version_info.minor}"
 PATHS = ["env", f"PYTHONPATH={SOURCES}:{LIBRARIES}", "PYTHONDONTWRITEBYTECODE=1"]
-KEEPING = [*PATHS, INTERPRETER, "-m", "node_agent.supervisor"]
+SUPERVISOR = [*PATHS, INTERPRETER, "-m", "node_agent.supervisor"]
 DEAF = (
     "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(os.getuid(), flush=True); "
 )
@@ -66,7 +66,7 @@ def own_processes(server: SshServer) -> list[int]:
 
 
 async def said(connection: Connection, *command: str) -> tuple[int, dict[str, Any]]:
-    done = await connection.run([*KEEPING, *command], timeout=60)
+    done = await connection.run([*SUPERVISOR, *command], timeout=60)
     return done.status, json.loads(done.stdout)
 
 
@@ -80,7 +80,7 @@ async def place(connection: Connection, folder: Path, order: SupervisorOrder = O
 async def attach(
     connection: Connection, folder: Path, act: Callable[[AgentChannel], Awaitable[None]]
 ) -> None:
-    process = await connection.start([*KEEPING, "attach", PLACE], stderr=folder / "stderr")
+    process = await connection.start([*SUPERVISOR, "attach", PLACE], stderr=folder / "stderr")
     channel = AgentChannel(process.reader, process.writer)
     try:
         await channel.ask(Hello(PROTOCOL), PATIENCE_S)

@@ -8,9 +8,10 @@ from typing import Any
 from node_agent.apps.dataflow.events import SpillSample
 from node_agent.model.refusals import Refusal
 from node_agent.model.telemetry import AgentStart, AgentStop
+from node_agent.telemetry.metrics import Sample
 from node_agent.telemetry.segment_log import SegmentLog
 from orchestrator.planning.planned import PlannedRun
-from orchestrator.runs.backend import Backend, NodeOutcome, Outcomes, Progress, Status
+from orchestrator.runs.backend import Backend, NodeNotSeen, NodeOutcome, Outcomes, Progress, Seen, Status
 from orchestrator.runs.journal import Journal
 
 Step = Callable[["ScriptedBackend"], Awaitable[Outcomes | None]]
@@ -48,6 +49,15 @@ class ScriptedBackend:
         self._now_ns += round(seconds * 1e9)
         progress(1.0)
         return outcomes
+
+    def seen(self) -> Seen:
+        return Seen([NodeOutcome(node, Status.OK) for node in self.nodes])
+
+    async def metrics(self, node: str) -> tuple[Sample, ...]:
+        raise NodeNotSeen(f"{node} has no metrics")
+
+    def remote_records(self) -> None:
+        return None
 
     async def stop(self) -> Outcomes:
         outcomes = await self._play("stop")

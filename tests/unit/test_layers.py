@@ -50,6 +50,7 @@ ORCHESTRATOR = (
     "orchestrator.backends",
     "orchestrator.lifecycle",
     "orchestrator.analytics",
+    "orchestrator.live",
     "orchestrator.captures",
     "orchestrator.cli",
 )
@@ -140,7 +141,8 @@ def room_of(module: str) -> str:
     fitting = [r for r in (*NODE_AGENT, *ORCHESTRATOR) if module == r or module.startswith(f"{r}.")]
     room = max(fitting, key=len)
     folder = module.split(".")[: room.count(".") + 2]
-    if room in ("node_agent", "orchestrator") and (ROOT / Path(*folder)).is_dir() and len(folder) > 1:
+    holders = ("node_agent", "orchestrator", "node_agent.apps", "orchestrator.apps")
+    if room in holders and (ROOT / Path(*folder)).is_dir() and len(folder) > 1:
         return ".".join(folder)  # a room that is not in the table
     return room
 

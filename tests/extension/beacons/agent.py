@@ -1,7 +1,8 @@
 """The half of the beacons that runs in agents."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -11,6 +12,7 @@ from node_agent.model.telemetry import Event
 from node_agent.ports import Address, DatagramSocket
 from node_agent.telemetry.belief import AppScopes
 from node_agent.telemetry.kinds import COUNTER, RecordKinds
+from node_agent.telemetry.metrics import Metric, MetricKind, MetricKinds, Sample
 
 ROVE_API = 1
 
@@ -87,4 +89,23 @@ def scopes_of(nodes: Sequence[str]) -> AppScopes:
     return AppScopes("beacons", {node: {node: Scope()} for node in nodes})
 
 
-BEACONS = AppKind(BeaconsConfig, Beacons, nodes=lambda config: config.nodes, records=RECORDS)
+class BeaconTally:
+    """The last record of a node has all that it heard."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def take(self, kind: str, record: Any, t_ns: int) -> None:
+        if kind == "beacon_heard":
+            self._count = record.count
+
+    def samples(self) -> Iterator[Sample]:
+        yield Sample("rove_beacons_heard_total", (), self._count)
+
+
+METRICS = MetricKinds(
+    (Metric("rove_beacons_heard_total", MetricKind.COUNTER, "Beacons of other nodes that were heard."),),
+    BeaconTally,
+    ticks=("beacon_heard",),
+)
+BEACONS = AppKind(BeaconsConfig, Beacons, nodes=lambda config: config.nodes, records=RECORDS, metrics=METRICS)

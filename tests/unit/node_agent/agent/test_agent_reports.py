@@ -6,16 +6,19 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from node_agent.agent.control import AskStatus
-from orchestrator.backends.agent_channel import MOST_UNASKED, AgentChannel, AgentLost
+from node_agent.agent.control import AskMetrics, AskStatus, Report, State
+from node_agent.agent.control_lines import encode
+from node_agent.telemetry.metrics import Sample
+from orchestrator.backends import agent_channel
+from orchestrator.backends.agent_channel import MOST_UNASKED, AgentChannel, AgentLost, AgentRefused
 
 GOOD = b'{"id": 1, "state": "running", "ready": true, "now_ns": 5}\n'
 UNASKED = b'{"id": 0, "state": "running", "ready": true, "now_ns": 5}\n'
 LIMIT = 64 * 1024
 
 
-def with_node(say: bytes, act: Callable[[AgentChannel], Awaitable[None]]) -> None:
-    """``act`` with the channel to a node that says this to whatever it is asked."""
+def with_node(say: bytes, act: Callable[[AgentChannel], Awaitable[None]], after: int = 1) -> None:
+    """``act`` with the channel to a node that says this after so many requests, whatever they are."""
 
     async def use() -> None:
         ours, theirs = socket.socketpair()
@@ -23,7 +26,8 @@ def with_node(say: bytes, act: Callable[[AgentChannel], Awaitable[None]]) -> Non
         reader, writer = await asyncio.open_unix_connection(sock=theirs)
 
         async def answer() -> None:
-            await reader.readline()
+            for _ in range(after):
+                await reader.readline()
             writer.write(say)
 
         answering = asyncio.create_task(answer())
@@ -71,12 +75,33 @@ def test_a_flood_of_reports_that_nobody_asked_for_is_the_nodes_failure() -> None
     with_node(UNASKED * (MOST_UNASKED + 10), fails)
 
 
-def test_a_line_that_does_not_end_is_given_up() -> None:
-    async def act(channel: AgentChannel) -> None:
-        with pytest.raises(AgentLost, match="control lost"):
-            await channel.ask(AskStatus(), 5)
+def test_a_line_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_channel, "MOST_PASSED_BYTES", 2 * LIMIT)
+    with_node(b"x" * (4 * LIMIT), fails)
 
-    with_node(b"x" * (4 * LIMIT), act)
+
+@pytest.mark.parametrize("size", [LIMIT - 10, LIMIT, LIMIT + 1, 3 * LIMIT, 20 * LIMIT])
+def test_an_answer_that_is_too_long_is_refused_and_the_next_one_arrives(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_channel, "MOST_REPORT_BYTES", LIMIT // 2)
+
+    async def act(channel: AgentChannel) -> None:
+        long = asyncio.create_task(channel.ask(AskMetrics(), 5))
+        short = asyncio.create_task(channel.ask(AskStatus(), 5))
+        with pytest.raises(AgentRefused, match="its answer is longer than 32768 bytes"):
+            await long
+        assert (await short).now_ns == 5
+        assert not channel.lost and not channel.failure
+
+    samples = (Sample("x" * size, (), 1.0),)
+    long = encode(Report(1, State.RUNNING, True, 5, samples=samples))
+    with_node(long + encode(Report(2, State.RUNNING, True, 5)), act, after=2)
+
+
+def test_long_lines_that_nobody_asked_for_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_channel, "MOST_UNASKED", 3)
+    with_node((b"x" * (2 * LIMIT) + b"\n") * 4, fails)
 
 
 def test_a_failure_is_told_as_one_line_of_text() -> None:
@@ -87,3 +112,16 @@ def test_a_failure_is_told_as_one_line_of_text() -> None:
 
     failure = rb'"failure": "disk\u001b[2J full\nn2: fine"'
     with_node(b'{"id": 1, "state": "new", "ready": false, "now_ns": 5, %b}\n' % failure, act)
+
+
+def test_answers_that_come_too_late_are_not_held_against_the_node() -> None:
+    async def act(channel: AgentChannel) -> None:
+        for _ in range(3):
+            with pytest.raises(AgentLost, match="no answer"):
+                await channel.ask(AskStatus(), 0.01)
+        assert len(channel._given_up) == 3
+        assert (await channel.ask(AskStatus(), 5)).now_ns == 5
+        assert not channel._given_up
+
+    answers = b"".join(GOOD.replace(b'"id": 1', b'"id": %d' % number) for number in (1, 2, 3, 4))
+    with_node(answers, act, after=4)

@@ -15,7 +15,7 @@ from node_agent.supervisor import ending, leftovers
 from node_agent.supervisor.place import occupant, occupied
 from orchestrator.runs import processes
 
-HELD = "keeper.pid"
+HELD = "supervisor.pid"
 
 
 @pytest.fixture

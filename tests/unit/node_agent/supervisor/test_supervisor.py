@@ -59,7 +59,7 @@ def rove(tmp_path: Path) -> Iterator[Path]:
         status, _ = supervise("end", place)
         assert status == 0
         assert processes_of(place) == []
-        assert not (place / "keeper.sock").exists()
+        assert not (place / "supervisor.sock").exists()
 
 
 def begin(place: Path) -> int:
@@ -108,7 +108,7 @@ def test_a_run_is_kept_and_ended_in_order(rove: Path) -> None:
     status, said = supervise("start", place)
     assert (status, said["ready"], said["protocol"]) == (0, True, PROTOCOL)
     assert said["notes"] == ["no radio here"]
-    assert (place / "keeper.sock").stat().st_mode & 0o777 == 0o600
+    assert (place / "supervisor.sock").stat().st_mode & 0o777 == 0o600
 
     async def act() -> None:
         async with attached(place) as channel:
@@ -374,7 +374,7 @@ def test_who_does_not_say_hello_is_turned_away(
     monkeypatch.chdir(place)
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(PATIENCE_S)
-        client.connect("keeper.sock")
+        client.connect("supervisor.sock")
         client.sendall(line)
         with client.makefile("rb") as lines:
             told = lines.read()
@@ -428,7 +428,7 @@ def test_who_comes_while_a_run_ends_is_told_why_it_does(rove: Path) -> None:
     begin(place)
 
     async def act() -> None:
-        await until(lambda: "ends: the lease ended" in (place / "record" / "keeper.log").read_text())
+        await until(lambda: "ends: the lease ended" in (place / "record" / "supervisor.log").read_text())
         async with attached(place) as late:
             for command in (Renew(30.0), StartAgent()):
                 with pytest.raises(AgentLost, match="the run ends on this node: the lease ended"):
@@ -477,8 +477,8 @@ def test_after_a_reboot_a_place_is_dead_and_nobody_waits_for_it(
     place = new_place(rove)
     monkeypatch.chdir(place)
     with socket.socket(socket.AF_UNIX) as stale:
-        stale.bind("keeper.sock")
-    (place / "keeper.pid").write_text(str(os.getpid()))
+        stale.bind("supervisor.sock")
+    (place / "supervisor.pid").write_text(str(os.getpid()))
     assert supervise("status", rove)[1]["places"][0]["state"] == "dead"
     attach = [PYTHON, "-m", "node_agent.supervisor", "attach", str(place)]
     done = subprocess.run(attach, capture_output=True, timeout=PATIENCE_S, text=True)

@@ -181,7 +181,7 @@ def journal_of(run: RunDirectory) -> Journal:
     journal = Journal.create(run.journal)
     for node in ("n1", "n2"):
         place = f"/home/pi/.rove/runs/r1/{node}"
-        journal.intend(KIND, node=node, place=place, keeping=["python3", "-m", "k"], lease=60.0)
+        journal.intend(KIND, node=node, place=place, supervisor=["python3", "-m", "k"], lease=60.0)
     return journal
 
 
@@ -199,6 +199,14 @@ def test_the_journal_knows_what_became_of_each_node(tmp_path: Path) -> None:
     journal.done(2, removed=True)
     assert waiting(run.path) == [] and uncollected(run.path) == ["n2"], "what is lost was not collected"
     journal.close()
+
+
+def test_a_journal_of_an_earlier_version_is_understood(tmp_path: Path) -> None:
+    run = run_directory.create(tmp_path, "lab", "r1")
+    with Journal.create(run.journal) as journal:
+        journal.intend(KIND, node="n1", place="/p/n1", keeping=["python3", "-m", "k"], lease=60.0)
+    (node,) = node_entries([json.loads(line) for line in run.journal.read_text().splitlines()])
+    assert node.supervisor == ("python3", "-m", "k")
 
 
 def test_leases_are_over_when_the_journal_was_closed_long_enough_ago(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from orchestrator.runs.run_directory import RunDirectory
-from tests.unit.rove_process import RUN_ID, rove
+from tests.unit.rove_process import RUN_ID, experiment_file, rove
 from tests.unit.two_queries import FAST, SINKS, SLOW, delivered, two_queries
 
 
@@ -37,3 +37,12 @@ def test_the_plan_shows_every_application(tmp_path: Path) -> None:
     drawn = rove(tmp_path, "plan", str(file), "--graph", "mermaid", "--app", SLOW)
     assert drawn.returncode == 0 and drawn.stdout
     assert rove(tmp_path, "plan", str(file), "--graph", "mermaid").returncode == 2
+
+
+def test_the_only_application_that_explains_itself_need_not_be_named(tmp_path: Path) -> None:
+    file = experiment_file(tmp_path, flows=[{"from": "b", "to": "d", "rate": "64 kb/s"}])
+    ended = rove(tmp_path / "runs", "run", str(file), "--run-id", RUN_ID, "--no-analyze")
+    assert ended.returncode == 0, ended.stderr
+    explained = rove(tmp_path / "runs", "explain", RUN_ID, "--at", "9s", "--json")
+    assert explained.returncode == 0, explained.stderr
+    assert json.loads(explained.stdout)["app"] == "query"

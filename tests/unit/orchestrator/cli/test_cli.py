@@ -31,6 +31,7 @@ VERBS = [
     "up",
     "run",
     "status",
+    "top",
     "events",
     "exec",
     "collect",
@@ -39,6 +40,8 @@ VERBS = [
     "report",
     "explain",
     "replay",
+    "export",
+    "serve",
     "doctor",
     "enroll",
 ]
@@ -140,6 +143,18 @@ def test_ctrl_c_during_imports_leaves_without_a_word() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
+def test_ctrl_c_while_the_process_exits_changes_nothing() -> None:
+    program = (
+        "import atexit, os, signal, sys\n"
+        "atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
+        "from orchestrator.cli.main import main\n"
+        "sys.argv = ['rove', '--version']\n"
+        "main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_a_swept_seed_cannot_be_set_as_well(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def journal_of(run: RunDirectory) -> Journal:
     journal = Journal.create(run.journal)
     journal.intend(JOURNAL_KIND, host="core@lab")
     for node in ("n1", "n2"):
-        journal.intend(KIND, node=node, place=f"/p/{node}", keeping=["k"], lease=600.0)
+        journal.intend(KIND, node=node, place=f"/p/{node}", supervisor=["k"], lease=600.0)
     journal.done(2, ended=True)
     return journal
 

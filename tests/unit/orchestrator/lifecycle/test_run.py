@@ -251,6 +251,7 @@ def test_a_sweep_makes_member_runs_beside_its_own_directory(tmp_path: Path) -> N
         "experiment": "line",
         "members": ["r1.01", "r1.02", "r1.03"],
         "factors": ["seed"],
+        "cells": [{"seed": 1}, {"seed": 2}, {"seed": 3}],
     }
     assert load_experiment(directory.spec) == swept
     assert load_experiment(finished.runs[1].directory.spec).seed == 2

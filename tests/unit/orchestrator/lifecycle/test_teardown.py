@@ -71,7 +71,7 @@ def dead_run(tmp_path: Path) -> RunDirectory:
 
 
 def test_files_that_a_collection_left_half_written_go_and_records_stay(dead_run: RunDirectory) -> None:
-    half = dead_run.nodes / "n1" / ".keeper.log.4711.tmp"
+    half = dead_run.nodes / "n1" / ".supervisor.log.4711.tmp"
     half.write_text("ha")
     odd = dead_run.nodes / "n1" / ".odd.tmp"
     odd.write_text("a node may call its record so")
@@ -325,3 +325,31 @@ def test_a_recycled_pid_is_not_signalled(tmp_path: Path, spawn: Spawn) -> None:
     assert not processes.request_stop(former)
     assert processes.end([former], 0.1) == []
     assert bystander.poll() is None
+
+
+def test_a_journal_cannot_have_another_process_stopped(tmp_path: Path, spawn: Spawn) -> None:
+    run = run_directory.create(tmp_path, "quick", "trap")
+    Journal.create(run.journal).abandon()
+    bystander, locker = spawn(), spawn("flock", "-x", str(run.journal), "sleep", "60")
+    named = processes.identify(bystander.pid)
+    assert named is not None
+    first, *rest = journals.read(run.journal)
+    lines = [{**first, "pid": named.pid, "started": named.started}, *rest]
+    run.journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    while state_of(run) is not State.ALIVE:
+        assert locker.poll() is None
+    assert journals.owner(journals.read(run.journal)) == named
+    assert journals.holder(run.journal) is None
+    assert not stop_orchestrator(run, patience=0.1)
+    assert bystander.poll() is None and locker.poll() is None
+
+
+def test_a_process_that_only_reads_the_journal_does_not_hold_it(tmp_path: Path) -> None:
+    run = run_directory.create(tmp_path, "quick", "read")
+    with Journal.create(run.journal):
+        assert journals.holder(run.journal) == processes.this_process()
+    assert journals.holder(run.journal) is None
+    with run.journal.open("rb") as file:
+        assert journals.holder(run.journal) is None
+        assert journals.try_lock(file, shared=True)
+        assert journals.holder(run.journal) is None

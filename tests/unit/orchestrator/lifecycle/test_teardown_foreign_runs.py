@@ -24,7 +24,7 @@ def left_run(root: Path, evil: str, topology: Any, backend: str = "ssh", **chang
     """A run as a killed orchestrator leaves it, with a supervisor on n1; and with ``evil`` in its files."""
     run = run_directory.create(root, "lab", "r1")
     journal = Journal.create(run.journal)
-    journal.intend(KIND, node="n1", place="/home/u/.rove/runs/r1/n1", keeping=["k"], lease=60.0)
+    journal.intend(KIND, node="n1", place="/home/u/.rove/runs/r1/n1", supervisor=["k"], lease=60.0)
     if backend == "core":
         journal.intend(JOURNAL_KIND, host="nobody@127.0.0.1", token="0123456789abcdef")
     journal.abandon()

@@ -187,8 +187,8 @@ def test_a_node_that_lost_its_disk_and_counts_from_one_again_is_noticed(tmp_path
 
     def lose_the_disk() -> None:
         with (tmp_path / "line" / "r1" / "events.jsonl").open("a") as events:
-            for deed in ("crash", "restart"):
-                events.write(json.dumps({"kind": "fault", "deed": deed, "node": "b", "t_ns": 5}) + "\n")
+            for action in ("crash", "restart"):
+                events.write(json.dumps({"kind": "fault", "action": action, "node": "b", "t_ns": 5}) + "\n")
         segment(tmp_path, "b").unlink()
         segment(tmp_path, "b").write_bytes(
             line("r1", "b", 0, AgentStart("0", "virtual", ())) + line("r1", "b", 1, AgentStop("end"))

@@ -55,7 +55,14 @@ def test_a_journal_entry_that_is_not_ours_is_passed_over(tmp_path: Path, change:
 
 
 def test_a_node_of_a_foreign_journal_needs_all_that_we_write_of_it(tmp_path: Path) -> None:
-    node = {**SOUND, "kind": "remote node", "node": "a", "place": "/p", "keeping": ["python3"], "lease": 60.0}
+    node = {
+        **SOUND,
+        "kind": "remote node",
+        "node": "a",
+        "place": "/p",
+        "supervisor": ["python3"],
+        "lease": 60.0,
+    }
     entries = [node, {**node, "id": 2, "lease": "long"}, {k: v for k, v in node.items() if k != "place"}]
     (tmp_path / "journal.jsonl").write_text("\n".join(map(json.dumps, entries)) + "\n")
     assert [each.node for each in nodes_of(tmp_path)] == ["a"]

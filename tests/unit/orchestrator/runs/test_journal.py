@@ -6,6 +6,9 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import BinaryIO
+
+import pytest
 
 from orchestrator.runs import journal as journals
 from orchestrator.runs.journal import TORN_DOWN, Journal
@@ -88,3 +91,54 @@ def test_a_missing_journal_is_an_empty_one(tmp_path: Path) -> None:
     assert journals.read(tmp_path / "journal.jsonl") == []
     assert not journals.is_closed([])
     assert journals.owner([]) is None
+
+
+def test_who_looks_whether_a_run_is_alive_does_not_fail_its_start(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    program = (
+        "import pathlib, sys\n"
+        "from orchestrator.runs.journal import is_locked\n"
+        "print('looks', flush=True)\n"
+        "while True: is_locked(pathlib.Path(sys.argv[1]))\n"
+    )
+    looking = subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE)
+    try:
+        assert looking.stdout is not None and looking.stdout.readline() == b"looks\n"
+        for _ in range(100):
+            Journal.create(path).close()
+            path.unlink()
+        assert looking.poll() is None
+    finally:
+        looking.kill()
+        looking.communicate()
+
+
+def test_a_new_journal_waits_for_who_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "journal.jsonl"
+    looked: list[bool] = []
+
+    def look(file: BinaryIO, shared: bool = False) -> bool:
+        with journals.unlocked_path(path).open("rb") as other:
+            assert bool(looked) or real(other, True)
+            looked.append(real(file, shared))
+        return looked[-1]
+
+    real = journals.try_lock
+    monkeypatch.setattr(journals, "try_lock", look)
+    Journal.create(path).close()
+    assert looked == [False, True]
+
+
+def test_a_new_journal_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "journal.jsonl"
+    monkeypatch.setattr(journals, "LOCK_S", 0.05)
+    tried: list[BinaryIO] = []
+
+    def taken(file: BinaryIO) -> bool:
+        tried.append(file)
+        return False
+
+    monkeypatch.setattr(journals, "try_lock", taken)
+    with pytest.raises(BlockingIOError, match="another process holds the journal"):
+        Journal.create(path)
+    assert len(tried) > 1 and list(tmp_path.iterdir()) == []

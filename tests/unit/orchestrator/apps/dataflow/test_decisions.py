@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.apps.dataflow.events import RouteDecision
-from node_agent.apps.dataflow.model.decision import Rule, Threshold
+from node_agent.apps.dataflow.model.decision import Candidate, Rule, Threshold
 from node_agent.apps.dataflow.switching.decision import View, decide
 from node_agent.apps.dataflow.switching.known_costs import costs_from_link_state
 from node_agent.apps.dataflow.switching.policy import POLICIES
@@ -19,6 +19,7 @@ from node_agent.model.cost_graph import CostGraph
 from node_agent.model.telemetry import AgentStart, AgentStop
 from orchestrator.apps.dataflow.decisions.explain import Dead, explain, faults_at
 from orchestrator.apps.dataflow.decisions.history import History, Recorded, read_history
+from orchestrator.apps.dataflow.decisions.reasons import reason
 from orchestrator.apps.dataflow.decisions.replay import replay
 from orchestrator.errors import BadInput
 from orchestrator.runs.run_directory import RunDirectory
@@ -211,8 +212,8 @@ def test_a_killed_agent_is_not_spoken_of_as_if_it_lived(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path, "faces", "r1")
     record(writer, Rule(), [(3.0, 4.0), (3.0, 4.0)])
     record(writer, Rule(), [(4.0, 3.0), (3.0, 4.0)], first_s=12.0, boot=2)
-    for t_s, deed, node in [(5, "crash", "n1"), (5.5, "silence", "n9"), (11, "restart", "n1")]:
-        writer.fault(t_s, deed, node)
+    for t_s, action, node in [(5, "crash", "n1"), (5.5, "silence", "n9"), (11, "restart", "n1")]:
+        writer.fault(t_s, action, node)
     writer.fault(15, "crash", "n1")
     run = RunDirectory(writer.write())
     told = text("explain", "r1", "--at", "6s", "--replica", "source/0", root=run.path.parents[1])
@@ -327,3 +328,37 @@ def recorded(rule: Rule, ways: list[tuple[float, ...]]) -> History:
         made = (event for event in events if isinstance(event, RouteDecision))
         series += [Recorded(t_ns, "n1", 1, len(series), decision) for decision in made]
     return History("r1", plan, 0, ns(2.0 * len(ways)), (tuple(series),))
+
+
+ids = st.sampled_from(["detect/0", "detect/1", "detect/2"])
+costs = st.none() | st.floats(allow_nan=False, allow_infinity=False)
+candidates = st.builds(
+    Candidate, ids, costs, costs, costs, st.none() | st.integers(), st.just(()), st.booleans()
+)
+decisions = st.builds(
+    RouteDecision,
+    st.just("source/0"),
+    st.just("detect"),
+    st.sampled_from([*POLICIES, "another"]),
+    st.none() | ids,
+    st.none() | ids,
+    st.lists(candidates, max_size=3).map(tuple),
+    st.dictionaries(ids, st.floats(-1, 2), max_size=3),
+    costs,
+    st.floats(-10, 10),
+    st.booleans(),
+    st.floats(-5, 5),
+    st.integers(0, 9),
+    st.integers(),
+    st.booleans(),
+    st.booleans(),
+    st.just("etx"),
+    st.just("olsr"),
+    st.integers(0, 9),
+)
+
+
+@given(decisions)
+@settings(max_examples=1000)
+def test_any_decision_that_a_node_may_record_has_a_reason(decision: RouteDecision) -> None:
+    assert reason(decision)

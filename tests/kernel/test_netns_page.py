@@ -1,0 +1,149 @@
+"""A real run in namespaces, watched by a real browser while it goes on, and played again from one file.
+
+Screenshots stay in ``build/screenshots``, or where ``ROVE_SCREENSHOTS`` says, to be looked at.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from orchestrator.runs.run_directory import RunDirectory
+from tests.browser.served_page import served
+from tests.browser.test_live_page import browser, canvas, complaints, go, page, shown_time, where
+from tests.conftest import NEEDS
+from tests.unit.rove_process import (
+    RUN_ID,
+    environment,
+    experiment_file,
+    finish,
+    rove,
+    run_under_test,
+    start,
+    wait_for_phase,
+)
+
+__all__ = ["browser", "complaints", "page"]
+
+pytestmark = [pytest.mark.timeout(240), pytest.mark.slow]
+
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+TOPOLOGY = {
+    "name": "live",
+    "nodes": 8,
+    "area": "600 m x 600 m",
+    "mobility": {"model": "random_waypoint", "speed": "10 m/s", "pause": "0 s"},
+    "radio": {"model": "80211b", "tx_power": "-10 dBm", "pathloss": {"model": "two_ray"}},
+}
+QUERY = {
+    "name": "face_recognition",
+    "width": 160,
+    "height": 120,
+    "rate": "4 fps",
+    "persons": 3,
+    "enrolled": 2,
+}
+# Both replicas crash in turn: whichever the stream passes, it has to switch.
+FAULTS = [
+    {"at": "8s", "for": "6s", "crash": {"operator": "detect", "replica": 0}},
+    {"at": "17s", "for": "6s", "crash": {"operator": "detect", "replica": 1}},
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def chromium() -> None:
+    if reason := NEEDS["browser"]():
+        pytest.skip(reason)
+
+
+def keep(page: Page, name: str) -> None:
+    folder = Path(os.environ.get("ROVE_SCREENSHOTS", SCREENSHOTS))
+    folder.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=folder / f"{name}.png")
+
+
+def test_a_run_in_namespaces_is_seen_live_and_played_again(
+    page: Page, browser: Browser, tmp_path: Path
+) -> None:
+    root = tmp_path / "runs"
+    file = experiment_file(
+        tmp_path,
+        without=("placement",),
+        name="line",
+        topology=TOPOLOGY,
+        backend="netns",
+        routing="olsr",
+        query=QUERY,
+        replicas=2,
+        placement={"policy": "random"},
+        faults=FAULTS,
+        warmup="2s",
+        duration="26s",
+    )
+    with run_under_test(root) as run:
+        process = start(root, file, "--no-analyze", "--json")
+        wait_for_phase(run, "measure")
+        with served(environment(root)) as address:
+            go(page, f"{address}?run={RUN_ID}")
+            watch(page)
+            code, _, err = finish(process)
+            assert code in (0, 3), err
+            expect(page.get_by_test_id("live")).to_have_text("End", timeout=20_000)
+            page.get_by_test_id("live").click()
+            expect(page.get_by_test_id("health-verdict")).to_contain_text("valid")
+            page.goto("about:blank")  # it would ask a server that has gone
+        play_again(browser, root, run, tmp_path)
+
+
+def watch(page: Page) -> None:
+    """What one sees while it goes on."""
+    sentence = page.get_by_test_id("sentence")
+    expect(sentence).to_contain_text(re.compile(r"Stream goes camera/0 \(n\d+\) → detect/\d"), timeout=20_000)
+    before = canvas(page)
+    picture = page.get_by_test_id("picture")
+    expect(picture).to_be_visible(timeout=20_000)
+    frame = picture.get_attribute("data-frame")
+    expect(page.get_by_test_id("health-nodes")).to_contain_text("crashed", timeout=30_000)
+    keep(page, "crash")
+    lost = re.compile("did not answer any more|could no longer be reached")
+    expect(page.get_by_test_id("switches")).to_contain_text(lost, timeout=30_000)
+    expect(sentence).to_contain_text(re.compile("Last switch .*because "))
+    assert canvas(page) != before
+    expect(picture).not_to_have_attribute("data-frame", frame or "")
+    page.mouse.move(*where(page, "hop", "camera/0>detect"))
+    expect(page.get_by_test_id("details")).to_contain_text("to the sinks")
+    keep(page, "switch")
+    page.mouse.move(5, 5)
+    page.get_by_test_id("slider").fill("3")
+    expect(page.get_by_test_id("live")).to_have_text("Back to live")
+    expect(page.get_by_test_id("time")).to_contain_text("3.0 s of")
+    keep(page, "past")
+    page.get_by_test_id("live").click()
+    expect(page.get_by_test_id("live")).to_have_text("● Live")
+    expect(page.get_by_test_id("nodes").locator(".dead")).to_have_count(0, timeout=30_000)
+
+
+def play_again(browser: Browser, root: Path, run: RunDirectory, tmp_path: Path) -> None:
+    """The replay file, from disk, without a network."""
+    file = tmp_path / "replay.html"
+    written = rove(root, "report", run.id, "--replay", "--output", str(file))
+    assert written.returncode == 0, written.stderr
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, offline=True)
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    go(page, file.as_uri())
+    expect(page.get_by_test_id("sentence")).to_contain_text("Last switch")
+    expect(page.get_by_test_id("picture")).to_be_visible()
+    begin = shown_time(page)
+    page.get_by_test_id("speed").select_option("8")
+    page.get_by_test_id("play").click()
+    page.wait_for_function(
+        "t => Math.abs(Number(document.querySelector('[data-testid=slider]').value) - t) > 3", arg=begin
+    )
+    keep(page, "replay")
+    assert said == []
+    context.close()
