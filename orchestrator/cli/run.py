@@ -149,10 +149,10 @@ def _page(invocation: "Invocation", say: Callable[[str], None]) -> "PageBeside":
 
 
 def _end(page: "PageBeside", stay: bool, again: str) -> None:
-    from orchestrator.lifecycle.interruption import signals_noted
+    from orchestrator.lifecycle.interruption import last_work
 
     # The run is over: however often somebody asks to stop now, its exit code stays.
-    with signals_noted() as asked:
+    with last_work() as asked:
         stays = stay
         while stays and not page.url:  # a short run may end before its page has begun
             stays = not asked and page.goes_on()

@@ -61,17 +61,20 @@ def signals_as_keyboard_interrupt() -> Iterator[None]:
 
 
 @contextmanager
-def signals_noted() -> Iterator[list[int]]:
-    """For the last work of a process, which nothing should break: yields a list of the signals that came."""
-    before = {number: signal.getsignal(number) for number in _handled()}
+def last_work() -> Iterator[list[int]]:
+    """For the last work of a process, which no signal should break: yields a list of the signals that came.
+
+    Afterwards they are ignored, so that none changes the exit code.
+    """
+    numbers = _handled()
     came: list[int] = []
-    for number in before:
+    for number in numbers:
         signal.signal(number, lambda number, frame: came.append(number))
     try:
         yield came
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _handled() -> list[signal.Signals]:

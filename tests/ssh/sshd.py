@@ -152,6 +152,8 @@ class SshServer:
             for pid in more:  # one that forked meanwhile has a child to stop yet
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGSTOP)
+            for pid in more:
+                _wait_until_stopped(pid)
             stopped += more
 
     def resume(self) -> None:
@@ -245,6 +247,15 @@ def known_hosts(path: Path, *servers: SshServer) -> KnownHosts:
     for server in servers:
         known.record(server.name, server.host_key)
     return known
+
+
+def _wait_until_stopped(pid: int) -> None:
+    """A process may go on for a moment after the signal, on another processor."""
+    deadline = time.monotonic() + 5
+    with suppress(OSError):
+        while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "TtZX":
+            assert time.monotonic() < deadline, f"process {pid} does not stop"
+            time.sleep(0.001)
 
 
 @contextmanager

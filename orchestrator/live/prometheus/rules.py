@@ -87,6 +87,13 @@ def _while_measured(expression: str) -> str:
     return f"({expression})\nand on (run) {MEASURED}"
 
 
+def _measured_for(seconds: int, expression: str) -> str:
+    """``expression``, in a run that was measured that long ago already: what a machine does before that, such
+    as starting agents, does not count in the verdict.
+    """
+    return f"({expression}\nand on (run) {MEASURED} offset {seconds}s)"
+
+
 def _seen_throughout(counter: str) -> str:
     """Returns the increase of a counter until one scrape ago, if every scrape of the window has found it:
     after a gap of Prometheus itself, one node is scraped before the others. What was sent just now is still
@@ -170,9 +177,12 @@ ALERTS = (
     Alert(
         "RoveHostLate",
         _while_measured(
-            f"avg_over_time({m.HOST_WAITED}[30s]) > {m.HOST_WAITED_LIMIT}\n"
-            f"or min_over_time({m.HOST_LATE}[{WINDOW}]) > on (run) group_left () {m.HOST_LATE_LIMIT}\n"
-            f"or {m.RADIO_LATE} > {MOST_LATE:g}"
+            _measured_for(30, f"avg_over_time({m.HOST_WAITED}[30s]) > {m.HOST_WAITED_LIMIT}")
+            + "\nor "
+            + _measured_for(
+                15, f"min_over_time({m.HOST_LATE}[15s]) > on (run) group_left () {m.HOST_LATE_LIMIT}"
+            )
+            + f"\nor {m.RADIO_LATE} > {MOST_LATE:g}"
         ),
         "0s",
         "The machine does not keep up",
