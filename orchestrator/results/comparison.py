@@ -8,7 +8,7 @@ large. Pure; the same pairs give the same numbers.
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ENOUGH_PAIRS = 3
 """With fewer, nothing is called a result: no interval can be given that means anything."""
@@ -71,7 +71,7 @@ def mean_interval(values: Sequence[float]) -> Interval | None:
 
 
 def pairs_by_seed(
-    ours: Mapping[object, float | None], base: Mapping[object, float | None]
+    ours: Mapping[Any, float | None], base: Mapping[Any, float | None]
 ) -> list[tuple[float, float]]:
     """Returns both values of each seed that has both, in the order of ``ours``."""
     found = ((value, base.get(seed)) for seed, value in ours.items())

@@ -50,7 +50,7 @@ def test_three_pairs_have_intervals_and_are_said_in_words() -> None:
     assert (ratio["ratio_of_means"], ratio["mean"]) == pytest.approx((19 / 6, 9.5 / 3))
     (said,) = gains(found, "query", "query")
     assert said == (
-        "goodput of k = 3: 3.17 × k = 1 (ratio of means, 95 % 2.45 to 4.09; mean of ratios 3.17 ×, "
+        "goodput of k = 3: 3.17 × k = 1 (ratio of means, 95 % 2.50 to 4.01; mean of ratios 3.17 ×, "
         "95 % 2.45 to 3.88; 3 pairs of runs)"
     )
 
