@@ -62,8 +62,10 @@ class Emulation:
         true_routes: TrueMetric | None = "etx",
         on_costs: OnCosts = lambda graph: None,
         ipv6: bool = False,
+        waits: bool = False,
     ) -> None:
-        """Nodes move for ``seconds``; after that they stay where they are.
+        """Nodes move for ``seconds``; after that they stay where they are. ``waits``: they begin when
+        ``begin_moving`` is called, not at once.
 
         ``true_routes``: install the cheapest routes over the true links by this metric, and pass the links'
         costs to ``on_costs``; None leaves routes to a daemon.
@@ -76,6 +78,7 @@ class Emulation:
         self._topology = topology
         self._seed = seed
         self._seconds = seconds
+        self._waits = waits
         self._mark = mark
         self._journal = journal
         self._true_routes: TrueMetric | None = true_routes
@@ -124,6 +127,11 @@ class Emulation:
         if self._air is not None:
             await self._air.silence(nodes)
 
+    async def begin_moving(self) -> int:
+        """Lets the nodes begin to move; returns when they do, with the moment (Unix time, ns)."""
+        assert self._air is not None, "it is up"
+        return await self._air.move()
+
     async def lateness(self) -> RadioSeen | None:
         """Asks the radio how late it has been so far; None if it does not run. Raises RadioFailed."""
         if self._air is None:
@@ -170,7 +178,7 @@ class Emulation:
     def _radio_config(self) -> RadioConfig:
         trace = generate_trace(self._topology, self._seed, self._seconds)
         radio, mac = self._settings
-        return radio_config(self._mark, self.layout, trace, radio, mac, self._seed)
+        return radio_config(self._mark, self.layout, trace, radio, mac, self._seed, self._waits)
 
     def _follow(self, links: Links) -> None:
         self._links = links

@@ -22,8 +22,9 @@ class RoutedNetwork:
         journal: Journal,
         routing: RoutingSection,
         on_costs: OnCosts = lambda graph: None,
+        waits: bool = False,
     ) -> None:
-        """Raises RoveError if this machine lacks what the protocol needs. Nodes move for ``seconds``."""
+        """Raises RoveError if this machine lacks what the protocol needs. See ``Emulation``."""
         found = routing_service(routing)
         self.service = found if found.has_daemon else None
         if self.service is not None:
@@ -37,6 +38,7 @@ class RoutedNetwork:
             found.true_routes(),
             on_costs,
             ipv6=self.service is not None and self.service.ipv6,
+            waits=waits,
         )
         self._mark = mark
         self._journal = journal

@@ -12,7 +12,7 @@ import msgspec
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.radio.config import RadioConfig
 from orchestrator.backends.netns.radio.lateness import LatenessReport
-from orchestrator.backends.netns.radio.protocol import LATENESS, REPORT, SILENCE, STOP, Command, Message
+from orchestrator.backends.netns.radio.protocol import LATENESS, MOVE, REPORT, SILENCE, STOP, Command, Message
 from orchestrator.errors import BadInput, RoveError
 from orchestrator.radio.survey import Links
 
@@ -81,6 +81,10 @@ class RadioProcess:
     async def silence(self, nodes: Collection[str]) -> None:
         """Switches the radios of exactly these nodes off; returns when it is done."""
         await self._ask(SILENCE, nodes)
+
+    async def move(self) -> int:
+        """Lets nodes that wait begin to move; returns when they do, with the moment (Unix time, ns)."""
+        return (await self._ask(MOVE)).now_ns
 
     async def stop(self) -> LatenessReport:
         """Ends the process in order: the record is complete and ``radio/lateness.json`` is written."""

@@ -4,14 +4,15 @@ from msgspec import Struct
 
 from orchestrator.backends.netns.radio.lateness import LatenessReport
 
-REPORT, LATENESS, SILENCE, STOP = "report", "lateness", "silence", "stop"
+REPORT, LATENESS, SILENCE, MOVE, STOP = "report", "lateness", "silence", "move", "stop"
 
 
 class Command(Struct, frozen=True):
-    """``report``, ``lateness``, ``silence`` or ``stop``; each is answered by a Message of the same id.
+    """``report``, ``lateness``, ``silence``, ``move`` or ``stop``; a Message of the same id answers it.
 
     ``lateness``: a report without the queues of the nodes, which take time to read.
     ``silence``: the radios of exactly ``nodes`` are switched off; answered once it is done.
+    ``move``: nodes that wait for it begin to move; answered once they have, with the moment of that.
     """
 
     id: int
