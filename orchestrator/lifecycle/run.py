@@ -18,6 +18,7 @@ from orchestrator.lifecycle.monitor import Monitor
 from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs import manifest, processes
 from orchestrator.runs.backend import Backend, NodeOutcome, Outcomes, Status
+from orchestrator.runs.checkout import checkout
 from orchestrator.runs.durable import sync_tree
 from orchestrator.runs.events import EventLog
 from orchestrator.runs.files import write_json
@@ -90,6 +91,7 @@ class Run:
         self._events = EventLog(directory.events)
         self._backend: Backend | None = None
         self._manifest: dict[str, Any] = {}
+        self._checkout: dict[str, Any] | None = None
 
     async def execute(self) -> Verdict:
         history: list[PhaseResult] = []
@@ -196,6 +198,7 @@ class Run:
 
     async def _plan(self) -> Outcomes:
         self._run = await asyncio.to_thread(self._run.pinned, self._directory.path)
+        self._checkout = await asyncio.to_thread(checkout)
         self._manifest = self._first_manifest()
         write_json(self._directory.manifest, self._manifest)
         intent = self._journal.intend("directory", path=self._directory.temporary.name)
@@ -328,6 +331,7 @@ class Run:
             "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "finished": None,
             "versions": manifest.versions(),
+            manifest.CHECKOUT: self._checkout,
             "host": manifest.host_facts(),
             "command": self._order.command,
             "reproduce": ["rove", "run", str(self._directory.spec)],

@@ -15,6 +15,7 @@ from node_agent.apps.dataflow.model.decision import Rule
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.apps.dataflow.switching.exchange import Mode
 from orchestrator.apps.dataflow.planning.placement import Derived
+from orchestrator.apps.dataflow.promises import PROMISES
 from orchestrator.apps.dataflow.recorded import deployment_in
 from orchestrator.apps.dataflow.setting import KIND, Setting
 from orchestrator.planning.application import AppPlan, End
@@ -133,7 +134,10 @@ class DataflowPlan(AppPlan):
         return Finding((), text, "crash a replica in between, or silence the node")
 
     def summary(self) -> list[tuple[str, str]]:
-        return [("Switching", self.setting.section.switching.summary())]
+        return [
+            ("Switching", self.setting.section.switching.summary()),
+            ("Reliability", PROMISES[self.deployment.query.reliability]),
+        ]
 
     def shown(self) -> "list[RenderableType]":
         from orchestrator.apps.dataflow.printing import shown_replicas
@@ -144,6 +148,7 @@ class DataflowPlan(AppPlan):
         from orchestrator.apps.dataflow.printing import derived_document, replicas_document
 
         return {
+            "reliability": self.deployment.query.reliability,
             "replicas": replicas_document(self.deployment),
             "derived": derived_document(self.derived),
         }
