@@ -24,7 +24,7 @@ from node_agent.olsr.outbox import MOST_MTU
 from node_agent.olsr.routing import Route, Routes, Routing
 from node_agent.olsr.speaker import Interface, Outgoing, Speaker
 from node_agent.olsr.topology import Topology
-from node_agent.olsr.view import View
+from node_agent.olsr.view import Costs, View
 
 __all__ = ["Interface", "Olsr", "Outgoing", "Route"]
 
@@ -152,6 +152,11 @@ class Olsr:
             self._routing.current_routes(),
             self._speaker,
         )
+
+    def costs(self, now_ns: int) -> Costs:
+        self._expire(now_ns)
+        self._routing.current_routes()
+        return snapshot.costs(self.interfaces, self._neighbourhood, self._topology, self._aliases)
 
     def _expire(self, now: int) -> None:
         for each in self._sets:

@@ -4,6 +4,7 @@ Addresses are integers, times milliseconds left, costs in the metric (ETX or hop
 qualities fractions (1.0 if hops are counted).
 """
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 LinkStatus = Literal["SYMMETRIC", "ASYMMETRIC", "LOST"]
@@ -108,3 +109,18 @@ class View(NamedTuple):
     mid: tuple[MidView, ...]
     hna: tuple[HnaView, ...]
     interfaces: tuple[InterfaceView, ...]
+
+
+class EdgeCost(NamedTuple):
+    last_hop: int
+    destination: int
+    cost: float
+    delivery: float  # probability that a packet and its acknowledgement both arrive
+
+
+class Costs(NamedTuple):
+    """What links cost: the part of a view that is read most often."""
+
+    own: tuple[int, ...]  # addresses of the interfaces, the main address first
+    edges: list[EdgeCost]  # by their ends; broken ones are left out
+    aliases: Mapping[int, int]  # main addresses of other addresses
