@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import lru_cache
 
-from node_agent.linkstate.olsrd import Link, Tables, reading
+from node_agent.linkstate.olsrd import Tables, reading
 from node_agent.linkstate.reader import Reading
 from node_agent.olsr.config import Quality
 from node_agent.olsr.view import Costs
@@ -31,7 +31,7 @@ def parse(costs: Costs, quality: Quality) -> Reading:
     hop_count = quality == "hops"
     tables = Tables(
         [
-            Link(_dotted(last_hop), _dotted(destination), cost, None if hop_count else delivery)
+            (_dotted(last_hop), _dotted(destination), cost, None if hop_count else delivery)
             for last_hop, destination, cost, delivery in costs.edges
         ],
         {_dotted(alias): _dotted(main) for alias, main in costs.aliases.items()},

@@ -13,7 +13,6 @@ from node_agent.olsr.speaker import Interface, Speaker
 from node_agent.olsr.topology import Edge, Topology
 from node_agent.olsr.view import (
     Costs,
-    EdgeCost,
     EdgeView,
     HnaView,
     InterfaceView,
@@ -91,13 +90,13 @@ def costs(
 ) -> Costs:
     own = tuple(interface.address for interface in interfaces)
     edges = [
-        EdgeCost(own[0], neighbour.address, link.cost / SCALE, _delivery(link))
+        (own[0], neighbour.address, link.cost / SCALE, _delivery(link))
         for neighbour, link in neighbourhood.symmetric()
         if link.cost < BROKEN
     ]
     for address, origin in topology.origins.items():
         edges += [
-            EdgeCost(address, destination, edge.cost / SCALE, _delivery(edge))
+            (address, destination, edge.cost / SCALE, _delivery(edge))
             for destination, edge in origin.edges.items()
             if edge.cost < BROKEN
         ]

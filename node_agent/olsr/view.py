@@ -111,16 +111,11 @@ class View(NamedTuple):
     interfaces: tuple[InterfaceView, ...]
 
 
-class EdgeCost(NamedTuple):
-    last_hop: int
-    destination: int
-    cost: float
-    delivery: float  # probability that a packet and its acknowledgement both arrive
-
-
 class Costs(NamedTuple):
     """What links cost: the part of a view that is read most often."""
 
     own: tuple[int, ...]  # addresses of the interfaces, the main address first
-    edges: list[EdgeCost]  # by their ends; broken ones are left out
+    edges: list[tuple[int, int, float, float]]
+    """Last hop, destination, cost, and the probability that a packet and its acknowledgement both arrive; in
+    the order of their ends. Broken edges are left out."""
     aliases: Mapping[int, int]  # main addresses of other addresses
