@@ -6,7 +6,7 @@ A run starts agents on it; `rove up` leaves it to the user.
 import asyncio
 import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface
@@ -22,6 +22,7 @@ from orchestrator.backends.netns.radio.client import RadioProcess
 from orchestrator.backends.netns.radio.config import RadioConfig, radio_config
 from orchestrator.backends.netns.routes import Routes
 from orchestrator.mobility.generate import generate_trace
+from orchestrator.radio.changes import AirChanges
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.truth import Links, counted_in_hops, true_costs
 from orchestrator.runs.backend import RadioSeen
@@ -120,10 +121,10 @@ class Emulation:
         if self._air is not None:
             self._air.check()
 
-    async def silence(self, nodes: Collection[str]) -> None:
-        """Switches off the radios of exactly these nodes, all others on; returns when it is done."""
+    async def change_air(self, changes: AirChanges) -> None:
+        """Lets exactly these changes hold from now on; returns when it is done."""
         if self._air is not None:
-            await self._air.silence(nodes)
+            await self._air.change(changes)
 
     async def lateness(self) -> RadioSeen | None:
         """Asks the radio how late it has been so far; None if it does not run. Raises RadioFailed."""
