@@ -14,6 +14,7 @@ import pytest
 from node_agent.apps.dataflow.events import tuple_by_tuple
 from node_agent.telemetry.segments import read_records
 from orchestrator.backends.netns import network
+from orchestrator.backends.netns.daemons import LOG
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.lifecycle import teardown
 from orchestrator.runs import run_directory
@@ -88,6 +89,7 @@ def test_it_finds_the_ways_and_the_query_flows(
     assert own_reasons(run) == []
     assert {record["source"] for record in records(run, "a", "link_cost")} == {source}
     assert len(records(run, "e", "tuple_delivered")) > 40
+    assert (run.path / "nodes" / "c" / LOG).stat().st_size < 100_000
     if protocol in ("olsr", "aodv"):  # others do not say what they send
         counted = records(run, "c", "routing_overhead")
         assert {record["protocol"] for record in counted} == {protocol}

@@ -110,6 +110,14 @@ def test_olsrd_rates_links_also_where_agents_count_hops(place: Place) -> None:
     assert '"quality": "hops"' in text  # our own does both
 
 
+def test_olsrd2_binds_to_ipv4_only(place: Place) -> None:
+    """Nodes have no IPv6: it would try ::1 again and again, and write a line each time."""
+    (text,) = service("olsrd2").files(place).values()
+    sections = text.split("[")
+    for section in ("telnet", "http"):
+        assert f"{section}]\n    bindto 127.0.0.1\n" in sections
+
+
 def test_babeld_keeps_its_files_to_itself_and_announces_its_own_address(place: Place) -> None:
     (text,) = service("babel", hello="2s").files(place).values()
     assert f"state-file {place.directory}/" in text and f"pid-file {place.directory}/" in text
