@@ -18,6 +18,7 @@ from orchestrator.spec.problems import unusable
 
 JSONINFO_PORT = 9090
 _CONFIG = "olsrd.conf"
+_PLUGIN = "olsrd_jsoninfo.so.1.1"
 
 
 class Olsrd(OlsrLike):
@@ -53,7 +54,12 @@ class OlsrdService(RoutingService):
     protocol = "olsrd"
     section = Olsrd
     executables: ClassVar = (
-        Executable("olsrd", "Debian has no olsrd: build it from github.com/OLSR/olsrd, with jsoninfo"),
+        Executable(
+            "olsrd",
+            "Debian has no olsrd: build it from github.com/OLSR/olsrd, with its plug-in jsoninfo"
+            " (make install jsoninfo_install) in /usr/lib",
+            (_PLUGIN,),
+        ),
     )
 
     def __init__(self, routing: Olsrd) -> None:
@@ -77,7 +83,7 @@ class OlsrdService(RoutingService):
             "LinkQualityLevel 2",
             f'LinkQualityAlgorithm "{routing.link_quality}"',
             "LinkQualityFishEye 1",
-            'LoadPlugin "olsrd_jsoninfo.so.1.1"',
+            f'LoadPlugin "{_PLUGIN}"',
             "{",
             f'    PlParam "port" "{JSONINFO_PORT}"',
             '    PlParam "accept" "127.0.0.1"',

@@ -39,10 +39,10 @@ pytestmark = pytest.mark.timeout(120)
 NODES = "abcde"
 NEEDS_BABELD = pytest.mark.skipif(shutil.which("babeld") is None, reason="needs babeld")
 NEEDS_OLSRD = pytest.mark.skipif(
-    any(each.path is None for each in OlsrdService.executables), reason="needs olsrd and its jsoninfo plug-in"
+    any(each.lacking for each in OlsrdService.executables), reason="needs olsrd and its jsoninfo plug-in"
 )
 NEEDS_OLSRD2 = pytest.mark.skipif(
-    any(each.path is None for each in Olsrd2Service.executables), reason="needs olsrd2"
+    any(each.lacking for each in Olsrd2Service.executables), reason="needs olsrd2"
 )
 
 
