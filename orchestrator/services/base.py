@@ -14,7 +14,7 @@ from node_agent.linkstate.config import LinkStateConfig
 from node_agent.linkstate.overhead import OverheadConfig
 from node_agent.manet.membership import ManetConfig
 from orchestrator.errors import BadInput, RoveError
-from orchestrator.services.program import Argv, Module, executable
+from orchestrator.services.program import Argv, Module, executable, library
 from orchestrator.services.virtual import VirtualNetwork, VirtualRouting
 from orchestrator.spec.backends import Traits
 from orchestrator.spec.problems import Finding
@@ -61,15 +61,23 @@ class Place:
 
 @dataclass(frozen=True)
 class Executable:
-    """A program that must be there, and how to get it."""
+    """A program that must be there, and how to get it. ``libraries``: what it loads by name as it starts."""
 
     name: str
     advice: str
+    libraries: tuple[str, ...] = ()
 
     @property
     def path(self) -> str | None:
         """On this machine."""
         return executable(self.name)
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """Returns what of it this machine does not have."""
+        if self.path is None:
+            return (self.name,)
+        return tuple(name for name in self.libraries if library(name) is None)
 
 
 class RoutingService:
@@ -141,9 +149,9 @@ class RoutingService:
 
     def require(self) -> None:
         """Raises RoveError if this machine cannot run it."""
-        lacking = [each for each in self.executables if each.path is None]
+        lacking = [each for each in self.executables if each.lacking]
         if lacking:
-            names = " and ".join(each.name for each in lacking)
+            names = " and ".join(name for each in lacking for name in each.lacking)
             advice = "; ".join(each.advice for each in lacking)
             raise RoveError(
                 f"routing protocol {self.protocol} needs {names}, which this machine does not have\n"
