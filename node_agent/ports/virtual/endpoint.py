@@ -107,13 +107,8 @@ class VirtualStream:
         if self._on_open is not None and machine.phase is Phase.OPEN:
             on_open, self._on_open = self._on_open, None
             on_open()
-        over = machine.phase is Phase.CLOSED or machine.closed_here
-        if self._reader is not None and (over or machine.eof or (machine.readable and not self._read_on())):
-            _wake(self._reader)
-        if self._waiting and (over or (machine.has_room and machine.phase is Phase.OPEN)):
-            for waiter in self._waiting:
-                _wake(waiter)
-            self._waiting.clear()
+        if self._reader is not None or self._waiting:
+            self._wake_coroutines()
         if machine.phase is Phase.CLOSED:
             self._host.release_stream(self._key)
             return
@@ -121,6 +116,16 @@ class VirtualStream:
         if deadline is not None and (self._wake_at is None or deadline < self._wake_at):
             self._wake_at = deadline
             self._host.clock.call_at_ns(deadline, self._on_wake, deadline)
+
+    def _wake_coroutines(self) -> None:
+        machine = self._machine
+        over = machine.phase is Phase.CLOSED or machine.closed_here
+        if self._reader is not None and (over or machine.eof or (machine.readable and not self._read_on())):
+            _wake(self._reader)
+        if self._waiting and (over or (machine.has_room and machine.phase is Phase.OPEN)):
+            for waiter in self._waiting:
+                _wake(waiter)
+            self._waiting.clear()
 
     def _read_on(self) -> bool:
         """Reads for the waiting coroutine if that needs more than there is; waking it for each segment would
