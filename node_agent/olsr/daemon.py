@@ -24,7 +24,7 @@ from node_agent.olsr.outbox import MOST_MTU
 from node_agent.olsr.routing import Route, Routes, Routing
 from node_agent.olsr.speaker import Interface, Outgoing, Speaker
 from node_agent.olsr.topology import Topology
-from node_agent.olsr.view import View
+from node_agent.olsr.view import Costs, View
 
 __all__ = ["Interface", "Olsr", "Outgoing", "Route"]
 
@@ -110,11 +110,16 @@ class Olsr:
 
     def next_wake_ns(self) -> int:
         """Returns when to call ``wake``. Ask again after each ``receive`` and ``wake``."""
-        earliest = min(self._tick_ns, self._speaker.next_ns())
-        for each in self._sets:
-            if each.next_expiry < earliest:
-                earliest = each.next_expiry
-        return earliest
+        links, edges, aliases, networks, duplicates = self._sets
+        return min(
+            self._tick_ns,
+            self._speaker.next_ns,
+            links.next_expiry,
+            edges.next_expiry,
+            aliases.next_expiry,
+            networks.next_expiry,
+            duplicates.next_expiry,
+        )
 
     def wake(self, now_ns: int) -> list[Outgoing]:
         """Does what is due: expires entries, measures links, sends messages."""
@@ -159,6 +164,11 @@ class Olsr:
             self._routing.current_routes(),
             self._speaker,
         )
+
+    def costs(self, now_ns: int) -> Costs:
+        self._expire(now_ns)
+        self._routing.current_routes()
+        return snapshot.costs(self.interfaces, self._neighbourhood, self._topology, self._aliases)
 
     def _expire(self, now: int) -> None:
         for each in self._sets:
@@ -223,12 +233,13 @@ class Olsr:
         sender = link.remote
         selected = link.neighbour.selector_until > now
         known = self._manet.known
-        taken = {}
-        for key, message in floods.items():
-            if key in unseen and (message.originator in known or self._may_speak(message.originator, sender)):
-                taken[key] = message
-        self._duplicates.remember(taken.keys(), now)
-        for message in taken.values():
+        taken = [
+            (key, message)
+            for key, message in floods.items()
+            if key in unseen and (message.originator in known or self._may_speak(message.originator, sender))
+        ]
+        self._duplicates.remember([key for key, _ in taken], now)
+        for _, message in taken:
             self._take_flood(message, sender, selected, now)
         self._count_evicted(sender)
 

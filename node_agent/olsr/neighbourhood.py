@@ -86,7 +86,7 @@ class Neighbourhood:
         self._own = own
         self._all_own = frozenset(own)
         self._metric = metric
-        self._manet = manet
+        self._read = hello.reader(metric, manet)
         self._hold_ns = hold_ns
         self._longest_ns = longest_ns
 
@@ -104,7 +104,7 @@ class Neighbourhood:
         self, interface: int, sender: int, packet_seqno: int, message: wire.Message, now: int
     ) -> None:
         """Processes a HELLO. Raises Malformed."""
-        content = hello.read(message.kind, message.body, self._metric, self._manet)
+        content = self._read(message.kind, message.body)
         link = self.links[interface].get(sender)
         if link is None:
             if len(self.links[interface]) >= MAX_LINKS:

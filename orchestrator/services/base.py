@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import PurePath
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from node_agent.linkstate.config import LinkStateConfig
 from node_agent.linkstate.overhead import OverheadConfig
@@ -22,6 +22,13 @@ from orchestrator.spec.routing import RoutingSection
 
 TrueMetric = Literal["etx", "hops"]
 """What the true links can be counted in."""
+
+
+class TrueRoutes(NamedTuple):
+    """Routes that the testbed sets by the true links. Without ``relays``, only those to direct neighbours."""
+
+    metric: TrueMetric
+    relays: bool = True
 
 
 @dataclass(frozen=True)
@@ -115,8 +122,8 @@ class RoutingService:
         """The protocol on virtual hosts; not defined where it does not run there."""
         raise BadInput(f"{self.protocol} does not run in virtual time")
 
-    def true_routes(self) -> TrueMetric | None:
-        """The metric by which the testbed sets routes over the true links; None: the daemon sets them."""
+    def true_routes(self) -> TrueRoutes | None:
+        """The routes that the testbed sets over the true links; None: the daemon sets them."""
         return None
 
     def once_up(self) -> str:

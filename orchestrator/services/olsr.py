@@ -126,7 +126,7 @@ class OlsrRouting:
             self._group.seal("olsr", port.now_ns),
         )
         counters = service.daemon.counters
-        reader = OlsrCoreReader(service.daemon.view, port.now_ns, self._config.quality)
+        reader = OlsrCoreReader(service.daemon.costs, port.now_ns, self._config.quality)
         link_state = MeasuredLinkState(reader, self._node_at, port.now_ns, self._metric)
         return Joined(link_state, Counted("olsr", counters.kinds, counters.refusals), service)
 

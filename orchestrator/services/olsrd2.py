@@ -10,6 +10,8 @@ from orchestrator.services.sections import LinkStateProtocol, MetricOf
 
 _CONFIG = "olsrd2.conf"
 _READER = "oonf"
+MEASURED_OVER_S = 32.0
+"""olsrd2's default: 32 intervals of 1 s, over which its metric counts packets."""
 
 
 class Olsrd2(LinkStateProtocol):
@@ -17,6 +19,9 @@ class Olsrd2(LinkStateProtocol):
 
     protocol: Literal["olsrd2"]
     metric: Annotated[str, MetricOf(_READER)] = "airtime"
+
+    def settles_after(self) -> float:
+        return super().settles_after() + (0.0 if self.metric == "hops" else MEASURED_OVER_S)
 
 
 class Olsrd2Service(RoutingService):

@@ -6,6 +6,7 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from node_agent.linkstate.registry import LINK_STATE_READERS
+from node_agent.olsr.quality import settling_s
 from orchestrator.spec.problems import Finding, did_you_mean, listed, shown, unusable
 from orchestrator.spec.routing import Interval, Proactive, RoutingSection
 
@@ -60,6 +61,10 @@ class LinkStateProtocol(Proactive):
     def notices_after(self, link_feedback: bool) -> float:
         return self.hello_validity
 
+    def settles_after(self) -> float:
+        """A HELLO in each direction, and a TC that tells others."""
+        return 2 * self.hello + self.tc
+
     def findings(self) -> list[Finding]:
         return _short_lived("hello", self.hello, self.hello_validity) + _short_lived(
             "tc", self.tc, self.tc_validity
@@ -85,6 +90,9 @@ class OlsrLike(LinkStateProtocol):
     @property
     def link_quality(self) -> Quality:
         return self.quality or ("hops" if self.metric == "hops" else "etx_ff")
+
+    def settles_after(self) -> float:
+        return super().settles_after() + settling_s(self.link_quality, self.hello)
 
     def findings(self) -> list[Finding]:
         findings = super().findings()

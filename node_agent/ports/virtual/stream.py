@@ -129,12 +129,20 @@ class StreamMachine:
     def read(self, limit: int, now_ns: int) -> bytes:
         """Returns up to ``limit`` bytes that have arrived in order, maybe none."""
         data = self._received.take(limit)
-        if data and self.phase is Phase.OPEN:
-            # As in Linux: announce the window only when the peer's view of it has become poor.
+        if data and self.announces_window:
             left = self._advertised_edge - self._received.next
-            if 2 * left <= self._config.receive_buffer and self._received.window >= 2 * left:
+            if self._received.window >= 2 * left:
                 self._send_ack(now_ns)
         return data
+
+    @property
+    def announces_window(self) -> bool:
+        """Says whether reading may send something.
+
+        As in Linux, the window is announced only when the peer's view of it has become poor.
+        """
+        left = self._advertised_edge - self._received.next
+        return self.phase is Phase.OPEN and 2 * left <= self._config.receive_buffer
 
     def close(self, now_ns: int) -> None:
         if self.phase is Phase.CONNECTING:
