@@ -131,6 +131,13 @@ class Olsr:
             self._tick_ns = max(self._tick_ns + _SECOND, now_ns - _SECOND)
         return self._speaker.speak(now_ns)
 
+    def farewell(self, now_ns: int) -> list[Outgoing]:
+        """Gives up all links, and returns packets that say so: a TC and HELLOs without neighbours, as olsrd
+        sends at its end. May be repeated, in case the first ones get lost; let it receive nothing more.
+        """
+        self._neighbourhood.lose_all(now_ns)
+        return self._speaker.farewell(now_ns)
+
     def routes(self, now_ns: int) -> Mapping[int, Route]:
         """Returns host routes by destination: main addresses and aliases."""
         return self.current_routes(now_ns).hosts()

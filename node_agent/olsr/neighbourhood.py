@@ -155,6 +155,11 @@ class Neighbourhood:
                 self.two_hop_changes += 1
             self._expect(neighbour.two_hop.next_expiry, now)
 
+    def lose_all(self, now: int) -> None:
+        for link in self.each_link():
+            link.symmetric_until = link.asymmetric_until = now
+            self._note_status(link, now)
+
     def _make_room(self, links: dict[int, Link], now: int) -> None:
         """Evicts the least credible links. Links with a long exchange of
         HELLOs stay, however many strangers send some."""

@@ -131,6 +131,15 @@ class Speaker:
         self._note_next()
         return packets
 
+    def farewell(self, now: int) -> list[Outgoing]:
+        """Returns what waits to be sent, a TC and a HELLO on each interface, whatever is due."""
+        packets: list[Outgoing] = []
+        for index, schedule in enumerate(self.schedules):
+            schedule.has_news = True
+            self._queue_tc(schedule, now)
+            packets.extend(self._send(index, self._hellos(index), now))
+        return packets
+
     def _send(self, index: int, hellos: Sequence[wire.Message], now: int) -> Iterator[Outgoing]:
         schedule = self.schedules[index]
         for messages in schedule.outbox.take(hellos, now):
