@@ -38,6 +38,7 @@ VERBS = [
     "down",
     "analyze",
     "report",
+    "compare",
     "explain",
     "replay",
     "export",

@@ -182,7 +182,9 @@ def test_topologies_of_a_sweep_are_read_from_files_next_to_it_and_kept_with_the_
 
 
 def test_code_that_a_named_choice_names_is_relative_to_the_file_and_kept_with_the_run(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("def decide(situation, memory):\n    return None\n")
+    (tmp_path / "mine.py").write_text(
+        "from node_agent.switching import Choice\n\ndef decide(situation, memory):\n    return Choice(None)\n"
+    )
     file = tmp_path / "experiment.yaml"
     choices = {"mine": {"policy": "mine.py:decide"}, "plain": {}}
     file.write_text(yaml.safe_dump(experiment().resolved() | {"sweep": {"switching": choices}}))
