@@ -40,6 +40,7 @@ VERBS = [
     "down",
     "analyze",
     "report",
+    "compare",
     "explain",
     "replay",
     "export",
