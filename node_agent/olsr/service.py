@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache, partial
 from node_agent.host.route_table import HostRoute, RouteTable
 from node_agent.manet.membership import ANYBODY, Manet
 from node_agent.manet.seal import Seal, Unsealed
+from node_agent.model.link_layer import LinkLayer
 from node_agent.olsr import sealed
 from node_agent.olsr.broadcast import Broadcast, BroadcastSocket
 from node_agent.olsr.config import OlsrConfig
@@ -43,13 +44,14 @@ class OlsrService:
         rng: random.Random,
         manet: Manet = ANYBODY,
         seal: Seal | None = None,
+        link_layer: LinkLayer | None = None,
     ) -> None:
         """With a ``seal`` every sent packet is sealed, and packets without a
         seal are refused before they are parsed."""
         self._seal = seal
         room = sealed.OVERHEAD if seal is not None else 0
         self._interfaces = tuple(each._replace(mtu=min(each.mtu, MOST_MTU) - room) for each in interfaces)
-        self.daemon = Olsr(config, self._interfaces, rng, now_ns(), manet)
+        self.daemon = Olsr(config, self._interfaces, rng, now_ns(), manet, link_layer)
         self._broadcast = broadcast
         self._table = routes
         self._now_ns = now_ns

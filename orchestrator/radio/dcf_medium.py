@@ -16,6 +16,7 @@ from orchestrator.radio.dcf import Dcf
 from orchestrator.radio.medium import BROADCAST, Frame, OnFrame, Schedule
 from orchestrator.radio.settings import Mac, Radio
 from orchestrator.radio.station import EVERYONE, Outgoing
+from orchestrator.radio.station_table import StationTable
 
 
 class LinkCounters(NamedTuple):
@@ -96,6 +97,9 @@ class DcfMedium:
             raise BadInput(f"a channel of {channel.node_count} nodes was given for {len(self._names)} nodes")
         self._dcf.move(channel, self._schedule.now_ns())
         self._arm()
+
+    def station_table(self, node: str) -> StationTable:
+        return StationTable(self._dcf, self._known(node), self._names, self._schedule.now_ns)
 
     def link_counters(self) -> list[LinkCounters]:
         return [LinkCounters(s.link_attempts.copy(), s.link_received.copy()) for s in self._dcf.stations]

@@ -26,7 +26,7 @@ from orchestrator.radio.truth import Links
 from orchestrator.services.base import Place, RoutingService
 from orchestrator.services.program import Module
 from orchestrator.services.sections import OLSRD_READER, OlsrLike, Ours
-from orchestrator.services.virtual import INTERFACE, Counted, Group, Joined, VirtualNetwork
+from orchestrator.services.virtual import INTERFACE, Counted, Group, Joined, VirtualNetwork, hardware_address
 
 JSONINFO_PORT = 9090
 _CONFIG = "olsr.json"
@@ -106,6 +106,7 @@ class OlsrRouting:
         self._config = olsr_config(routing)
         self._group = Group(network, routing.authentication)
         self._metric = routing.metric
+        self._network = network
         self._node_at = network.node_at
         self._seed = network.seed
         self._tables: dict[str, VirtualRoutes] = {}
@@ -117,13 +118,14 @@ class OlsrRouting:
     def join(self, host: VirtualHost, port: VirtualPort, wanted: Sequence[str]) -> Joined:
         service = on_virtual_hosts.OlsrService(
             self._config,
-            [Interface(INTERFACE, number(port.host))],
+            [Interface(INTERFACE, number(port.host), hardware=hardware_address(port.host))],
             PortBroadcast(port),
             self._tables[host.node],
             port.now_ns,
             random.Random(f"olsr/{self._seed}/{host.node}"),
             self._group.manet,
             self._group.seal("olsr", port.now_ns),
+            self._network.link_layer(host.node),
         )
         counters = service.daemon.counters
         reader = OlsrCoreReader(service.daemon.view, port.now_ns, self._config.quality)

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from node_agent.linkstate.config import LinkStateConfig
 from orchestrator.services.base import Executable, Place, RoutingService
 from orchestrator.services.program import Argv
-from orchestrator.services.sections import OLSRD_READER, OlsrLike
+from orchestrator.services.sections import OLSRD_READER, QUALITY, OlsrLike
 
 JSONINFO_PORT = 9090
 _CONFIG = "olsrd.conf"
@@ -16,6 +16,7 @@ class Olsrd(OlsrLike):
     """The olsrd of olsr.org, where it is installed."""
 
     protocol: Literal["olsrd"]
+    quality: Literal["etx_ff", "etx_float", "hops"] | None = QUALITY
 
 
 class OlsrdService(RoutingService):
