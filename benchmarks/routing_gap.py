@@ -1,14 +1,14 @@
 """Measures what routing by our OLSR is worth beside routing that knows the true links: goodput of a saturated
 stream.
 
-25 nodes in a 1200 m square, random waypoint; camera → two operators → screen, 10 kB tuples offered 30 times a
-second, which is more than the radio carries. Goodput is what the screen got in the measured time, counted from
-its records. ``share`` is OLSR's goodput over ground truth's, both as means over the seeds; ``etx_ff`` is the
-daemon's default and shows where we come from. ``overhead`` is what the daemons sent, relayed messages and
+25 nodes in a 1200 m square, random waypoint; camera → two operators → screen, 10 kB tuples offered 30 times
+a second, which is more than the radio carries. Goodput is what the screen got in the measured time, counted
+from its records. ``share`` is OLSR's goodput over ground truth's, both as means over the seeds; ``etx_ff`` is
+the daemon's default and shows where we come from. ``overhead`` is what the daemons sent, relayed messages and
 headers included, over what they sent with etx_ff in the same runs.
 
-In virtual time (``--backend sim``) it needs a core for about 20 s a run; in namespaces (``netns``, root) a run
-takes as long as it says, and runs that are not valid (a late radio) are left out and counted.
+In virtual time (``--backend sim``) it needs a core for about 20 s a run; in namespaces (``netns``, root) a
+run takes as long as it says, and runs that are not valid (a late radio) are left out and counted.
 """
 
 import argparse
@@ -34,6 +34,10 @@ MOST_OVERHEAD = 1.5
 PAYLOAD, RATE = "10 kB", "30 fps"
 
 
+Group = tuple[int, int, str]
+"""Speed, replicas, placement."""
+
+
 class Case(NamedTuple):
     speed: int
     replicas: int
@@ -43,12 +47,21 @@ class Case(NamedTuple):
     """``ground_truth``, or how the daemons rate links."""
 
 
+def case_of(group: Group, seed: int, routing: str) -> Case:
+    speed, replicas, placement = group
+    return Case(speed, replicas, placement, seed, routing)
+
+
 class Outcome(NamedTuple):
     goodput: float
     """Tuples a second."""
     overhead: float
     """Bytes a second that all routing daemons sent."""
     valid: bool
+
+
+Outcomes = dict[str, Sequence[Outcome]]
+"""Those of all seeds, by routing."""
 
 
 def document(case: Case, backend: str, warmup_s: float, duration_s: float) -> dict[str, Any]:
@@ -109,8 +122,8 @@ def _per_second(totals: Sequence[tuple[int, int]], begin_ns: int) -> float:
     return (last[1] - first[1]) / (last[0] - first[0]) * 1e9 if last[0] > first[0] else 0.0
 
 
-def row(speed: int, replicas: int, placement: str, quality: str, of: dict[str, Sequence[Outcome]]) -> Row:
-    """``of``: the outcomes of all seeds by routing."""
+def row(group: Group, quality: str, of: Outcomes) -> Row:
+    speed, replicas, placement = group
     truth, ours = (mean(each.goodput for each in of[routing]) for routing in (TRUTH, quality))
     default, sent = (mean(each.overhead for each in of[routing]) for routing in (DEFAULT, quality))
     share, overhead = ours / truth, sent / default
@@ -129,16 +142,14 @@ def row(speed: int, replicas: int, placement: str, quality: str, of: dict[str, S
     }
 
 
-def in_all(
-    outcomes: dict[Case, Outcome], group: tuple[int, int, str], routings: Iterable[str], seeds: int
-) -> dict[str, Sequence[Outcome]]:
+def in_all(outcomes: dict[Case, Outcome], group: Group, routings: Iterable[str], seeds: int) -> Outcomes:
     """Returns the outcomes by routing of those seeds whose runs were all valid: shares compare pairs."""
-    kept = [
-        seed
-        for seed in range(1, seeds + 1)
-        if all(outcomes[Case(*group, seed, routing)].valid for routing in routings)
-    ]
-    return {routing: [outcomes[Case(*group, seed, routing)] for seed in kept] for routing in routings}
+
+    def of(seed: int, routing: str) -> Outcome:
+        return outcomes[case_of(group, seed, routing)]
+
+    kept = [seed for seed in range(1, seeds + 1) if all(of(seed, routing).valid for routing in routings)]
+    return {routing: [of(seed, routing) for seed in kept] for routing in routings}
 
 
 def main() -> None:
@@ -158,13 +169,13 @@ def main() -> None:
     outcomes: dict[Case, Outcome] = {}
     with tempfile.TemporaryDirectory() as folder:
         for group, seed, routing in product(groups, range(1, options.seeds + 1), routings):
-            case = Case(*group, seed, routing)
+            case = case_of(group, seed, routing)
             outcomes[case] = run(case, options.backend, options.warmup, options.duration, Path(folder))
             print(case, outcomes[case], file=sys.stderr, flush=True)
     rows = []
     for group in groups:
         of = in_all(outcomes, group, routings, options.seeds)
-        rows += [row(*group, quality, of) for quality in routings if quality != TRUTH and of[TRUTH]]
+        rows += [row(group, quality, of) for quality in routings if quality != TRUTH and of[TRUTH]]
     figures = {
         "benchmark": "routing_gap",
         "backend": options.backend,

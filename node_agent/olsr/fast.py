@@ -1,12 +1,12 @@
 """A link metric of our own: quick to believe a new link, quick to doubt a dying one.
 
 Where the radio tells the signal of its neighbours, a link's quality follows from that: the share of full-size
-frames that will arrive a little later, if the signal goes on as it does. HELLOs are short and arrive where data
-does not, they come too rarely to notice a change soon, and a busy channel destroys them; a signal has none of
-these faults. Frames that the radio gave up, and silence, reduce the quality at once.
+frames that will arrive a little later, if the signal goes on as it does. HELLOs are short and arrive where
+data does not, they come too rarely to notice a change soon, and a busy channel destroys them; a signal has
+none of these faults. Frames that the radio gave up, and silence, reduce the quality at once.
 
-Where the radio tells nothing, the share of the last HELLOs counts. On links to nodes that do not announce this
-metric, both ends count as olsrd does (etx_ff).
+Where the radio tells nothing, the share of the last HELLOs counts. On links to nodes that do not announce
+this metric, both ends count as olsrd does (etx_ff).
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Announces that a node rates links by our own metric, in a message of our own kind that olsrd ignores.
 
-It goes in front of every HELLO and no further than one hop. It names the hardware address of the interface that
-it is sent from, by which radios call their neighbours.
+It goes in front of every HELLO and no further than one hop. It names the hardware address of the interface
+that it is sent from, by which radios call their neighbours.
 """
 
 from struct import Struct

@@ -1,8 +1,8 @@
 """Link quality: how well a link receives, and what it costs.
 
 ``EtxFf`` equals olsrd's etx_ff to the digit (packets counted over a window of 32 s, fixed-point ratio),
-``EtxFloat`` its etx_float (exponential mean over HELLOs); ``Unmeasured`` treats every link as perfect. Our own
-metric is in ``fast``.
+``EtxFloat`` its etx_float (exponential mean over HELLOs); ``Unmeasured`` treats every link as perfect. Our
+own metric is in ``fast``.
 Qualities are bytes (255 = all received), costs integers in units of 1/1024, so sums and ties are exact.
 """
 

@@ -1,44 +1,50 @@
-"""What a node's radio knows about its neighbours, as a driver's station table shows it."""
+"""What a node's radio knows about its neighbours, as a driver's station table shows it.
 
-from collections.abc import Callable, Sequence
+A node learns only about its own links: signals are those of frames that it received.
+"""
+
+from collections.abc import Sequence
 from math import log10
 
 from node_agent.model.link_layer import LinkReading
-from orchestrator.radio.dcf import Dcf
 
 
 class StationTable:
-    """The radio of node ``index`` on a medium. Signals are those of frames that arrived since the last call."""
+    """The table of one node among ``count``."""
 
-    def __init__(self, dcf: Dcf, index: int, names: Sequence[str], now_ns: Callable[[], int]) -> None:
-        self._dcf = dcf
-        self._index = index
-        self._names = names
-        self._now_ns = now_ns
-        self._known: dict[int, LinkReading] = {}
-        self._heard_ns = [0] * len(names)
+    def __init__(self, count: int) -> None:
+        self._signals: list[float | None] = [None] * count
+        self._received = [0] * count
+        self._heard_ns = [0] * count
 
-    def read(self) -> dict[str, LinkReading]:
-        index, now_ns = self._index, self._now_ns()
-        power = self._dcf.channel.power_mw
-        own = self._dcf.stations[index]
+    def read(
+        self,
+        received: Sequence[int],
+        acknowledged: Sequence[int],
+        timeouts: Sequence[int],
+        given_up: Sequence[int],
+        power_mw: Sequence[float],
+        now_ns: int,
+    ) -> dict[int, LinkReading]:
+        """Returns the neighbours that were ever heard, by number; takes the medium's counts by neighbour.
+
+        ``power_mw``: what arrives of each neighbour now.
+        """
         readings = {}
-        for there, other in enumerate(self._dcf.stations):
-            received = other.link_received[index]
-            if not received:
+        for there, count in enumerate(received):
+            if not count:
                 continue
-            known = self._known.get(there)
-            signal = known.signal_dbm if known is not None else None
-            if known is None or received != known.received:
+            if count != self._received[there]:
+                self._received[there] = count
                 self._heard_ns[there] = now_ns
-                # A frame may have arrived just before its sender left or was silenced.
-                signal = 10 * log10(power[there][index]) if power[there][index] > 0.0 else signal
-            readings[self._names[there]] = self._known[there] = LinkReading(
-                received,
-                own.link_acknowledged[there],
-                own.link_timeouts[there],
-                own.link_given_up[there],
-                signal,
+                if power_mw[there] > 0.0:  # otherwise it was silenced since
+                    self._signals[there] = 10 * log10(power_mw[there])
+            readings[there] = LinkReading(
+                count,
+                acknowledged[there],
+                timeouts[there],
+                given_up[there],
+                self._signals[there],
                 (now_ns - self._heard_ns[there]) / 1e9,
             )
         return readings

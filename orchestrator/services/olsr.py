@@ -82,6 +82,9 @@ class OlsrService(RoutingService):
     def overhead(self) -> OverheadConfig:
         return OverheadConfig(self.protocol, "127.0.0.1", JSONINFO_PORT)
 
+    def asks_radio(self) -> bool:
+        return self._routing.link_quality == "fast"
+
     def files(self, place: Place) -> Mapping[str, str]:
         config = ProcessConfig(
             interfaces=(place.interface,),
@@ -89,6 +92,7 @@ class OlsrService(RoutingService):
             manet=place.manet(self._routing.authentication),
             jsoninfo_port=JSONINFO_PORT,
             seed=place.seed,
+            stations=str(place.stations or ""),
         )
         return {_CONFIG: msgspec.json.format(msgspec.json.encode(config)).decode() + "\n"}
 

@@ -74,7 +74,7 @@ class _Dcf:
         self._sensitivity_dbm = sensitivity_dbm(radio, mac)
 
     def radio_of(self, node: str) -> RadioOf:
-        return RadioOf(self._dcf.station_table(node).read, self._sensitivity_dbm)
+        return RadioOf(self._dcf.station_table(node), self._sensitivity_dbm)
 
     def move(self, positions: Positions, seconds: float, silent: Set[str] = frozenset()) -> Links:
         if not self._survey.holds(self._radio, positions, seconds, silent):
