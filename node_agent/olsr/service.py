@@ -30,6 +30,7 @@ like olsrd: nearly every packet changes some."""
 
 _NS = 1_000_000_000
 _SETTLING_NS, _SPACING_NS = int(SETTLING_S * _NS), int(SPACING_S * _NS)
+_QUICK_SPACING_NS = _SPACING_NS // 4  # where the radio is asked as often
 _EARLY_S = 0.001  # some event loops count whole milliseconds and wake up too early
 
 
@@ -61,6 +62,7 @@ class OlsrService:
         self._update_timer: asyncio.TimerHandle | None = None
         self._update_ns = 0
         self._updated_ns = -_NS
+        self._spacing_ns = _QUICK_SPACING_NS if config.quality == "fast" else _SPACING_NS
         self._urgent_changes = self.daemon.urgent_changes
         self._applied: Routes | None = None
         self._running = False
@@ -143,7 +145,7 @@ class OlsrService:
             self._update_timer.cancel()
         due = now + _SETTLING_NS
         if calm:
-            due = max(due, self._updated_ns + _SPACING_NS)
+            due = max(due, self._updated_ns + self._spacing_ns)
         self._update_timer = asyncio.get_running_loop().call_later((due - now) / _NS, self._update_routes)
         self._update_ns = due
 

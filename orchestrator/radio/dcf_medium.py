@@ -18,6 +18,7 @@ from orchestrator.radio.medium import BROADCAST, Frame, OnFrame, Schedule
 from orchestrator.radio.settings import Mac, Radio
 from orchestrator.radio.station import EVERYONE, Outgoing
 from orchestrator.radio.station_table import StationTable
+from orchestrator.radio.survey import sensitivity_dbm
 
 
 class LinkCounters(NamedTuple):
@@ -98,6 +99,10 @@ class DcfMedium:
             raise BadInput(f"a channel of {channel.node_count} nodes was given for {len(self._names)} nodes")
         self._dcf.move(channel, self._schedule.now_ns())
         self._arm()
+
+    @property
+    def sensitivity_dbm(self) -> float:
+        return sensitivity_dbm(self._radio, self._mac)
 
     def station_table(self, node: str) -> Callable[[], dict[str, LinkReading]]:
         """Returns a function that reads what the radio of ``node`` knows of its links."""

@@ -47,6 +47,9 @@ class Olsr(OlsrLike, Ours):
         description="Neighbours in a TC: 0 who chose this node as relay (RFC 3626), 1 its relays too, 2 all",
     )
 
+    def notices_after(self, link_feedback: bool) -> float:
+        return self.hello if self.quality == "fast" and link_feedback else self.hello_validity
+
 
 def olsr_config(routing: Olsr) -> OlsrConfig:
     return OlsrConfig(

@@ -9,7 +9,7 @@ from orchestrator.radio.disc import DiscRadio
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.medium import Medium, Schedule
 from orchestrator.radio.settings import Mac, Radio
-from orchestrator.radio.survey import sensitivity_dbm, survey
+from orchestrator.radio.survey import survey
 from orchestrator.radio.truth import Links, LinkUse
 from orchestrator.services.virtual import RadioOf
 from orchestrator.spec import radio as spec
@@ -71,7 +71,7 @@ class _Dcf:
         self.medium: Medium = self._dcf
         self._survey = survey(radio, mac, positions)
         self._counted = self._dcf.link_counters()
-        self._sensitivity_dbm = sensitivity_dbm(radio, mac)
+        self._sensitivity_dbm = self._dcf.sensitivity_dbm
 
     def radio_of(self, node: str) -> RadioOf:
         return RadioOf(self._dcf.station_table(node), self._sensitivity_dbm)
