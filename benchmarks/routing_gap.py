@@ -3,19 +3,21 @@ stream.
 
 25 nodes in a 1200 m square, random waypoint; camera → two operators → screen, 10 kB tuples offered 30 times
 a second, which is more than the radio carries. Goodput is what the screen got in the measured time, counted
-from its records. ``share`` is OLSR's goodput over ground truth's, both as means over the seeds; ``etx_ff`` is
-the daemon's default and shows where we come from. ``overhead`` is what the daemons sent, relayed messages and
-headers included, over what they sent with etx_ff in the same runs.
+from its records. ``share`` is OLSR's goodput over ground truth's, both as means over the seeds, with its 95 %
+interval; ``etx_ff`` is the daemon's default and shows where we come from. ``overhead`` is what the daemons sent, relayed messages and
+headers included, over what they sent with etx_ff on the same seeds.
 
 In virtual time (``--backend sim``) it needs a core for about 20 s a run; in namespaces (``netns``, root) a
-run takes as long as it says, and runs that are not valid (a late radio) are left out and counted.
+run takes as long as it says. Runs that are not valid (a late radio) are left out. Ctrl-C shows what there is.
 """
 
 import argparse
 import json
+import random
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from statistics import mean
@@ -31,6 +33,7 @@ PLACEMENTS = ("random", "colocate")
 TRUTH, DEFAULT, OURS = "ground_truth", "etx_ff", "fast"
 TARGETS = {5: 0.85, 10: 0.75}
 MOST_OVERHEAD = 1.5
+DRAWS = 2000
 PAYLOAD, RATE = "10 kB", "30 fps"
 
 
@@ -58,10 +61,6 @@ class Outcome(NamedTuple):
     overhead: float
     """Bytes a second that all routing daemons sent."""
     valid: bool
-
-
-Outcomes = dict[str, Sequence[Outcome]]
-"""Those of all seeds, by routing."""
 
 
 def document(case: Case, backend: str, warmup_s: float, duration_s: float) -> dict[str, Any]:
@@ -122,40 +121,61 @@ def _per_second(totals: Sequence[tuple[int, int]], begin_ns: int) -> float:
     return (last[1] - first[1]) / (last[0] - first[0]) * 1e9 if last[0] > first[0] else 0.0
 
 
-def row(group: Group, quality: str, of: Outcomes) -> Row:
+def row(group: Group, quality: str, outcomes: Mapping[Case, Outcome], seeds: Sequence[int]) -> Row:
+    """Compares pairs only: seeds whose runs are there and valid with both routings."""
     speed, replicas, placement = group
-    truth, ours = (mean(each.goodput for each in of[routing]) for routing in (TRUTH, quality))
-    default, sent = (mean(each.overhead for each in of[routing]) for routing in (DEFAULT, quality))
-    share, overhead = ours / truth, sent / default
+
+    def valid(seed: int, *routings: str) -> bool:
+        found = [outcomes.get(case_of(group, seed, routing)) for routing in routings]
+        return all(each is not None and each.valid for each in found)
+
+    def of(seed: int, routing: str) -> Outcome:
+        return outcomes[case_of(group, seed, routing)]
+
+    paired = [seed for seed in seeds if valid(seed, TRUTH, quality)]
+    goodputs = [(of(seed, quality).goodput, of(seed, TRUTH).goodput) for seed in paired]
+    sent = [
+        (of(seed, quality).overhead, of(seed, DEFAULT).overhead)
+        for seed in seeds
+        if valid(seed, DEFAULT, quality)
+    ]
+    share, target = ratio(goodputs), TARGETS.get(speed, 0.0)
+    low, high = interval(goodputs)
     return {
         "speed_mps": speed,
         "replicas": replicas,
         "placement": placement,
         "quality": quality,
-        "runs": len(of[TRUTH]),
-        "ground_truth": truth,
-        "goodput": ours,
+        "pairs": len(paired),
+        "ground_truth": mean([truth for _, truth in goodputs] or [0.0]),
+        "goodput": mean([ours for ours, _ in goodputs] or [0.0]),
         "share": share,
-        "target": TARGETS.get(speed),
-        "overhead": overhead,
-        "reached": share >= TARGETS.get(speed, 0.0) and overhead <= MOST_OVERHEAD,
+        "share_low": low,
+        "share_high": high,
+        "target": target,
+        "overhead": ratio(sent),
+        "reached": share >= target and ratio(sent) <= MOST_OVERHEAD,
     }
 
 
-def in_all(outcomes: dict[Case, Outcome], group: Group, routings: Iterable[str], seeds: int) -> Outcomes:
-    """Returns the outcomes by routing of those seeds whose runs were all valid: shares compare pairs."""
+def ratio(pairs: Sequence[tuple[float, float]]) -> float:
+    """Returns the ratio of the means."""
+    below = sum(each for _, each in pairs)
+    return sum(each for each, _ in pairs) / below if below else 0.0
 
-    def of(seed: int, routing: str) -> Outcome:
-        return outcomes[case_of(group, seed, routing)]
 
-    kept = [seed for seed in range(1, seeds + 1) if all(of(seed, routing).valid for routing in routings)]
-    return {routing: [of(seed, routing) for seed in kept] for routing in routings}
+def interval(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Returns the 95 % interval of the ratio, by drawing seeds again and again."""
+    draw = random.Random(1)
+    found = sorted(ratio(draw.choices(pairs, k=len(pairs))) for _ in range(DRAWS)) if pairs else [0.0]
+    return found[len(found) // 40], found[-1 - len(found) // 40]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--seeds", type=int, default=5, help="runs per row (default: 5)")
+    parser.add_argument("--default-seeds", type=int, help=f"seeds with {DEFAULT}, too (default: all)")
     parser.add_argument("--speeds", type=int, nargs="+", default=SPEEDS)
     parser.add_argument("--replicas", type=int, nargs="+", default=REPLICAS)
     parser.add_argument("--placements", nargs="+", default=PLACEMENTS, choices=PLACEMENTS)
@@ -165,17 +185,20 @@ def main() -> None:
     parser.add_argument("--duration", type=float, default=120.0, help="seconds that count (default: 120)")
     options = parser.parse_args()
     groups = list(product(options.speeds, options.replicas, options.placements))
+    seeds = range(1, options.seeds + 1)
+    with_default = options.seeds if options.default_seeds is None else options.default_seeds
     routings = list(dict.fromkeys((TRUTH, DEFAULT, *options.quality)))
     outcomes: dict[Case, Outcome] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for group, seed, routing in product(groups, range(1, options.seeds + 1), routings):
+    with tempfile.TemporaryDirectory() as folder, suppress(KeyboardInterrupt):
+        for seed, group, routing in product(seeds, groups, routings):
+            if routing == DEFAULT and DEFAULT not in options.quality and seed > with_default:
+                continue
             case = case_of(group, seed, routing)
             outcomes[case] = run(case, options.backend, options.warmup, options.duration, Path(folder))
             print(case, outcomes[case], file=sys.stderr, flush=True)
-    rows = []
-    for group in groups:
-        of = in_all(outcomes, group, routings, options.seeds)
-        rows += [row(group, quality, of) for quality in routings if quality != TRUTH and of[TRUTH]]
+    rows = [
+        row(group, quality, outcomes, seeds) for group in groups for quality in routings if quality != TRUTH
+    ]
     figures = {
         "benchmark": "routing_gap",
         "backend": options.backend,
@@ -188,7 +211,7 @@ def main() -> None:
             )
             for each in rows
         },
-        "largest_overhead": max((each["overhead"] for each in rows), default=0.0),
+        "largest_overhead": max(each["overhead"] for each in rows),
     }
     show("What OLSR is worth beside ground truth", figures, rows, as_json=options.json)
 

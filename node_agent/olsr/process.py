@@ -76,6 +76,8 @@ class ProcessConfig(Struct, frozen=True, forbid_unknown_fields=True):
         for port in (self.jsoninfo_port, self.txtinfo_port, self.netjson_port):
             if not 0 <= port < 65536:
                 raise ValueError(f"{port} is not a port number")
+        if self.sensitivity is not None and not -130 <= self.sensitivity <= 0:
+            raise ValueError(f"a sensitivity is between -130 and 0 dBm: {self.sensitivity} given")
 
 
 def run(config: str) -> int:
