@@ -4,8 +4,8 @@ stream.
 25 nodes in a 1200 m square, random waypoint; camera → two operators → screen, 10 kB tuples offered 30 times
 a second, which is more than the radio carries. Goodput is what the screen got in the measured time, counted
 from its records. ``share`` is OLSR's goodput over ground truth's, both as means over the seeds, with its 95 %
-interval; ``etx_ff`` is the daemon's default and shows where we come from. ``overhead`` is what the daemons sent, relayed messages and
-headers included, over what they sent with etx_ff on the same seeds.
+interval; ``etx_ff`` is the daemon's default and shows where we come from. ``overhead`` is what the daemons
+sent, relayed messages and headers included, over what they sent with etx_ff on the same seeds.
 
 In virtual time (``--backend sim``) it needs a core for about 20 s a run; in namespaces (``netns``, root) a
 run takes as long as it says. Runs that are not valid (a late radio) are left out. Ctrl-C shows what there is.

@@ -34,8 +34,8 @@ Without a key anyone in radio range can take part: routes lead only to addresses
 seal are refused; olsrd does not support seals.
 
 All nodes must use the same --quality family: etx_ff, etx_float and fast are compatible with each other and
-with olsrd's LinkQualityLevel 2; hops is RFC 3626, olsrd's LinkQualityLevel 0. fast asks the wireless card about
-its links; it needs the card's --sensitivity to rate them by their signals.
+with olsrd's LinkQualityLevel 2; hops is RFC 3626, olsrd's LinkQualityLevel 0. fast asks the wireless card
+about its links; it needs the card's --sensitivity to rate them by their signals.
 """
 
 
@@ -83,7 +83,7 @@ def parser() -> argparse.ArgumentParser:
         "--sensitivity",
         type=float,
         metavar="DBM",
-        help="for --quality fast: the signal at which half of the full-size frames arrive, e.g. -85 (unknown)",
+        help="for --quality fast: the signal at which half of the full-size frames arrive (unknown)",
     )
     made.add_argument(
         "--willingness",
