@@ -33,8 +33,9 @@ Without a key anyone in radio range can take part: routes lead only to addresses
 (--network), but anyone can change their paths. With the same --key-file on all nodes, packets without its
 seal are refused; olsrd does not support seals.
 
-All nodes must use the same --quality family: etx_ff and etx_float are compatible with each other and with
-olsrd's LinkQualityLevel 2; hops is RFC 3626, olsrd's LinkQualityLevel 0.
+All nodes must use the same --quality family: etx_ff, etx_float and fast are compatible with each other and
+with olsrd's LinkQualityLevel 2; hops is RFC 3626, olsrd's LinkQualityLevel 0. fast asks the wireless card
+about its links; it needs the card's --sensitivity to rate them by their signals.
 """
 
 
@@ -77,6 +78,12 @@ def parser() -> argparse.ArgumentParser:
         choices=get_args(Quality),
         default=_DEFAULT.quality,
         help=f"the link metric ({_DEFAULT.quality})",
+    )
+    made.add_argument(
+        "--sensitivity",
+        type=float,
+        metavar="DBM",
+        help="for --quality fast: the signal at which half of the full-size frames arrive (unknown)",
     )
     made.add_argument(
         "--willingness",
@@ -172,6 +179,7 @@ def configured(arguments: argparse.Namespace) -> ProcessConfig:
         routes=not arguments.no_routes,
         log=arguments.log,
         seed=arguments.seed,
+        sensitivity=arguments.sensitivity,
     )
 
 

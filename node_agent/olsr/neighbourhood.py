@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from typing import Literal
 
 from node_agent.manet.membership import Manet
+from node_agent.model.link_layer import Readings
 from node_agent.olsr import hello, quality, validity, wire
 from node_agent.olsr.eviction import ESTABLISHED, least_credible
+from node_agent.olsr.fast import Fast
 from node_agent.olsr.hello import HelloContent
 from node_agent.olsr.listing import NEVER, Listing
 from node_agent.olsr.quality import BROKEN, Meter, Metric
@@ -23,6 +25,7 @@ class Link:
     __slots__ = (
         "asymmetric_until",
         "cost",
+        "hardware",
         "hellos",
         "interface",
         "last_hello",
@@ -54,6 +57,7 @@ class Link:
         self.loss_ns = NEVER
         self.last_hello: HelloContent | None = None  # the latest HELLO
         self.hellos = 0
+        self.hardware = b""  # as the neighbour announces it
 
 
 class Neighbour:
@@ -138,6 +142,32 @@ class Neighbourhood:
             news = news or link.meter.differs(link.quality)
         if news:
             self._announce_qualities()
+
+    def greet(self, link: Link, hardware: bytes) -> None:
+        """Notes that a neighbour rates links by our own metric."""
+        link.hardware = hardware
+        if isinstance(link.meter, Fast):
+            link.meter.spoken = True
+
+    def observe(self, readings: Readings, sensitivity_dbm: float | None, now: int) -> None:
+        """Measures links by what the radio knows of them."""
+        news = False
+        for link in self.each_link():
+            meter, last = link.meter, link.last_hello
+            if not isinstance(meter, Fast) or last is None:
+                continue
+            reading = readings.get(link.hardware)
+            if meter.observe(reading, sensitivity_dbm, last.hello_ns / 1e9, now / 1e9):
+                self._prove(link, now)
+            news = news or meter.differs(link.quality)
+        if news:
+            self._announce_qualities()
+
+    def _prove(self, link: Link, now: int) -> None:
+        """Keeps a link whose neighbour acknowledges frames, though a busy channel may destroy its HELLOs."""
+        if link.symmetric_until > now:
+            link.symmetric_until = link.asymmetric_until = now + link.vtime_ns
+            link.until = max(link.until, link.symmetric_until + self._hold_ns)
 
     def expire(self, now: int) -> None:
         self.next_expiry = NEVER

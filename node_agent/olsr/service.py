@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache, partial
 from node_agent.host.route_table import HostRoute, RouteTable
 from node_agent.manet.membership import ANYBODY, Manet
 from node_agent.manet.seal import Seal, Unsealed
+from node_agent.model.link_layer import LinkLayer
 from node_agent.olsr import sealed
 from node_agent.olsr.broadcast import Broadcast, BroadcastSocket
 from node_agent.olsr.config import OlsrConfig
@@ -31,6 +32,7 @@ GOODBYES, GOODBYE_SPACING_S = 3, 0.1
 
 _NS = 1_000_000_000
 _SETTLING_NS, _SPACING_NS = int(SETTLING_S * _NS), int(SPACING_S * _NS)
+_QUICK_SPACING_NS = _SPACING_NS // 4  # where the radio is asked as often
 _EARLY_S = 0.001  # some event loops count whole milliseconds and wake up too early
 
 
@@ -45,13 +47,14 @@ class OlsrService:
         rng: random.Random,
         manet: Manet = ANYBODY,
         seal: Seal | None = None,
+        link_layer: LinkLayer | None = None,
     ) -> None:
         """With a ``seal`` every sent packet is sealed, and packets without a
         seal are refused before they are parsed."""
         self._seal = seal
         room = sealed.OVERHEAD if seal is not None else 0
         self._interfaces = tuple(each._replace(mtu=min(each.mtu, MOST_MTU) - room) for each in interfaces)
-        self.daemon = Olsr(config, self._interfaces, rng, now_ns(), manet)
+        self.daemon = Olsr(config, self._interfaces, rng, now_ns(), manet, link_layer)
         self._broadcast = broadcast
         self._table = routes
         self._now_ns = now_ns
@@ -61,6 +64,7 @@ class OlsrService:
         self._update_timer: asyncio.TimerHandle | None = None
         self._update_ns = 0
         self._updated_ns = -_NS
+        self._spacing_ns = _QUICK_SPACING_NS if config.quality == "fast" else _SPACING_NS
         self._urgent_changes = self.daemon.urgent_changes
         self._applied: Routes | None = None
         self._running = False
@@ -162,7 +166,7 @@ class OlsrService:
             self._update_timer.cancel()
         due = now + _SETTLING_NS
         if calm:
-            due = max(due, self._updated_ns + _SPACING_NS)
+            due = max(due, self._updated_ns + self._spacing_ns)
         self._update_timer = asyncio.get_running_loop().call_later((due - now) / _NS, self._update_routes)
         self._update_ns = due
 

@@ -36,7 +36,8 @@ class Place:
     """Where a daemon runs: a node, its radio interface, and a directory for the daemon's own files.
 
     ``network`` holds all nodes; a node's own address is a /32 in it. ``members`` are the addresses of all
-    nodes. ``key`` is the group's, for daemons that seal what they send.
+    nodes. ``key`` is the group's, for daemons that seal what they send. ``stations``: the file with the
+    station table of an emulated radio; None: the kernel has it, if anybody.
     """
 
     node: str
@@ -47,6 +48,7 @@ class Place:
     seed: int
     members: tuple[IPv4Address, ...] = ()
     key: bytes = field(default=b"", repr=False)
+    stations: PurePath | None = None
 
     def manet(self, authentication: bool) -> ManetConfig:
         """Returns the ad-hoc network's description for one of Rove's own daemons."""
@@ -125,6 +127,10 @@ class RoutingService:
     def true_routes(self) -> TrueRoutes | None:
         """The routes that the testbed sets over the true links; None: the daemon sets them."""
         return None
+
+    def asks_radio(self) -> bool:
+        """Whether its daemon reads what the radio knows of its links."""
+        return False
 
     def once_up(self) -> str:
         """Returns a sentence on what to expect of the routes of a network that has just been brought up."""

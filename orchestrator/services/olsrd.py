@@ -11,9 +11,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from node_agent.linkstate.config import LinkStateConfig
+from node_agent.olsr.config import Quality
 from orchestrator.services.base import Executable, Place, RoutingService
 from orchestrator.services.program import Argv
-from orchestrator.services.sections import OLSRD_READER, OlsrLike, Quality
+from orchestrator.services.sections import OLSRD_READER, OlsrLike
 from orchestrator.spec.problems import unusable
 
 JSONINFO_PORT = 9090

@@ -74,4 +74,5 @@ class Daemons:
             routing_seed(self._seed, node),
             tuple(self._emulation.hosts.values()),
             self._key,
+            self._emulation.stations(node),
         )
