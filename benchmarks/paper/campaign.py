@@ -3,35 +3,47 @@
 import asyncio
 import secrets
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from benchmarks.paper.cells import Kept, KeptCell, key_of
+from benchmarks.paper.cells import Kept, KeptCell, Place, key_of
 from benchmarks.shared.measured import measured
 from benchmarks.shared.runs import performed
 from orchestrator.lifecycle.interruption import Interruption
 from orchestrator.planning.sweep import Cell
-from orchestrator.runs.checkout import checkout
+from orchestrator.runs.checkout import commit_of
 from orchestrator.runs.phases import Urgency
 from orchestrator.spec.experiment import Experiment
 
+ROOT = Path(__file__).parents[2]
+CODE = ("node_agent", "orchestrator", "benchmarks", "experiments", "topologies")
+"""Folders that decide what a run does."""
+
 
 class Task(NamedTuple):
-    """``name``: for people, such as ``fig5 core 10 m/s k=3 seed 7``. ``cost``: how long it takes, about."""
+    """One run. ``name``: for people, such as ``fig5 core 10 m/s, k=3``. ``cost``: about how many seconds."""
 
     key: str
     name: str
-    cell: Cell
+    experiment: Experiment
+    factors: dict[str, Any]
     cost: float = 0.0
+
+    @property
+    def place(self) -> Place:
+        return self.key, self.experiment.seed
 
 
 class Watching(Protocol):
@@ -39,26 +51,31 @@ class Watching(Protocol):
     def ended(self, task: Task, cell: KeptCell) -> None: ...
 
 
-def tasks_of(cells: Sequence[Cell], name: Callable[[Cell], str]) -> list[Task]:
-    return [Task(key_of(cell.experiment), name(cell), cell) for cell in cells]
+def tasks_of(cell: Cell, name: str, seeds: Sequence[int]) -> list[Task]:
+    """Returns the cell's runs with these seeds. Nothing else differs between them."""
+    key = key_of(cell.experiment)
+    factors = {path: value for path, value in cell.factors.items() if path != "seed"}
+    return [Task(key, name, cell.experiment.model_copy(update={"seed": seed}), factors) for seed in seeds]
 
 
 def missing(tasks: Sequence[Task], kept: Kept) -> list[Task]:
     """Returns the tasks that are not done, each once, the longest first."""
-    wanted = {task.key: task for task in tasks if not kept.done(task.key)}
-    known = {cell.key: cell for cell in kept.all()}
-    priced = [task._replace(cost=_cost(task.cell.experiment, list(known.values()))) for task in wanted.values()]
-    return sorted(priced, key=lambda task: -task.cost)
+    wanted = {task.place: task for task in tasks if not kept.is_done(task.place)}
+    rates: dict[int, list[float]] = {}
+    for cell in kept.all():
+        if cell.backend == "sim":
+            rates.setdefault(cell.nodes, []).append(cell.seconds / cell.virtual_s)
+    priced = [task._replace(cost=_cost(task.experiment, rates)) for task in wanted.values()]
+    return sorted(priced, key=lambda task: (-task.cost, task.experiment.seed))
 
 
-def _cost(experiment: Experiment, known: Sequence[KeptCell]) -> float:
-    """Returns how many seconds a run takes: as those of as many nodes took on this backend, or a guess."""
-    nodes, virtual_s = len(experiment.topology.node_names), experiment.warmup + experiment.duration
+def _cost(experiment: Experiment, rates: Mapping[int, Sequence[float]]) -> float:
+    """``rates``: seconds a virtual second, of runs with so many nodes that are known."""
+    nodes, seconds = len(experiment.topology.node_names), experiment.warmup + experiment.duration
     if not experiment.traits.virtual_time:
-        return 30.0 + virtual_s
-    rates = [cell.seconds / cell.virtual_s for cell in known if (cell.backend, cell.nodes) == ("sim", nodes)]
-    rate = fmean(rates) if rates else 0.15 * (nodes / 25) ** 2
-    return rate * virtual_s
+        return 30.0 + seconds
+    known = rates.get(nodes)
+    return seconds * (fmean(known) if known else 0.15 * (nodes / 25) ** 2)
 
 
 def run_all(todo: Sequence[Task], jobs: int, kept: Kept, watching: Watching) -> None:
@@ -92,28 +109,38 @@ async def _run_all(todo: Sequence[Task], jobs: int, kept: Kept, watching: Watchi
 
 
 async def _run(task: Task, root: Path, interruption: Interruption) -> KeptCell:
-    experiment = task.cell.experiment
+    experiment = task.experiment
     started = time.monotonic()
-    run_id = f"{task.key}-{secrets.token_hex(3)}"
+    run_id = f"{task.key}-{experiment.seed}-{secrets.token_hex(3)}"
     finished = await performed(experiment, root, run_id, interruption)
     directory, verdict = finished.directory, finished.verdict
     figures = await asyncio.to_thread(measured, directory) if verdict.verdict != "failed" else {}
     shutil.rmtree(directory.path)
-    code = checkout() or {}
     return KeptCell(
         key=task.key,
         backend=str(experiment.backend),
         seed=experiment.seed,
-        factors=dict(task.cell.factors),
+        factors=task.factors,
         verdict=str(verdict.verdict),
         reasons=verdict.reasons,
         figures=figures,
         seconds=round(time.monotonic() - started, 1),
         virtual_s=experiment.warmup + experiment.duration,
         nodes=len(experiment.topology.node_names),
-        commit=code.get("commit"),
-        dirty=code.get("dirty"),
+        commit=commit_of(ROOT),
+        dirty=code_was_changed(),
     )
+
+
+@cache  # the code that runs is that of the first look
+def code_was_changed() -> bool | None:
+    """Returns whether the code differs from its commit, pages left out of account; None: not known."""
+    command = ["git", "--no-optional-locks", "-C", str(ROOT), "status", "--porcelain", "--", *CODE]
+    try:
+        found = subprocess.run(command, capture_output=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return bool(found.stdout.strip())
 
 
 class Bar(AbstractContextManager["Bar"]):
@@ -154,14 +181,15 @@ class Bar(AbstractContextManager["Bar"]):
         self._left -= task.cost
         self._expected += task.cost
         self._spent += cell.seconds
-        left = self._in_words()
-        self._progress.update(self._row, advance=1, description=task.name, left=left)
+        left, name = self._in_words(), f"{task.name}, seed {cell.seed}"
+        self._progress.update(self._row, advance=1, description=name, left=left)
         if not self._console.is_terminal:
             goodput = cell.figures.get("goodput_fps")
             shown = cell.verdict if goodput is None else f"{cell.verdict}, goodput {goodput:.2f} /s"
-            print(f"{self._done}/{self._total} {task.name}: {shown}, {cell.seconds:.0f} s; {left}", file=self._console.file, flush=True)
+            text = f"{self._done}/{self._total} {name}: {shown}, {cell.seconds:.0f} s; {left}"
+            print(text, file=sys.stderr, flush=True)
         if cell.reasons:
-            self._progress.print(f"{task.name}: {cell.verdict}: {'; '.join(cell.reasons)}")
+            self._progress.print(f"{name}: {cell.verdict}: {'; '.join(cell.reasons)}")
 
     def _in_words(self) -> str:
         """Expected times were guesses: they are corrected by those that are known by now."""

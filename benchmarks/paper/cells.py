@@ -1,12 +1,11 @@
 """Keeps finished cells in a file of JSON lines, so that none is run twice.
 
-A cell is known by a digest of all that its experiment says, defaults included: the same cell of two figures
-is one cell, and a changed default makes it another one.
+A cell is known by its seed and a digest of all else that its experiment says, defaults included: the same
+cell of two figures is one cell, and a changed default makes it another one.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,17 @@ import msgspec
 from orchestrator.runs.files import append_line, open_to_append, read_lines
 from orchestrator.spec.experiment import Experiment
 
-_NO_MATTER = ("name", "sweep", "timeouts", "expect")
-"""The parts of an experiment that do not change what happens in a run."""
+_LEFT_OUT = ("name", "sweep", "timeouts", "expect", "seed")
+"""Parts of an experiment that are not in the digest: they change nothing in a run, or stand beside it."""
+
+Place = tuple[str, int]
+"""Digest and seed."""
 
 
 class KeptCell(msgspec.Struct, frozen=True):
-    """A line of the file. ``seconds``: how long the run took, for ``virtual_s`` of its own time; ``figures``: as in summary.json."""
+    """A line of the file. ``seconds``: how long the run took, for ``virtual_s`` of its own time. ``figures``:
+    as in summary.json.
+    """
 
     key: str
     backend: str
@@ -36,28 +40,32 @@ class KeptCell(msgspec.Struct, frozen=True):
     dirty: bool | None = None
 
     @property
+    def place(self) -> Place:
+        return self.key, self.seed
+
+    @property
     def is_valid(self) -> bool:
         return self.verdict == "valid"
 
 
 def key_of(experiment: Experiment) -> str:
-    said = {name: value for name, value in experiment.resolved().items() if name not in _NO_MATTER}
+    said = {name: value for name, value in experiment.resolved().items() if name not in _LEFT_OUT}
     said["topology"] = {name: value for name, value in said["topology"].items() if name != "name"}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:20]
 
 
 class Kept:
-    """The finished cells by key; of several the last valid one, or else the last.
+    """The finished cells; of several with the same place the last valid one, or else the last.
 
     >>> kept = Kept(Path("cells.jsonl"))
     >>> kept.add(cell)
-    >>> kept.done(cell.key)
+    >>> kept.is_done(cell.place)
     True
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._cells: dict[str, KeptCell] = {}
+        self._cells: dict[Place, KeptCell] = {}
         for line in read_lines(path):
             try:
                 self._take(msgspec.convert(line, KeptCell))
@@ -72,16 +80,17 @@ class Kept:
             append_line(file, msgspec.to_builtins(cell))
         self._take(cell)
 
-    def get(self, key: str) -> KeptCell | None:
-        return self._cells.get(key)
-
-    def done(self, key: str) -> bool:
+    def is_done(self, place: Place) -> bool:
         """A run that was not valid is tried again."""
-        return key in self._cells and self._cells[key].is_valid
+        return place in self._cells and self._cells[place].is_valid
 
-    def all(self) -> Iterable[KeptCell]:
-        return self._cells.values()
+    def of(self, key: str) -> list[KeptCell]:
+        """Returns the cell's runs in the order of their seeds."""
+        return sorted((cell for cell in self._cells.values() if cell.key == key), key=lambda cell: cell.seed)
+
+    def all(self) -> list[KeptCell]:
+        return list(self._cells.values())
 
     def _take(self, cell: KeptCell) -> None:
-        if cell.is_valid or not self.done(cell.key):
-            self._cells[cell.key] = cell
+        if cell.is_valid or not self.is_done(cell.place):
+            self._cells[cell.place] = cell

@@ -4,7 +4,7 @@ The files ``experiments/paper/fig5.yaml`` … are the base; their sweeps say whi
 *variant* gives other values to what the paper leaves open. It is a sweep over single values.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,9 +97,13 @@ class PaperFigure:
     def file(self) -> Path:
         return FOLDER / f"fig{self.number}.yaml"
 
+    def value(self, factors: Mapping[str, Any]) -> Any:
+        """Returns the cell's value of the factor; empty if replicas are all that varies."""
+        return factors[self.by] if self.by else ""
+
     def label(self, factors: Mapping[str, Any]) -> str:
-        """``10 m/s``, ``dense``; empty if replicas are all that varies."""
-        return self.by_words[factors[self.by]] if self.by else ""
+        """Returns it in words: ``10 m/s``, ``dense``."""
+        return self.by_words[self.value(factors)]
 
 
 _SPEEDS = {1.0: "1 m/s", 5.0: "5 m/s", 10.0: "10 m/s"}
@@ -125,14 +129,15 @@ FIGURES = {
         {CORE: {}, **_TIMERS, **_AREAS, **_FACES},
         "fig6_latency",
         {(1.0, 2): 0.5, (1.0, 3): 0.5, (5.0, 2): 0.5, (5.0, 3): 0.6, (10.0, 2): 1.0, (10.0, 3): 0.8},
-        "With replication the mean 95th percentile is below a second at 1 and 5 m/s, and about a second at 10 m/s.",
+        "With replication the mean 95th percentile is below a second at 1 and 5 m/s, and about a second at "
+        "10 m/s.",
     ),
     7: PaperFigure(
         7,
         "Throughput in a network of 50 nodes at 5 m/s",
         GOODPUT,
         "",
-        {},
+        {"": "50 nodes"},
         {CORE: {}, **_TIMERS, **_FACES},
         "fig7_gain",
         {("", 2): 1.8, ("", 3): 2.3},
@@ -147,8 +152,8 @@ FIGURES = {
         {CORE: {}, **_OLSR},
         "fig8_gain",
         {},
-        "Dense: k = 2 helps, k = 3 hardly more, larger k cost throughput. Sparse: k > 3 still helps; absolute "
-        "throughput is lower than in the dense network.",
+        "Dense: k = 2 helps, k = 3 hardly more, larger k cost throughput. Sparse: k > 3 still helps; "
+        "absolute throughput is lower than in the dense network.",
     ),
     9: PaperFigure(
         9,
@@ -164,14 +169,12 @@ FIGURES = {
 }
 
 
-def planned(
-    figure: PaperFigure, variant: str, backend: str, seeds: Sequence[int], also: Changes | None = None
-) -> tuple[Cell, ...]:
-    """Returns the figure's cells. ``also``: further changes, such as a short duration."""
-    changes = {**figure.variants[variant], **(also or {}), "backend": backend}
+def planned(figure: PaperFigure, variant: str, backend: str, also: Changes | None = None) -> tuple[Cell, ...]:
+    """Returns the figure's cells with the first seed. ``also``: further changes, such as a short duration."""
+    changes = {**figure.variants[variant], **(also or {}), "backend": backend, SEED: 1}
 
     def change(experiment: Experiment) -> Experiment:
-        varied = {**experiment.sweep, **{path: (value,) for path, value in changes.items()}, SEED: tuple(seeds)}
+        varied = {**experiment.sweep, **{path: (value,) for path, value in changes.items()}}
         return experiment.model_copy(update={"sweep": varied})
 
     return load_planned(figure.file, change).cells
