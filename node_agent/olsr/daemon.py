@@ -14,7 +14,7 @@ from typing import NamedTuple
 from node_agent.manet.membership import ANYBODY, Manet, is_host
 from node_agent.olsr import counters as counting
 from node_agent.olsr import duplicates, quality, snapshot, validity, wire
-from node_agent.olsr.accepted_networks import AcceptedNetworks
+from node_agent.olsr.accepted_networks import AcceptedNetworks, announced_network
 from node_agent.olsr.announced import Announced
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.counters import Counters
@@ -252,8 +252,9 @@ class Olsr:
 
     def _take_networks(self, message: wire.Message, sender: int, now: int) -> None:
         """Stores all networks, for display; only accepted ones get routes."""
-        networks = [(address & mask, mask) for address, mask in wire.decode_hna(message).networks]
-        if not all(self._accepted.accepts(*network) for network in networks):
+        entries = wire.decode_hna(message).networks
+        networks = [network for entry in entries if (network := announced_network(*entry))]
+        if len(networks) < len(entries) or not all(starmap(self._accepted.accepts, networks)):
             self.refuse(sender, "hna")
         self._networks.update(message.originator, networks, self._until(message, now))
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import pytest
 
+from node_agent.olsr import validity, wire
 from orchestrator.backends.netns import names, network
 from orchestrator.backends.netns.forkclient import ForkServer, Launch
 from orchestrator.backends.netns.layout import numbered
@@ -302,6 +303,40 @@ def test_a_mixed_line_that_counts_hops_knows_itself_everywhere(mark: Mark) -> No
     async def run() -> None:
         async with mixed_network(mark, LINE, "hops"):
             await settled(mark, wrong, within=60)
+
+    asyncio.run(run())
+
+
+def test_a_smart_gateways_announcement_gets_through_ours_and_theirs(mark: Mark) -> None:
+    """n1 says what an olsrd with SmartGateway would; between it and the others stands one of each kind."""
+
+    def say(seqno: int) -> None:
+        body = wire.encode_hna(wire.Hna(((0, wire.number("0.3.10.43")),)))
+        told = wire.Message(wire.HNA, validity.encode(30.0), wire.number(ADDRESS["n1"]), 255, 0, seqno, body)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+            udp.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+            udp.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"wlan0")
+            udp.sendto(wire.encode_packet(seqno, [told]), ("255.255.255.255", 698))
+
+    def lacking(told: Mapping[str, Report]) -> list[str]:
+        gateway = (ADDRESS["n1"], "0.0.0.0", 0)
+        return [
+            f"{node} lacks the gateway"
+            for node in ("n3", "n4", "n5")
+            if gateway
+            not in {(each["gateway"], each["destination"], each["genmask"]) for each in told[node]["hna"]}
+        ]
+
+    async def run() -> None:
+        async with mixed_network(mark, LINE, "etx_ff"):
+            told = await settled(mark, missing_routes, within=60)
+            for seqno in range(20_000, 20_020):
+                await asyncio.to_thread(inside, mark, "n1", lambda seqno=seqno: say(seqno))
+                await asyncio.sleep(1.5)
+                told = await reports(mark)
+                if not lacking(told):
+                    return
+            assert lacking(told) == []
 
     asyncio.run(run())
 
