@@ -171,10 +171,14 @@ FIGURES = {
 
 def planned(figure: PaperFigure, variant: str, backend: str, also: Changes | None = None) -> tuple[Cell, ...]:
     """Returns the figure's cells with the first seed. ``also``: further changes, such as a short duration."""
-    changes = {**figure.variants[variant], **(also or {}), "backend": backend, SEED: 1}
+    return cells_in(figure.file, {**figure.variants[variant], **(also or {}), "backend": backend, SEED: 1})
+
+
+def cells_in(file: Path, changes: Changes) -> tuple[Cell, ...]:
+    """Returns the cells of a file with some values changed; those that its sweep varies vary no more."""
 
     def change(experiment: Experiment) -> Experiment:
         varied = {**experiment.sweep, **{path: (value,) for path, value in changes.items()}}
         return experiment.model_copy(update={"sweep": varied})
 
-    return load_planned(figure.file, change).cells
+    return load_planned(file, change).cells
