@@ -17,7 +17,7 @@ CONTRIBUTION = Contribution(
     tables=TABLES,
     figures=(TUPLES, ROUTES),
     drawings=(
-        Drawing(100, Later(f"{_HERE}.drawings:throughput_over_time")),
+        Drawing(100, Later(f"{_HERE}.drawings:goodput_over_time")),
         Drawing(200, Later(f"{_HERE}.drawings:latency_distribution")),
         Drawing(300, Later(f"{_HERE}.drawings:by_factor")),
         Drawing(400, Later(f"{_HERE}.drawings:fates")),

@@ -282,7 +282,8 @@ def rendered(table: object, width: int) -> list[str]:
 
 def summary_of(k: int, seed: int, metrics: dict[str, float | None], verdict: str = "valid") -> dict[str, Any]:
     averaged = [metric.name for metric in registry.ANALYTICS["query"].metrics if metric.averaged]
-    known = dict.fromkeys(averaged, 1.0) | {"loss_ratio": 0.5123, "switches": 4} | metrics
+    known = dict.fromkeys(averaged, 1.0) | {"network_loss_ratio": 0.5123, "shed_ratio": 0.25} | metrics
+    known["offered_fps"] = 30.0
     factors = {"replicas": k, "seed": seed}
     return {"run": f"s.{k}{seed}", "factors": factors, "seed": seed, "verdict": verdict, "metrics": known}
 
@@ -296,20 +297,20 @@ def test_a_sweep_is_a_row_a_cell_within_80_columns() -> None:
     ]
     shown = cells(runs, [run["run"] != "s.13" for run in runs])
     assert rendered(results_table(shown), width=80) == [
-        "through- goodput latency latency loss route through-",
-        "k runs put /s /s p50 s p95 s % switches put × k=1",
-        "1 2 of 3 7.8±3.7 7.3±3.4 2.01±0.95 5.4±2.5 51.2±0.0 4±0 1.00±0.00",
-        "2 3 20.9±10.4 19.5±9.7 5.35±2.67 14.4±7.2 51.2±0.0 4±0 2.00±0.00",
-        "3 3 31.3±15.7 29.2±14.6 8.02±4.01 21.6±10.8 51.2±0.0 4±0 3.00±0.00",
+        "goodput offered shed lost latency latency through-",
+        "k runs /s /s % % p50 s p95 s put /s",
+        "1 2 of 3 7.3±3.4 30.0±0.0 25.0±0.0 51.2±0.0 2.01±0.95 5.4±2.5 7.8±3.7",
+        "2 3 19.5±9.7 30.0±0.0 25.0±0.0 51.2±0.0 5.35±2.67 14.4±7.2 20.9±10.4",
+        "3 3 29.2±14.6 30.0±0.0 25.0±0.0 51.2±0.0 8.02±4.01 21.6±10.8 31.3±15.7",
     ]
 
 
 def test_a_single_run_is_one_row_in_milliseconds_if_that_is_what_it_took() -> None:
     run = summary_of(2, 1, {"latency_p50_s": 0.0123, "latency_p95_s": None}, verdict="invalid")
     assert rendered(results_table(cells_of(run)), width=80) == [
-        "through- goodput latency latency loss route",
-        "k runs put /s /s p50 ms p95 ms % switches",
-        "2 1 1.00 1.00 12.3 – 51.2 4",
+        "goodput offered shed lost latency latency through-",
+        "k runs /s /s % % p50 ms p95 ms put /s",
+        "2 1 1.00 30.0 25.0 51.2 12.3 – 1.00",
     ]
 
 
