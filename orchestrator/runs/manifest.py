@@ -20,6 +20,8 @@ ROUTING = "routing"
 """The key of the routing protocol's name."""
 MOVING_FROM = "moving_from_ns"
 """The key of the moment at which the flow starts and nodes leave the positions of time 0."""
+CHECKOUT = "checkout"
+"""The key of the commit that Rove ran from."""
 FIRST = "query"
 """The one application of runs that were recorded before there were several, and its kind."""
 

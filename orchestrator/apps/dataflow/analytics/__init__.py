@@ -7,7 +7,7 @@ its own and into the tuples below. Modules with Spark or matplotlib are imported
 from orchestrator.apps.dataflow.analytics.metrics import ROUTES, SINKS, TUPLES, notes
 from orchestrator.apps.dataflow.analytics.reader import READER
 from orchestrator.apps.dataflow.analytics.tables import TABLES
-from orchestrator.results.contribution import Contribution, Drawing, Factor, Later
+from orchestrator.results.contribution import Contribution, Drawing, Factor, Later, Section
 
 _HERE = "orchestrator.apps.dataflow.analytics"
 
@@ -23,6 +23,7 @@ CONTRIBUTION = Contribution(
         Drawing(400, Later(f"{_HERE}.drawings:fates")),
         Drawing(500, Later(f"{_HERE}.route_drawing:routes")),
     ),
+    sections=(Section(110, Later("orchestrator.apps.dataflow.promises:reliability_section")),),
     factors=(Factor("replicas", "k", "replicas per operator (k)"),),
     breakdowns=(SINKS,),
     notes=notes,
