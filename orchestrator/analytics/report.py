@@ -152,12 +152,12 @@ def _verdict(summary: Mapping[str, Any]) -> str:
     text = SPOKEN_VERDICTS.get(verdict, "No verdict: the run did not end in order, or is not judged yet.")
     text = _in_part(summary) or text
     reasons = bullets(summary.get("reasons") or [])
+    notes = "".join(f'<p class="note">{escape(str(note))}</p>' for note in summary.get("notes") or [])
     radio = punctuality(summary.get("radio") or {})
     refused = refused_text(summary.get("refused") or [], most=8)
     note = f'<p id="refused">Refused: {escape(refused)}.</p>' if refused else ""
-    return (
-        f'<section class="verdict {kind}"><strong>{escape(text)}</strong>{reasons}{note}{radio}</section>\n'
-    )
+    said = f"<strong>{escape(text)}</strong>{reasons}{notes}{note}{radio}"
+    return f'<section class="verdict {kind}">{said}</section>\n'
 
 
 def _expectations(runs: Sequence[RunInput]) -> str:
