@@ -56,6 +56,7 @@ class DcfMedium:
         self._index = {name: index for index, name in enumerate(nodes)}
         if len(self._index) != len(nodes):
             raise BadInput("two nodes of a channel have the same name")
+        self._destinations = {**self._index, BROADCAST: EVERYONE}
         self._radio, self._mac = radio, mac
         self._queues: list[deque[Outgoing]] = [deque() for _ in nodes]
         self._queue_drops = [0] * len(nodes)
@@ -68,12 +69,16 @@ class DcfMedium:
         self._dcf = Dcf(channel, mac, rng, self._pull, self._deliver, self._give_up)
 
     def attach(self, node: str, received: OnFrame, failed: OnFrame) -> None:
-        index = self._known(node)
+        index = self._index.get(node)
+        if index is None:
+            raise _unknown(node)
         self._received[index], self._failed[index] = received, failed
 
     def send(self, frame: Frame) -> None:
-        source = self._known(frame.source)
-        destination = EVERYONE if frame.destination == BROADCAST else self._known(frame.destination)
+        try:
+            source, destination = self._index[frame.source], self._destinations[frame.destination]
+        except KeyError as error:
+            raise _unknown(error.args[0]) from None
         if destination == source:
             raise BadInput(f"{frame.source} cannot send a frame to itself")
         queue = self._queues[source]
@@ -127,12 +132,6 @@ class DcfMedium:
             for name, s, drops in zip(self._names, self._dcf.stations, self._queue_drops, strict=True)
         ]
 
-    def _known(self, node: str) -> int:
-        try:
-            return self._index[node]
-        except KeyError:
-            raise BadInput(f'there is no node "{node}" on this channel') from None
-
     def _arm(self) -> None:
         at = self._dcf.next_event_ns()
         if at < self._wake_at:
@@ -146,9 +145,9 @@ class DcfMedium:
         dcf, jump_to_ns = self._dcf, self._schedule.jump_to_ns
         self._running = True
         try:
-            dcf.run_until(at)
+            dcf.run_events(at)
             while (at := dcf.next_event_ns()) != NEVER and jump_to_ns(at):
-                dcf.run_until(at)
+                dcf.run_events(at)
         finally:
             self._running = False
         self._arm()
@@ -166,3 +165,7 @@ class DcfMedium:
         failed = self._failed[sender]
         if failed is not None:
             failed(frame.payload)
+
+
+def _unknown(node: str) -> BadInput:
+    return BadInput(f'there is no node "{node}" on this channel')
