@@ -192,7 +192,10 @@ def test_the_replica_in_use_is_hit_wherever_the_stream_goes(tmp_path: Path, kind
 
 
 def test_a_fault_that_finds_nothing_in_use_says_so(tmp_path: Path) -> None:
-    faults = [{"at": "1s", "partition": ["s"]}, {"at": "8s", "crash": {"operator": "op1", "in_use": True}}]
+    faults: list[dict[str, Any]] = [
+        {"at": "1s", "partition": ["s"]},
+        {"at": "8s", "crash": {"operator": "op1", "in_use": True}},
+    ]
     simulated(faulty(*faults, duration="10s"), tmp_path)
     (_, missed) = events(tmp_path)
     assert missed["kind"] == "fault_missed" and missed["reason"] == "no replica of op1 was in use"
