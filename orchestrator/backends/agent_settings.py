@@ -68,6 +68,7 @@ def process_config(
         overhead=service.overhead() if service is not None else None,
         seed=random.Random(f"agent/{run.experiment.seed}/{agent.node}").getrandbits(53),
         directory=str(directory),
+        kernel_routes=service is not None and service.has_daemon,
     )
 
 

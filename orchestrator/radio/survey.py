@@ -92,3 +92,14 @@ def exchange(radio: Radio, mac: Mac, expected: Matrix, snr_db: Matrix) -> Matrix
     """Returns the share of unicast transmissions that arrive and whose ACK comes back."""
     acknowledged = delivery(radio, mac.control_rate, ACK_BYTES, snr_db)
     return expected * np.swapaxes(acknowledged, -1, -2)
+
+
+def sensitivity_dbm(radio: Radio, mac: Mac) -> float:
+    """Returns the weakest signal at which at least half of the full-size unicast frames arrive, to 0.1 dB."""
+    signal = radio.decode_threshold_dbm
+    for _ in range(1000):
+        snr_db = signal - radio.noise_dbm
+        if radio.reception.probability(mac.unicast_rate, FULL_SIZE, snr_db) >= 0.5:
+            break
+        signal += 0.1
+    return signal

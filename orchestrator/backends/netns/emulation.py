@@ -64,8 +64,10 @@ class Emulation:
         true_routes: TrueRoutes | None = BY_TRUTH,
         on_costs: OnCosts = lambda graph: None,
         ipv6: bool = False,
+        stations: Path | None = None,
     ) -> None:
-        """Nodes move for ``seconds``; after that they stay where they are.
+        """Nodes move for ``seconds``; after that they stay where they are. ``stations``: the folder where
+        each node's daemon finds what its radio knows of its links; None: no daemon asks.
 
         ``true_routes``: install these routes over the true links, and pass the links' costs to ``on_costs``;
         None leaves routes to a daemon.
@@ -82,6 +84,7 @@ class Emulation:
         self._journal = journal
         self._true_routes = true_routes
         self._on_costs = on_costs
+        self._stations = stations
         self._hosts = {node.name: node.radio.ip for node in self.layout.nodes}
         self._intended = False
         self._building: asyncio.Future[None] | None = None
@@ -101,6 +104,10 @@ class Emulation:
     def links(self) -> Links:
         """Returns the true links as last reported by the radio, with the transmissions that each takes."""
         return self._links
+
+    def stations(self, node: str) -> Path | None:
+        """Returns the file with what the node's radio knows of its links."""
+        return None if self._stations is None else self._stations / node
 
     def namespace(self, node: str) -> Path:
         return names.HOST_NAMES / self._mark.namespace(node)
@@ -172,7 +179,7 @@ class Emulation:
     def _radio_config(self) -> RadioConfig:
         trace = generate_trace(self._topology, self._seed, self._seconds)
         radio, mac = self._settings
-        return radio_config(self._mark, self.layout, trace, radio, mac, self._seed)
+        return radio_config(self._mark, self.layout, trace, radio, mac, self._seed, self._stations)
 
     def _follow(self, links: Links) -> None:
         self._links = links

@@ -12,6 +12,7 @@ from orchestrator.radio.medium import Medium, Schedule
 from orchestrator.radio.settings import Mac, Radio
 from orchestrator.radio.survey import survey
 from orchestrator.radio.truth import Links, LinkUse
+from orchestrator.services.virtual import RadioOf
 from orchestrator.spec import radio as spec
 from orchestrator.spec.topology import Topology
 
@@ -31,6 +32,10 @@ class Air(Protocol):
 
     def uses(self) -> Iterable[LinkUse]:
         """Returns what was sent over each link since the last call."""
+        ...
+
+    def radio_of(self, node: str) -> RadioOf | None:
+        """Returns what the node's radio can tell; None: nothing."""
         ...
 
 
@@ -56,6 +61,9 @@ class _Disc:
     def uses(self) -> Iterable[LinkUse]:
         return ()  # every frame in range arrives: nothing to record
 
+    def radio_of(self, node: str) -> None:
+        return None
+
 
 class _Dcf:
     def __init__(self, schedule: Schedule, positions: Positions, radio: Radio, mac: Mac, seed: int) -> None:
@@ -64,6 +72,10 @@ class _Dcf:
         self.medium: Medium = self._dcf
         self._survey = survey(radio, mac, positions)
         self._counted = self._dcf.link_counters()
+        self._sensitivity_dbm = self._dcf.sensitivity_dbm
+
+    def radio_of(self, node: str) -> RadioOf:
+        return RadioOf(self._dcf.station_table(node), self._sensitivity_dbm)
 
     def move(self, positions: Positions, seconds: float, changes: AirChanges = UNCHANGED) -> Links:
         if not self._survey.holds(self._radio, positions, seconds, changes):

@@ -66,7 +66,7 @@ class Simulation:
         self._air = make_air(topology, self._loop, self._trace.at(0.0), experiment.seed)
         self._hosts = topology.addresses()
         node_at = {host: node for node, host in self._hosts.items()}
-        network = VirtualNetwork(node_at, experiment.seed, self._loop.now_ns)
+        network = VirtualNetwork(node_at, experiment.seed, self._loop.now_ns, self._air.radio_of)
         self._routing = routing_service(experiment.routing).in_virtual_time(network)
         self._recorder = TruthRecorder(directory / "radio")
         self._secret = random.Random(f"key/{experiment.seed}").randbytes(KEY_SIZE)

@@ -24,11 +24,12 @@ from orchestrator.backends.netns.radio.loop import TICK_NS
 from orchestrator.backends.netns.radio.protocol import Command, Message
 from orchestrator.backends.netns.radio.queue_drops import queue_drops
 from orchestrator.backends.netns.radio.shared import Shared
+from orchestrator.backends.netns.radio.stations import EVERY_TICKS, StationFiles
 from orchestrator.errors import RoveError
 from orchestrator.model.trace import Position, Trace
 from orchestrator.radio.changes import UNCHANGED
 from orchestrator.radio.settings import Radio
-from orchestrator.radio.survey import Survey, survey
+from orchestrator.radio.survey import Survey, sensitivity_dbm, survey
 from orchestrator.radio.truth import LinkUse, TruthRecorder
 
 _SAMPLE_TICKS = 10
@@ -70,6 +71,10 @@ class RadioHelper:
         self._started_ns = time.monotonic_ns()
         self._cpu_at_start = time.process_time()
         self._recorder = TruthRecorder(config.place)
+        self._stations: StationFiles | None = None
+        if config.stations is not None:
+            sensitivity = sensitivity_dbm(radio, config.mac)
+            self._stations = StationFiles(Path(config.stations), config.addresses, sensitivity)
         self._counted = memory.counters()
         self._latest = first
         self._current = first
@@ -138,6 +143,9 @@ class RadioHelper:
             if self._current.links != self._reported:
                 self._reported = self._current.links
                 _say(Message(now_ns=now, links=self._reported))
+            if self._stations is not None and tick % EVERY_TICKS == 0:
+                power_mw = self._current.channel.power_mw
+                self._stations.write(self._memory.counters(), power_mw, tick * TICK_NS)
             if tick % _SAMPLE_TICKS == 0:
                 self._recorder.positions(now, self._current.positions)
                 self._record_deliveries(now)
