@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from typing import Literal
 
 from node_agent.manet.membership import Manet
+from node_agent.model.link_layer import Readings
 from node_agent.olsr import hello, quality, validity, wire
 from node_agent.olsr.eviction import ESTABLISHED, least_credible
+from node_agent.olsr.fast import Fast
 from node_agent.olsr.hello import HelloContent
 from node_agent.olsr.listing import NEVER, Listing
 from node_agent.olsr.quality import BROKEN, Meter, Metric
@@ -23,6 +25,7 @@ class Link:
     __slots__ = (
         "asymmetric_until",
         "cost",
+        "hardware",
         "hellos",
         "interface",
         "last_hello",
@@ -54,6 +57,7 @@ class Link:
         self.loss_ns = NEVER
         self.last_hello: HelloContent | None = None  # the latest HELLO
         self.hellos = 0
+        self.hardware = b""  # as the neighbour announces it
 
 
 class Neighbour:
@@ -86,7 +90,7 @@ class Neighbourhood:
         self._own = own
         self._all_own = frozenset(own)
         self._metric = metric
-        self._manet = manet
+        self._read = hello.reader(metric, manet)
         self._hold_ns = hold_ns
         self._longest_ns = longest_ns
 
@@ -104,7 +108,7 @@ class Neighbourhood:
         self, interface: int, sender: int, packet_seqno: int, message: wire.Message, now: int
     ) -> None:
         """Processes a HELLO. Raises Malformed."""
-        content = hello.read(message.kind, message.body, self._metric, self._manet)
+        content = self._read(message.kind, message.body)
         link = self.links[interface].get(sender)
         if link is None:
             if len(self.links[interface]) >= MAX_LINKS:
@@ -139,6 +143,32 @@ class Neighbourhood:
         if news:
             self._announce_qualities()
 
+    def greet(self, link: Link, hardware: bytes) -> None:
+        """Notes that a neighbour rates links by our own metric."""
+        link.hardware = hardware
+        if isinstance(link.meter, Fast):
+            link.meter.spoken = True
+
+    def observe(self, readings: Readings, sensitivity_dbm: float | None, now: int) -> None:
+        """Measures links by what the radio knows of them."""
+        news = False
+        for link in self.each_link():
+            meter, last = link.meter, link.last_hello
+            if not isinstance(meter, Fast) or last is None:
+                continue
+            reading = readings.get(link.hardware)
+            if meter.observe(reading, sensitivity_dbm, last.hello_ns / 1e9, now / 1e9):
+                self._prove(link, now)
+            news = news or meter.differs(link.quality)
+        if news:
+            self._announce_qualities()
+
+    def _prove(self, link: Link, now: int) -> None:
+        """Keeps a link whose neighbour acknowledges frames, though a busy channel may destroy its HELLOs."""
+        if link.symmetric_until > now:
+            link.symmetric_until = link.asymmetric_until = now + link.vtime_ns
+            link.until = max(link.until, link.symmetric_until + self._hold_ns)
+
     def expire(self, now: int) -> None:
         self.next_expiry = NEVER
         for by_remote in self.links:
@@ -154,6 +184,11 @@ class Neighbourhood:
             if neighbour.two_hop.expire(now):
                 self.two_hop_changes += 1
             self._expect(neighbour.two_hop.next_expiry, now)
+
+    def lose_all(self, now: int) -> None:
+        for link in self.each_link():
+            link.symmetric_until = link.asymmetric_until = now
+            self._note_status(link, now)
 
     def _make_room(self, links: dict[int, Link], now: int) -> None:
         """Evicts the least credible links. Links with a long exchange of

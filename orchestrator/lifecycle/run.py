@@ -12,7 +12,7 @@ from typing import Any
 
 from node_agent.extensions.files import short_name
 from orchestrator.errors import RoveError
-from orchestrator.lifecycle.examination import Examined, examine
+from orchestrator.lifecycle.examination import Examined, agent_crashes, examine
 from orchestrator.lifecycle.interruption import Interruption
 from orchestrator.lifecycle.monitor import Monitor
 from orchestrator.planning.planned import PlannedRun
@@ -21,8 +21,9 @@ from orchestrator.runs.backend import Backend, NodeOutcome, Outcomes, Status
 from orchestrator.runs.checkout import checkout
 from orchestrator.runs.durable import sync_tree
 from orchestrator.runs.events import EventLog
-from orchestrator.runs.files import write_json
+from orchestrator.runs.files import read_lines, write_json
 from orchestrator.runs.journal import Journal
+from orchestrator.runs.outages import interventions
 from orchestrator.runs.phases import (
     Ending,
     Phase,
@@ -283,7 +284,8 @@ class Run:
         examined, sums = await asyncio.to_thread(self._examine)
         backend = self._backend
         doubts = (*self._own_doubts(), *(backend.doubts() if backend is not None else ()))
-        crashes = self._run.crashes() if self._manifest else {}
+        events = read_lines(self._directory.events)
+        crashes = agent_crashes(self._run.crashes(), events) if self._manifest else {}
         refused = [
             *examined.refused,
             *by_orchestrator(self._backend.refusals() if self._backend is not None else ()),
@@ -295,6 +297,7 @@ class Run:
             crashes,
             refused,
             examined.never_emitted,
+            interventions(events),
         )
         finished = datetime.now(UTC).isoformat(timespec="milliseconds")
         if self._manifest:

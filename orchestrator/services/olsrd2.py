@@ -46,6 +46,12 @@ class Olsrd2Service(RoutingService):
             "[olsrv2]",
             f"    tc_interval {routing.tc:g}",
             f"    tc_validity {routing.tc_validity:g}",
+            # By default they also bind to ::1. On a node without IPv6 that fails, over and over, with a line
+            # in the log each time.
+            "[telnet]",
+            "    bindto 127.0.0.1",
+            "[http]",
+            "    bindto 127.0.0.1",
             f"[interface={place.interface}]",
             f"    hello_interval {routing.hello:g}",
             f"    hello_validity {routing.hello_validity:g}",

@@ -1,11 +1,12 @@
 """What the sections of several protocols share: times of messages, ways to rate links, seals."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from node_agent.linkstate.registry import LINK_STATE_READERS
+from node_agent.olsr.config import Quality
 from node_agent.olsr.quality import settling_s
 from orchestrator.spec.problems import Finding, did_you_mean, listed, shown, unusable
 from orchestrator.spec.routing import Interval, Proactive, RoutingSection
@@ -14,7 +15,10 @@ HELLOS_MISSED = 3
 """After so many a link is taken for lost, where no validity time is given."""
 
 OLSRD_READER = "olsrd_jsoninfo"
-Quality = Literal["etx_ff", "etx_float", "hops"]
+QUALITY: Any = Field(
+    default=None,
+    description="How the daemons rate links; if not given, hops where the metric is hops, else etx_ff",
+)
 
 
 class MetricOf:
@@ -82,10 +86,7 @@ class OlsrLike(LinkStateProtocol):
     """OLSR in olsrd's dialect."""
 
     metric: Annotated[str, MetricOf(OLSRD_READER)] = "etx"
-    quality: Quality | None = Field(
-        default=None,
-        description="How the daemons rate links; if not given, hops where the metric is hops, else etx_ff",
-    )
+    quality: Quality | None = QUALITY
 
     @property
     def link_quality(self) -> Quality:

@@ -5,6 +5,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -18,7 +19,7 @@ import pytest
 
 from node_agent.olsr import validity, wire
 from orchestrator.backends.netns import names, network
-from orchestrator.backends.netns.forkclient import ForkServer, Launch
+from orchestrator.backends.netns.forkclient import Child, ForkServer, Launch
 from orchestrator.backends.netns.layout import numbered
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.netns.radio.client import RadioProcess
@@ -116,7 +117,10 @@ def theirs(node: str, quality: Quality, directory: Path) -> Argv:
 
 
 @asynccontextmanager
-async def mixed_network(mark: Mark, choice: RadioChoice, quality: Quality) -> AsyncIterator[None]:
+async def mixed_network(
+    mark: Mark, choice: RadioChoice, quality: Quality
+) -> AsyncIterator[Mapping[str, Child]]:
+    """The daemons by their nodes."""
     layout = numbered(NODES)
     trace = Trace({node: static_path((200.0 * i, 0.0)) for i, node in enumerate(NODES)})
     ends = network.up(layout, mark)
@@ -128,14 +132,16 @@ async def mixed_network(mark: Mark, choice: RadioChoice, quality: Quality) -> As
             os.close(descriptor)
     try:
         async with await ForkServer.start(mark) as server:
+            children = {}
             for node in NODES:
                 if node in ALIAS:
                     add_second_link(mark.namespace(node), ALIAS[node])
                 program = (ours if node in OURS else theirs)(node, quality, mark.directory)
                 log = mark.directory / f"{node}.log"
                 namespace = names.HOST_NAMES / mark.namespace(node)
-                await server.spawn(Launch(program, namespace, stdout=log, stderr=log))
-            yield
+                launch = Launch(program, namespace, stdout=log, stderr=log)
+                children[node] = await server.spawn(launch)
+            yield children
     finally:
         await radio.close()
 
@@ -337,6 +343,28 @@ def test_a_smart_gateways_announcement_gets_through_ours_and_theirs(mark: Mark) 
                 if not lacking(told):
                     return
             assert lacking(told) == []
+
+    asyncio.run(run())
+
+
+def test_when_ours_ends_in_order_theirs_forget_it_at_once(mark: Mark) -> None:
+    """HELLOs are valid for 10 s: without a goodbye it would take that long."""
+
+    def remembered(told: Mapping[str, Report]) -> list[str]:
+        gone = f"{ADDRESS['n5']}/32"
+        return [node for node, report in told.items() if gone in routes(report)]
+
+    async def run() -> None:
+        async with mixed_network(mark, LINE, "etx_ff") as children:
+            await settled(mark, missing_routes, within=60)
+            loop = asyncio.get_running_loop()
+            begun = loop.time()
+            await children["n5"].signal(signal.SIGTERM)
+            assert await children["n5"].wait() == 0
+            others = [node for node in NODES if node != "n5"]
+            while remembered({node: await asyncio.to_thread(ask, mark, node) for node in others}):
+                assert loop.time() - begun < VALIDITY["hello"] / 2
+                await asyncio.sleep(0.5)
 
     asyncio.run(run())
 

@@ -6,7 +6,7 @@ A run starts agents on it; `rove up` leaves it to the user.
 import asyncio
 import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface
@@ -22,6 +22,7 @@ from orchestrator.backends.netns.radio.client import RadioProcess
 from orchestrator.backends.netns.radio.config import RadioConfig, radio_config
 from orchestrator.backends.netns.routes import Routes
 from orchestrator.mobility.generate import generate_trace
+from orchestrator.radio.changes import AirChanges
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.truth import Links, counted_in_hops, true_costs
 from orchestrator.runs.backend import RadioSeen
@@ -63,8 +64,10 @@ class Emulation:
         true_routes: TrueRoutes | None = BY_TRUTH,
         on_costs: OnCosts = lambda graph: None,
         ipv6: bool = False,
+        stations: Path | None = None,
     ) -> None:
-        """Nodes move for ``seconds``; after that they stay where they are.
+        """Nodes move for ``seconds``; after that they stay where they are. ``stations``: the folder where
+        each node's daemon finds what its radio knows of its links; None: no daemon asks.
 
         ``true_routes``: install these routes over the true links, and pass the links' costs to ``on_costs``;
         None leaves routes to a daemon.
@@ -81,6 +84,7 @@ class Emulation:
         self._journal = journal
         self._true_routes = true_routes
         self._on_costs = on_costs
+        self._stations = stations
         self._hosts = {node.name: node.radio.ip for node in self.layout.nodes}
         self._intended = False
         self._building: asyncio.Future[None] | None = None
@@ -101,6 +105,10 @@ class Emulation:
         """Returns the true links as last reported by the radio, with the transmissions that each takes."""
         return self._links
 
+    def stations(self, node: str) -> Path | None:
+        """Returns the file with what the node's radio knows of its links."""
+        return None if self._stations is None else self._stations / node
+
     def namespace(self, node: str) -> Path:
         return names.HOST_NAMES / self._mark.namespace(node)
 
@@ -120,10 +128,10 @@ class Emulation:
         if self._air is not None:
             self._air.check()
 
-    async def silence(self, nodes: Collection[str]) -> None:
-        """Switches off the radios of exactly these nodes, all others on; returns when it is done."""
+    async def change_air(self, changes: AirChanges) -> None:
+        """Lets exactly these changes hold from now on; returns when it is done."""
         if self._air is not None:
-            await self._air.silence(nodes)
+            await self._air.change(changes)
 
     async def lateness(self) -> RadioSeen | None:
         """Asks the radio how late it has been so far; None if it does not run. Raises RadioFailed."""
@@ -171,7 +179,7 @@ class Emulation:
     def _radio_config(self) -> RadioConfig:
         trace = generate_trace(self._topology, self._seed, self._seconds)
         radio, mac = self._settings
-        return radio_config(self._mark, self.layout, trace, radio, mac, self._seed)
+        return radio_config(self._mark, self.layout, trace, radio, mac, self._seed, self._stations)
 
     def _follow(self, links: Links) -> None:
         self._links = links

@@ -11,6 +11,8 @@ from orchestrator.services.registry import routing_service
 from orchestrator.spec.routing import RoutingSection
 from orchestrator.spec.topology import Topology
 
+STATIONS = "tmp/stations"
+
 
 class RoutedNetwork:
     def __init__(
@@ -28,6 +30,7 @@ class RoutedNetwork:
         self.service = found if found.has_daemon else None
         if self.service is not None:
             self.service.require()
+        place = mark.directory.resolve()  # daemons have another working directory
         self.emulation = Emulation(
             topology,
             seed,
@@ -37,11 +40,11 @@ class RoutedNetwork:
             found.true_routes(),
             on_costs,
             ipv6=self.service is not None and self.service.ipv6,
+            stations=place / STATIONS if found.asks_radio() else None,
         )
         self._mark = mark
         self._journal = journal
         self._server: ForkServer | None = None
-        place = mark.directory.resolve()  # daemons have another working directory
         self._daemons = Daemons(self.service, self.emulation, place, seed) if self.service else None
 
     @property

@@ -70,7 +70,17 @@ def _carry_frames(
         memory.cells[shared.FIFO] = become_realtime()
         rng = random.Random(f"medium/{config.seed}")
         addresses = [hardware_address(address) for address in config.addresses.values()]
-        AirLoop(first.channel, config.mac, rng, descriptors, addresses, memory, origin_ns, first_tick).run()
+        AirLoop(
+            first.channel,
+            config.mac,
+            rng,
+            descriptors,
+            addresses,
+            memory,
+            origin_ns,
+            first_tick,
+            station_tables=config.stations is not None,
+        ).run()
     except BaseException:
         traceback.print_exc()
         os._exit(1)

@@ -26,6 +26,8 @@ class RadioConfig(Struct, frozen=True):
     seed: int = 1
     origin_ns: int | None = None
     """Model time 0 on this machine's monotonic clock; None: the moment the air is up."""
+    stations: str | None = None
+    """The folder for the nodes' station tables; None: nobody reads them."""
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -56,7 +58,13 @@ class RadioConfig(Struct, frozen=True):
 
 
 def radio_config(
-    mark: Mark, layout: Layout, trace: Trace, radio: RadioChoice, mac: Mac, seed: int
+    mark: Mark,
+    layout: Layout,
+    trace: Trace,
+    radio: RadioChoice,
+    mac: Mac,
+    seed: int,
+    stations: Path | None = None,
 ) -> RadioConfig:
     """The air for a network that was built from ``layout``."""
     paths: Mapping[str, tuple[Waypoint, ...]] = trace.paths
@@ -68,6 +76,7 @@ def radio_config(
         radio=radio,
         mac=mac,
         seed=seed,
+        stations=None if stations is None else str(stations),
     )
 
 

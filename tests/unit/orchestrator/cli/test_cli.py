@@ -23,6 +23,8 @@ from orchestrator.runs import run_directory
 from orchestrator.runs.files import write_json
 from orchestrator.runs.journal import Journal
 from orchestrator.runs.phases import Phase
+from orchestrator.services import program
+from orchestrator.services.olsrd import Olsrd, OlsrdService
 from tests.unit.rove_process import experiment_file, rove
 
 VERBS = [
@@ -38,6 +40,7 @@ VERBS = [
     "down",
     "analyze",
     "report",
+    "compare",
     "explain",
     "replay",
     "export",
@@ -257,6 +260,33 @@ def test_doctor_tells_ok_from_warnings_from_what_is_missing(
     found = {check.name: check for check in doctor.examine(tmp_path / "file")}
     assert found["runs directory"].health == "missing"
     assert all(check.health != "missing" for name, check in found.items() if name.startswith("netns"))
+
+
+def test_doctor_does_not_call_olsrd_ok_without_its_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check() -> doctor.Check:
+        (found,) = (check for check in doctor.examine(tmp_path) if check.name == "routing: olsrd")
+        return found
+
+    plugin = "olsrd_jsoninfo.so.1.1"
+    daemon = tmp_path / "olsrd"
+    daemon.touch(mode=0o755)
+    monkeypatch.setattr(program, "LIBRARY_FOLDERS", (str(tmp_path / "li*"),))
+    monkeypatch.setenv("LD_LIBRARY_PATH", "")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    lacking = check()
+    assert (lacking.health, lacking.found) == ("warn", f"{daemon}, but {plugin} not found")
+    assert "jsoninfo" in lacking.advice
+    with pytest.raises(RoveError, match=f"routing protocol olsrd needs {plugin}, which this machine"):
+        OlsrdService(Olsrd(protocol="olsrd")).require()
+    for folder in ("lib", "elsewhere"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / plugin).touch()
+        monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path / "elsewhere") if folder == "elsewhere" else "")
+        assert (check().health, check().found) == ("ok", str(daemon))
+        OlsrdService(Olsrd(protocol="olsrd")).require()
+        (tmp_path / folder / plugin).unlink()
 
 
 def test_exec_needs_a_network_that_is_up(tmp_path: Path) -> None:
