@@ -80,7 +80,8 @@ IN_WORDS = {
 @dataclass(frozen=True)
 class PaperFigure:
     """``by``: the factor beside the replicas; empty: there is none. ``stated``: the paper's ratio to k=1, by
-    the factor's value and k. ``says``: what it says without numbers.
+    the factor's value and k. ``says``: what it says without numbers. ``across``: the factor's values are
+    compared with each other, too.
     """
 
     number: int
@@ -92,6 +93,7 @@ class PaperFigure:
     key: str
     stated: Mapping[tuple[Any, int], float]
     says: str
+    across: bool = False
 
     @property
     def file(self) -> Path:
@@ -165,6 +167,7 @@ FIGURES = {
         "fig9_gain",
         {},
         "The higher threshold improves throughput for larger k, by avoiding switches that do not pay.",
+        across=True,
     ),
 }
 

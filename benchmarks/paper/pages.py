@@ -165,7 +165,19 @@ def _section(figure: PaperFigure, found: Summary) -> list[str]:
         "",
         *_table(heads, rows),
         "",
+        *_across(figure, found),
     ]
+
+
+def _across(figure: PaperFigure, found: Summary) -> list[str]:
+    if not found.across:
+        return []
+    labels = list(figure.by_words.values())
+    rows = [
+        [f"k={k}", f"{_number(gain.ratio_of_means)}{_interval(gain.ratio_of_means_95)}", str(gain.pairs)]
+        for k, gain in found.across.items()
+    ]
+    return [*_table(["", f"{labels[-1]} over {labels[0]}", "pairs"], rows), ""]
 
 
 def _number(value: float | None) -> str:

@@ -48,13 +48,16 @@ class Row(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What a figure shows in one variant on one backend. ``planned``: the runs that it needs."""
+    """What a figure shows in one variant on one backend. ``planned``: the runs that it needs. ``across``: by
+    k, the last value of the figure's factor compared with the first.
+    """
 
     variant: str
     backend: str
     rows: tuple[Row, ...]
     cells: tuple[KeptCell, ...]
     planned: int
+    across: Mapping[int, Comparison] = {}
 
     @property
     def valid(self) -> int:
@@ -88,7 +91,17 @@ def summary(
         runs[place] = {each.seed: each for each in of_cell if each.is_valid}
     rows = (_row(figure, place, value, runs[place], runs[place[0], 1]) for place, value in values.items())
     planned = len(cells) * len({*seeds, *(each.seed for each in found)})
-    return Summary(variant, backend, tuple(rows), tuple(found), planned)
+    across = _across(figure, runs) if figure.across else {}
+    return Summary(variant, backend, tuple(rows), tuple(found), planned, across)
+
+
+def _across(
+    figure: PaperFigure, runs: Mapping[tuple[str, int], Mapping[int, KeptCell]]
+) -> dict[int, Comparison]:
+    *_, last = labels = list(figure.by_words.values())
+    ours = {k: _by_seed(of, figure.metric) for (label, k), of in runs.items() if label == last}
+    base = {k: _by_seed(of, figure.metric) for (label, k), of in runs.items() if label == labels[0]}
+    return {k: compare(pairs) for k in ours if (pairs := pairs_by_seed(ours[k], base[k]))}
 
 
 def _row(
@@ -125,9 +138,19 @@ def _mean(runs: Mapping[int, KeptCell], metric: str) -> float | None:
 
 
 def in_json(figure: PaperFigure, found: Sequence[Summary]) -> dict[str, Any]:
-    """Returns the gains beside the paper's, by variant and backend."""
-    gains = {f"{each.variant}, {each.backend}": _gains(each) for each in found}
-    return {figure.key: gains}
+    """Returns by variant and backend: the gains beside the paper's, the means, and the factor's own gain."""
+    places = [f"{each.variant}, {each.backend}" for each in found]
+    gains = dict(zip(places, map(_gains, found), strict=True))
+    means = {
+        place: {row.name: row.mean for row in each.rows} for place, each in zip(places, found, strict=True)
+    }
+    values: dict[str, Any] = {figure.key: gains, f"fig{figure.number}_mean": means}
+    if figure.across:
+        values[f"fig{figure.number}_across"] = {
+            place: {f"k={k}": gain._asdict() for k, gain in each.across.items()}
+            for place, each in zip(places, found, strict=True)
+        }
+    return values
 
 
 def _gains(found: Summary) -> dict[str, Any]:

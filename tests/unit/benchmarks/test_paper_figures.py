@@ -133,6 +133,21 @@ def test_one_or_two_seeds_have_no_interval_and_agree_with_nothing(tmp_path: Path
     assert row.agrees is None
 
 
+def test_figure_9_compares_thresholds_at_the_same_k(tmp_path: Path) -> None:
+    figure = FIGURES[9]
+    kept = Kept(tmp_path / "cells.jsonl")
+    for cell in planned(figure, CORE, "sim"):
+        for seed in (1, 2, 3):
+            kept.add(kept_cell(key_of(cell.experiment), seed, seed * figure.value(cell.factors)))
+    found = summary(figure, CORE, "sim", planned(figure, CORE, "sim"), kept)
+    assert {k: gain.ratio_of_means for k, gain in found.across.items()} == dict.fromkeys(range(1, 7), 3.0)
+    values = in_json(figure, [found])
+    assert values["fig9_across"]["core, sim"]["k=6"]["pairs"] == 3
+    assert values["fig9_mean"]["core, sim"]["threshold 1, k=1"] == pytest.approx(2.0)
+    write_page(tmp_path, figure, [found], "1 core", {})
+    assert "| k=6 | 3.00 [3.00, 3.00] | 3 |" in (tmp_path / "figure9.md").read_text()
+
+
 @pytest.mark.parametrize("number", sorted(FIGURES))
 def test_pages_have_tables_drawings_and_where_they_come_from(number: int, tmp_path: Path) -> None:
     figure = FIGURES[number]
