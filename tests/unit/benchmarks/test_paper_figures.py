@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -215,6 +216,32 @@ def test_a_small_figure_from_nothing_and_again_after_a_kill(tmp_path: Path) -> N
     again = {cell.place: cell for cell in Kept(cells).all()}
     assert all(again[place] == cell for place, cell in first.items())
     assert (pages / "figure7.md").exists() and (pages / "README.md").exists()
+
+
+def _simulators(folder: Path) -> list[str]:
+    """Returns the command lines of simulators whose runs are in ``folder``."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_text().replace("\0", " "))
+    return [line for line in found if "sim.worker" in line and str(folder) in line]
+
+
+@pytest.mark.timeout(150)
+def test_ctrl_c_ends_all_runs_in_order_and_leaves_nothing(tmp_path: Path) -> None:
+    command = _command(tmp_path / "cells.jsonl", "--figure", "5", "--seeds", "1", "--duration", "900")
+    command += ["--jobs", "2"]
+    running = subprocess.Popen(
+        command, env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    deadline = time.monotonic() + 60
+    while len(_simulators(tmp_path)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    running.send_signal(signal.SIGINT)
+    assert running.wait(timeout=60) == 130
+    assert _simulators(tmp_path) == []
+    assert [path.name for path in tmp_path.iterdir()] == []
+    running.communicate()
 
 
 def test_an_unknown_variant_is_one_clear_error(tmp_path: Path) -> None:
