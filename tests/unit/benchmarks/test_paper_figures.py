@@ -30,6 +30,7 @@ def test_every_variant_plans(figure: PaperFigure, variant: str) -> None:
     places = {(figure.label(cell.factors), cell.factors[REPLICAS]) for cell in cells}
     assert len(places) == len(cells)
     assert {figure.label(cell.factors) for cell in cells} == set(figure.by_words.values())
+    assert all(cell.factors.get("query", "face_recognition") == "face_recognition" for cell in cells)
     assert IN_WORDS[variant]
 
 
