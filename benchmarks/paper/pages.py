@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.paper.drawings import drawing, standalone, unit_of
 from benchmarks.paper.figures import CORE, FIGURES, IN_WORDS, LATENCY, Changes, PaperFigure
-from benchmarks.paper.summaries import Row, Summary
+from benchmarks.paper.summaries import Row, Summary, agreement
 from orchestrator.results.comparison import METHODS, Interval
 from orchestrator.runs.files import write_atomic
 
@@ -126,6 +126,7 @@ def _overview(figure: PaperFigure, found: Sequence[Summary]) -> list[str]:
         paper = ["–" if stated is None else f"{stated:g}"] if figure.stated else []
         rows.append([name, *paper, *map(_ratio, of)])
     what = "p95 latency" if figure.metric == LATENCY else "goodput"
+    agree, both = agreement(found)
     said = "; **bold**: the paper's ratio is within the interval" if figure.stated else ""
     return [
         f"## Ratio of {what} to k=1",
@@ -133,6 +134,11 @@ def _overview(figure: PaperFigure, found: Sequence[Summary]) -> list[str]:
         "",
         *_table(["", *(["paper"] if figure.stated else []), *columns], rows),
         "",
+        *(
+            [f"The intervals of virtual time and namespaces overlap in {agree} of {both} ratios.", ""]
+            if both
+            else []
+        ),
     ]
 
 

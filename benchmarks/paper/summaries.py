@@ -4,6 +4,7 @@ Ratios are paired: only seeds whose runs are valid with both numbers of replicas
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -43,7 +44,7 @@ class Row(NamedTuple):
     @property
     def agrees(self) -> bool | None:
         """Whether the paper's ratio is within our interval; None if there is nothing to compare."""
-        within = None if self.gain is None else self.gain.ratio_of_means_95
+        within = _interval(self)
         return None if within is None or self.stated is None else within.low <= self.stated <= within.high
 
 
@@ -137,6 +138,22 @@ def _mean(runs: Mapping[int, KeptCell], metric: str) -> float | None:
     return fmean(values) if values else None
 
 
+def agreement(found: Sequence[Summary]) -> tuple[int, int]:
+    """Returns in how many ratios to k=1 the intervals of two backends overlap, and how many both have."""
+    overlaps = [
+        max(ours.low, others.low) <= min(ours.high, others.high)
+        for one, other in combinations(found, 2)
+        if one.variant == other.variant
+        for row, same in zip(one.rows, other.rows, strict=True)
+        if (ours := _interval(row)) is not None and (others := _interval(same)) is not None
+    ]
+    return sum(overlaps), len(overlaps)
+
+
+def _interval(row: Row) -> Interval | None:
+    return None if row.gain is None else row.gain.ratio_of_means_95
+
+
 def in_json(figure: PaperFigure, found: Sequence[Summary]) -> dict[str, Any]:
     """Returns by variant and backend: the gains beside the paper's, the means, and the factor's own gain."""
     places = [f"{each.variant}, {each.backend}" for each in found]
@@ -145,6 +162,9 @@ def in_json(figure: PaperFigure, found: Sequence[Summary]) -> dict[str, Any]:
         place: {row.name: row.mean for row in each.rows} for place, each in zip(places, found, strict=True)
     }
     values: dict[str, Any] = {figure.key: gains, f"fig{figure.number}_mean": means}
+    agree, both = agreement(found)
+    if both:
+        values[f"fig{figure.number}_backends_agree"] = f"{agree} of {both}"
     if figure.across:
         values[f"fig{figure.number}_across"] = {
             place: {f"k={k}": gain._asdict() for k, gain in each.across.items()}

@@ -167,6 +167,19 @@ def test_pages_have_tables_drawings_and_where_they_come_from(number: int, tmp_pa
     assert f"[Figure {number}](figure{number}.md)" in (tmp_path / "README.md").read_text()
 
 
+def test_two_backends_stand_side_by_side(tmp_path: Path) -> None:
+    figure = FIGURES[7]
+    made_up(tmp_path / "cells.jsonl", figure, seeds=30, noise=0.1)
+    kept = made_up(tmp_path / "cells.jsonl", figure, seeds=5, backend="netns", noise=0.1)
+    found = summaries(figure, kept, {})
+    assert [(each.backend, each.valid) for each in found] == [("sim", 90), ("netns", 15)]
+    assert in_json(figure, found)["fig7_backends_agree"] == "2 of 2"
+    write_page(tmp_path, figure, found, "1 core", {})
+    page = (tmp_path / "figure7.md").read_text()
+    assert "The intervals of virtual time and namespaces overlap in 2 of 2 ratios." in page
+    assert "--figure 7 --seeds 30`" in page and "--figure 7 --backend netns --seeds 5`" in page
+
+
 def test_what_was_written_by_hand_is_kept(tmp_path: Path) -> None:
     figure, path = FIGURES[7], tmp_path / "figure7.md"
     kept = made_up(tmp_path / "cells.jsonl", figure, seeds=3)
