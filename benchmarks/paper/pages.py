@@ -30,9 +30,11 @@ _BACKENDS = {"sim": "virtual time", "netns": "namespaces, real time"}
 def write_page(
     folder: Path, figure: PaperFigure, found: Sequence[Summary], machine: str, also: Changes
 ) -> None:
-    """Writes ``figure5.md`` and its drawings. ``also``: what was changed in all of its runs."""
+    """Writes ``figure5.md`` and its drawings, if there is a valid run. ``also``: what was changed in all."""
     folder.mkdir(parents=True, exist_ok=True)
     shown = [each for each in found if each.valid]
+    if not shown:
+        return
     for each in shown:
         drawn = drawing(figure, each)
         write_atomic(folder / f"{drawn.name}.svg", standalone(drawn).encode())
@@ -116,7 +118,7 @@ def _page(figure: PaperFigure, found: Sequence[Summary], machine: str, also: Cha
 
 def _overview(figure: PaperFigure, found: Sequence[Summary]) -> list[str]:
     """Returns a table of the ratios to k=1 in all variants, beside the paper's."""
-    columns = [f"{each.variant}, {_BACKENDS[each.backend]}" for each in found]
+    columns = [f"{_titled(each)}, {_BACKENDS[each.backend]}" for each in found]
     names = list(dict.fromkeys(row.name for each in found for row in each.rows if row.k > 1))
     by_name = [{row.name: row for row in each.rows} for each in found]
     rows = []
@@ -142,6 +144,10 @@ def _overview(figure: PaperFigure, found: Sequence[Summary]) -> list[str]:
     ]
 
 
+def _titled(found: Summary) -> str:
+    return "as in the file" if found.variant == CORE else found.variant
+
+
 def _ratio(row: Row | None) -> str:
     if row is None or row.gain is None or row.ratio is None:
         return "–"
@@ -150,7 +156,7 @@ def _ratio(row: Row | None) -> str:
 
 
 def _section(figure: PaperFigure, found: Summary) -> list[str]:
-    title = f"{IN_WORDS[found.variant]}" if found.variant != CORE else "As in the file"
+    title = IN_WORDS[found.variant]
     rows = [
         [
             row.name,

@@ -196,6 +196,14 @@ def test_what_was_written_by_hand_is_kept(tmp_path: Path) -> None:
     assert after.count(BY_HAND) == 1
 
 
+def test_a_page_is_not_replaced_by_one_without_runs(tmp_path: Path) -> None:
+    figure = FIGURES[7]
+    write_page(tmp_path, figure, summaries(figure, Kept(tmp_path / "cells.jsonl"), {}), "1 core", {})
+    write_index(tmp_path)
+    assert not (tmp_path / "figure7.md").exists()
+    assert "figure7.md" not in (tmp_path / "README.md").read_text()
+
+
 def test_drawings_are_the_same_each_time(tmp_path: Path) -> None:
     kept = made_up(tmp_path / "cells.jsonl", FIGURES[8], seeds=3)
     found = summaries(FIGURES[8], kept, {})[0]
