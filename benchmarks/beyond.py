@@ -17,8 +17,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from orchestrator.results.comparison import compare, pairs_by_seed
-
 from benchmarks.paper.campaign import Bar, missing, run_all, tasks_of
 from benchmarks.paper.cells import Kept, KeptCell, key_of
 from benchmarks.paper.figures import (
@@ -37,6 +35,7 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from orchestrator.apps.dataflow.recorded import deployment_in
 from orchestrator.errors import BadInput
 from orchestrator.planning.sweep import Cell
+from orchestrator.results.comparison import compare, pairs_by_seed
 
 PAPER, OURS, APART = "paper", "ours", "apart"
 TARGET, LEAST = 2.0, 1.7
