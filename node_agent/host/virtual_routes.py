@@ -15,13 +15,19 @@ class VirtualRoutes:
         """``node_at`` maps addresses to nodes."""
         self._node_at = node_at
         self._routes: Mapping[str, HostRoute] = {}
+        self._next: dict[str, str | None] = {}  # what was asked since the routes were replaced
 
     def replace(self, routes: Mapping[str, HostRoute]) -> None:
         self._routes = routes
+        self._next = {}
 
     def close(self) -> None:
-        self._routes = {}
+        self.replace({})
 
     def __call__(self, destination: str, /) -> str | None:
+        if destination in self._next:
+            return self._next[destination]
         route = self._routes.get(destination)
-        return None if route is None else self._node_at.get(route.gateway or destination)
+        node = None if route is None else self._node_at.get(route.gateway or destination)
+        self._next[destination] = node
+        return node

@@ -28,7 +28,7 @@ class Tables(NamedTuple):
     ``hop_count``: the daemon is known not to measure link quality.
     """
 
-    links: Sequence[Link]
+    links: Sequence[Link | tuple[str, str, float, float | None]]
     aliases: Mapping[str, str] = {}
     own: Sequence[str] = ()
     hop_count: bool = False
@@ -38,15 +38,15 @@ def reading(tables: Tables, source: str) -> Reading:
     """Returns the reading. If a link is listed twice, the later one counts: the peer's report comes after the
     own.
     """
-    ends = dict.fromkeys(end for link in tables.links for end in (link.sender, link.receiver))
+    ends = dict.fromkeys([end for link in tables.links for end in link[:2]])
     aliases = _all_aliases(tables, ends)
     mains = {end: ipv4(aliases.get(end, end)) for end in ends}
-    usable = [link.cost for link in tables.links if link.cost < BROKEN]
+    usable = [cost for _, _, cost, _ in tables.links if cost < BROKEN]
     hop_count = tables.hop_count or (bool(usable) and not any(usable))
     edges: Edges = {}
-    for link in tables.links:
-        sender, receiver = mains[link.sender], mains[link.receiver]
-        edge = Edge(1.0) if hop_count else _edge(link)
+    for one, other, cost, delivery in tables.links:
+        sender, receiver = mains[one], mains[other]
+        edge = Edge(1.0) if hop_count else _edge(cost, delivery)
         if sender == receiver:
             continue
         row = edges.setdefault(sender, {})
@@ -58,10 +58,10 @@ def reading(tables: Tables, source: str) -> Reading:
     return Reading(edges, "hops" if hop_count else "etx", source, aliases)
 
 
-def _edge(link: Link) -> Edge | None:
-    if link.delivery == 0 or not 0 < link.cost < BROKEN:
+def _edge(cost: float, delivery: float | None) -> Edge | None:
+    if delivery == 0 or not 0 < cost < BROKEN:
         return None
-    return Edge(link.cost, min(1.0, 1 / link.cost) if link.delivery is None else min(1.0, link.delivery))
+    return Edge(cost, min(1.0, 1 / cost if delivery is None else delivery))
 
 
 def _all_aliases(tables: Tables, ends: Container[str]) -> dict[str, str]:

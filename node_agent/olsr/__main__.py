@@ -27,7 +27,7 @@ example: three Raspberry Pis without an access point
     ip route show proto 83                        the routes it made
     curl http://127.0.0.1:9090/links              its links and their ETX
     curl http://127.0.0.1:2006/rou                its routes as text
-  Ctrl-C (or SIGTERM) ends it and removes its routes.
+  Ctrl-C (or SIGTERM) ends it: it says goodbye to the other nodes, and removes its routes.
 
 Without a key anyone in radio range can take part: routes lead only to addresses of the ad-hoc network
 (--network), but anyone can change their paths. With the same --key-file on all nodes, packets without its

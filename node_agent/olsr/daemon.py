@@ -15,7 +15,7 @@ from node_agent.manet.membership import ANYBODY, Manet, is_host
 from node_agent.model.link_layer import LinkLayer
 from node_agent.olsr import counters as counting
 from node_agent.olsr import duplicates, greeting, quality, snapshot, validity, wire
-from node_agent.olsr.accepted_networks import AcceptedNetworks
+from node_agent.olsr.accepted_networks import AcceptedNetworks, announced_network
 from node_agent.olsr.announced import Announced
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.counters import Counters
@@ -25,7 +25,7 @@ from node_agent.olsr.outbox import MOST_MTU
 from node_agent.olsr.routing import Route, Routes, Routing
 from node_agent.olsr.speaker import Interface, Outgoing, Speaker
 from node_agent.olsr.topology import Topology
-from node_agent.olsr.view import View
+from node_agent.olsr.view import Costs, View
 
 __all__ = ["Interface", "Olsr", "Outgoing", "Route"]
 
@@ -119,11 +119,17 @@ class Olsr:
 
     def next_wake_ns(self) -> int:
         """Returns when to call ``wake``. Ask again after each ``receive`` and ``wake``."""
-        earliest = min(self._tick_ns, self._look_ns, self._speaker.next_ns())
-        for each in self._sets:
-            if each.next_expiry < earliest:
-                earliest = each.next_expiry
-        return earliest
+        links, edges, aliases, networks, duplicates = self._sets
+        return min(
+            self._tick_ns,
+            self._look_ns,
+            self._speaker.next_ns,
+            links.next_expiry,
+            edges.next_expiry,
+            aliases.next_expiry,
+            networks.next_expiry,
+            duplicates.next_expiry,
+        )
 
     def wake(self, now_ns: int) -> list[Outgoing]:
         """Does what is due: expires entries, measures links, sends messages."""
@@ -137,6 +143,13 @@ class Olsr:
             self._look(now_ns)
             self._look_ns = max(self._look_ns + _LOOK_NS, now_ns)
         return self._speaker.speak(now_ns)
+
+    def farewell(self, now_ns: int) -> list[Outgoing]:
+        """Gives up all links, and returns packets that say so: a TC and HELLOs without neighbours, as olsrd
+        sends at its end. May be repeated, in case the first ones get lost; let it receive nothing more.
+        """
+        self._neighbourhood.lose_all(now_ns)
+        return self._speaker.farewell(now_ns)
 
     def routes(self, now_ns: int) -> Mapping[int, Route]:
         """Returns host routes by destination: main addresses and aliases."""
@@ -164,6 +177,11 @@ class Olsr:
             self._routing.current_routes(),
             self._speaker,
         )
+
+    def costs(self, now_ns: int) -> Costs:
+        self._expire(now_ns)
+        self._routing.current_routes()
+        return snapshot.costs(self.interfaces, self._neighbourhood, self._topology, self._aliases)
 
     def _expire(self, now: int) -> None:
         for each in self._sets:
@@ -245,12 +263,13 @@ class Olsr:
         sender = link.remote
         selected = link.neighbour.selector_until > now
         known = self._manet.known
-        taken = {}
-        for key, message in floods.items():
-            if key in unseen and (message.originator in known or self._may_speak(message.originator, sender)):
-                taken[key] = message
-        self._duplicates.remember(taken.keys(), now)
-        for message in taken.values():
+        taken = [
+            (key, message)
+            for key, message in floods.items()
+            if key in unseen and (message.originator in known or self._may_speak(message.originator, sender))
+        ]
+        self._duplicates.remember([key for key, _ in taken], now)
+        for _, message in taken:
             self._take_flood(message, sender, selected, now)
         self._count_evicted(sender)
 
@@ -281,8 +300,9 @@ class Olsr:
 
     def _take_networks(self, message: wire.Message, sender: int, now: int) -> None:
         """Stores all networks, for display; only accepted ones get routes."""
-        networks = [(address & mask, mask) for address, mask in wire.decode_hna(message).networks]
-        if not all(self._accepted.accepts(*network) for network in networks):
+        entries = wire.decode_hna(message).networks
+        networks = [network for entry in entries if (network := announced_network(*entry))]
+        if len(networks) < len(entries) or not all(starmap(self._accepted.accepts, networks)):
             self.refuse(sender, "hna")
         self._networks.update(message.originator, networks, self._until(message, now))
 

@@ -1,6 +1,6 @@
 """Remembers which messages were seen: two generations of keys, of which the older is dropped periodically."""
 
-from collections.abc import Set
+from collections.abc import Collection
 
 from node_agent.olsr import wire
 
@@ -29,13 +29,13 @@ class DuplicateSet:
         # Nearly all received messages are duplicates: this is the daemon's hottest line.
         return keys - self._young - self._old
 
-    def remember(self, keys: Set[int], now: int) -> None:
+    def remember(self, keys: Collection[int], now: int) -> None:
         if len(self._young) + len(keys) > MAX_KEYS:
             self.evicted += 1
             self.expire(now)
         if not self._young:
             self.next_expiry = min(self.next_expiry, now + GENERATION_NS)
-        self._young |= keys
+        self._young.update(keys)
 
     def expire(self, now: int) -> None:
         self._old, self._young = self._young, set()

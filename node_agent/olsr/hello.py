@@ -1,7 +1,7 @@
 """Reads a HELLO into a value, and composes a node's own HELLO."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from node_agent.manet.membership import ANYBODY, Manet
@@ -32,15 +32,20 @@ class HelloContent(NamedTuple):
     willingness: int
     standings: Mapping[int, Standing]  # of all addresses it mentions
     listed: Mapping[int, int]  # its neighbours that belong to the network, with costs
-    gone: tuple[int, ...]  # addresses that are no longer, or not yet, its neighbours
+    mentioned: frozenset[int]  # these, and addresses that are no longer, or not yet, its neighbours
 
 
-@lru_cache(maxsize=512)
-def read(kind: int, body: bytes, metric: Metric, manet: Manet = ANYBODY) -> HelloContent:
-    """Reads a HELLO. Raises Malformed.
+@cache
+def reader(metric: Metric, manet: Manet = ANYBODY) -> Callable[[int, bytes], HelloContent]:
+    """Returns a function that reads the kind and the body of a HELLO, and raises Malformed.
 
-    Cached, because most HELLOs repeat the one before, and in virtual time all receivers are in this process.
+    It remembers, because most HELLOs repeat the one before, and in virtual time all receivers are in this
+    process.
     """
+    return lru_cache(maxsize=512)(lambda kind, body: _read(kind, body, metric, manet))
+
+
+def _read(kind: int, body: bytes, metric: Metric, manet: Manet) -> HelloContent:
     hello = wire.decode_hello(wire.Message(kind, 0, 0, 0, 0, 0, body))
     standings: dict[int, Standing] = {}
     listed: dict[int, int] = {}
@@ -66,7 +71,7 @@ def read(kind: int, body: bytes, metric: Metric, manet: Manet = ANYBODY) -> Hell
         willingness=min(hello.willingness, 7),
         standings=standings,
         listed=listed,
-        gone=tuple(address for address in gone if address not in listed),
+        mentioned=frozenset((*listed, *gone)),
     )
 
 

@@ -30,13 +30,13 @@ class Listing:
         if content.listed == self._latest and not self._others_until:
             self._latest_until = self.next_expiry = until
             return False
-        others = {
-            address: valid
-            for address, valid in self.each_until()
-            if address not in content.listed and address not in content.gone
-        }
-        costs = {address: self.costs[address] for address in others}
-        costs |= {address: cost for address, cost in content.listed.items() if address not in self._own}
+        costs = dict(content.listed)
+        for address in self._own:
+            costs.pop(address, None)
+        others: dict[int, int] = {}
+        if not self.costs.keys() <= content.mentioned:
+            others = {a: valid for a, valid in self.each_until() if a not in content.mentioned}
+            costs = {address: self.costs[address] for address in others} | costs
         self.refused = max(0, len(costs) - MAX_LISTED)
         if self.refused:
             costs = dict(islice(costs.items(), MAX_LISTED))

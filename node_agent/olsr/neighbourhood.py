@@ -90,7 +90,7 @@ class Neighbourhood:
         self._own = own
         self._all_own = frozenset(own)
         self._metric = metric
-        self._manet = manet
+        self._read = hello.reader(metric, manet)
         self._hold_ns = hold_ns
         self._longest_ns = longest_ns
 
@@ -108,7 +108,7 @@ class Neighbourhood:
         self, interface: int, sender: int, packet_seqno: int, message: wire.Message, now: int
     ) -> None:
         """Processes a HELLO. Raises Malformed."""
-        content = hello.read(message.kind, message.body, self._metric, self._manet)
+        content = self._read(message.kind, message.body)
         link = self.links[interface].get(sender)
         if link is None:
             if len(self.links[interface]) >= MAX_LINKS:
@@ -184,6 +184,11 @@ class Neighbourhood:
             if neighbour.two_hop.expire(now):
                 self.two_hop_changes += 1
             self._expect(neighbour.two_hop.next_expiry, now)
+
+    def lose_all(self, now: int) -> None:
+        for link in self.each_link():
+            link.symmetric_until = link.asymmetric_until = now
+            self._note_status(link, now)
 
     def _make_room(self, links: dict[int, Link], now: int) -> None:
         """Evicts the least credible links. Links with a long exchange of

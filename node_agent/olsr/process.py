@@ -1,6 +1,6 @@
 """Runs the OLSR daemon as a process: real sockets, the kernel's routes, olsrd's query ports.
 
-On SIGTERM and SIGINT it ends in order and removes its routes.
+On SIGTERM and SIGINT it ends in order: it says goodbye to the other nodes and removes its routes.
 """
 
 import asyncio
@@ -137,6 +137,7 @@ async def _live(config: ProcessConfig) -> None:
             if port:
                 await server.listen(dialect, port)
         await asked.wait()
+        await service.say_goodbye()
     finally:
         server.close()
         if kernel is not None:

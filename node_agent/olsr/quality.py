@@ -189,6 +189,19 @@ def metric(name: Quality) -> Metric:
     return _METRICS[name]
 
 
+def settling_s(name: Quality, hello_s: float) -> float:
+    """Returns how long after its first packet the quality of a lossless link is near 1, in seconds."""
+    match name:
+        case "etx_ff":  # until the window has no second left from before the link
+            return float(_WINDOW)
+        case "etx_float":  # 1 - 0.75 ** 12 = 97 %
+            return _QUICK_STEPS * hello_s
+        case "fast":  # the first HELLOs tell the signal
+            return hello_s
+        case "hops":
+            return 0.0
+
+
 def cost(quality: int, neighbour_quality: int) -> int:
     """Returns the ETX of a link in units of 1/1024; BROKEN if a direction delivers almost nothing."""
     if quality < _USEFUL or neighbour_quality < _USEFUL:

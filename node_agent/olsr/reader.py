@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from functools import lru_cache
 
-from node_agent.linkstate.olsrd import Link, Tables, reading
+from node_agent.linkstate.olsrd import Tables, reading
 from node_agent.linkstate.reader import Reading
 from node_agent.olsr.config import Quality
-from node_agent.olsr.view import View
+from node_agent.olsr.view import Costs
 from node_agent.olsr.wire import dotted
 
 SOURCE = "olsr"
@@ -15,33 +15,27 @@ _dotted = lru_cache(maxsize=4096)(dotted)
 
 
 class OlsrCoreReader:
-    """``view`` is the daemon's method."""
+    """``costs`` is the daemon's method."""
 
-    def __init__(self, view: Callable[[int], View], now_ns: Callable[[], int], quality: Quality) -> None:
-        self._view = view
+    def __init__(self, costs: Callable[[int], Costs], now_ns: Callable[[], int], quality: Quality) -> None:
+        self._costs = costs
         self._now_ns = now_ns
         self._quality = quality
 
     async def read(self) -> Reading:
-        return parse(self._view(self._now_ns()), self._quality)
+        return parse(self._costs(self._now_ns()), self._quality)
 
 
-def parse(view: View, quality: Quality) -> Reading:
-    """Leaves out broken links: a daemon that counts hops gives no other quality."""
+def parse(costs: Costs, quality: Quality) -> Reading:
+    """A daemon that counts hops measures nothing else about its links."""
     hop_count = quality == "hops"
     tables = Tables(
         [
-            Link(
-                _dotted(edge.last_hop),
-                _dotted(edge.destination),
-                edge.cost,
-                None if hop_count else edge.quality * edge.neighbour_quality,
-            )
-            for edge in view.topology
-            if edge.cost is not None
+            (_dotted(last_hop), _dotted(destination), cost, None if hop_count else delivery)
+            for last_hop, destination, cost, delivery in costs.edges
         ],
-        {_dotted(alias): _dotted(mid.main) for mid in view.mid for alias in mid.aliases},
-        [_dotted(view.main_address), *(_dotted(interface.address) for interface in view.interfaces)],
+        {_dotted(alias): _dotted(main) for alias, main in costs.aliases.items()},
+        [_dotted(address) for address in costs.own],
         hop_count,
     )
     return reading(tables, SOURCE)

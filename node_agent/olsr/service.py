@@ -27,6 +27,8 @@ SETTLING_S = 0.05
 SPACING_S = 1.0
 """Routes are computed no more often than this while only costs change,
 like olsrd: nearly every packet changes some."""
+GOODBYES, GOODBYE_SPACING_S = 3, 0.1
+"""A broadcast may get lost, so a goodbye is repeated."""
 
 _NS = 1_000_000_000
 _SETTLING_NS, _SPACING_NS = int(SETTLING_S * _NS), int(SPACING_S * _NS)
@@ -79,15 +81,34 @@ class OlsrService:
         self._running = True
         self._set_alarm()
 
+    async def say_goodbye(self) -> None:
+        """Ends its part in the network, so that other nodes drop their routes over it at once.
+
+        Its own routes stay until it is stopped, for what is still under way.
+        """
+        if not self._running:
+            return
+        self._halt()
+        for time in range(GOODBYES):
+            if time:
+                await asyncio.sleep(GOODBYE_SPACING_S)
+            if not self._sockets:
+                return  # stopped meanwhile
+            for interface, data in self.daemon.farewell(self._now_ns()):
+                self._send(interface, data)
+
     async def stop(self) -> None:
-        """Stops sending and removes the routes. May be repeated."""
+        """Stops sending and removes the routes, without a word to others. May be repeated."""
+        self._halt()
+        self._close_sockets()
+        self._table.close()
+
+    def _halt(self) -> None:
         self._running = False
         for timer in (self._alarm, self._update_timer):
             if timer is not None:
                 timer.cancel()
         self._alarm = self._update_timer = None
-        self._close_sockets()
-        self._table.close()
 
     def _close_sockets(self) -> None:
         for each in self._sockets:

@@ -1,6 +1,7 @@
-"""Builds a daemon's view: the content of its sets at one moment, as frozen values."""
+"""Builds a daemon's view, the content of its sets at one moment, and the costs in it, as frozen values."""
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 from node_agent.olsr.announced import Announced
 from node_agent.olsr.neighbourhood import Link, Neighbourhood
@@ -9,8 +10,9 @@ from node_agent.olsr.paths import Paths
 from node_agent.olsr.quality import BROKEN, SCALE
 from node_agent.olsr.routing import Routes
 from node_agent.olsr.speaker import Interface, Speaker
-from node_agent.olsr.topology import Topology
+from node_agent.olsr.topology import Edge, Topology
 from node_agent.olsr.view import (
+    Costs,
     EdgeView,
     HnaView,
     InterfaceView,
@@ -44,9 +46,7 @@ def take(
         links=tuple(_link(link, interfaces[link.interface], now) for link in neighbourhood.each_link()),
         neighbours=tuple(_neighbours(neighbourhood, now)),
         topology=tuple(
-            sorted(
-                (*_own_edges(main, neighbourhood), *_edges(topology, routes.paths, now)), key=lambda e: e[:2]
-            )
+            sorted((*_own_edges(main, neighbourhood), *_edges(topology, routes.paths, now)), key=_ends)
         ),
         routes=tuple(
             RouteView(
@@ -83,6 +83,33 @@ def take(
             for interface, schedule in zip(interfaces, speaker.schedules, strict=True)
         ),
     )
+
+
+def costs(
+    interfaces: Sequence[Interface], neighbourhood: Neighbourhood, topology: Topology, aliases: Announced[int]
+) -> Costs:
+    own = tuple(interface.address for interface in interfaces)
+    edges = [
+        (own[0], neighbour.address, link.cost / SCALE, _delivery(link))
+        for neighbour, link in neighbourhood.symmetric()
+        if link.cost < BROKEN
+    ]
+    for address, origin in topology.origins.items():
+        edges += [
+            (address, destination, edge.cost / SCALE, _delivery(edge))
+            for destination, edge in origin.edges.items()
+            if edge.cost < BROKEN
+        ]
+    edges.sort(key=_ends)
+    mains = {alias: main for main, known in sorted(aliases.each()) for alias in sorted(known)}
+    return Costs(own, edges, mains)
+
+
+_ends = itemgetter(0, 1)
+
+
+def _delivery(link: Link | Edge) -> float:
+    return _fraction(link.quality) * _fraction(link.neighbour_quality)
 
 
 def _link(link: Link, interface: Interface, now: int) -> LinkView:
@@ -169,8 +196,11 @@ def _left(until: int, now: int) -> int:
 
 
 def _fraction(byte: int) -> float:
-    """Cuts to ten bits, as olsrd prints it."""
-    return byte * 1024 // 255 / 1024
+    return _FRACTIONS[byte]
+
+
+# Cut to ten bits, as olsrd prints them.
+_FRACTIONS = tuple(byte * 1024 // 255 / 1024 for byte in range(256))
 
 
 def _metric_cost(cost: int) -> float | None:

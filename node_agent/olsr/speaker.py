@@ -46,6 +46,9 @@ class Schedule:
         self.has_news = False  # the next TC announces an urgent change
         self.hello_ns = self.tc_ns = self.mid_ns = self.hna_ns = NEVER
 
+    def next_ns(self) -> int:
+        return min(self.hello_ns, self.tc_ns, self.mid_ns, self.hna_ns, self.outbox.due_ns)
+
 
 class Speaker:
     def __init__(
@@ -84,19 +87,12 @@ class Speaker:
                 schedule.mid_ns = now + self._random_ns(config.mid_interval)
             if self._hna:
                 schedule.hna_ns = now + self._random_ns(config.hna_interval)
+        self.next_ns = NEVER
+        """When to call ``speak``."""
+        self._note_next()
 
-    def next_ns(self) -> int:
-        earliest = NEVER
-        for schedule in self.schedules:
-            earliest = min(
-                earliest,
-                schedule.hello_ns,
-                schedule.tc_ns,
-                schedule.mid_ns,
-                schedule.hna_ns,
-                schedule.outbox.due_ns,
-            )
-        return earliest
+    def _note_next(self) -> None:
+        self.next_ns = min([each.next_ns() for each in self.schedules])
 
     def forward(self, message: wire.Message, now: int, *, news: bool) -> None:
         """Forwards a message. ``news``: it changes routes and must not wait for a HELLO."""
@@ -111,6 +107,7 @@ class Speaker:
         for schedule in self.schedules:
             schedule.tc_ns = min(schedule.tc_ns, max(now, schedule.last_tc_ns + spacing))
             schedule.has_news = True
+        self._note_next()
 
     def speak(self, now: int) -> list[Outgoing]:
         """Returns the packets that are due."""
@@ -136,6 +133,16 @@ class Speaker:
                 packets.extend(self._send(index, self._hellos(index), now))
             elif schedule.outbox.due_ns <= now:
                 packets.extend(self._send(index, [], now))
+        self._note_next()
+        return packets
+
+    def farewell(self, now: int) -> list[Outgoing]:
+        """Returns what waits to be sent, a TC and a HELLO on each interface, whatever is due."""
+        packets: list[Outgoing] = []
+        for index, schedule in enumerate(self.schedules):
+            schedule.has_news = True
+            self._queue_tc(schedule, now)
+            packets.extend(self._send(index, self._hellos(index), now))
         return packets
 
     def _send(self, index: int, hellos: Sequence[wire.Message], now: int) -> Iterator[Outgoing]:
@@ -153,6 +160,8 @@ class Speaker:
             latest = now + self._random_ns(self._max_jitter)
         if not schedule.outbox.put(message, latest, now):
             self._counters.dropped += 1
+        elif schedule.outbox.due_ns < self.next_ns:
+            self.next_ns = schedule.outbox.due_ns
 
     def _hellos(self, index: int) -> list[wire.Message]:
         self._choose_relays()

@@ -8,8 +8,8 @@ long, and among the others first those reported by the neighbour that reports mo
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from node_agent.manet.membership import ANYBODY, Manet
@@ -107,7 +107,7 @@ class Topology:
         self.evicted = 0
         self.changed_edges: list[tuple[Mapping[int, int], Mapping[int, int]]] = []
         """Where edges came or went: an originator's costs before and after. The owner clears the list."""
-        self._metric = metric
+        self._read = reader(metric, manet)
         self._manet = manet
         self._longest_ns = longest_ns
         self._edges = 0
@@ -120,7 +120,7 @@ class Topology:
             if origin.admits(message.seqno, origin.ansn):
                 self._renew(origin, message, now)
             return
-        content = _read(message.kind, message.body, self._metric, self._manet)
+        content = self._read(message.kind, message.body)
         if origin is None:
             if len(self.origins) >= MAX_ORIGINATORS:
                 self._make_room(message.originator)
@@ -183,9 +183,16 @@ class Topology:
             self.changes += 1
 
 
-@lru_cache(maxsize=512)
+@cache
+def reader(metric: Metric, manet: Manet) -> Callable[[int, bytes], TcContent]:
+    """Returns a function that reads the kind and the body of a TC, and raises Malformed.
+
+    It remembers, because in virtual time all receivers are in this process.
+    """
+    return lru_cache(maxsize=512)(lambda kind, body: _read(kind, body, metric, manet))
+
+
 def _read(kind: int, body: bytes, metric: Metric, manet: Manet) -> TcContent:
-    """Reads a TC. Raises Malformed. Cached, because in virtual time all its receivers are in this process."""
     tc = wire.decode_tc(wire.Message(kind, 0, 0, 0, 0, 0, body))
     edges: dict[int, Edge] = {}
     for address, packed in tc.neighbours:

@@ -4,6 +4,7 @@ Addresses are integers, times milliseconds left, costs in the metric (ETX or hop
 qualities fractions (1.0 if hops are counted).
 """
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 LinkStatus = Literal["SYMMETRIC", "ASYMMETRIC", "LOST"]
@@ -108,3 +109,13 @@ class View(NamedTuple):
     mid: tuple[MidView, ...]
     hna: tuple[HnaView, ...]
     interfaces: tuple[InterfaceView, ...]
+
+
+class Costs(NamedTuple):
+    """What links cost: the part of a view that is read most often."""
+
+    own: tuple[int, ...]  # addresses of the interfaces, the main address first
+    edges: list[tuple[int, int, float, float]]
+    """Last hop, destination, cost, and the probability that a packet and its acknowledgement both arrive; in
+    the order of their ends. Broken edges are left out."""
+    aliases: Mapping[int, int]  # main addresses of other addresses

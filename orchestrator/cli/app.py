@@ -10,6 +10,7 @@ import typer
 from node_agent.extensions import ExtensionError
 from orchestrator.cli.analyze import analyze
 from orchestrator.cli.collect import collect
+from orchestrator.cli.compare import compare
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.down import down
 from orchestrator.cli.enroll import enroll
@@ -102,6 +103,7 @@ for verb in (
     down,
     analyze,
     report,
+    compare,
     explain,
     replay,
     export,

@@ -143,9 +143,12 @@ class DcfMedium:
         if at != self._wake_at:
             return  # an earlier wake-up was scheduled since
         self._wake_at = NEVER
+        dcf, jump_to_ns = self._dcf, self._schedule.jump_to_ns
         self._running = True
         try:
-            self._dcf.run_until(at)
+            dcf.run_until(at)
+            while (at := dcf.next_event_ns()) != NEVER and jump_to_ns(at):
+                dcf.run_until(at)
         finally:
             self._running = False
         self._arm()

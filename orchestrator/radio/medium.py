@@ -19,6 +19,10 @@ class Schedule(Protocol):
 
     def call_at_ns(self, when_ns: int, callback: Callable[..., None], *args: Any) -> None: ...
 
+    def jump_to_ns(self, when_ns: int) -> bool:
+        """Makes it ``when_ns`` now and returns True, if nothing else happens until then."""
+        ...
+
 
 class Medium(Protocol):
     def attach(self, node: str, received: OnFrame, failed: OnFrame) -> None:

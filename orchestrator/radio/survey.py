@@ -2,13 +2,14 @@
 each.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from orchestrator.model.path_loss import PathLoss
 from orchestrator.radio.airtime import ACK_BYTES
+from orchestrator.radio.changes import UNCHANGED, AirChanges
 from orchestrator.radio.channel import Channel, Position, build_channel
 from orchestrator.radio.path_loss.base import Matrix, losses_at
 from orchestrator.radio.settings import Mac, Radio
@@ -32,14 +33,14 @@ class Survey:
     links: Links
     """Each node's neighbours and the expected number of transmissions until a full-size frame is
     acknowledged: 1 / (delivery there × delivery of the ACK back), to one decimal."""
-    silent: Set[str] = frozenset()
-    """The nodes whose radios are off."""
+    changes: AirChanges = UNCHANGED
+    """What faults have changed."""
 
     def holds(
-        self, radio: Radio, positions: Mapping[str, Position], t: float, silent: Set[str] = frozenset()
+        self, radio: Radio, positions: Mapping[str, Position], t: float, changes: AirChanges = UNCHANGED
     ) -> bool:
         """Says whether another survey would find the same."""
-        still = positions == self.positions and silent == self.silent
+        still = positions == self.positions and changes == self.changes
         return still and losses_at(radio.path_loss, t) is self.path_loss
 
 
@@ -48,14 +49,15 @@ def survey(
     mac: Mac,
     positions: Mapping[str, Position],
     t: float = 0.0,
-    silent: Set[str] = frozenset(),
+    changes: AirChanges = UNCHANGED,
 ) -> Survey:
-    """Surveys the network. ``t`` (seconds) matters if losses change over time; ``silent``: nodes whose radios
-    are off.
+    """Surveys the network. ``t`` (seconds) matters if losses change over time; ``positions`` are those after
+    ``changes``.
     """
     path_loss = losses_at(radio.path_loss, t)
-    off = [index for index, name in enumerate(positions) if name in silent]
-    channel = build_channel(radio, mac, list(positions.values()), path_loss, off)
+    off = [index for index, name in enumerate(positions) if name in changes.silent]
+    losses = _Changed(path_loss, list(positions), changes) if changes.affects_links() else path_loss
+    channel = build_channel(radio, mac, list(positions.values()), losses, off)
     expected = delivery(radio, mac.unicast_rate, FULL_SIZE + radio.reception.counted_overhead, channel.snr_db)
     success = exchange(radio, mac, expected, channel.snr_db)
     names = list(positions)
@@ -64,7 +66,20 @@ def survey(
     costs = np.round(1.0 / success[rows, columns], 1)
     for here, there, cost in zip(rows.tolist(), columns.tolist(), costs.tolist(), strict=True):
         links[names[here]][names[there]] = cost
-    return Survey(positions, path_loss, channel, expected, links, frozenset(silent))
+    return Survey(positions, path_loss, channel, expected, links, changes)
+
+
+class _Changed:
+    """A path loss with what faults add to it."""
+
+    def __init__(self, path_loss: PathLoss, names: Sequence[str], changes: AirChanges) -> None:
+        lost = changes.loss_db()
+        self._path_loss = path_loss
+        self._more = np.array([[0.0 if a == b else lost(a, b) for b in names] for a in names])
+
+    def loss_db(self, distance_m: Matrix) -> Matrix:
+        loss: Matrix = self._path_loss.loss_db(distance_m) + self._more
+        return loss
 
 
 def delivery(radio: Radio, rate: float, length: int, snr_db: Matrix) -> Matrix:

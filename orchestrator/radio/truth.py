@@ -3,21 +3,22 @@
 If nodes run no routing daemon, routes and costs come from here, marked ``source="ground_truth"``.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 from math import isfinite
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from msgspec.json import Encoder
+
 from node_agent.model.cost_graph import CostGraph
 
 Links = Mapping[str, Mapping[str, float]]
 
 
-def true_costs(links: Links, now_ns: int, metric: str = "etx") -> CostGraph:
+def true_costs(links: Links, now_ns: int, metric: str = "etx", relays: bool = True) -> CostGraph:
     costs = {node: dict(peers) for node, peers in links.items()}
-    return CostGraph(costs, metric=metric, source="ground_truth", taken_ns=now_ns)
+    return CostGraph(costs, metric=metric, source="ground_truth", taken_ns=now_ns, relays=relays)
 
 
 def counted_in_hops(links: Links) -> Links:
@@ -64,40 +65,56 @@ class TruthRecorder:
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        self._positions = (directory / "positions.jsonl").open("w")
-        self._links = (directory / "links.jsonl").open("w")
-        self._deliveries = (directory / "deliveries.jsonl").open("w")
-        self._known: dict[tuple[str, str], float] = {}
+        self._positions = (directory / "positions.jsonl").open("wb")
+        self._links = (directory / "links.jsonl").open("wb")
+        self._deliveries = (directory / "deliveries.jsonl").open("wb")
+        self._known: Links = {}
 
     def positions(self, t_ns: int, positions: Mapping[str, tuple[float, float]]) -> None:
-        for node, (x, y) in positions.items():
-            _write(self._positions, {"t_ns": t_ns, "node": node, "x": round(x, 3), "y": round(y, 3)})
+        _write(
+            self._positions,
+            [
+                {"t_ns": t_ns, "node": node, "x": round(x, 3), "y": round(y, 3)}
+                for node, (x, y) in positions.items()
+            ],
+        )
         self._flush()
 
     def links(self, t_ns: int, links: Links) -> None:
-        current = {(src, dst): cost for src, peers in links.items() for dst, cost in peers.items()}
-        if current == self._known:
+        """``links`` must not change afterwards: they are compared with the next ones."""
+        before, self._known = self._known, links
+        if links is before:
             return
-        for pair in sorted({*current, *self._known}):
-            if (cost := current.get(pair)) != self._known.get(pair):
-                src, dst = pair
-                up = cost is not None
-                _write(self._links, {"t_ns": t_ns, "src": src, "dst": dst, "up": up, "cost": cost})
-        self._known = current
+        for src in sorted({*before, *links}):
+            old, new = before.get(src, _NO_PEERS), links.get(src, _NO_PEERS)
+            if new == old:
+                continue
+            changed = [dst for dst in sorted({*old, *new}) if old.get(dst) != new.get(dst)]
+            _write(
+                self._links,
+                [
+                    {"t_ns": t_ns, "src": src, "dst": dst, "up": dst in new, "cost": new.get(dst)}
+                    for dst in changed
+                ],
+            )
 
     def deliveries(self, t_ns: int, uses: Iterable[LinkUse]) -> None:
-        for use in uses:
-            record = {
-                "t_ns": t_ns,
-                "src": use.source,
-                "dst": use.destination,
-                "attempted": use.attempted,
-                "delivered": use.delivered,
-                "expected": round(use.expected, 4),
-                # The SNR at a node whose radio is off is -inf, which JSON cannot express.
-                "snr_db": round(use.snr_db, 2) if isfinite(use.snr_db) else None,
-            }
-            _write(self._deliveries, record)
+        _write(
+            self._deliveries,
+            [
+                {
+                    "t_ns": t_ns,
+                    "src": use.source,
+                    "dst": use.destination,
+                    "attempted": use.attempted,
+                    "delivered": use.delivered,
+                    "expected": round(use.expected, 4),
+                    # The SNR at a node whose radio is off is -inf, which JSON cannot express.
+                    "snr_db": round(use.snr_db, 2) if isfinite(use.snr_db) else None,
+                }
+                for use in uses
+            ],
+        )
         self._flush()
 
     def close(self) -> None:
@@ -111,5 +128,10 @@ class TruthRecorder:
             file.flush()
 
 
-def _write(file: IO[str], value: dict[str, Any]) -> None:
-    file.write(json.dumps(value, separators=(",", ":")) + "\n")
+_NO_PEERS: Mapping[str, float] = {}
+_encode_lines = Encoder().encode_lines
+
+
+def _write(file: IO[bytes], records: list[dict[str, Any]]) -> None:
+    if records:
+        file.write(_encode_lines(records))

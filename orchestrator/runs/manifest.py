@@ -18,6 +18,8 @@ DISTRIBUTION = "rove-testbed"
 APPS = "apps"
 ROUTING = "routing"
 """The key of the routing protocol's name."""
+CHECKOUT = "checkout"
+"""The key of the commit that Rove ran from."""
 FIRST = "query"
 """The one application of runs that were recorded before there were several, and its kind."""
 

@@ -135,7 +135,7 @@ class OlsrRouting:
             self._network.link_layer(host.node),
         )
         counters = service.daemon.counters
-        reader = OlsrCoreReader(service.daemon.view, port.now_ns, self._config.quality)
+        reader = OlsrCoreReader(service.daemon.costs, port.now_ns, self._config.quality)
         link_state = MeasuredLinkState(reader, self._node_at, port.now_ns, self._metric)
         return Joined(link_state, Counted("olsr", counters.kinds, counters.refusals), service)
 

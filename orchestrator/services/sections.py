@@ -7,6 +7,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from node_agent.linkstate.registry import LINK_STATE_READERS
 from node_agent.olsr.config import Quality
+from node_agent.olsr.quality import settling_s
 from orchestrator.spec.problems import Finding, did_you_mean, listed, shown, unusable
 from orchestrator.spec.routing import Interval, Proactive, RoutingSection
 
@@ -14,10 +15,6 @@ HELLOS_MISSED = 3
 """After so many a link is taken for lost, where no validity time is given."""
 
 OLSRD_READER = "olsrd_jsoninfo"
-QUALITY: Any = Field(
-    default=None,
-    description="How the daemons rate links; if not given, hops where the metric is hops, else etx_ff",
-)
 
 
 class MetricOf:
@@ -64,6 +61,10 @@ class LinkStateProtocol(Proactive):
     def notices_after(self, link_feedback: bool) -> float:
         return self.hello_validity
 
+    def settles_after(self) -> float:
+        """A HELLO in each direction, and a TC that tells others."""
+        return 2 * self.hello + self.tc
+
     def findings(self) -> list[Finding]:
         return _short_lived("hello", self.hello, self.hello_validity) + _short_lived(
             "tc", self.tc, self.tc_validity
@@ -81,11 +82,17 @@ class OlsrLike(LinkStateProtocol):
     """OLSR in olsrd's dialect."""
 
     metric: Annotated[str, MetricOf(OLSRD_READER)] = "etx"
-    quality: Quality | None = QUALITY
+    quality: Quality | None = Field(
+        default=None,
+        description="How the daemons rate links; if not given, hops where the metric is hops, else etx_ff",
+    )
 
     @property
     def link_quality(self) -> Quality:
         return self.quality or ("hops" if self.metric == "hops" else "etx_ff")
+
+    def settles_after(self) -> float:
+        return super().settles_after() + settling_s(self.link_quality, self.hello)
 
     def findings(self) -> list[Finding]:
         findings = super().findings()

@@ -15,6 +15,7 @@ class VirtualStream:
         self._key = key
         self._machine = machine
         self._partial = bytearray()  # read for a read_exactly that is not complete or was cancelled
+        self._wanted = 0  # how many bytes the reader waits for
         self._wake_at: int | None = None
         self._reader: asyncio.Future[None] | None = None
         self._waiting: list[asyncio.Future[None]] = []
@@ -48,11 +49,13 @@ class VirtualStream:
                 self._raise_if_over()
             if data := machine.read(count - len(partial), self._host.clock.now_ns()):
                 partial += data
-                self._settle()
+                if machine.outbox:
+                    self._settle()
             elif machine.eof:
                 raise EndOfStream(f"{self.peer.host}:{self.peer.port} closed the stream")
             else:
                 self._raise_if_over()
+                self._wanted = count
                 await self._readable()
         data = bytes(partial[:count])
         del partial[:count]
@@ -104,13 +107,8 @@ class VirtualStream:
         if self._on_open is not None and machine.phase is Phase.OPEN:
             on_open, self._on_open = self._on_open, None
             on_open()
-        over = machine.phase is Phase.CLOSED or machine.closed_here
-        if self._reader is not None and (machine.readable or machine.eof or over):
-            _wake(self._reader)
-        if self._waiting and (over or (machine.has_room and machine.phase is Phase.OPEN)):
-            for waiter in self._waiting:
-                _wake(waiter)
-            self._waiting.clear()
+        if self._reader is not None or self._waiting:
+            self._wake_coroutines()
         if machine.phase is Phase.CLOSED:
             self._host.release_stream(self._key)
             return
@@ -118,6 +116,27 @@ class VirtualStream:
         if deadline is not None and (self._wake_at is None or deadline < self._wake_at):
             self._wake_at = deadline
             self._host.clock.call_at_ns(deadline, self._on_wake, deadline)
+
+    def _wake_coroutines(self) -> None:
+        machine = self._machine
+        over = machine.phase is Phase.CLOSED or machine.closed_here
+        if self._reader is not None and (over or machine.eof or (machine.readable and not self._read_on())):
+            _wake(self._reader)
+        if self._waiting and (over or (machine.has_room and machine.phase is Phase.OPEN)):
+            for waiter in self._waiting:
+                _wake(waiter)
+            self._waiting.clear()
+
+    def _read_on(self) -> bool:
+        """Reads for the waiting coroutine if that needs more than there is; waking it for each segment would
+        cost much. Returns False if it must be woken.
+        """
+        machine, missing = self._machine, self._wanted - len(self._partial)
+        # A host that sends to itself delivers several segments before it reads.
+        if machine.readable >= missing or machine.announces_window or self._key[1] == self._host.address:
+            return False
+        self._partial += machine.read(missing, self._host.clock.now_ns())
+        return True
 
     def _on_wake(self, at_ns: int) -> None:
         # Timers are never cancelled: an outdated one is ignored, an early one sets the next.

@@ -33,12 +33,12 @@ class UnhandledErrors(BaseExceptionGroup):
 
 
 class VirtualHandle(asyncio.TimerHandle):
-    """A scheduled callback. Holds only what this loop reads, because
+    """A scheduled callback that can be cancelled. Holds only what this loop reads, because
     creating handles takes much of a run's time."""
 
     __slots__ = ()
     _callback: Callable[..., object] | None
-    _context: Context | None
+    _context: Context
     _loop: "VirtualLoop"
     _when: int
     _scheduled: bool
@@ -48,7 +48,7 @@ class VirtualHandle(asyncio.TimerHandle):
         when_ns: int,
         callback: Callable[..., object],
         args: tuple[Any, ...],
-        context: Context | None,
+        context: Context,
         loop: "VirtualLoop",
     ) -> None:
         self._when = when_ns
@@ -67,6 +67,10 @@ class VirtualHandle(asyncio.TimerHandle):
             if self._scheduled:
                 self._loop._timer_cancelled()
 
+    def _run(self) -> None:
+        if self._callback is not None:
+            self._context.run(self._callback, *self._args)
+
     def when(self) -> float:
         return self._when / NS
 
@@ -75,17 +79,22 @@ class VirtualHandle(asyncio.TimerHandle):
         return f"<{type(self).__name__} at {self._when} ns: {state}>"
 
 
+Ready = tuple[Callable[..., object], tuple[Any, ...]]
+Timer = tuple[int, int, Callable[..., object], tuple[Any, ...], VirtualHandle | None]
+"""When, a number that keeps timers of one instant in order, what to call, and the handle if there is one."""
+
+
 class VirtualLoop(asyncio.BaseEventLoop):
     """Use it like any loop (``asyncio.Runner(loop_factory=VirtualLoop)``), or step it with run_until_ns."""
 
-    _ready: deque[VirtualHandle]
+    _ready: deque[Ready]
     _stopping: bool
     _closed: bool
     _exception_handler: Callable[..., object] | None
 
     def __init__(self) -> None:
         self._now_ns = 0
-        self._timers: list[tuple[int, int, VirtualHandle]] = []
+        self._timers: list[Timer] = []
         self._sequence = 0
         self._cancelled_timers = 0
         self._horizon_ns: int | None = None
@@ -101,7 +110,25 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_at_ns(self, when_ns: int, callback: Callable[[*Ts], object], *args: *Ts) -> None:
         """Schedules a callback at the least cost: it cannot be cancelled
         and has no context. A past time means now."""
-        self._schedule(VirtualHandle(when_ns, callback, args, None, self))
+        if self._closed:
+            raise RuntimeError("the event loop is closed")
+        if when_ns <= self._now_ns:
+            self._ready.append((callback, args))
+        else:
+            self._sequence += 1
+            heappush(self._timers, (when_ns, self._sequence, callback, args, None))
+
+    def jump_to_ns(self, when_ns: int) -> bool:
+        """Moves the clock on at once if nothing else happens up to and including ``when_ns``, and returns
+        whether it did. Saves a callback that would wake itself the way through the loop.
+        """
+        if self._ready or self._stopping or self._errors:
+            return False
+        timers, horizon = self._timers, self._horizon_ns
+        if (timers and timers[0][0] <= when_ns) or (horizon is not None and horizon < when_ns):
+            return False
+        self._now_ns = when_ns
+        return True
 
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
@@ -128,7 +155,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         handle = VirtualHandle(
             self._now_ns, callback, args, copy_context() if context is None else context, self
         )
-        self._ready.append(handle)
+        self._ready.append((handle._run, ()))
         return handle
 
     def call_soon_threadsafe(
@@ -169,18 +196,18 @@ class VirtualLoop(asyncio.BaseEventLoop):
             raise RuntimeError("the event loop is closed")
         when_ns = handle._when
         if when_ns <= self._now_ns:
-            self._ready.append(handle)
+            self._ready.append((handle._run, ()))
         elif when_ns != _NEVER:
             handle._scheduled = True
             self._sequence += 1
-            heappush(self._timers, (when_ns, self._sequence, handle))
+            heappush(self._timers, (when_ns, self._sequence, handle._run, (), handle))
         return handle
 
     def _timer_cancelled(self) -> None:
         self._cancelled_timers += 1
         if self._cancelled_timers > _COMPACT_FROM and self._cancelled_timers * 2 > len(self._timers):
             # In place: _run_once holds a reference to the list.
-            self._timers[:] = [timer for timer in self._timers if not timer[2]._cancelled]
+            self._timers[:] = [timer for timer in self._timers if not _is_cancelled(timer)]
             heapify(self._timers)
             self._cancelled_timers = 0
 
@@ -191,26 +218,20 @@ class VirtualLoop(asyncio.BaseEventLoop):
             if not ready and not self._advance(timers):
                 break
             for _ in range(len(ready)):
-                handle = ready.popleft()
-                callback = handle._callback
-                if callback is None:
-                    continue
+                callback, args = ready.popleft()
                 try:
-                    if handle._context is None:
-                        callback(*handle._args)
-                    else:
-                        handle._context.run(callback, *handle._args)
+                    callback(*args)
                 except (SystemExit, KeyboardInterrupt):
                     raise
                 except BaseException as error:
-                    message = f"unhandled exception in {handle!r}"
-                    self.call_exception_handler({"message": message, "exception": error, "handle": handle})
+                    message = f"unhandled exception in {callback!r}"
+                    self.call_exception_handler({"message": message, "exception": error})
             if self._errors:
                 self._raise_errors()
 
-    def _advance(self, timers: list[tuple[int, int, VirtualHandle]]) -> bool:
+    def _advance(self, timers: list[Timer]) -> bool:
         """Moves the clock to the next instant and makes its timers ready. Returns False at the horizon."""
-        while timers and timers[0][2]._cancelled:
+        while timers and _is_cancelled(timers[0]):
             heappop(timers)
             self._cancelled_timers -= 1
         horizon = self._horizon_ns
@@ -222,12 +243,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
             return False
         self._now_ns = now = timers[0][0]
         while timers and timers[0][0] == now:
-            handle = heappop(timers)[2]
-            handle._scheduled = False
-            if handle._cancelled:
-                self._cancelled_timers -= 1
-            else:
-                self._ready.append(handle)
+            _, _, callback, args, handle = heappop(timers)
+            if handle is not None:
+                handle._scheduled = False
+                if handle._cancelled:
+                    self._cancelled_timers -= 1
+                    continue
+            self._ready.append((callback, args))
         return True
 
     def _raise_deadlock(self) -> NoReturn:
@@ -239,3 +261,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if self._errors:
             errors, self._errors = self._errors, []
             raise UnhandledErrors(f"unhandled at {self._now_ns} ns", errors)
+
+
+def _is_cancelled(timer: Timer) -> bool:
+    handle = timer[4]
+    return handle is not None and handle._cancelled

@@ -16,7 +16,8 @@ class Reassembly:
 
     @property
     def window(self) -> int:
-        return max(self._capacity - len(self._in_order), 0)
+        left = self._capacity - len(self._in_order)
+        return left if left > 0 else 0
 
     @property
     def has_gap(self) -> bool:
@@ -31,7 +32,11 @@ class Reassembly:
             if data and self._ahead[place : place + 1] != [(sequence, data)]:
                 self._ahead.insert(place, (sequence, data))
             return
-        self._append(sequence, data)
+        if sequence == self.next and len(data) <= self._capacity - len(self._in_order):  # the usual case
+            self._in_order += data
+            self.next += len(data)
+        else:
+            self._append(sequence, data)
         while self._ahead and self._ahead[0][0] <= self.next:
             self._append(*self._ahead.pop(0))
 

@@ -42,6 +42,7 @@ class StreamMachine:
         self.ending: Ending | None = None
         self.eof = False
         """The peer has closed, and all its data has arrived."""
+        self.closed_here = False
         self.outbox: list[Segment] = []
         self._config = config
         self._local_port = local_port
@@ -110,10 +111,6 @@ class StreamMachine:
         return len(self._received)
 
     @property
-    def closed_here(self) -> bool:
-        return self._fin is not None or self.ending is Ending.ABORTED
-
-    @property
     def deadline_ns(self) -> int | None:
         if self.phase is Phase.CLOSED:
             return None
@@ -129,18 +126,27 @@ class StreamMachine:
     def read(self, limit: int, now_ns: int) -> bytes:
         """Returns up to ``limit`` bytes that have arrived in order, maybe none."""
         data = self._received.take(limit)
-        if data and self.phase is Phase.OPEN:
-            # As in Linux: announce the window only when the peer's view of it has become poor.
+        if data and self.announces_window:
             left = self._advertised_edge - self._received.next
-            if 2 * left <= self._config.receive_buffer and self._received.window >= 2 * left:
+            if self._received.window >= 2 * left:
                 self._send_ack(now_ns)
         return data
+
+    @property
+    def announces_window(self) -> bool:
+        """Says whether reading may send something.
+
+        As in Linux, the window is announced only when the peer's view of it has become poor.
+        """
+        left = self._advertised_edge - self._received.next
+        return self.phase is Phase.OPEN and 2 * left <= self._config.receive_buffer
 
     def close(self, now_ns: int) -> None:
         if self.phase is Phase.CONNECTING:
             self._end(Ending.ABORTED)
         elif self.phase is not Phase.CLOSED and self._fin is None:
             self._fin = self._data_end
+            self.closed_here = True
             self._received.discard()
             self._push(now_ns)
 
@@ -163,7 +169,8 @@ class StreamMachine:
                 self.phase = Phase.OPEN
             self._on_acknowledgement(segment, segment.ack, now_ns)
             self._on_data(segment, now_ns)
-            self._finish()
+            if self.eof:
+                self._finish()
         self._push(now_ns)
         if self._ack_now and self.phase is not Phase.CLOSED:
             self._send_ack(now_ns)
@@ -288,7 +295,7 @@ class StreamMachine:
             self._delayed_ack_at = now_ns + self._config.delayed_ack_ns
 
     def _finish(self) -> None:
-        if self.phase is Phase.OPEN and self.eof and self._fin_acknowledged:
+        if self.phase is Phase.OPEN and self._fin_acknowledged:
             self._retransmit_at = None
             # The end that sends the last acknowledgement stays a while, because it may be lost.
             if self._ack_now:
@@ -308,8 +315,18 @@ class StreamMachine:
         algorithm but without needlessly small segments."""
         if self.phase is not Phase.OPEN:
             return
+        end = self._data_end
+        if self._next < end:
+            self._send_up_to(end, now_ns)
+        if self._next == end == self._fin:
+            self._send_data(end, 0, now_ns)
+        if self._retransmit_at is None and (self._next > self._unacknowledged or self._next < end):
+            self._progress_ns = now_ns
+            self._arm(now_ns)
+
+    def _send_up_to(self, end: int, now_ns: int) -> None:
         limit = min(self._unacknowledged + self._congestion.size, self._right_edge)
-        end, mss = self._data_end, self._config.mss
+        mss = self._config.mss
         while self._next < end:
             count = min(end - self._next, mss)
             room = limit - self._next
@@ -318,11 +335,6 @@ class StreamMachine:
                     break
                 count = room
             self._send_data(self._next, count, now_ns)
-        if self._next == end == self._fin:
-            self._send_data(end, 0, now_ns)
-        if self._retransmit_at is None and (self._next > self._unacknowledged or self._next < end):
-            self._progress_ns = now_ns
-            self._arm(now_ns)
 
     def _send_data(self, sequence: int, count: int, now_ns: int) -> None:
         offset = sequence - self._buffer_start
@@ -344,22 +356,23 @@ class StreamMachine:
         self._emit(self._sent, b"", 0, now_ns)
 
     def _emit(self, sequence: int, data: bytes, flags: int, now_ns: int) -> None:
-        received = self._received
+        acknowledged, window = self._received.next, self._received.window
         segment = Segment(
             self._local_port,
             self._remote_port,
             sequence,
-            received.next if self._heard else None,
-            received.window,
+            acknowledged if self._heard else None,
+            window,
             flags,
             data,
             now_ns,
             self._echo_ns,
         )
         self.outbox.append(segment)
-        self._sent = max(self._sent, segment.end)
-        self._acknowledged = received.next
-        self._advertised_edge = received.next + received.window
+        if (end := segment.end) > self._sent:
+            self._sent = end
+        self._acknowledged = acknowledged
+        self._advertised_edge = acknowledged + window
         self._unanswered = 0
         self._ack_now = False
         self._delayed_ack_at = None
@@ -402,6 +415,7 @@ class StreamMachine:
     def _end(self, ending: Ending) -> None:
         self.phase = Phase.CLOSED
         self.ending = ending
+        self.closed_here = self.closed_here or ending is Ending.ABORTED
         self._ack_now = False
         self._retransmit_at = None
         self._delayed_ack_at = None

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from orchestrator.backends.samples import SampleCheck
 from orchestrator.host_load.local import HostWatch
 from orchestrator.host_load.run_load import RunLoad
 from orchestrator.planning.planned import PlannedRun
+from orchestrator.radio.changes import AirChanges
 from orchestrator.runs.backend import (
     NodeNotSeen,
     NodeOutcome,
@@ -144,8 +145,8 @@ class NetnsBackend:
             del self._crashed[node]
             await self._start_agent(node)
 
-    async def silence(self, nodes: Collection[str]) -> None:
-        await self._emulation.silence(nodes)
+    async def change_air(self, changes: AirChanges) -> None:
+        await self._emulation.change_air(changes)
 
     def seen(self) -> Seen:
         return Seen(self._outcomes(), radio=self._radio.latest)

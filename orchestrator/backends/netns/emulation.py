@@ -6,7 +6,7 @@ A run starts agents on it; `rove up` leaves it to the user.
 import asyncio
 import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface
@@ -22,14 +22,16 @@ from orchestrator.backends.netns.radio.client import RadioProcess
 from orchestrator.backends.netns.radio.config import RadioConfig, radio_config
 from orchestrator.backends.netns.routes import Routes
 from orchestrator.mobility.generate import generate_trace
+from orchestrator.radio.changes import AirChanges
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.truth import Links, counted_in_hops, true_costs
 from orchestrator.runs.backend import RadioSeen
 from orchestrator.runs.journal import Journal
-from orchestrator.services.base import TrueMetric
+from orchestrator.services.base import TrueRoutes
 from orchestrator.spec.topology import Topology
 
 DOWN_S = 15.0
+BY_TRUTH = TrueRoutes("etx")
 OnCosts = Callable[[CostGraph], None]
 
 
@@ -59,7 +61,7 @@ class Emulation:
         seconds: float,
         mark: Mark,
         journal: Journal,
-        true_routes: TrueMetric | None = "etx",
+        true_routes: TrueRoutes | None = BY_TRUTH,
         on_costs: OnCosts = lambda graph: None,
         ipv6: bool = False,
         stations: Path | None = None,
@@ -67,8 +69,8 @@ class Emulation:
         """Nodes move for ``seconds``; after that they stay where they are. ``stations``: the folder where
         each node's daemon finds what its radio knows of its links; None: no daemon asks.
 
-        ``true_routes``: install the cheapest routes over the true links by this metric, and pass the links'
-        costs to ``on_costs``; None leaves routes to a daemon.
+        ``true_routes``: install these routes over the true links, and pass the links' costs to ``on_costs``;
+        None leaves routes to a daemon.
         """
         self._settings = air_settings(topology)
         # Frames wait in the kernel's queue, which serves as the MAC's.
@@ -80,7 +82,7 @@ class Emulation:
         self._seconds = seconds
         self._mark = mark
         self._journal = journal
-        self._true_routes: TrueMetric | None = true_routes
+        self._true_routes = true_routes
         self._on_costs = on_costs
         self._stations = stations
         self._hosts = {node.name: node.radio.ip for node in self.layout.nodes}
@@ -126,10 +128,10 @@ class Emulation:
         if self._air is not None:
             self._air.check()
 
-    async def silence(self, nodes: Collection[str]) -> None:
-        """Switches off the radios of exactly these nodes, all others on; returns when it is done."""
+    async def change_air(self, changes: AirChanges) -> None:
+        """Lets exactly these changes hold from now on; returns when it is done."""
         if self._air is not None:
-            await self._air.silence(nodes)
+            await self._air.change(changes)
 
     async def lateness(self) -> RadioSeen | None:
         """Asks the radio how late it has been so far; None if it does not run. Raises RadioFailed."""
@@ -181,20 +183,20 @@ class Emulation:
 
     def _follow(self, links: Links) -> None:
         self._links = links
-        metric = self._true_routes
-        if metric is None or self._broken is not None or self._routes is None:
+        wanted = self._true_routes
+        if wanted is None or self._broken is not None or self._routes is None:
             return
-        if metric == "hops":
+        if wanted.metric == "hops":
             links = counted_in_hops(links)
         if links == self._routed:
             return
         self._routed = links
         try:
-            self._routes.install(links)
+            self._routes.install(links, wanted.relays)
         except (OSError, NetworkError) as error:
             self._broken = error
             return
-        self._on_costs(true_costs(links, time.time_ns(), metric))
+        self._on_costs(true_costs(links, time.time_ns(), *wanted))
 
     def _close_ends(self) -> None:
         ends, self._ends = self._ends, {}

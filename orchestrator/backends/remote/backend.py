@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from orchestrator.clocks.watch import ClockWatch
 from orchestrator.errors import RoveError
 from orchestrator.host_load.run_load import RunLoad
 from orchestrator.planning.planned import PlannedRun
+from orchestrator.radio.changes import AirChanges
 from orchestrator.runs.backend import (
     ClockSeen,
     NodeNotSeen,
@@ -226,8 +227,8 @@ class RemoteBackend:
             del self._crashed[node]
             await self._supervisors[node].start_agent()
 
-    async def silence(self, nodes: Collection[str]) -> None:
-        raise RoveError("nobody can silence a radio that is not emulated here")
+    async def change_air(self, changes: AirChanges) -> None:
+        raise RoveError("nobody can change the air of a radio that is not emulated here")
 
     def seen(self) -> Seen:
         last = {node: self._book.of(node).samples[-1:] for node in self._book.nodes}

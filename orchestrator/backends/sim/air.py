@@ -1,9 +1,10 @@
 """Makes the medium of a simulation from a topology's radio, and moves nodes in it."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from orchestrator.model.trace import Position
+from orchestrator.radio.changes import UNCHANGED, AirChanges
 from orchestrator.radio.dcf_medium import DcfMedium
 from orchestrator.radio.disc import DiscRadio
 from orchestrator.radio.from_spec import air_settings
@@ -21,11 +22,11 @@ Positions = Mapping[str, Position]
 class Air(Protocol):
     medium: Medium
 
-    def move(self, positions: Positions, seconds: float, silent: Set[str] = frozenset()) -> Links:
+    def move(self, positions: Positions, seconds: float, changes: AirChanges = UNCHANGED) -> Links:
         """Moves the nodes; returns what links cost from now on, in transmissions.
 
-        ``seconds``: time since they began to move, for losses that change by themselves. ``silent``: nodes
-        whose radios are off.
+        ``positions`` are those after ``changes``. ``seconds``: time since they began to move, for losses that
+        change by themselves.
         """
         ...
 
@@ -53,8 +54,8 @@ class _Disc:
         self.medium: Medium = medium
         self._disc = medium
 
-    def move(self, positions: Positions, seconds: float, silent: Set[str] = frozenset()) -> Links:
-        self._disc.move({node: position for node, position in positions.items() if node not in silent})
+    def move(self, positions: Positions, seconds: float, changes: AirChanges = UNCHANGED) -> Links:
+        self._disc.move(positions, changes)
         return self._disc.links()
 
     def uses(self) -> Iterable[LinkUse]:
@@ -76,9 +77,9 @@ class _Dcf:
     def radio_of(self, node: str) -> RadioOf:
         return RadioOf(self._dcf.station_table(node), self._sensitivity_dbm)
 
-    def move(self, positions: Positions, seconds: float, silent: Set[str] = frozenset()) -> Links:
-        if not self._survey.holds(self._radio, positions, seconds, silent):
-            self._survey = survey(self._radio, self._mac, positions, seconds, silent)
+    def move(self, positions: Positions, seconds: float, changes: AirChanges = UNCHANGED) -> Links:
+        if not self._survey.holds(self._radio, positions, seconds, changes):
+            self._survey = survey(self._radio, self._mac, positions, seconds, changes)
             self._dcf.use_channel(self._survey.channel)
         return self._survey.links
 

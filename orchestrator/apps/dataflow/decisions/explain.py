@@ -100,9 +100,9 @@ def explain(history: History, at_s: float, replica: str | None = None) -> tuple[
 def faults_at(history: History, at_s: float) -> tuple[InForce, ...]:
     at_ns = history.zero_ns + round(at_s * 1e9)
     found = []
-    for what, node, from_ns, until_ns in history.outages:
+    for what, node, from_ns, until_ns, note in history.outages:
         if from_ns <= at_ns and (until_ns is None or at_ns < until_ns):
-            text = in_words(what, node, [r.id for r in history.plan.replicas if r.node == node])
+            text = in_words(what, node, [r.id for r in history.plan.replicas if r.node == node], note)
             found.append(InForce(text, history.seconds(from_ns), _seconds_or_none(history, until_ns)))
     return tuple(found)
 

@@ -9,6 +9,7 @@ import select
 import signal
 import time
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +27,7 @@ from orchestrator.backends.netns.radio.shared import Shared
 from orchestrator.backends.netns.radio.stations import EVERY_TICKS, StationFiles
 from orchestrator.errors import RoveError
 from orchestrator.model.trace import Position, Trace
+from orchestrator.radio.changes import UNCHANGED
 from orchestrator.radio.settings import Radio
 from orchestrator.radio.survey import Survey, sensitivity_dbm, survey
 from orchestrator.radio.truth import LinkUse, TruthRecorder
@@ -79,8 +81,8 @@ class RadioHelper:
         self._reported: dict[str, dict[str, float]] = {}
         self._waiting: deque[_Surveyed] = deque([_Surveyed(first_tick, first)])
         self._input = b""
-        self._silent: frozenset[str] = frozenset()
-        self._silencing: list[int] = []
+        self._changes = UNCHANGED
+        self._changing: list[int] = []
         """Commands to answer when the loop has applied them."""
 
     def serve(self) -> None:
@@ -119,16 +121,16 @@ class RadioHelper:
             # Skip a tick that is over already: the next one brings the channel up to date.
             missed = (tick + 1) * TICK_NS < self._now_ns()
             now_s = tick * TICK_NS / 1e9
-            if missed or self._latest.holds(self._radio, positions, now_s, self._silent):
+            if missed or self._latest.holds(self._radio, positions, now_s, self._changes):
                 self._memory.publish(None)
             else:
-                self._latest = survey(self._radio, self._config.mac, positions, now_s, self._silent)
+                self._latest = survey(self._radio, self._config.mac, positions, now_s, self._changes)
                 self._memory.publish(self._latest.channel)
             self._waiting.append(_Surveyed(tick, self._latest))
 
-    def _positions(self, tick: int) -> dict[str, Position]:
+    def _positions(self, tick: int) -> Mapping[str, Position]:
         t = tick * TICK_NS / 1e9
-        return {node: self._trace.position(node, t) for node in self._config.nodes}
+        return self._changes.placed({node: self._trace.position(node, t) for node in self._config.nodes})
 
     # The record
 
@@ -147,8 +149,8 @@ class RadioHelper:
             if tick % _SAMPLE_TICKS == 0:
                 self._recorder.positions(now, self._current.positions)
                 self._record_deliveries(now)
-            while self._silencing and self._current.silent == self._silent:
-                _say(Message(self._silencing.pop(0), now))
+            while self._changing and self._current.changes == self._changes:
+                _say(Message(self._changing.pop(0), now))
 
     def _record_deliveries(self, now_ns: int) -> None:
         counted, before = self._memory.counters(), self._counted
@@ -184,9 +186,9 @@ class RadioHelper:
                     _say(Message(command.id, time.time_ns(), report=self._report()))
                 case protocol.LATENESS:
                     _say(Message(command.id, time.time_ns(), report=self._report(with_queues=False)))
-                case protocol.SILENCE:
-                    self._silent = frozenset(command.nodes)
-                    self._silencing.append(command.id)
+                case protocol.CHANGE:
+                    self._changes = command.changes
+                    self._changing.append(command.id)
                 case protocol.STOP:
                     _say(Message(command.id, time.time_ns(), report=self._end()))
                     return False

@@ -51,7 +51,7 @@ async def all_readings(made: Network, node: int, quality: Quality) -> dict[str, 
     )
     try:
         readers: dict[str, Reader] = {
-            "core": OlsrCoreReader(daemon.view, lambda: made.now, quality),
+            "core": OlsrCoreReader(daemon.costs, lambda: made.now, quality),
             "jsoninfo": JsoninfoReader(HOST, await server.listen(JSONINFO, 0)),
             "txtinfo": TxtinfoReader(HOST, await server.listen(TXTINFO, 0)),
             "netjson": NetjsonReader(HOST, await server.listen(NETJSON, 0)),

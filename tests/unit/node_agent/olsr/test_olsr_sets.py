@@ -195,9 +195,9 @@ def test_each_whom_a_neighbour_lists_is_forgotten_in_its_own_time(
         assert listing.costs == {address: cost for address, (cost, _) in expected.items()}
         assert expired == (before != listing.costs)
         before = dict(listing.costs)
-        unlisted = tuple(sorted(gone - listed.keys()))
-        news = listing.update(HelloContent(SECOND, 3, {}, listed, unlisted), now + validity_ns)
-        for address in unlisted:
+        content = HelloContent(SECOND, 3, {}, listed, gone | listed.keys())
+        news = listing.update(content, now + validity_ns)
+        for address in gone - listed.keys():
             expected.pop(address, None)
         expected |= {address: (cost, now + validity_ns) for address, cost in listed.items() if address != 6}
         assert dict(listing.each_until()) == {address: until for address, (_, until) in expected.items()}
@@ -209,9 +209,8 @@ def test_each_whom_a_neighbour_lists_is_forgotten_in_its_own_time(
 def test_a_listing_is_bounded() -> None:
     listing = Listing(frozenset())
     for start in range(0, 2 * MAX_LISTED, 100):
-        listing.update(
-            HelloContent(SECOND, 3, {}, dict.fromkeys(range(start, start + 100), 1024), ()), SECOND
-        )
+        listed = dict.fromkeys(range(start, start + 100), 1024)
+        listing.update(HelloContent(SECOND, 3, {}, listed, frozenset(listed)), SECOND)
     assert len(listing.costs) == MAX_LISTED and listing.refused
     assert listing.expire(SECOND) and not listing.costs
 

@@ -325,3 +325,19 @@ def test_a_closed_loop_takes_nothing_more() -> None:
         loop.call_soon(print)
     with pytest.raises(RuntimeError, match="closed"):
         loop.call_at_ns(5, print)
+
+
+def test_the_clock_jumps_only_over_time_in_which_nothing_happens(loop: VirtualLoop) -> None:
+    jumps: list[tuple[bool, int]] = []
+
+    def jump(to_ns: int) -> None:
+        jumps.append((loop.jump_to_ns(to_ns), loop.now_ns()))
+
+    loop.call_at_ns(100, jump, 199)
+    loop.call_at_ns(200, jump, 300)  # something else happens at that very instant
+    loop.call_at_ns(300, jump, 400)
+    loop.call_at_ns(300, lambda: None)  # and here now
+    loop.call_at_ns(500, jump, 601)  # past the end of the step
+    loop.run_until_ns(600)
+    assert jumps == [(True, 199), (False, 200), (False, 300), (False, 500)]
+    assert loop.now_ns() == 600
