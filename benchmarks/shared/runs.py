@@ -28,18 +28,23 @@ def perform(experiment: Experiment, root: Path, run_id: str) -> FinishedRun:
 
     async def whole() -> FinishedRun:
         interruption = Interruption()
-        with (
-            interruption.by_signals(),
-            Invocation.create(experiment, cells(experiment), root, run_id) as invocation,
-        ):
-            finished = await invocation.run(
-                1, create_backend, interruption, lambda number, phase, fraction: None, ["benchmark"]
-            )
-        if finished.interrupted:
-            raise KeyboardInterrupt
-        return finished.runs[0]
+        with interruption.by_signals():
+            return await performed(experiment, root, run_id, interruption)
 
     return asyncio.run(whole())
+
+
+async def performed(
+    experiment: Experiment, root: Path, run_id: str, interruption: Interruption
+) -> FinishedRun:
+    """Does the same beside others that share ``interruption``."""
+    with Invocation.create(experiment, cells(experiment), root, run_id) as invocation:
+        finished = await invocation.run(
+            1, create_backend, interruption, lambda number, phase, fraction: None, ["benchmark"]
+        )
+    if finished.interrupted:
+        raise KeyboardInterrupt
+    return finished.runs[0]
 
 
 def own_reasons(run: FinishedRun) -> tuple[str, ...]:

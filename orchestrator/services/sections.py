@@ -15,6 +15,10 @@ HELLOS_MISSED = 3
 """After so many a link is taken for lost, where no validity time is given."""
 
 OLSRD_READER = "olsrd_jsoninfo"
+QUALITY: Any = Field(
+    default=None,
+    description="How the daemons rate links; if not given, hops where the metric is hops, else etx_ff",
+)
 
 
 class MetricOf:
@@ -82,10 +86,7 @@ class OlsrLike(LinkStateProtocol):
     """OLSR in olsrd's dialect."""
 
     metric: Annotated[str, MetricOf(OLSRD_READER)] = "etx"
-    quality: Quality | None = Field(
-        default=None,
-        description="How the daemons rate links; if not given, hops where the metric is hops, else etx_ff",
-    )
+    quality: Quality | None = QUALITY
 
     @property
     def link_quality(self) -> Quality:

@@ -171,6 +171,36 @@ def test_aodv_in_virtual_time_is_told_of_lost_frames_and_greets_nobody(tmp_path:
     assert greeted == {"unsaid": False, "hello": True}
 
 
+def test_without_routing_a_node_reaches_its_neighbours_only(tmp_path: Path) -> None:
+    """The camera is two hops from the operator, which is next to the screen."""
+    played(tmp_path, LINE, routing="none")
+    assert records(tmp_path, "d", "tuple_delivered") == []
+    assert {record["cost"] for record in records(tmp_path, "a", "link_cost")} <= {None}
+
+
+def test_without_routing_a_stream_goes_from_neighbour_to_neighbour(tmp_path: Path) -> None:
+    nodes = {"camera": ["b"], "op1": ["c", "a"], "screen": ["d"]}
+    placed = {"placement": {"policy": "explicit", "nodes": nodes}, "replicas": 2}
+    described = experiment(
+        topology=topology(nodes=list("abcd"), mobility=LINE),
+        query=chain(1),
+        duration="6s",
+        routing="none",
+        **placed,
+    )
+    run = Simulation(planned(described), "run", tmp_path)
+    run.up()
+    run.converge()
+    run.open_sources()
+    run.advance(6_000_000_000)
+    run.stop()
+    assert len(records(tmp_path, "d", "tuple_delivered")) > 40
+    (decision, *_) = records(tmp_path, "b", "route_decision")
+    by_replica = {each["to"]: each.get("path") for each in decision["candidates"]}
+    assert decision["new"] == "op1/0"
+    assert by_replica["op1/1"] is None, "a is a neighbour, but has no way to the screen"
+
+
 def delivered_s(
     directory: Path, quality: str, mobility: dict[str, Any], nodes: list[str], **changes: Any
 ) -> list[float]:
@@ -223,33 +253,3 @@ def test_quality_fast_leaves_a_relay_that_fell_silent_within_a_second(tmp_path: 
         for name in ("fast", "etx_ff")
     )
     assert fast < 1.5 < 2.5 < slow
-
-
-def test_without_routing_a_node_reaches_its_neighbours_only(tmp_path: Path) -> None:
-    """The camera is two hops from the operator, which is next to the screen."""
-    played(tmp_path, LINE, routing="none")
-    assert records(tmp_path, "d", "tuple_delivered") == []
-    assert {record["cost"] for record in records(tmp_path, "a", "link_cost")} <= {None}
-
-
-def test_without_routing_a_stream_goes_from_neighbour_to_neighbour(tmp_path: Path) -> None:
-    nodes = {"camera": ["b"], "op1": ["c", "a"], "screen": ["d"]}
-    placed = {"placement": {"policy": "explicit", "nodes": nodes}, "replicas": 2}
-    described = experiment(
-        topology=topology(nodes=list("abcd"), mobility=LINE),
-        query=chain(1),
-        duration="6s",
-        routing="none",
-        **placed,
-    )
-    run = Simulation(planned(described), "run", tmp_path)
-    run.up()
-    run.converge()
-    run.open_sources()
-    run.advance(6_000_000_000)
-    run.stop()
-    assert len(records(tmp_path, "d", "tuple_delivered")) > 40
-    (decision, *_) = records(tmp_path, "b", "route_decision")
-    by_replica = {each["to"]: each.get("path") for each in decision["candidates"]}
-    assert decision["new"] == "op1/0"
-    assert by_replica["op1/1"] is None, "a is a neighbour, but has no way to the screen"
