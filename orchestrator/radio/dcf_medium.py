@@ -69,9 +69,7 @@ class DcfMedium:
         self._dcf = Dcf(channel, mac, rng, self._pull, self._deliver, self._give_up)
 
     def attach(self, node: str, received: OnFrame, failed: OnFrame) -> None:
-        index = self._index.get(node)
-        if index is None:
-            raise _unknown(node)
+        index = self._known(node)
         self._received[index], self._failed[index] = received, failed
 
     def send(self, frame: Frame) -> None:
@@ -131,6 +129,12 @@ class DcfMedium:
             NodeTruth(name, s.acknowledged, s.broadcasts, s.timeouts, s.given_up, drops)
             for name, s, drops in zip(self._names, self._dcf.stations, self._queue_drops, strict=True)
         ]
+
+    def _known(self, node: str) -> int:
+        index = self._index.get(node)
+        if index is None:
+            raise _unknown(node)
+        return index
 
     def _arm(self) -> None:
         at = self._dcf.next_event_ns()
