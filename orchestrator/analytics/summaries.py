@@ -47,6 +47,7 @@ def run_summary(run: RunInput, result: Mapping[str, Any]) -> Document:
         "reasons": list(run.verdict.get("reasons") or []),
         "notes": notes_of(run, apps, result),
         "refused": list(run.verdict.get("refused") or []),
+        **({"interventions": done} if (done := list(run.verdict.get("interventions") or [])) else {}),
         "started": run.manifest.get("started"),
         "finished": run.manifest.get("finished"),
         "metrics": {**result["metrics"], **only},

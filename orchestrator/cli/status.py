@@ -149,6 +149,8 @@ def _show_verdict(verdict: Verdict) -> None:
         console.print(f"  {reason}", markup=False, soft_wrap=True)
     for note in verdict.notes:
         console.print(f"  note: {note}", markup=False, soft_wrap=True)
+    for done in verdict.interventions:
+        console.print(f"  by hand: {done}", markup=False, soft_wrap=True)
     for phase in verdict.phases:
         console.print(f"  {phase.phase:<9} {phase.seconds:>9.2f} s  {phase.outcome}", markup=False)
 

@@ -18,9 +18,11 @@ from node_agent.telemetry.metrics import Sample
 from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_channel import METRICS_S, AgentLost, notification
 from orchestrator.backends.agent_settings import agent_config, process_config
+from orchestrator.backends.by_hand import ByHand
 from orchestrator.backends.fault_injector import FaultInjector
 from orchestrator.backends.netns.agents import AgentProcess
 from orchestrator.backends.netns.errors import ForkServerError
+from orchestrator.backends.netns.kind import NETNS
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.netns.radio.watch import RadioWatch
 from orchestrator.backends.netns.routed import RoutedNetwork
@@ -71,6 +73,9 @@ class NetnsBackend:
         self._never_started: dict[str, str] = {}
         self._crashed: dict[str, None] = {}
         self._faults = FaultInjector(run, self, RunDirectory(self._directory).events)
+        self._by_hand = ByHand(
+            self._faults.active, experiment.topology, run.apps, NETNS.traits, self._emulation.why_unchangeable
+        )
         self._costs: bytes | None = None
         self._secret = secrets.token_bytes(KEY_SIZE)
         self._watch: HostWatch | None = None
@@ -159,6 +164,9 @@ class NetnsBackend:
     async def change_air(self, changes: AirChanges) -> None:
         await self._emulation.change_air(changes)
 
+    def interventions(self) -> ByHand:
+        return self._by_hand
+
     def seen(self) -> Seen:
         return Seen(self._outcomes(), radio=self._radio.latest)
 
@@ -176,6 +184,7 @@ class NetnsBackend:
 
     async def stop(self) -> Outcomes:
         await self._radio.close()
+        await self._by_hand.close()
         await self._faults.end()
         await asyncio.gather(*(agent.stop("end of run") for agent in self._agents.values()))
         await self._network.stop()
@@ -189,6 +198,7 @@ class NetnsBackend:
     async def down(self) -> None:
         try:
             await self._radio.close()
+            await self._by_hand.close()
             await self._faults.end()
             await asyncio.gather(*(agent.close() for agent in self._agents.values()))
             if self._watch is not None:

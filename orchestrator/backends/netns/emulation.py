@@ -141,6 +141,10 @@ class Emulation:
         assert self._air is not None, "it is up"
         return await self._air.move()
 
+    def why_unchangeable(self) -> str:
+        """Returns why nobody can change the air now; empty if one can."""
+        return "" if self._air is not None else "the network is not up now"
+
     async def lateness(self) -> RadioSeen | None:
         """Asks the radio how late it has been so far; None if it does not run. Raises RadioFailed."""
         if self._air is None:

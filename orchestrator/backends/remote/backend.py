@@ -12,6 +12,7 @@ from node_agent.model.refusals import Refusal
 from node_agent.telemetry.metrics import Sample
 from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_channel import METRICS_S, AgentLost
+from orchestrator.backends.by_hand import ByHand
 from orchestrator.backends.fault_injector import FaultInjector
 from orchestrator.backends.readiness import settled_within, unready, unready_within
 from orchestrator.backends.real_time import pass_until
@@ -84,6 +85,13 @@ class RemoteBackend:
         self._flowed = False
         self._shut = dict.fromkeys((source.node for source, _ in run.traffic()), NOT_OPENED)
         self._faults = FaultInjector(run, self, self._directory.events)
+        self._by_hand = ByHand(
+            self._faults.active,
+            experiment.topology,
+            run.apps,
+            experiment.traits,
+            lambda: "" if self._flowed else "the query does not flow now, and before that nothing is changed",
+        )
         self._book = ClockBook()
         self._asks: dict[str, Callable[[], Awaitable[Report]]] = {}
         self._clocks = ClockWatch(self._book, self._asks)
@@ -243,6 +251,9 @@ class RemoteBackend:
     async def change_air(self, changes: AirChanges) -> None:
         raise RoveError("nobody can change the air of a radio that is not emulated here")
 
+    def interventions(self) -> ByHand:
+        return self._by_hand
+
     def seen(self) -> Seen:
         last = {node: self._book.of(node).samples[-1:] for node in self._book.nodes}
         clocks = {
@@ -266,6 +277,7 @@ class RemoteBackend:
         return self._records
 
     async def stop(self) -> Outcomes:
+        await self._by_hand.close()
         await self._faults.end()
         await self._clocks.after()
         limit = self._experiment.timeouts.stop
@@ -310,6 +322,7 @@ class RemoteBackend:
     async def down(self) -> None:
         """Removes what was collected; leaves the rest on its node."""
         try:
+            await self._by_hand.close()
             await self._faults.end()
             await self._clocks.close()
             await self._end_all("torn down", CLOSE_S, POLL_S)
