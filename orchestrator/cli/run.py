@@ -123,8 +123,10 @@ def run(
                 interrupted = True
                 again = command_line("analyze", invocation.directory.id, runs_dir)
                 errors.print(f"Analysis interrupted; the data is kept: {again}", markup=False)
-    if evaluated is None and experiment.expect:
-        errors.print("Without the analysis, what the file expects is not checked.")
+    if evaluated is None:
+        errors.print("Without the analysis nobody has looked whether anything was delivered.")
+        if experiment.expect:
+            errors.print("Without the analysis, what the file expects is not checked.")
     document = _document(invocation, finished, evaluated)
     for each in finished.runs:
         if nodes := waiting(each.directory.path):
