@@ -80,7 +80,7 @@ def row(way: str, cell: Cell, runs: Sequence[KeptCell], base: Sequence[KeptCell]
     ours, others = _by_seed(runs), _by_seed(base)
     found = compare(pairs_by_seed(ours, others))
     interval = found.ratio_of_means_95
-    goodput = fmean(value for value in ours.values() if value is not None)
+    goodput = _mean(runs, GOODPUT) or 0.0
     routing, (app,) = cell.experiment.resolved()["routing"], cell.experiment.apps.values()
     settings = app.model_dump(mode="json")
     return {
@@ -90,8 +90,8 @@ def row(way: str, cell: Cell, runs: Sequence[KeptCell], base: Sequence[KeptCell]
         "switching": settings["switching"]["policy"],
         "runs": len(runs),
         "goodput": goodput,
-        "offered": fmean(run.figures[OFFERED] or 0.0 for run in runs),
-        "latency_p95_s": fmean(run.figures[LATENCY] or 0.0 for run in runs),
+        "offered": _mean(runs, OFFERED),
+        "latency_p95_s": _mean(runs, LATENCY),
         "busiest_cpu": goodput * cpu_of(plan_of(cell)),
         "pairs": found.pairs,
         "ratio": found.ratio_of_means,
@@ -100,6 +100,12 @@ def row(way: str, cell: Cell, runs: Sequence[KeptCell], base: Sequence[KeptCell]
         "seeds_that_gain": sum(ours > other for ours, other in pairs_by_seed(ours, others)),
         "per_seed": {str(seed): value for seed, value in ours.items()},
     }
+
+
+def _mean(runs: Sequence[KeptCell], name: str) -> float | None:
+    """Returns None if no run has it: one that delivers nothing has no latency."""
+    values = [value for run in runs if (value := run.figures[name]) is not None]
+    return fmean(values) if values else None
 
 
 def _by_seed(runs: Sequence[KeptCell]) -> dict[object, float | None]:

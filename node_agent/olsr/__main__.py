@@ -35,7 +35,7 @@ seal are refused; olsrd does not support seals.
 
 All nodes must use the same --quality family: etx_ff, etx_float and fast are compatible with each other and
 with olsrd's LinkQualityLevel 2; hops is RFC 3626, olsrd's LinkQualityLevel 0. fast asks the wireless card
-about its links; it needs the card's --sensitivity to rate them by their signals.
+about its links; it learns the card's --sensitivity if that is not given.
 """
 
 
@@ -83,7 +83,7 @@ def parser() -> argparse.ArgumentParser:
         "--sensitivity",
         type=float,
         metavar="DBM",
-        help="for --quality fast: the signal at which half of the full-size frames arrive (unknown)",
+        help="for --quality fast: the signal at which half of the full-size frames arrive (learnt)",
     )
     made.add_argument(
         "--willingness",

@@ -12,7 +12,7 @@ from itertools import starmap
 from typing import NamedTuple
 
 from node_agent.manet.membership import ANYBODY, Manet, is_host
-from node_agent.model.link_layer import LinkLayer
+from node_agent.model.link_layer import LinkLayer, Readings
 from node_agent.olsr import counters as counting
 from node_agent.olsr import duplicates, greeting, quality, snapshot, validity, wire
 from node_agent.olsr.accepted_networks import AcceptedNetworks, announced_network
@@ -23,6 +23,7 @@ from node_agent.olsr.duplicates import DuplicateSet
 from node_agent.olsr.neighbourhood import Link, Neighbourhood
 from node_agent.olsr.outbox import MOST_MTU
 from node_agent.olsr.routing import Route, Routes, Routing
+from node_agent.olsr.sensitivity import Sensitivity
 from node_agent.olsr.speaker import Interface, Outgoing, Speaker
 from node_agent.olsr.topology import Topology
 from node_agent.olsr.view import Costs, View
@@ -91,6 +92,7 @@ class Olsr:
         self._started_ns = now_ns
         self._tick_ns = now_ns + _SECOND if self._metric.measured else _NEVER
         self._link_layer = link_layer
+        self._sensitivity = Sensitivity()
         self._look_ns = now_ns + _LOOK_NS if self._metric.quick else _NEVER
 
     def receive(self, data: bytes, interface: int, sender: int, now_ns: int) -> None:
@@ -191,11 +193,12 @@ class Olsr:
             self._notice_links(now)
 
     def _look(self, now: int) -> None:
-        radio = self._link_layer
-        if radio is None:
-            self._neighbourhood.observe({}, None, now)
-        else:
-            self._neighbourhood.observe(radio.read(), radio.sensitivity_dbm, now)
+        readings: Readings = {}
+        if self._link_layer is not None:
+            readings = self._link_layer.read()
+            self._sensitivity.known = self._link_layer.sensitivity_dbm
+        self._sensitivity.forget()
+        self._neighbourhood.observe(readings, self._sensitivity, now)
         if self._neighbourhood.changed_links:
             self._notice_links(now)
 

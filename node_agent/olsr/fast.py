@@ -5,7 +5,7 @@ frames that will arrive a little later, if the signal goes on as it does. HELLOs
 data does not, they come too rarely to notice a change soon, and a busy channel destroys them; a signal has
 none of these faults. Frames that the radio gave up, and silence, reduce the quality at once.
 
-Where the radio tells nothing, the share of the last HELLOs counts. On links to nodes that do not announce
+Where the radio tells no signals, the share of the last HELLOs counts. On links to nodes that do not announce
 this metric, both ends count as olsrd does (etx_ff).
 """
 
@@ -14,6 +14,7 @@ from math import exp, sqrt
 from typing import Protocol
 
 from node_agent.model.link_layer import LinkReading
+from node_agent.olsr.sensitivity import Sensitivity
 from node_agent.olsr.signal_trend import SignalTrend
 
 AHEAD_S = 1.5
@@ -82,9 +83,10 @@ class Fast:
         return announced != self.quality
 
     def observe(
-        self, reading: LinkReading | None, sensitivity_dbm: float | None, hello_s: float, now_s: float
+        self, reading: LinkReading | None, sensitivity: Sensitivity, hello_s: float, now_s: float
     ) -> bool:
         """Takes what the radio knows of the link now; None: nothing. ``hello_s``: the neighbour's interval.
+        ``sensitivity`` learns from it.
 
         Returns whether a frame was acknowledged since the last time: the link works both ways.
         """
@@ -93,14 +95,18 @@ class Fast:
         if reading is not None:
             if reading.signal_dbm is not None and (last is None or reading.received != last.received):
                 self._trend.add(now_s - min(reading.age_s, hello_s), reading.signal_dbm)
+                sensitivity.heard(reading.signal_dbm)
             if last is not None:
-                acknowledged = reading.acknowledged > last.acknowledged
+                answered = max(0, reading.acknowledged - last.acknowledged)
+                acknowledged = answered > 0
+                if reading.signal_dbm is not None:
+                    sensitivity.learn(reading.signal_dbm, answered, max(0, reading.retries - last.retries))
                 if acknowledged:
                     self._doubts = 0
                 elif reading.failed > last.failed:
                     self._doubts = min(_MOST_DOUBTS, self._doubts + reading.failed - last.failed)
         if self.spoken:
-            share = self._share(sensitivity_dbm, hello_s, now_s)
+            share = self._share(sensitivity.dbm, hello_s, now_s)
             # ETX multiplies both directions; data goes one way, and only a short ACK comes back.
             self.quality = round(255 * sqrt(share))
         return acknowledged

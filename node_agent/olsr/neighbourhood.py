@@ -15,6 +15,7 @@ from node_agent.olsr.fast import Fast
 from node_agent.olsr.hello import HelloContent
 from node_agent.olsr.listing import NEVER, Listing
 from node_agent.olsr.quality import BROKEN, Meter, Metric
+from node_agent.olsr.sensitivity import Sensitivity
 
 MAX_LINKS = 512
 
@@ -149,7 +150,7 @@ class Neighbourhood:
         if isinstance(link.meter, Fast):
             link.meter.spoken = True
 
-    def observe(self, readings: Readings, sensitivity_dbm: float | None, now: int) -> None:
+    def observe(self, readings: Readings, sensitivity: Sensitivity, now: int) -> None:
         """Measures links by what the radio knows of them."""
         news = False
         for link in self.each_link():
@@ -157,7 +158,7 @@ class Neighbourhood:
             if not isinstance(meter, Fast) or last is None:
                 continue
             reading = readings.get(link.hardware)
-            if meter.observe(reading, sensitivity_dbm, last.hello_ns / 1e9, now / 1e9):
+            if meter.observe(reading, sensitivity, last.hello_ns / 1e9, now / 1e9):
                 self._prove(link, now)
             news = news or meter.differs(link.quality)
         if news:

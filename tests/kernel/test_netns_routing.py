@@ -72,6 +72,7 @@ def records(run: RunDirectory, node: str, kind: str) -> list[dict[str, Any]]:
         ("olsr", "olsrd_jsoninfo", {}),
         ("aodv", "aodv", {}),
         ("olsr", "olsrd_jsoninfo", {"authentication": True}),
+        ("olsr", "olsrd_jsoninfo", {"quality": "fast"}),
         ("aodv", "aodv", {"authentication": True}),
         pytest.param("babel", "babeld", {}, marks=NEEDS_BABELD),
         pytest.param("olsrd", "olsrd_jsoninfo", {}, marks=NEEDS_OLSRD),
@@ -94,7 +95,8 @@ def test_it_finds_the_ways_and_the_query_flows(
         counted = records(run, "c", "routing_overhead")
         assert {record["protocol"] for record in counted} == {protocol}
         assert counted[-1]["sent_bytes"] > 0
-        assert any(record["message"] == "SEAL" for record in counted) == bool(more)
+        assert any(record["message"] == "SEAL" for record in counted) == ("authentication" in more)
+        assert any(record["message"] == "GREETING" for record in counted) == ("quality" in more)
         assert records(run, "c", "refused") == []
         config = run.path / "nodes" / "c" / f"{protocol}.json"
         assert config.stat().st_mode & 0o777 == 0o600

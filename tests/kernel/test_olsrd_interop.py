@@ -49,7 +49,7 @@ pytestmark = [
     pytest.mark.skipif(OLSRD is None or JSONINFO is None, reason="needs olsrd and its jsoninfo plug-in"),
 ]
 
-Quality = Literal["etx_ff", "etx_float", "hops"]
+Quality = Literal["etx_ff", "etx_float", "fast", "hops"]
 Report = Mapping[str, Any]
 NODES = ("n1", "n2", "n3", "n4", "n5")
 OURS, THEIRS = ("n1", "n3", "n5"), ("n2", "n4")
@@ -58,7 +58,7 @@ ADDRESS = {node: f"10.0.0.{number}" for number, node in enumerate(NODES, start=1
 ALIAS = {"n2": "10.1.2.1", "n3": "10.1.3.1"}
 NETWORK = {"n4": "192.168.4.0", "n5": "192.168.5.0"}
 SECOND_LINK = "eth1"
-ROUNDING: dict[Quality, float] = {"etx_ff": 0.003, "etx_float": 0.01}
+ROUNDING: dict[Quality, float] = {"etx_ff": 0.003, "etx_float": 0.01, "fast": 0.003}
 """Of a cost. It is computed in steps of 1/1024; etx_float tells others its ratios cut down to a 255th."""
 BROKEN = 4096.0
 """How olsrd prices an edge when it first hears of it, and until the next TC."""
@@ -101,7 +101,7 @@ def theirs(node: str, quality: Quality, directory: Path) -> Argv:
     file = directory / f"{node}.conf"
     text = OLSRD_CONFIG.format(
         level=0 if quality == "hops" else 2,
-        algorithm="etx_ff" if quality == "hops" else quality,
+        algorithm="etx_float" if quality == "etx_float" else "etx_ff",
         lock=directory / f"{node}.lock",
         jsoninfo=JSONINFO,
         hna=f"{NETWORK[node]} 255.255.255.0" if node in NETWORK else "",
@@ -283,7 +283,7 @@ def pings(mark: Mark, node: str, to: str) -> bool:
         return answered(icmp, IPv4Address(to))
 
 
-@pytest.mark.parametrize("quality", ["etx_ff", "etx_float"])
+@pytest.mark.parametrize("quality", ["etx_ff", "etx_float", "fast"])
 def test_a_mixed_line_agrees_on_routes_and_costs(mark: Mark, quality: Quality) -> None:
     async def run() -> None:
         async with mixed_network(mark, LINE, quality):

@@ -43,11 +43,10 @@ from orchestrator.runs.backend import (
     with_failures,
 )
 from orchestrator.runs.journal import Journal
+from orchestrator.runs.manifest import MOVING_FROM
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.routing import OWN_READER
 
-SETTLING_S = 60.0
-"""Seconds that nodes move beyond the measurement, as convergence takes time, too."""
 HOST = "this machine"
 
 
@@ -57,17 +56,18 @@ class NetnsBackend:
         self._experiment = experiment = run.experiment
         self._directory = directory.resolve()  # agents have another working directory
         self._mark = Mark(run_id, self._directory)
-        seconds = experiment.warmup + experiment.duration + SETTLING_S
         self._network = RoutedNetwork(
             experiment.topology,
             experiment.seed,
-            seconds,
+            experiment.warmup + experiment.duration,
             self._mark,
             journal,
             experiment.routing,
             self._send_costs,
+            waits=True,
         )
         self._emulation = self._network.emulation
+        self._moving_from_ns: int | None = None
         self._agents: dict[str, AgentProcess] = {}
         self._never_started: dict[str, str] = {}
         self._crashed: dict[str, None] = {}
@@ -93,7 +93,8 @@ class NetnsBackend:
         return ()
 
     def facts(self) -> Mapping[str, Any]:
-        return self._load.facts()
+        began = {} if self._moving_from_ns is None else {MOVING_FROM: self._moving_from_ns}
+        return {**self._load.facts(), **began}
 
     async def up(self, progress: Progress) -> Outcomes:
         await self._network.up([agent_process.__name__, *self._preloaded()])
@@ -110,9 +111,10 @@ class NetnsBackend:
         return [entry for plan in self._run.apps.values() for entry in plan.preload(folder)]
 
     async def converge(self) -> Outcomes:
-        """Waits, within a bound, until every living agent knows the routes that exist."""
+        """Waits, within a bound, until every living agent knows the routes that exist; then nodes move."""
         limit = self._experiment.timeouts.converge
         waiting = await unready_within(limit, self._agents, self._unready, self._emulation.check)
+        self._moving_from_ns = await self._emulation.begin_moving()
         return with_failures(self._outcomes(), waiting)
 
     async def _unready(self, waiting: Iterable[str]) -> dict[str, str]:

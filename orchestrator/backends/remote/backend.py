@@ -158,13 +158,15 @@ class RemoteBackend:
         await supervisor.start_agent()
 
     async def converge(self) -> Outcomes:
-        """Waits, within a bound, until every present agent has routes to enough of the others."""
+        """Waits, within a bound, until every present agent has routes to enough of the others; then nodes
+        move.
+        """
         await self._infrastructure.begin()
         limit = self._experiment.timeouts.converge
         check = self._infrastructure.check
-        return with_failures(
-            self._outcomes(), await unready_within(limit, self._present(), self._unready, check)
-        )
+        waiting = await unready_within(limit, self._present(), self._unready, check)
+        await self._infrastructure.move()
+        return with_failures(self._outcomes(), waiting)
 
     async def _unready(self, waiting: Iterable[str]) -> dict[str, str]:
         """Returns the nodes that are not ready. Waits for lost nodes, not for failed ones."""

@@ -12,12 +12,15 @@ from node_agent.olsr.config import OlsrConfig, Quality
 from node_agent.olsr.daemon import Interface, Olsr
 from node_agent.olsr.fast import Fast, delivery
 from node_agent.olsr.quality import EtxFf, cost
+from node_agent.olsr.sensitivity import Sensitivity
 from node_agent.olsr.signal_trend import SignalTrend
 from tests.unit.olsr_network import SECOND, Network, address, edges, line
 
 pytestmark = [pytest.mark.unit, pytest.mark.timeout(60)]
 
 SENSITIVITY = -90.0
+KNOWN = Sensitivity()
+KNOWN.known = SENSITIVITY
 
 
 def meter(spoken: bool = True) -> Fast:
@@ -34,7 +37,7 @@ def readings(signals: list[float], **counts: int) -> Iterator[LinkReading]:
 def observed(signals: list[float], step_s: float = 0.5) -> Fast:
     made = meter()
     for number, reading in enumerate(readings(signals)):
-        made.observe(reading, SENSITIVITY, 1.0, number * step_s)
+        made.observe(reading, KNOWN, 1.0, number * step_s)
     return made
 
 
@@ -59,23 +62,23 @@ def test_a_signal_that_falls_makes_a_link_dear_before_it_breaks() -> None:
 
 def test_frames_that_were_given_up_cast_doubt_and_an_answer_removes_it() -> None:
     link = meter()
-    link.observe(LinkReading(1, 0, 0, 0, -70.0), SENSITIVITY, 1.0, 0.0)
-    link.observe(LinkReading(1, 0, 14, 2, -70.0), SENSITIVITY, 1.0, 0.25)
+    link.observe(LinkReading(1, 0, 0, 0, -70.0), KNOWN, 1.0, 0.0)
+    link.observe(LinkReading(1, 0, 14, 2, -70.0), KNOWN, 1.0, 0.25)
     doubted = link.quality
     assert doubted < 200
-    link.observe(LinkReading(1, 0, 35, 5, -70.0), SENSITIVITY, 1.0, 0.5)
+    link.observe(LinkReading(1, 0, 35, 5, -70.0), KNOWN, 1.0, 0.5)
     assert link.quality < doubted
-    assert link.observe(LinkReading(1, 1, 35, 5, -70.0), SENSITIVITY, 1.0, 0.75)
+    assert link.observe(LinkReading(1, 1, 35, 5, -70.0), KNOWN, 1.0, 0.75)
     assert link.quality == 255
 
 
 def test_hellos_remove_doubt_where_nothing_is_sent_any_more() -> None:
     link = meter()
-    link.observe(LinkReading(1, 0, 0, 0, -70.0), SENSITIVITY, 1.0, 0.0)
-    link.observe(LinkReading(1, 0, 21, 3, -70.0), SENSITIVITY, 1.0, 0.25)
+    link.observe(LinkReading(1, 0, 0, 0, -70.0), KNOWN, 1.0, 0.0)
+    link.observe(LinkReading(1, 0, 21, 3, -70.0), KNOWN, 1.0, 0.25)
     for second in range(1, 4):
         link.hello()
-        link.observe(LinkReading(1 + second, 0, 21, 3, -70.0), SENSITIVITY, 1.0, second)
+        link.observe(LinkReading(1 + second, 0, 21, 3, -70.0), KNOWN, 1.0, second)
     assert link.quality == 255
 
 
@@ -83,7 +86,7 @@ def test_a_silent_link_fades_and_is_gone_after_four_hello_intervals() -> None:
     link = observed([-70.0])
     fading = []
     for tenths in range(0, 45, 5):
-        link.observe(LinkReading(1, 0, 0, 0, -70.0), SENSITIVITY, 1.0, tenths / 10)
+        link.observe(LinkReading(1, 0, 0, 0, -70.0), KNOWN, 1.0, tenths / 10)
         fading.append(link.quality)
     assert fading[:4] == [255] * 4
     assert fading == sorted(fading, reverse=True)
@@ -93,11 +96,11 @@ def test_a_silent_link_fades_and_is_gone_after_four_hello_intervals() -> None:
 def test_without_signals_the_last_hellos_count() -> None:
     link = meter()
     link.hello()
-    link.observe(None, None, 1.0, 0.0)
+    link.observe(None, Sensitivity(), 1.0, 0.0)
     assert link.quality == 255
     for _ in range(8):
         link.lost()
-    link.observe(None, None, 1.0, 1.0)
+    link.observe(None, Sensitivity(), 1.0, 1.0)
     assert 0 < link.quality < 100
 
 
@@ -114,7 +117,7 @@ def test_a_neighbour_that_does_not_announce_it_is_rated_as_olsrd_does() -> None:
             theirs.lost()
         for each in (ours, theirs):
             each.tick(1000)
-        ours.observe(LinkReading(second, 0, 0, 0, -60.0), SENSITIVITY, 1.0, second)
+        ours.observe(LinkReading(second, 0, 0, 0, -60.0), KNOWN, 1.0, second)
         assert ours.quality == theirs.quality
 
 
@@ -127,6 +130,42 @@ def test_a_trend_is_a_line_and_scatter_draws_it_flat() -> None:
     assert straight.predicted(12 / 4 + 0.75) == pytest.approx(-83.75, abs=0.01)
     assert abs(noisy.predicted(4.5) - noisy.predicted(2.75)) < 2.0
     assert straight.predicted(100.0) == pytest.approx(-82.75 - 4.0)
+
+
+def test_where_the_radio_does_not_say_it_the_sensitivity_is_learnt_from_lost_frames() -> None:
+    assert Sensitivity().dbm is None
+    learnt = Sensitivity()
+    for signal in (-70.0, -93.0, -88.0):
+        learnt.heard(signal)
+    assert learnt.dbm == -93.0, "whatever was heard may be used"
+    learnt.learn(-70.0, 90, 10)
+    learnt.learn(-91.5, 1, 13)
+    assert learnt.dbm == -91.0
+    learnt.learn(-88.5, 40, 20)
+    assert learnt.dbm == -91.0
+    learnt.known = -85.0
+    assert learnt.dbm == -85.0
+
+
+def test_losses_at_strong_signals_say_nothing_about_the_sensitivity() -> None:
+    """Hidden nodes destroy frames of any signal."""
+    learnt = Sensitivity()
+    for signal in (-60.0, -80.0):
+        learnt.heard(signal)
+    learnt.learn(-60.0, 30, 70)
+    learnt.learn(-80.0, 30, 70)
+    assert learnt.dbm == -80.0
+
+
+def test_what_was_learnt_fades_so_that_links_are_tried_again() -> None:
+    learnt = Sensitivity()
+    learnt.heard(-95.0)
+    learnt.learn(-70.0, 500, 0)
+    learnt.learn(-91.5, 0, 14)
+    assert learnt.dbm == -91.0
+    for _ in range(100):
+        learnt.forget()
+    assert learnt.dbm == -95.0
 
 
 def test_a_greeting_names_the_hardware_address_and_later_versions_may_be_longer() -> None:

@@ -231,11 +231,6 @@ def test_reasons(run: RunDirectory, at_s: float, why: str) -> None:
             "backpressure",
             "detect/1 had the greatest (tuples here + 1 − tuples there)/link^2, with 0 here.",
         ),
-        (
-            "adaptive",
-            "By the trends of their costs, detect/1 promised to be cheaper than detect/0 (now 4.00 against "
-            "8.00); it had to be by more than 1.20.",
-        ),
     ],
 )
 def test_every_policy_says_what_it_goes_by(tmp_path: Path, policy: str, why: str) -> None:
