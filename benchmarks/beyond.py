@@ -17,8 +17,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from orchestrator.results.comparison import compare, pairs_by_seed
-
 from benchmarks.paper.campaign import Bar, missing, run_all, tasks_of
 from benchmarks.paper.cells import Kept, KeptCell, key_of
 from benchmarks.paper.figures import (
@@ -37,6 +35,7 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from orchestrator.apps.dataflow.recorded import deployment_in
 from orchestrator.errors import BadInput
 from orchestrator.planning.sweep import Cell
+from orchestrator.results.comparison import compare, pairs_by_seed
 
 PAPER, OURS, APART = "paper", "ours", "apart"
 TARGET, LEAST = 2.0, 1.7
@@ -81,7 +80,7 @@ def row(way: str, cell: Cell, runs: Sequence[KeptCell], base: Sequence[KeptCell]
     ours, others = _by_seed(runs), _by_seed(base)
     found = compare(pairs_by_seed(ours, others))
     interval = found.ratio_of_means_95
-    goodput = fmean(value for value in ours.values() if value is not None)
+    goodput = _mean(runs, GOODPUT) or 0.0
     routing, (app,) = cell.experiment.resolved()["routing"], cell.experiment.apps.values()
     settings = app.model_dump(mode="json")
     return {
@@ -91,8 +90,8 @@ def row(way: str, cell: Cell, runs: Sequence[KeptCell], base: Sequence[KeptCell]
         "switching": settings["switching"]["policy"],
         "runs": len(runs),
         "goodput": goodput,
-        "offered": fmean(run.figures[OFFERED] or 0.0 for run in runs),
-        "latency_p95_s": fmean(run.figures[LATENCY] or 0.0 for run in runs),
+        "offered": _mean(runs, OFFERED),
+        "latency_p95_s": _mean(runs, LATENCY),
         "busiest_cpu": goodput * cpu_of(plan_of(cell)),
         "pairs": found.pairs,
         "ratio": found.ratio_of_means,
@@ -101,6 +100,12 @@ def row(way: str, cell: Cell, runs: Sequence[KeptCell], base: Sequence[KeptCell]
         "seeds_that_gain": sum(ours > other for ours, other in pairs_by_seed(ours, others)),
         "per_seed": {str(seed): value for seed, value in ours.items()},
     }
+
+
+def _mean(runs: Sequence[KeptCell], name: str) -> float | None:
+    """Returns None if no run has it: one that delivers nothing has no latency."""
+    values = [value for run in runs if (value := run.figures[name]) is not None]
+    return fmean(values) if values else None
 
 
 def _by_seed(runs: Sequence[KeptCell]) -> dict[object, float | None]:

@@ -5,8 +5,9 @@ paired seeds) beside the paper's; ``fig6_latency`` the same of the 95th percenti
 how many runs that rests on.
 
 A finished run is kept in a file of JSON lines and not done again: a command that was stopped goes on where it
-was. ``--write docs/results`` also writes the pages of the figures. A figure takes a core for about 20 s a
-run: in virtual time with 30 seeds, Figure 5 needs 270 runs.
+was. ``--write docs/results`` also writes the pages of the figures. In virtual time a run takes a core for
+some 10 to 20 s; Figure 5 with 30 seeds is 270 runs. Without ``--figure`` it takes a look at all of them, with
+3 seeds.
 """
 
 import argparse
@@ -25,6 +26,8 @@ from orchestrator.errors import BadInput
 
 BACKENDS = ("sim", "netns")
 SEEDS = {"sim": 30, "netns": 5}
+FEW = 3
+"""Seeds of a look at all figures: the fewest that give an interval."""
 ALL = "all"
 CELLS = "cells.jsonl"
 
@@ -54,7 +57,7 @@ def main() -> None:
     options = _parser().parse_args()
     figures = [FIGURES[number] for number in options.figure or FIGURES]
     also = {name: value for name in ("warmup", "duration") if (value := getattr(options, name)) is not None}
-    seeds = range(1, (options.seeds or SEEDS[options.backend]) + 1)
+    seeds = range(1, (options.seeds or (SEEDS[options.backend] if options.figure else FEW)) + 1)
     kept = Kept(options.cells or (options.write or Path("runs", "paper")) / CELLS)
     jobs = options.jobs or (2 if options.backend == "sim" else 1)
     tasks = [

@@ -19,14 +19,16 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from benchmarks.paper.cells import Kept, KeptCell, Place, key_of
+from benchmarks.paper.figures import GOODPUT, LATENCY, OFFERED, THROUGHPUT
 from benchmarks.shared.measured import measured
-from benchmarks.shared.runs import performed
+from benchmarks.shared.runs import Interrupted, performed
 from orchestrator.lifecycle.interruption import Interruption
 from orchestrator.planning.sweep import Cell
 from orchestrator.runs.checkout import commit_of
 from orchestrator.runs.phases import Urgency
 from orchestrator.spec.experiment import Experiment
 
+FIGURES_KEPT = (GOODPUT, OFFERED, THROUGHPUT, "latency_p50_s", LATENCY, "emitted", "delivered")
 ROOT = Path(__file__).parents[2]
 CODE = ("node_agent", "orchestrator", "benchmarks", "experiments", "topologies")
 """Folders that decide what a run does."""
@@ -91,7 +93,10 @@ async def _run_all(todo: Sequence[Task], jobs: int, kept: Kept, watching: Watchi
     async def work(root: Path) -> None:
         while waiting and interruption.urgency is Urgency.NONE:
             task = waiting.pop(0)
-            cell = await _run(task, root, interruption)
+            try:
+                cell = await _run(task, root, interruption)
+            except Interrupted:
+                return
             kept.add(cell)
             watching.ended(task, cell)
 
@@ -115,6 +120,7 @@ async def _run(task: Task, root: Path, interruption: Interruption) -> KeptCell:
     finished = await performed(experiment, root, run_id, interruption)
     directory, verdict = finished.directory, finished.verdict
     figures = await asyncio.to_thread(measured, directory) if verdict.verdict != "failed" else {}
+    figures = {name: figures[name] for name in FIGURES_KEPT if name in figures}
     shutil.rmtree(directory.path)
     return KeptCell(
         key=task.key,

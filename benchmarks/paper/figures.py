@@ -12,6 +12,7 @@ from typing import Any
 from orchestrator.planning.load import load_planned
 from orchestrator.planning.sweep import Cell
 from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.sweep import SECTIONS_TO_VARY, Values
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "paper"
 SPEED, AREA, THRESHOLD, REPLICAS, SEED = (
@@ -80,7 +81,8 @@ IN_WORDS = {
 @dataclass(frozen=True)
 class PaperFigure:
     """``by``: the factor beside the replicas; empty: there is none. ``stated``: the paper's ratio to k=1, by
-    the factor's value and k. ``says``: what it says without numbers.
+    the factor's value and k. ``says``: what it says without numbers. ``across``: the factor's values are
+    compared with each other, too.
     """
 
     number: int
@@ -92,6 +94,7 @@ class PaperFigure:
     key: str
     stated: Mapping[tuple[Any, int], float]
     says: str
+    across: bool = False
 
     @property
     def file(self) -> Path:
@@ -165,6 +168,7 @@ FIGURES = {
         "fig9_gain",
         {},
         "The higher threshold improves throughput for larger k, by avoiding switches that do not pay.",
+        across=True,
     ),
 }
 
@@ -178,7 +182,13 @@ def cells_in(file: Path, changes: Changes) -> tuple[Cell, ...]:
     """Returns the cells of a file with some values changed; those that its sweep varies vary no more."""
 
     def change(experiment: Experiment) -> Experiment:
-        varied = {**experiment.sweep, **{path: (value,) for path, value in changes.items()}}
+        varied = {**experiment.sweep, **{path: _only(path, value) for path, value in changes.items()}}
         return experiment.model_copy(update={"sweep": varied})
 
     return load_planned(file, change).cells
+
+
+def _only(path: str, value: Any) -> Values:
+    """Returns a sweep's single choice; whole sections other than the routing have names in tables."""
+    is_named = isinstance(value, dict) and path not in SECTIONS_TO_VARY
+    return {value["name"]: value} if is_named else (value,)

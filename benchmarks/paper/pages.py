@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.paper.drawings import drawing, standalone, unit_of
 from benchmarks.paper.figures import CORE, FIGURES, IN_WORDS, LATENCY, Changes, PaperFigure
-from benchmarks.paper.summaries import Row, Summary
+from benchmarks.paper.summaries import Row, Summary, agreement
 from orchestrator.results.comparison import METHODS, Interval
 from orchestrator.runs.files import write_atomic
 
@@ -30,9 +30,11 @@ _BACKENDS = {"sim": "virtual time", "netns": "namespaces, real time"}
 def write_page(
     folder: Path, figure: PaperFigure, found: Sequence[Summary], machine: str, also: Changes
 ) -> None:
-    """Writes ``figure5.md`` and its drawings. ``also``: what was changed in all of its runs."""
+    """Writes ``figure5.md`` and its drawings, if there is a valid run. ``also``: what was changed in all."""
     folder.mkdir(parents=True, exist_ok=True)
     shown = [each for each in found if each.valid]
+    if not shown:
+        return
     for each in shown:
         drawn = drawing(figure, each)
         write_atomic(folder / f"{drawn.name}.svg", standalone(drawn).encode())
@@ -116,7 +118,7 @@ def _page(figure: PaperFigure, found: Sequence[Summary], machine: str, also: Cha
 
 def _overview(figure: PaperFigure, found: Sequence[Summary]) -> list[str]:
     """Returns a table of the ratios to k=1 in all variants, beside the paper's."""
-    columns = [f"{each.variant}, {_BACKENDS[each.backend]}" for each in found]
+    columns = [f"{_titled(each)}, {_BACKENDS[each.backend]}" for each in found]
     names = list(dict.fromkeys(row.name for each in found for row in each.rows if row.k > 1))
     by_name = [{row.name: row for row in each.rows} for each in found]
     rows = []
@@ -126,6 +128,7 @@ def _overview(figure: PaperFigure, found: Sequence[Summary]) -> list[str]:
         paper = ["–" if stated is None else f"{stated:g}"] if figure.stated else []
         rows.append([name, *paper, *map(_ratio, of)])
     what = "p95 latency" if figure.metric == LATENCY else "goodput"
+    agree, both = agreement(found)
     said = "; **bold**: the paper's ratio is within the interval" if figure.stated else ""
     return [
         f"## Ratio of {what} to k=1",
@@ -133,7 +136,16 @@ def _overview(figure: PaperFigure, found: Sequence[Summary]) -> list[str]:
         "",
         *_table(["", *(["paper"] if figure.stated else []), *columns], rows),
         "",
+        *(
+            [f"The intervals of virtual time and namespaces overlap in {agree} of {both} ratios.", ""]
+            if both
+            else []
+        ),
     ]
+
+
+def _titled(found: Summary) -> str:
+    return "as in the file" if found.variant == CORE else found.variant
 
 
 def _ratio(row: Row | None) -> str:
@@ -144,7 +156,7 @@ def _ratio(row: Row | None) -> str:
 
 
 def _section(figure: PaperFigure, found: Summary) -> list[str]:
-    title = f"{IN_WORDS[found.variant]}" if found.variant != CORE else "As in the file"
+    title = IN_WORDS[found.variant]
     rows = [
         [
             row.name,
@@ -165,7 +177,19 @@ def _section(figure: PaperFigure, found: Summary) -> list[str]:
         "",
         *_table(heads, rows),
         "",
+        *_across(figure, found),
     ]
+
+
+def _across(figure: PaperFigure, found: Summary) -> list[str]:
+    if not found.across:
+        return []
+    labels = list(figure.by_words.values())
+    rows = [
+        [f"k={k}", f"{_number(gain.ratio_of_means)}{_interval(gain.ratio_of_means_95)}", str(gain.pairs)]
+        for k, gain in found.across.items()
+    ]
+    return [*_table(["", f"{labels[-1]} over {labels[0]}", "pairs"], rows), ""]
 
 
 def _number(value: float | None) -> str:

@@ -4,6 +4,7 @@ Ratios are paired: only seeds whose runs are valid with both numbers of replicas
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -43,18 +44,21 @@ class Row(NamedTuple):
     @property
     def agrees(self) -> bool | None:
         """Whether the paper's ratio is within our interval; None if there is nothing to compare."""
-        within = None if self.gain is None else self.gain.ratio_of_means_95
+        within = _interval(self)
         return None if within is None or self.stated is None else within.low <= self.stated <= within.high
 
 
 class Summary(NamedTuple):
-    """What a figure shows in one variant on one backend. ``planned``: the runs that it needs."""
+    """What a figure shows in one variant on one backend. ``planned``: the runs that it needs. ``across``: by
+    k, the last value of the figure's factor compared with the first.
+    """
 
     variant: str
     backend: str
     rows: tuple[Row, ...]
     cells: tuple[KeptCell, ...]
     planned: int
+    across: Mapping[int, Comparison] = {}
 
     @property
     def valid(self) -> int:
@@ -88,7 +92,17 @@ def summary(
         runs[place] = {each.seed: each for each in of_cell if each.is_valid}
     rows = (_row(figure, place, value, runs[place], runs[place[0], 1]) for place, value in values.items())
     planned = len(cells) * len({*seeds, *(each.seed for each in found)})
-    return Summary(variant, backend, tuple(rows), tuple(found), planned)
+    across = _across(figure, runs) if figure.across else {}
+    return Summary(variant, backend, tuple(rows), tuple(found), planned, across)
+
+
+def _across(
+    figure: PaperFigure, runs: Mapping[tuple[str, int], Mapping[int, KeptCell]]
+) -> dict[int, Comparison]:
+    *_, last = labels = list(figure.by_words.values())
+    ours = {k: _by_seed(of, figure.metric) for (label, k), of in runs.items() if label == last}
+    base = {k: _by_seed(of, figure.metric) for (label, k), of in runs.items() if label == labels[0]}
+    return {k: compare(pairs) for k in ours if (pairs := pairs_by_seed(ours[k], base[k]))}
 
 
 def _row(
@@ -124,10 +138,39 @@ def _mean(runs: Mapping[int, KeptCell], metric: str) -> float | None:
     return fmean(values) if values else None
 
 
+def agreement(found: Sequence[Summary]) -> tuple[int, int]:
+    """Returns in how many ratios to k=1 the intervals of two backends overlap, and how many both have."""
+    overlaps = [
+        max(ours.low, others.low) <= min(ours.high, others.high)
+        for one, other in combinations(found, 2)
+        if one.variant == other.variant
+        for row, same in zip(one.rows, other.rows, strict=True)
+        if (ours := _interval(row)) is not None and (others := _interval(same)) is not None
+    ]
+    return sum(overlaps), len(overlaps)
+
+
+def _interval(row: Row) -> Interval | None:
+    return None if row.gain is None else row.gain.ratio_of_means_95
+
+
 def in_json(figure: PaperFigure, found: Sequence[Summary]) -> dict[str, Any]:
-    """Returns the gains beside the paper's, by variant and backend."""
-    gains = {f"{each.variant}, {each.backend}": _gains(each) for each in found}
-    return {figure.key: gains}
+    """Returns by variant and backend: the gains beside the paper's, the means, and the factor's own gain."""
+    places = [f"{each.variant}, {each.backend}" for each in found]
+    gains = dict(zip(places, map(_gains, found), strict=True))
+    means = {
+        place: {row.name: row.mean for row in each.rows} for place, each in zip(places, found, strict=True)
+    }
+    values: dict[str, Any] = {figure.key: gains, f"fig{figure.number}_mean": means}
+    agree, both = agreement(found)
+    if both:
+        values[f"fig{figure.number}_backends_agree"] = f"{agree} of {both}"
+    if figure.across:
+        values[f"fig{figure.number}_across"] = {
+            place: {f"k={k}": gain._asdict() for k, gain in each.across.items()}
+            for place, each in zip(places, found, strict=True)
+        }
+    return values
 
 
 def _gains(found: Summary) -> dict[str, Any]:

@@ -34,6 +34,7 @@ SPOKEN_VERDICTS = {
     "failed": "Failed: it did not do what was asked.",
 }
 
+MOST_INTERVENTIONS = 8
 RESULTS, FIGURES = 100, 400
 """Places of the sections that every report has."""
 
@@ -155,6 +156,10 @@ def _verdict(summary: Mapping[str, Any]) -> str:
     radio = punctuality(summary.get("radio") or {})
     refused = refused_text(summary.get("refused") or [], most=8)
     note = f'<p id="refused">Refused: {escape(refused)}.</p>' if refused else ""
+    if done := summary.get("interventions"):
+        what = escape("; ".join(str(each) for each in done[:MOST_INTERVENTIONS]))
+        more = f" and {len(done) - MOST_INTERVENTIONS} more" if len(done) > MOST_INTERVENTIONS else ""
+        note += f'<p id="interventions">Changed by hand, which its file does not repeat: {what}{more}.</p>'
     return (
         f'<section class="verdict {kind}"><strong>{escape(text)}</strong>{reasons}{note}{radio}</section>\n'
     )

@@ -77,9 +77,13 @@ class ActiveFaults:
                 facts["in_use"] = part
                 effect = on_node(fault.kind, effect.parts[part])
             self._effects[fault.key] = fault, effect
-            await self._change_air()
-            if effect.crashes is not None:
-                await self._on.crash(effect.crashes)
+            try:
+                await self._change_air()
+                if effect.crashes is not None:
+                    await self._on.crash(effect.crashes)
+            except BaseException:
+                del self._effects[fault.key]
+                raise
             self._add(fault.kind, effect, facts)
             return True
 

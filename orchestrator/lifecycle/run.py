@@ -244,6 +244,8 @@ class Run:
     async def _advance(self, phase: Phase, seconds: float) -> Outcomes:
         if seconds <= 0:
             return [NodeOutcome(node, Status.OK) for node in self._experiment.topology.node_names]
+        if self._manifest[manifest.MOVING_FROM] is None:
+            self._manifest[manifest.MOVING_FROM] = self._nodes.now_ns()
         return await self._nodes.advance(seconds, lambda fraction: self._observe(phase, fraction))
 
     async def _stop(self) -> Outcomes:
@@ -329,6 +331,7 @@ class Run:
             "backend": experiment.backend,
             manifest.ROUTING: short_name(experiment.routing.protocol),
             "clock": "virtual" if experiment.traits.virtual_time else "real",
+            manifest.MOVING_FROM: None,
             "measure_from_ns": None,
             "measure_until_ns": None,
             "started": datetime.now(UTC).isoformat(timespec="milliseconds"),

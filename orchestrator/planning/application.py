@@ -231,6 +231,12 @@ class Application(AppKind, ABC):
         """Explains why it did what it did at a given time."""
         raise BadInput(f"{app} is an application that explains nothing")
 
+    def changes(
+        self, directory: RunDirectory, app: str, part: str | None, operator: str | None, most: int
+    ) -> Answer:
+        """Lists the newest ``most`` of its decisions that changed something."""
+        raise BadInput(f"{app} is an application that decides nothing: there is nothing to list")
+
     def replay(self, directory: RunDirectory, app: str, policy: str, threshold: str | None) -> Answer:
         """Computes what it would have done under another policy."""
         raise BadInput(f"{app} is an application that decides nothing: there is nothing to replay")

@@ -91,6 +91,17 @@ class Air:
         per_byte = clean[sender.index][receiver]
         return per_byte == 0.0 or self._random() < math.exp(per_byte * sender.length)
 
+    def decoding(self, sender: Station, receivers: int) -> list[int]:
+        """Decides which of these nodes, which locked on to ``sender``'s last frame, decode all of it."""
+        if sender.overlaps is not None:
+            return [receiver for receiver in members(receivers) if self.decodes(sender, receiver)]
+        clean, length, draw = self._by_kind[sender.kind][0][sender.index], sender.length, self._random
+        return [
+            receiver
+            for receiver in members(receivers)
+            if (per_byte := clean[receiver]) == 0.0 or draw() < math.exp(per_byte * length)
+        ]
+
     def stop_receiving(self, station: Station) -> None:
         """Ends reception at a node that starts to send: it cannot do both."""
         self.locked &= ~station.bit

@@ -56,6 +56,7 @@ class DcfMedium:
         self._index = {name: index for index, name in enumerate(nodes)}
         if len(self._index) != len(nodes):
             raise BadInput("two nodes of a channel have the same name")
+        self._destinations = {**self._index, BROADCAST: EVERYONE}
         self._radio, self._mac = radio, mac
         self._queues: list[deque[Outgoing]] = [deque() for _ in nodes]
         self._queue_drops = [0] * len(nodes)
@@ -72,8 +73,10 @@ class DcfMedium:
         self._received[index], self._failed[index] = received, failed
 
     def send(self, frame: Frame) -> None:
-        source = self._known(frame.source)
-        destination = EVERYONE if frame.destination == BROADCAST else self._known(frame.destination)
+        try:
+            source, destination = self._index[frame.source], self._destinations[frame.destination]
+        except KeyError as error:
+            raise _unknown(error.args[0]) from None
         if destination == source:
             raise BadInput(f"{frame.source} cannot send a frame to itself")
         queue = self._queues[source]
@@ -128,10 +131,10 @@ class DcfMedium:
         ]
 
     def _known(self, node: str) -> int:
-        try:
-            return self._index[node]
-        except KeyError:
-            raise BadInput(f'there is no node "{node}" on this channel') from None
+        index = self._index.get(node)
+        if index is None:
+            raise _unknown(node)
+        return index
 
     def _arm(self) -> None:
         at = self._dcf.next_event_ns()
@@ -146,9 +149,9 @@ class DcfMedium:
         dcf, jump_to_ns = self._dcf, self._schedule.jump_to_ns
         self._running = True
         try:
-            dcf.run_until(at)
+            dcf.run_events(at)
             while (at := dcf.next_event_ns()) != NEVER and jump_to_ns(at):
-                dcf.run_until(at)
+                dcf.run_events(at)
         finally:
             self._running = False
         self._arm()
@@ -166,3 +169,7 @@ class DcfMedium:
         failed = self._failed[sender]
         if failed is not None:
             failed(frame.payload)
+
+
+def _unknown(node: str) -> BadInput:
+    return BadInput(f'there is no node "{node}" on this channel')

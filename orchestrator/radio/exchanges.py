@@ -196,12 +196,11 @@ class Exchanges(Contention):
     def _end_broadcast(self, now: int, station: Station) -> None:
         station.reserved = 0
         frame = station.head
-        got = []
         for receiver in members(station.decoders):
             station.link_attempts[receiver] += 1
-            if station.locks >> receiver & 1 and self.decodes(station, receiver):
-                station.link_received[receiver] += 1
-                got.append(receiver)
+        got = self.decoding(station, station.locks & station.decoders)
+        for receiver in got:
+            station.link_received[receiver] += 1
         self._next(now, station)
         self._resume(station, self._frozen & station.hearers & ~station.bit)
         for receiver in got:

@@ -4,6 +4,7 @@ each.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -60,13 +61,7 @@ def survey(
     channel = build_channel(radio, mac, list(positions.values()), losses, off)
     expected = delivery(radio, mac.unicast_rate, FULL_SIZE + radio.reception.counted_overhead, channel.snr_db)
     success = exchange(radio, mac, expected, channel.snr_db)
-    names = list(positions)
-    links: Links = {name: {} for name in names}
-    rows, columns = np.nonzero(success >= WORST_LINK)
-    costs = np.round(1.0 / success[rows, columns], 1)
-    for here, there, cost in zip(rows.tolist(), columns.tolist(), costs.tolist(), strict=True):
-        links[names[here]][names[there]] = cost
-    return Survey(positions, path_loss, channel, expected, links, changes)
+    return Survey(positions, path_loss, channel, expected, _links(list(positions), success), changes)
 
 
 class _Changed:
@@ -80,6 +75,17 @@ class _Changed:
     def loss_db(self, distance_m: Matrix) -> Matrix:
         loss: Matrix = self._path_loss.loss_db(distance_m) + self._more
         return loss
+
+
+def _links(names: list[str], success: Matrix) -> Links:
+    good = success >= WORST_LINK
+    costs = np.round(1.0 / success[good], 1).tolist()
+    peers = [names[there] for there in np.nonzero(good)[1].tolist()]
+    ends = good.sum(axis=1).cumsum().tolist()
+    return {
+        name: dict(zip(peers[start:end], costs[start:end], strict=True))
+        for name, (start, end) in zip(names, pairwise([0, *ends]), strict=True)
+    }
 
 
 def delivery(radio: Radio, rate: float, length: int, snr_db: Matrix) -> Matrix:

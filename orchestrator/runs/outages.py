@@ -69,9 +69,9 @@ def in_words(what: str, node: str, replicas: Sequence[str], note: str = "") -> s
 
 
 def interventions(events: Iterable[dict[str, Any]]) -> tuple[str, ...]:
-    """Returns what was done by hand, in words."""
+    """Returns what was done by hand, by whom and when, in words."""
     return tuple(
-        f"{in_words(*fault, ())} ({fault_note(event)})"
+        f"{in_words(*fault, ())}, by {by_hand(event)} at {str(event.get('t'))[:19]}"
         for event in events
         if (fault := fault_in(event)) is not None and fault[0] in _IN_WORDS and by_hand(event)
     )

@@ -40,8 +40,4 @@ def test_figures_are_those_of_the_analysis(spark: SparkSession, tmp_path: Path, 
     reported: dict[str, Any] = summary["apps"]["query"]["metrics"]
     found = measured(directory)
     assert reported["delivered"] > 0
-    assert {name: value for name, value in found.items() if name in reported} == pytest.approx(
-        {name: reported[name] for name in found if name in reported}, rel=1e-6
-    )
-    assert {*found} - {*reported} <= {"offered_fps"}
-    assert found["offered_fps"] * (25 if "25s" in window else 0.6) == pytest.approx(reported["emitted"])
+    assert found == pytest.approx({name: reported[name] for name in found}, rel=1e-6)

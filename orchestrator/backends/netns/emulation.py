@@ -65,9 +65,11 @@ class Emulation:
         on_costs: OnCosts = lambda graph: None,
         ipv6: bool = False,
         stations: Path | None = None,
+        waits: bool = False,
     ) -> None:
         """Nodes move for ``seconds``; after that they stay where they are. ``stations``: the folder where
-        each node's daemon finds what its radio knows of its links; None: no daemon asks.
+        each node's daemon finds what its radio knows of its links; None: no daemon asks. ``waits``: nodes
+        begin to move when ``begin_moving`` is called, not at once.
 
         ``true_routes``: install these routes over the true links, and pass the links' costs to ``on_costs``;
         None leaves routes to a daemon.
@@ -80,6 +82,7 @@ class Emulation:
         self._topology = topology
         self._seed = seed
         self._seconds = seconds
+        self._waits = waits
         self._mark = mark
         self._journal = journal
         self._true_routes = true_routes
@@ -133,6 +136,15 @@ class Emulation:
         if self._air is not None:
             await self._air.change(changes)
 
+    async def begin_moving(self) -> int:
+        """Lets the nodes begin to move; returns when they do, with the moment (Unix time, ns)."""
+        assert self._air is not None, "it is up"
+        return await self._air.move()
+
+    def why_unchangeable(self) -> str:
+        """Returns why nobody can change the air now; empty if one can."""
+        return "" if self._air is not None else "the network is not up now"
+
     async def lateness(self) -> RadioSeen | None:
         """Asks the radio how late it has been so far; None if it does not run. Raises RadioFailed."""
         if self._air is None:
@@ -179,7 +191,8 @@ class Emulation:
     def _radio_config(self) -> RadioConfig:
         trace = generate_trace(self._topology, self._seed, self._seconds)
         radio, mac = self._settings
-        return radio_config(self._mark, self.layout, trace, radio, mac, self._seed, self._stations)
+        stations = self._stations
+        return radio_config(self._mark, self.layout, trace, radio, mac, self._seed, stations, self._waits)
 
     def _follow(self, links: Links) -> None:
         self._links = links

@@ -24,8 +24,9 @@ class RoutedNetwork:
         journal: Journal,
         routing: RoutingSection,
         on_costs: OnCosts = lambda graph: None,
+        waits: bool = False,
     ) -> None:
-        """Raises RoveError if this machine lacks what the protocol needs. Nodes move for ``seconds``."""
+        """Raises RoveError if this machine lacks what the protocol needs. See ``Emulation``."""
         found = routing_service(routing)
         self.service = found if found.has_daemon else None
         if self.service is not None:
@@ -41,6 +42,7 @@ class RoutedNetwork:
             on_costs,
             ipv6=self.service is not None and self.service.ipv6,
             stations=place / STATIONS if found.asks_radio() else None,
+            waits=waits,
         )
         self._mark = mark
         self._journal = journal

@@ -7,14 +7,22 @@ from benchmarks.paper.cells import Kept, KeptCell, key_of
 from benchmarks.paper.figures import REPLICAS, PaperFigure, planned
 
 
-def made_up(path: Path, figure: PaperFigure, seeds: int, variant: str = "core", backend: str = "sim") -> Kept:
+def made_up(
+    path: Path,
+    figure: PaperFigure,
+    seeds: int,
+    variant: str = "core",
+    backend: str = "sim",
+    noise: float = 0.0,
+) -> Kept:
     """Keeps cells in which goodput grows by half with each replica, from 10 ± 2, and latency falls."""
     kept = Kept(path)
     for cell in planned(figure, variant, backend):
         for seed in range(1, seeds + 1):
+            k = int(cell.factors[REPLICAS])
             base = random.Random(f"{figure.label(cell.factors)}/{seed}").gauss(10, 2)
-            gain = 1 + 0.5 * (int(cell.factors[REPLICAS]) - 1)
-            kept.add(kept_cell(key_of(cell.experiment), seed, base * gain, backend))
+            luck = random.Random(f"{backend}/{k}/{seed}").gauss(1, noise)
+            kept.add(kept_cell(key_of(cell.experiment), seed, base * (1 + 0.5 * (k - 1)) * luck, backend))
     return kept
 
 

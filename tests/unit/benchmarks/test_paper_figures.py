@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ def test_every_variant_plans(figure: PaperFigure, variant: str) -> None:
     places = {(figure.label(cell.factors), cell.factors[REPLICAS]) for cell in cells}
     assert len(places) == len(cells)
     assert {figure.label(cell.factors) for cell in cells} == set(figure.by_words.values())
+    assert all(cell.factors.get("query", "face_recognition") == "face_recognition" for cell in cells)
     assert IN_WORDS[variant]
 
 
@@ -133,6 +135,21 @@ def test_one_or_two_seeds_have_no_interval_and_agree_with_nothing(tmp_path: Path
     assert row.agrees is None
 
 
+def test_figure_9_compares_thresholds_at_the_same_k(tmp_path: Path) -> None:
+    figure = FIGURES[9]
+    kept = Kept(tmp_path / "cells.jsonl")
+    for cell in planned(figure, CORE, "sim"):
+        for seed in (1, 2, 3):
+            kept.add(kept_cell(key_of(cell.experiment), seed, seed * figure.value(cell.factors)))
+    found = summary(figure, CORE, "sim", planned(figure, CORE, "sim"), kept)
+    assert {k: gain.ratio_of_means for k, gain in found.across.items()} == dict.fromkeys(range(1, 7), 3.0)
+    values = in_json(figure, [found])
+    assert values["fig9_across"]["core, sim"]["k=6"]["pairs"] == 3
+    assert values["fig9_mean"]["core, sim"]["threshold 1, k=1"] == pytest.approx(2.0)
+    write_page(tmp_path, figure, [found], "1 core", {})
+    assert "| k=6 | 3.00 [3.00, 3.00] | 3 |" in (tmp_path / "figure9.md").read_text()
+
+
 @pytest.mark.parametrize("number", sorted(FIGURES))
 def test_pages_have_tables_drawings_and_where_they_come_from(number: int, tmp_path: Path) -> None:
     figure = FIGURES[number]
@@ -150,6 +167,19 @@ def test_pages_have_tables_drawings_and_where_they_come_from(number: int, tmp_pa
     assert f"[Figure {number}](figure{number}.md)" in (tmp_path / "README.md").read_text()
 
 
+def test_two_backends_stand_side_by_side(tmp_path: Path) -> None:
+    figure = FIGURES[7]
+    made_up(tmp_path / "cells.jsonl", figure, seeds=30, noise=0.1)
+    kept = made_up(tmp_path / "cells.jsonl", figure, seeds=5, backend="netns", noise=0.1)
+    found = summaries(figure, kept, {})
+    assert [(each.backend, each.valid) for each in found] == [("sim", 90), ("netns", 15)]
+    assert in_json(figure, found)["fig7_backends_agree"] == "2 of 2"
+    write_page(tmp_path, figure, found, "1 core", {})
+    page = (tmp_path / "figure7.md").read_text()
+    assert "The intervals of virtual time and namespaces overlap in 2 of 2 ratios." in page
+    assert "--figure 7 --seeds 30`" in page and "--figure 7 --backend netns --seeds 5`" in page
+
+
 def test_what_was_written_by_hand_is_kept(tmp_path: Path) -> None:
     figure, path = FIGURES[7], tmp_path / "figure7.md"
     kept = made_up(tmp_path / "cells.jsonl", figure, seeds=3)
@@ -164,6 +194,14 @@ def test_what_was_written_by_hand_is_kept(tmp_path: Path) -> None:
     assert words in after
     assert "2 cores" in after and "--duration 5.0" in after
     assert after.count(BY_HAND) == 1
+
+
+def test_a_page_is_not_replaced_by_one_without_runs(tmp_path: Path) -> None:
+    figure = FIGURES[7]
+    write_page(tmp_path, figure, summaries(figure, Kept(tmp_path / "cells.jsonl"), {}), "1 core", {})
+    write_index(tmp_path)
+    assert not (tmp_path / "figure7.md").exists()
+    assert "figure7.md" not in (tmp_path / "README.md").read_text()
 
 
 def test_drawings_are_the_same_each_time(tmp_path: Path) -> None:
@@ -200,6 +238,32 @@ def test_a_small_figure_from_nothing_and_again_after_a_kill(tmp_path: Path) -> N
     again = {cell.place: cell for cell in Kept(cells).all()}
     assert all(again[place] == cell for place, cell in first.items())
     assert (pages / "figure7.md").exists() and (pages / "README.md").exists()
+
+
+def _simulators(folder: Path) -> list[str]:
+    """Returns the command lines of simulators whose runs are in ``folder``."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_text().replace("\0", " "))
+    return [line for line in found if "sim.worker" in line and str(folder) in line]
+
+
+@pytest.mark.timeout(150)
+def test_ctrl_c_ends_all_runs_in_order_and_leaves_nothing(tmp_path: Path) -> None:
+    command = _command(tmp_path / "cells.jsonl", "--figure", "5", "--seeds", "1", "--duration", "900")
+    command += ["--jobs", "2"]
+    running = subprocess.Popen(
+        command, env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    deadline = time.monotonic() + 60
+    while len(_simulators(tmp_path)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    running.send_signal(signal.SIGINT)
+    assert running.wait(timeout=60) == 130
+    assert _simulators(tmp_path) == []
+    assert [path.name for path in tmp_path.iterdir()] == []
+    running.communicate()
 
 
 def test_an_unknown_variant_is_one_clear_error(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def main() -> None:
     if first_tick < 0:
         raise BadInput("model time 0 lies in the future")
     trace = Trace(config.trace)
-    now = first_tick * TICK_NS / 1e9
+    now = 0.0 if config.waits else first_tick * TICK_NS / 1e9
     positions = {node: trace.position(node, now) for node in config.nodes}
     radio = config.radio.radio()
     first = survey(radio, config.mac, positions, now)

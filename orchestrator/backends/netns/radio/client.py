@@ -12,7 +12,7 @@ import msgspec
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.radio.config import RadioConfig
 from orchestrator.backends.netns.radio.lateness import LatenessReport
-from orchestrator.backends.netns.radio.protocol import CHANGE, LATENESS, REPORT, STOP, Command, Message
+from orchestrator.backends.netns.radio.protocol import CHANGE, LATENESS, MOVE, REPORT, STOP, Command, Message
 from orchestrator.errors import BadInput, RoveError
 from orchestrator.radio.changes import UNCHANGED, AirChanges
 from orchestrator.radio.survey import Links
@@ -82,6 +82,10 @@ class RadioProcess:
     async def change(self, changes: AirChanges) -> None:
         """Lets exactly these changes hold from now on; returns when it is done."""
         await self._ask(CHANGE, changes)
+
+    async def move(self) -> int:
+        """Lets nodes that wait begin to move; returns when they do, with the moment (Unix time, ns)."""
+        return (await self._ask(MOVE)).now_ns
 
     async def stop(self) -> LatenessReport:
         """Ends the process in order: the record is complete and ``radio/lateness.json`` is written."""

@@ -26,6 +26,8 @@ class RadioConfig(Struct, frozen=True):
     seed: int = 1
     origin_ns: int | None = None
     """Model time 0 on this machine's monotonic clock; None: the moment the air is up."""
+    waits: bool = False
+    """Nodes stand at the beginning of their paths until they are told to move; else they move from time 0."""
     stations: str | None = None
     """The folder for the nodes' station tables; None: nobody reads them."""
 
@@ -65,6 +67,7 @@ def radio_config(
     mac: Mac,
     seed: int,
     stations: Path | None = None,
+    waits: bool = False,
 ) -> RadioConfig:
     """The air for a network that was built from ``layout``."""
     paths: Mapping[str, tuple[Waypoint, ...]] = trace.paths
@@ -77,6 +80,7 @@ def radio_config(
         mac=mac,
         seed=seed,
         stations=None if stations is None else str(stations),
+        waits=waits,
     )
 
 

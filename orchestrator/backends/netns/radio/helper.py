@@ -84,6 +84,9 @@ class RadioHelper:
         self._changes = UNCHANGED
         self._changing: list[int] = []
         """Commands to answer when the loop has applied them."""
+        self._moving_from: int | None = None if config.waits else 0
+        """The tick at which nodes are at the beginning of their paths, and go."""
+        self._starting: list[int] = []
 
     def serve(self) -> None:
         """Serves until told to stop, or the owner is gone."""
@@ -120,7 +123,7 @@ class RadioHelper:
             positions = self._positions(tick)
             # Skip a tick that is over already: the next one brings the channel up to date.
             missed = (tick + 1) * TICK_NS < self._now_ns()
-            now_s = tick * TICK_NS / 1e9
+            now_s = self._moved_s(tick)
             if missed or self._latest.holds(self._radio, positions, now_s, self._changes):
                 self._memory.publish(None)
             else:
@@ -129,8 +132,13 @@ class RadioHelper:
             self._waiting.append(_Surveyed(tick, self._latest))
 
     def _positions(self, tick: int) -> Mapping[str, Position]:
-        t = tick * TICK_NS / 1e9
+        t = self._moved_s(tick)
         return self._changes.placed({node: self._trace.position(node, t) for node in self._config.nodes})
+
+    def _moved_s(self, tick: int) -> float:
+        """Returns for how long nodes have moved."""
+        since = tick if self._moving_from is None else self._moving_from
+        return max(0, tick - since) * TICK_NS / 1e9
 
     # The record
 
@@ -151,6 +159,8 @@ class RadioHelper:
                 self._record_deliveries(now)
             while self._changing and self._current.changes == self._changes:
                 _say(Message(self._changing.pop(0), now))
+            while self._starting and self._moving_from is not None and tick >= self._moving_from:
+                _say(Message(self._starting.pop(0), self._epoch + self._moving_from * TICK_NS))
 
     def _record_deliveries(self, now_ns: int) -> None:
         counted, before = self._memory.counters(), self._counted
@@ -189,6 +199,10 @@ class RadioHelper:
                 case protocol.CHANGE:
                     self._changes = command.changes
                     self._changing.append(command.id)
+                case protocol.MOVE:
+                    if self._moving_from is None:  # ticks up to the last published one stand still already
+                        self._moving_from = self._first_tick + self._memory.cells[shared.PUBLISHED] + 1
+                    self._starting.append(command.id)
                 case protocol.STOP:
                     _say(Message(command.id, time.time_ns(), report=self._end()))
                     return False

@@ -5,14 +5,15 @@ from msgspec import Struct
 from orchestrator.backends.netns.radio.lateness import LatenessReport
 from orchestrator.radio.changes import UNCHANGED, AirChanges
 
-REPORT, LATENESS, CHANGE, STOP = "report", "lateness", "change", "stop"
+REPORT, LATENESS, CHANGE, MOVE, STOP = "report", "lateness", "change", "move", "stop"
 
 
 class Command(Struct, frozen=True):
-    """``report``, ``lateness``, ``change`` or ``stop``; each is answered by a Message of the same id.
+    """``report``, ``lateness``, ``change``, ``move`` or ``stop``; a Message of the same id answers it.
 
     ``lateness``: a report without the queues of the nodes, which take time to read.
     ``change``: exactly these ``changes`` hold from now on; answered once it is done.
+    ``move``: nodes that wait for it begin to move; answered once they have, with the moment of that.
     """
 
     id: int

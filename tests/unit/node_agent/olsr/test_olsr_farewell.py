@@ -28,7 +28,7 @@ def forgotten_after(network: Network, node: int, limit: float) -> float:
     )
 
 
-@pytest.mark.parametrize("quality", ["etx_ff", "etx_float", "hops"])
+@pytest.mark.parametrize("quality", ["etx_ff", "etx_float", "fast", "hops"])
 @pytest.mark.parametrize("node", [3, 5])
 def test_others_forget_it_at_once_wherever_it_stood(quality: Quality, node: int) -> None:
     config = OlsrConfig(

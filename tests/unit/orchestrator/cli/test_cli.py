@@ -36,6 +36,7 @@ VERBS = [
     "top",
     "events",
     "exec",
+    "set",
     "collect",
     "down",
     "analyze",

@@ -37,16 +37,16 @@ def test_runs_that_differ_in_their_seed_only_are_one_row_called_by_what_differs(
 
 
 def test_where_the_kind_of_a_section_differs_its_other_values_follow() -> None:
-    olsr = {"routing.protocol": "olsr", "routing.hello": 1.0, "routing.tc": 1.0}
-    aodv = {"routing.protocol": "aodv", "routing.hello": 1.0, "routing.active_route": 3.0}
+    olsr: dict[str, Any] = {"routing.protocol": "olsr", "routing.hello": 1.0, "routing.tc": 1.0}
+    aodv: dict[str, Any] = {"routing.protocol": "aodv", "routing.hello": 1.0, "routing.active_route": 3.0}
     groups = grouped([member(0, 1, 1.0, **olsr), member(1, 1, 1.0, **aodv)])
     assert [group.label for group in groups] == ["routing = olsr", "routing = aodv"]
 
 
 def test_rows_with_the_same_name_are_told_apart_by_their_runs() -> None:
-    slow = {"routing.protocol": "olsr", "routing.hello": 5.0}
-    quick = {"routing.protocol": "olsr", "routing.hello": 1.0}
-    other = {"routing.protocol": "aodv", "routing.hello": 1.0}
+    slow: dict[str, Any] = {"routing.protocol": "olsr", "routing.hello": 5.0}
+    quick: dict[str, Any] = {"routing.protocol": "olsr", "routing.hello": 1.0}
+    other: dict[str, Any] = {"routing.protocol": "aodv", "routing.hello": 1.0}
     groups = grouped([member(n, 1, 1.0, **each) for n, each in enumerate((slow, quick, other))])
     assert [group.label for group in groups] == [
         "routing = olsr (demo r0)",
