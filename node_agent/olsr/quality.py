@@ -6,6 +6,7 @@ Qualities are bytes (255 = all received), costs integers in units of 1/1024, so 
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Literal, NamedTuple, Protocol
 
 from node_agent.olsr import wire
@@ -184,6 +185,7 @@ def metric(name: Literal["etx_ff", "etx_float", "hops"]) -> Metric:
     return _METRICS[name]
 
 
+@cache  # of two bytes
 def cost(quality: int, neighbour_quality: int) -> int:
     """Returns the ETX of a link in units of 1/1024; BROKEN if a direction delivers almost nothing."""
     if quality < _USEFUL or neighbour_quality < _USEFUL:

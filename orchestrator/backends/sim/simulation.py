@@ -142,7 +142,7 @@ class Simulation:
 
     async def silence(self, nodes: Collection[str]) -> None:
         self._silent = frozenset(nodes)
-        self._move()
+        self._move(self._places())
 
     def stop(self) -> tuple[NodeOutcome, ...]:
         self._loop.run_until_complete(self._stop())
@@ -224,17 +224,17 @@ class Simulation:
 
     def _tick(self) -> None:
         """Moves the nodes; records what changed, and passes the true links to what may use them."""
-        now, (positions, _) = self.now_ns(), self._places()
+        now, places = self.now_ns(), self._places()
         # Record sent frames with the link qualities that held while they were sent.
         if self._ticks % SAMPLE_TICKS == 0:
-            self._recorder.positions(now, positions)
+            self._recorder.positions(now, places[0])
             self._recorder.deliveries(now, self._air.uses())
-        self._move()
+        self._move(places)
         self._ticks += 1
         self._loop.call_at_ns(now + TICK_NS, self._tick)
 
-    def _move(self) -> None:
-        self._links = self._air.move(*self._places(), self._silent)
+    def _move(self, places: tuple[dict[str, Position], float]) -> None:
+        self._links = self._air.move(*places, self._silent)
         self._routing.update(self._links)
         self._recorder.links(self.now_ns(), self._links)
 
