@@ -92,7 +92,9 @@ def trial(seed: int, backend: str, root: Path) -> Trial:
     run = perform(asked, root, f"failover-{backend}-{seed}")
     events = parse_lines(run.directory.events.read_bytes())
     died_ns = next(event["t_ns"] for event in events if event["kind"] == "fault")
-    operator = str(asked.faults[0].target.part("query")["operator"])
+    target = asked.faults[0].target
+    assert target is not None
+    operator = str(target.part("query")["operator"])
     dead = f"{operator}/0"
     senders = [record for node in SENDERS[operator] for record in _records(run, node)]
     used = [r["t_ns"] for r in senders if r["kind"] == "tuple_sent" and r["to"] == dead]

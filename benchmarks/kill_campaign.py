@@ -82,7 +82,9 @@ def play(seed: int, root: Path, kills: int | None = None, tuples: int = TUPLES) 
 def summary(seed: int, result: Outcome) -> str:
     drawn = schedule(seed, Path("given"))
     faults = ", ".join(
-        f"{fault.target.part('query')} at {fault.at:g} for {fault.seconds:g}" for fault in drawn.faults
+        f"{fault.target.part('query')} at {fault.at:g} for {fault.seconds:g}"
+        for fault in drawn.faults
+        if fault.target is not None
     )
     run = section(drawn)
     return (

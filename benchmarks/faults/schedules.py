@@ -17,7 +17,7 @@ OVERFLOWS = (Overflow.BLOCK, Overflow.SPILL, Overflow.DROP_OLDEST)
 COUNT = 120
 RATE = 10.0
 FAULTS_FOR = 12.0
-POLICIES = ("shortest_path", "shortest_path", "round_robin", "weighted", "adaptive")
+POLICIES = ("shortest_path", "shortest_path", "round_robin", "weighted", "power_of_two")
 
 
 def _source(name: str) -> OperatorSpec:

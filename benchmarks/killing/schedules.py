@@ -13,7 +13,7 @@ NODES = 10
 TUPLES = 240
 SETTLING = 12.0
 """Seconds after the last tuple in which late ones may arrive."""
-POLICIES = ("shortest_path", "shortest_path", "round_robin", "adaptive")
+POLICIES = ("shortest_path", "shortest_path", "round_robin", "weighted")
 
 
 def schedule(seed: int, into: Path | None, kills: int | None = None, tuples: int = TUPLES) -> Experiment:

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks.olsr.tables import Tables
 from node_agent.host.virtual_routes import VirtualRoutes
@@ -18,6 +18,7 @@ from orchestrator.model.trace import Position, Trace
 from orchestrator.radio.dcf_medium import DcfMedium
 from orchestrator.radio.medium import Medium
 from orchestrator.radio.settings import Mac, Radio
+from orchestrator.services.virtual import RadioOf, VirtualLinkLayer, hardware_address
 
 TICK_NS = 100_000_000
 FIRST_ADDRESS = number("10.0.0.1")
@@ -49,11 +50,12 @@ class VirtualNetwork:
             port = VirtualPort(host, seed)
             self.services[node] = OlsrService(
                 config,
-                [Interface("wlan0", number(address))],
+                [Interface("wlan0", number(address), hardware=hardware_address(address))],
                 PortBroadcast(port),
                 routes,
                 port.now_ns,
                 port.random if draws is None else draws(node),
+                link_layer=_link_layer(air, node, node_at),
             )
         self.loop.run_until_complete(self._start())
 
@@ -90,6 +92,12 @@ class VirtualNetwork:
         for host in self.hosts.values():
             host.close()
         self.loop.close()
+
+
+def _link_layer(air: Medium, node: str, node_at: Mapping[str, str]) -> VirtualLinkLayer | None:
+    if not isinstance(air, DcfMedium):
+        return None
+    return VirtualLinkLayer(RadioOf(air.station_table(node), air.sensitivity_dbm), node_at)
 
 
 class Roaming:

@@ -18,6 +18,10 @@ OF_THE_HOST = ("the radio was late", "channel updates fell behind", "this machin
 """Reasons why a busy machine makes a run invalid: no good for throughput, but nothing lost."""
 
 
+class Interrupted(Exception):
+    """The user wants to stop: the run has ended in order, before its time."""
+
+
 def described(document: dict[str, Any], folder: Path = Path()) -> Experiment:
     """Loads an experiment. ``folder``: what its file names are relative to."""
     return Experiment.model_validate(document, context={FOLDER: folder})
@@ -28,18 +32,26 @@ def perform(experiment: Experiment, root: Path, run_id: str) -> FinishedRun:
 
     async def whole() -> FinishedRun:
         interruption = Interruption()
-        with (
-            interruption.by_signals(),
-            Invocation.create(experiment, cells(experiment), root, run_id) as invocation,
-        ):
-            finished = await invocation.run(
-                1, create_backend, interruption, lambda number, phase, fraction: None, ["benchmark"]
-            )
-        if finished.interrupted:
-            raise KeyboardInterrupt
-        return finished.runs[0]
+        with interruption.by_signals():
+            return await performed(experiment, root, run_id, interruption)
 
-    return asyncio.run(whole())
+    try:
+        return asyncio.run(whole())
+    except Interrupted:
+        raise KeyboardInterrupt from None
+
+
+async def performed(
+    experiment: Experiment, root: Path, run_id: str, interruption: Interruption
+) -> FinishedRun:
+    """Does the same beside others that share ``interruption``. Raises Interrupted."""
+    with Invocation.create(experiment, cells(experiment), root, run_id) as invocation:
+        finished = await invocation.run(
+            1, create_backend, interruption, lambda number, phase, fraction: None, ["benchmark"]
+        )
+    if finished.interrupted:
+        raise Interrupted
+    return finished.runs[0]
 
 
 def own_reasons(run: FinishedRun) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from node_agent import __version__
 from node_agent.agent.config import AgentConfig, BadConfig, ChosenApp, check
-from node_agent.agent.costs import AgentCosts
+from node_agent.agent.costs import AgentCosts, Routed
 from node_agent.agent.readings import link_samples, log_samples, own_links, process_samples
 from node_agent.agent.taps import Taps, within_bounds
 from node_agent.apps.base import Application, AppUnusable, Surroundings
@@ -58,10 +58,11 @@ class Agent:
         directory: Path | None = None,
         refusals: Refusals | None = None,
         failures: Failures | None = None,
+        routed: Routed | None = None,
     ) -> None:
         """``overhead``: reads what the node's routing daemon has sent. ``directory``: the node's own, for
         files of its applications. ``refusals``: what ``link_state`` refused; ``failures``: its errors, if it
-        is an extension. Raises BadConfig.
+        is an extension. ``routed``: which nodes the kernel has routes to. Raises BadConfig.
         """
         chosen = check(config)
         self.config = config
@@ -77,7 +78,7 @@ class Agent:
             [*config.addresses, *(address.host for address in config.addresses.values())]
         )
         self._failures = failures or Failures()
-        self._costs = AgentCosts(config.node, link_state, config.node_costs)
+        self._costs = AgentCosts(config.node, link_state, config.node_costs, routed)
         self._started_ns = port.now_ns()
         self._taps = Taps(log, self._failures) if config.watch is not None else None
         self._record = self._taps.agents() if self._taps is not None else log.append

@@ -7,7 +7,7 @@ its owner is gone.
 import asyncio
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,12 @@ from node_agent.agent.agent import Agent
 from node_agent.agent.config import AgentConfig, BadConfig, check, watched_hosts
 from node_agent.agent.control_lines import encode, open_standard_streams, serve
 from node_agent.agent.controlled_agent import ControlledAgent
+from node_agent.agent.costs import Routed
 from node_agent.extensions import ExtensionError
 from node_agent.extensions.failures import Failures
 from node_agent.linkstate.base import LinkState
 from node_agent.linkstate.config import LinkStateConfig
+from node_agent.linkstate.kernel import KernelReach
 from node_agent.linkstate.overhead import AskedOverhead, OverheadConfig
 from node_agent.linkstate.pushed import PushedLinkState
 from node_agent.linkstate.registry import open_link_state, problems
@@ -43,7 +45,8 @@ class ProcessConfig(Struct, frozen=True):
     """What an agent's process needs besides the agent's own configuration.
 
     ``host``: the address at which other agents reach it. ``segments``: the directory of its telemetry.
-    ``directory``: that of the files which its applications leave as results.
+    ``directory``: that of the files which its applications leave as results. ``kernel_routes``: a routing
+    daemon sets the kernel's routes, so only nodes with one count as reached.
     """
 
     agent: AgentConfig
@@ -53,6 +56,7 @@ class ProcessConfig(Struct, frozen=True):
     overhead: OverheadConfig | None = None
     seed: int | None = None
     directory: str | None = None
+    kernel_routes: bool = False
 
 
 def run(config: str) -> int:
@@ -110,7 +114,8 @@ async def _run_agent(
     log = SegmentLog(Path(config.segments), config.agent.run, config.agent.node, port.now_ns)
     overhead = AskedOverhead(config.overhead) if config.overhead is not None else None
     directory = Path(config.directory) if config.directory is not None else None
-    agent = Agent(config.agent, port, link_state, log, overhead, directory, refusals, failures)
+    routed = _routed(config) if config.kernel_routes else None
+    agent = Agent(config.agent, port, link_state, log, overhead, directory, refusals, failures, routed)
     pushed = link_state if isinstance(link_state, PushedLinkState) else None
     controlled = ControlledAgent(agent, port, pushed)
     signalled = asyncio.Event()
@@ -135,6 +140,17 @@ async def _run_agent(
             print(agent.failure, file=sys.stderr)
     await _close(writer)
     return 0 if agent.failure is None else EXIT_FAILED
+
+
+def _routed(config: ProcessConfig) -> Routed:
+    kernel = KernelReach(config.host)
+    hosts = {node: address.host for node, address in config.agent.addresses.items()}
+
+    def routed(nodes: Iterable[str]) -> set[str]:
+        wanted = {hosts[node]: node for node in nodes if node in hosts}
+        return {wanted[host] for host in kernel.among(wanted)}
+
+    return routed
 
 
 async def _close(writer: asyncio.StreamWriter) -> None:

@@ -10,6 +10,7 @@ LIMITED_BROADCAST = "255.255.255.255"
 NAME_SIZE = 16
 
 _FLAGS, _ADDRESS, _BROADCAST, _NETMASK, _MTU = 0x8913, 0x8915, 0x8919, 0x891B, 0x8921
+_HARDWARE = 0x8927
 _WIRELESS_NAME = 0x8B01
 _REQUEST = struct.Struct("16s24s")
 _UP, _LOOPBACK = 0x1, 0x8
@@ -30,6 +31,7 @@ class InterfaceFacts:
     index: int
     flags: int
     wireless: bool
+    hardware: bytes = bytes(6)
 
 
 def read_interface(name: str) -> InterfaceFacts:
@@ -57,6 +59,7 @@ def read_interface(name: str) -> InterfaceFacts:
         broadcast = _as_address(_ask(asking, _BROADCAST, name))
         (mtu,) = struct.unpack_from("=i", _ask(asking, _MTU, name))
         wireless = _is_wireless(asking, name)
+        hardware = _ask(asking, _HARDWARE, name)[2:8]
     own = broadcast not in ("0.0.0.0", address) and netmask != LIMITED_BROADCAST
     return InterfaceFacts(
         name=name,
@@ -67,6 +70,7 @@ def read_interface(name: str) -> InterfaceFacts:
         index=socket.if_nametoindex(name),
         flags=flags,
         wireless=wireless,
+        hardware=hardware,
     )
 
 

@@ -3,6 +3,10 @@
 Its metric is the airtime of a packet in one direction. Without known bit rates only ratios mean something, so
 costs are relative to the default of a perfect link: 1.45 is a link on which a packet takes 1.45 times as
 long. Every node is listed once by IPv4 and once by IPv6; the latter is ignored.
+
+Relays (MPRs) alone announce edges, to those whom they relay for. The way back of such a link is often not
+told; it is taken to cost the same, because the daemons announce symmetric links only. Without it no way would
+lead through a node that relays for nobody.
 """
 
 from collections.abc import Awaitable, Callable
@@ -37,6 +41,7 @@ class Neighbor(Struct):
     neighbor_originator: str
     neighbor_symmetric: str
     domain: int | str
+    domain_metric_in_raw: int | str
     domain_metric_out_raw: int | str
 
 
@@ -55,6 +60,8 @@ class TopologyEdges(Struct):
     edge: list[TopologyEdge]
 
 
+Told = dict[tuple[str, str], float]
+"""Raw metrics by sender and receiver."""
 Question = Callable[[str, int, str], Awaitable[bytes]]
 
 
@@ -90,23 +97,35 @@ def parse(originators: bytes, neighbours: bytes, edges: bytes) -> Reading:
     own = [o.originator for o in decode(originators, Originators).originator if is_ipv4(o.originator)]
     if not own:
         raise Garbage("the daemon has no IPv4 originator")
-    result: Edges = {own[0]: {}}
+    here = own[0]
+    told: Told = {}
     for n in decode(neighbours, Neighbors).neighbor:
         if n.neighbor_symmetric == "true":
-            _add(result, own[0], n.neighbor_originator, n.domain, n.domain_metric_out_raw)
+            _tell(told, here, n.neighbor_originator, n.domain, n.domain_metric_out_raw)
+            _tell(told, n.neighbor_originator, here, n.domain, n.domain_metric_in_raw)
     for e in decode(edges, TopologyEdges).edge:
-        if e.node != own[0]:  # its own measurements are fresher than what it advertises
-            _add(result, e.node, e.edge, e.domain, e.domain_metric_out_raw)
-    return Reading(result, "airtime", SOURCE)
+        if e.node != here:  # its own measurements are fresher than what it advertises
+            _tell(told, e.node, e.edge, e.domain, e.domain_metric_out_raw)
+    for (sender, receiver), raw in list(told.items()):
+        if receiver != here:  # a neighbour that it does not name is none
+            told.setdefault((receiver, sender), raw)
+    return Reading(_edges(here, told), "airtime", SOURCE)
 
 
-def _add(edges: Edges, sender: str, receiver: str, domain: int | str, announced: int | str) -> None:
+def _tell(told: Told, sender: str, receiver: str, domain: int | str, announced: int | str) -> None:
     raw = number(announced, "metric")
     if str(domain) == _DOMAIN and is_ipv4(sender) and is_ipv4(receiver):
+        told[sender, receiver] = raw
+
+
+def _edges(here: str, told: Told) -> Edges:
+    edges: Edges = {here: {}}
+    for (sender, receiver), raw in told.items():
         edges.setdefault(receiver, {})
         row = edges.setdefault(sender, {})
         if 0 < raw <= _MAX_RAW:
             row[receiver] = Edge(raw / PERFECT_RAW)
+    return edges
 
 
 METRICS = ("airtime", "hops")

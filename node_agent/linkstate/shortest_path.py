@@ -36,7 +36,7 @@ def distances(graph: CostGraph, start: str) -> dict[str, float]:
 
 
 def tree(graph: CostGraph, start: str) -> Tree:
-    return _dijkstra(graph.costs, {start: 0.0})
+    return _cheapest(graph.costs, {start: 0.0}, graph.relays)
 
 
 def reversed_links(graph: CostGraph) -> Links:
@@ -47,12 +47,13 @@ def reversed_links(graph: CostGraph) -> Links:
     return backwards
 
 
-def towards(backwards: Links, ends: Mapping[str, float]) -> dict[str, float]:
+def towards(backwards: Links, ends: Mapping[str, float], relays: bool = True) -> dict[str, float]:
     """Returns from each node the lowest cost of reaching one of ``ends``, plus that end's own cost."""
-    return _dijkstra(backwards, ends).costs
+    return _cheapest(backwards, ends, relays).costs
 
 
-def _dijkstra(links: Links, starts: Mapping[str, float]) -> Tree:
+def _cheapest(links: Links, starts: Mapping[str, float], relays: bool) -> Tree:
+    """Without ``relays``, a path is one link."""
     best = {node: cost for node, cost in starts.items() if cost < inf}
     previous: dict[str, str] = {}
     done: set[str] = set()
@@ -61,7 +62,7 @@ def _dijkstra(links: Links, starts: Mapping[str, float]) -> Tree:
     nowhere: dict[str, float] = {}
     while frontier:
         distance, node = heapq.heappop(frontier)
-        if node in done:
+        if node in done or not (relays or distance == starts.get(node)):
             continue
         done.add(node)
         for neighbour, cost in links.get(node, nowhere).items():

@@ -27,14 +27,15 @@ example: three Raspberry Pis without an access point
     ip route show proto 83                        the routes it made
     curl http://127.0.0.1:9090/links              its links and their ETX
     curl http://127.0.0.1:2006/rou                its routes as text
-  Ctrl-C (or SIGTERM) ends it and removes its routes.
+  Ctrl-C (or SIGTERM) ends it: it says goodbye to the other nodes, and removes its routes.
 
 Without a key anyone in radio range can take part: routes lead only to addresses of the ad-hoc network
 (--network), but anyone can change their paths. With the same --key-file on all nodes, packets without its
 seal are refused; olsrd does not support seals.
 
-All nodes must use the same --quality family: etx_ff and etx_float are compatible with each other and with
-olsrd's LinkQualityLevel 2; hops is RFC 3626, olsrd's LinkQualityLevel 0.
+All nodes must use the same --quality family: etx_ff, etx_float and fast are compatible with each other and
+with olsrd's LinkQualityLevel 2; hops is RFC 3626, olsrd's LinkQualityLevel 0. fast asks the wireless card
+about its links; it learns the card's --sensitivity if that is not given.
 """
 
 
@@ -77,6 +78,12 @@ def parser() -> argparse.ArgumentParser:
         choices=get_args(Quality),
         default=_DEFAULT.quality,
         help=f"the link metric ({_DEFAULT.quality})",
+    )
+    made.add_argument(
+        "--sensitivity",
+        type=float,
+        metavar="DBM",
+        help="for --quality fast: the signal at which half of the full-size frames arrive (learnt)",
     )
     made.add_argument(
         "--willingness",
@@ -172,6 +179,7 @@ def configured(arguments: argparse.Namespace) -> ProcessConfig:
         routes=not arguments.no_routes,
         log=arguments.log,
         seed=arguments.seed,
+        sensitivity=arguments.sensitivity,
     )
 
 

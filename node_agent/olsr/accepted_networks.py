@@ -1,4 +1,6 @@
-"""Decides which networks behind other nodes (HNA) may get routes here: those that this node's owner named."""
+"""Reads which networks others announce (HNA), and decides which of them may get routes here: those that this
+node's owner named.
+"""
 
 from collections.abc import Iterable
 from ipaddress import IPv4Network
@@ -17,3 +19,16 @@ class AcceptedNetworks:
             (netmask == 0 if prefix_mask == 0 else netmask >= prefix_mask) and network & prefix_mask == prefix
             for prefix, prefix_mask in self._prefixes
         )
+
+
+def announced_network(address: int, netmask: int) -> tuple[int, int] | None:
+    """Returns the network that an entry of an HNA announces, by address and netmask; None if it is none.
+
+    An olsrd with SmartGateway writes flags and its speeds up and down into the last three bytes of the
+    netmask of 0.0.0.0/0. Such an entry announces the default route, or, by speeds of 0, its end.
+    """
+    hosts = netmask ^ 0xFFFF_FFFF
+    if not hosts & hosts + 1:
+        return address & netmask, netmask
+    is_gateway = address == 0 and netmask <= 0x00FF_FFFF and netmask & 0xFFFF
+    return (0, 0) if is_gateway else None

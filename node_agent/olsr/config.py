@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-Quality = Literal["etx_ff", "etx_float", "hops"]
+Quality = Literal["etx_ff", "etx_float", "fast", "hops"]
 
 MINIMAL_INTERVAL = 0.05
 MAXIMAL_VALIDITY = 3968.0  # the longest time that 8 bits on the wire can express

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from node_agent.model.refusals import Refusals
-from node_agent.olsr import sealed, wire
+from node_agent.olsr import greeting, sealed, wire
 
 PACKET_OVERHEAD = wire.PACKET_HEADER_SIZE + 28  # with UDP and IP headers
 
@@ -16,6 +16,7 @@ _NAMES = {
     wire.LQ_HELLO: "LQ_HELLO",
     wire.LQ_TC: "LQ_TC",
     sealed.SEALED: "SEAL",
+    greeting.GREETING: "GREETING",
 }
 
 Tally = Mapping[str, tuple[int, int]]  # kind → messages, bytes

@@ -12,9 +12,10 @@ from itertools import starmap
 from typing import NamedTuple
 
 from node_agent.manet.membership import ANYBODY, Manet, is_host
+from node_agent.model.link_layer import LinkLayer, Readings
 from node_agent.olsr import counters as counting
-from node_agent.olsr import duplicates, quality, snapshot, validity, wire
-from node_agent.olsr.accepted_networks import AcceptedNetworks
+from node_agent.olsr import duplicates, greeting, quality, snapshot, validity, wire
+from node_agent.olsr.accepted_networks import AcceptedNetworks, announced_network
 from node_agent.olsr.announced import Announced
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.counters import Counters
@@ -22,6 +23,7 @@ from node_agent.olsr.duplicates import DuplicateSet
 from node_agent.olsr.neighbourhood import Link, Neighbourhood
 from node_agent.olsr.outbox import MOST_MTU
 from node_agent.olsr.routing import Route, Routes, Routing
+from node_agent.olsr.sensitivity import Sensitivity
 from node_agent.olsr.speaker import Interface, Outgoing, Speaker
 from node_agent.olsr.topology import Topology
 from node_agent.olsr.view import Costs, View
@@ -30,7 +32,9 @@ __all__ = ["Interface", "Olsr", "Outgoing", "Route"]
 
 _SECOND = 1_000_000_000
 _NEVER = 1 << 62
+_LOOK_NS = 250_000_000  # how often the radio is asked about its links
 _HELLOS = (wire.HELLO, wire.LQ_HELLO)
+_LOCAL = (*_HELLOS, greeting.GREETING)  # not for further than one hop
 _MOST_BYTES = MOST_MTU - 28
 
 
@@ -42,7 +46,9 @@ class Olsr:
         rng: random.Random,
         now_ns: int,
         manet: Manet = ANYBODY,
+        link_layer: LinkLayer | None = None,
     ) -> None:
+        """``link_layer``: what the radio knows of its links, for metrics that use it."""
         if not interfaces:
             raise ValueError("OLSR needs at least one interface")
         self.config = config
@@ -85,6 +91,9 @@ class Olsr:
         """Grows whenever a link or an edge that routes depend on has come or gone."""
         self._started_ns = now_ns
         self._tick_ns = now_ns + _SECOND if self._metric.measured else _NEVER
+        self._link_layer = link_layer
+        self._sensitivity = Sensitivity()
+        self._look_ns = now_ns + _LOOK_NS if self._metric.quick else _NEVER
 
     def receive(self, data: bytes, interface: int, sender: int, now_ns: int) -> None:
         """Processes a packet. Never raises because of its content; refusals are counted."""
@@ -104,6 +113,8 @@ class Olsr:
         for message in packet.hellos:
             if message.kind == self._metric.hello_kind and message.originator not in self._own:
                 self._take_hello(interface, sender, packet.seqno, message, now_ns)
+        if packet.greeting is not None and self._metric.quick:
+            self._take_greeting(interface, sender, packet.greeting)
 
     def refuse(self, sender: int, reason: str, count: int = 1) -> None:
         self.counters.refusals.add("olsr", wire.dotted(sender), reason, count)
@@ -113,6 +124,7 @@ class Olsr:
         links, edges, aliases, networks, duplicates = self._sets
         return min(
             self._tick_ns,
+            self._look_ns,
             self._speaker.next_ns,
             links.next_expiry,
             edges.next_expiry,
@@ -129,7 +141,17 @@ class Olsr:
             if self._neighbourhood.changed_links:
                 self._notice_links(now_ns)
             self._tick_ns = max(self._tick_ns + _SECOND, now_ns - _SECOND)
+        if now_ns >= self._look_ns:
+            self._look(now_ns)
+            self._look_ns = max(self._look_ns + _LOOK_NS, now_ns)
         return self._speaker.speak(now_ns)
+
+    def farewell(self, now_ns: int) -> list[Outgoing]:
+        """Gives up all links, and returns packets that say so: a TC and HELLOs without neighbours, as olsrd
+        sends at its end. May be repeated, in case the first ones get lost; let it receive nothing more.
+        """
+        self._neighbourhood.lose_all(now_ns)
+        return self._speaker.farewell(now_ns)
 
     def routes(self, now_ns: int) -> Mapping[int, Route]:
         """Returns host routes by destination: main addresses and aliases."""
@@ -169,6 +191,24 @@ class Olsr:
                 each.expire(now)
         if self._neighbourhood.changed_links:
             self._notice_links(now)
+
+    def _look(self, now: int) -> None:
+        readings: Readings = {}
+        if self._link_layer is not None:
+            readings = self._link_layer.read()
+            self._sensitivity.known = self._link_layer.sensitivity_dbm
+        self._sensitivity.forget()
+        self._neighbourhood.observe(readings, self._sensitivity, now)
+        if self._neighbourhood.changed_links:
+            self._notice_links(now)
+
+    def _take_greeting(self, interface: int, sender: int, body: bytes) -> None:
+        link = self._neighbourhood.links[interface].get(sender)
+        if link is not None:
+            try:
+                self._neighbourhood.greet(link, greeting.decode(body))
+            except wire.Malformed:
+                self.refuse(sender, "malformed")
 
     def _take_hello(
         self, interface: int, sender: int, packet_seqno: int, message: wire.Message, now: int
@@ -263,8 +303,9 @@ class Olsr:
 
     def _take_networks(self, message: wire.Message, sender: int, now: int) -> None:
         """Stores all networks, for display; only accepted ones get routes."""
-        networks = [(address & mask, mask) for address, mask in wire.decode_hna(message).networks]
-        if not all(self._accepted.accepts(*network) for network in networks):
+        entries = wire.decode_hna(message).networks
+        networks = [network for entry in entries if (network := announced_network(*entry))]
+        if len(networks) < len(entries) or not all(starmap(self._accepted.accepts, networks)):
             self.refuse(sender, "hna")
         self._networks.update(message.originator, networks, self._until(message, now))
 
@@ -278,6 +319,7 @@ class _ParsedPacket(NamedTuple):
     floods: Mapping[int, wire.Message]  # by duplicate key
     keys: frozenset[int]  # of the floods
     tally: counting.Tally
+    greeting: bytes | None  # the body of our own announcement
 
 
 @lru_cache(maxsize=128)
@@ -291,7 +333,7 @@ def _parse(data: bytes) -> _ParsedPacket:
     somebodys = [each for each in messages if is_host(each.originator)]
     floods: dict[int, wire.Message] = {}
     for each in somebodys:
-        if each.kind not in _HELLOS:
+        if each.kind not in _LOCAL:
             floods.setdefault(duplicates.key(each), each)
     return _ParsedPacket(
         seqno,
@@ -299,4 +341,5 @@ def _parse(data: bytes) -> _ParsedPacket:
         floods=floods,
         keys=frozenset(floods),
         tally=counting.tally(messages),
+        greeting=next((each.body for each in somebodys if each.kind == greeting.GREETING), None),
     )

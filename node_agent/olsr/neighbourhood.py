@@ -7,11 +7,14 @@ neighbours' lists, must be computed again.
 from typing import Literal
 
 from node_agent.manet.membership import Manet
+from node_agent.model.link_layer import Readings
 from node_agent.olsr import hello, quality, validity, wire
 from node_agent.olsr.eviction import ESTABLISHED, least_credible
+from node_agent.olsr.fast import Fast
 from node_agent.olsr.hello import HelloContent
 from node_agent.olsr.listing import NEVER, Listing
 from node_agent.olsr.quality import BROKEN, Meter, Metric
+from node_agent.olsr.sensitivity import Sensitivity
 
 MAX_LINKS = 512
 
@@ -22,6 +25,7 @@ class Link:
     __slots__ = (
         "asymmetric_until",
         "cost",
+        "hardware",
         "hellos",
         "interface",
         "last_hello",
@@ -53,6 +57,7 @@ class Link:
         self.loss_ns = NEVER
         self.last_hello: HelloContent | None = None  # the latest HELLO
         self.hellos = 0
+        self.hardware = b""  # as the neighbour announces it
 
 
 class Neighbour:
@@ -135,6 +140,32 @@ class Neighbourhood:
         if news:
             self._announce_qualities()
 
+    def greet(self, link: Link, hardware: bytes) -> None:
+        """Notes that a neighbour rates links by our own metric."""
+        link.hardware = hardware
+        if isinstance(link.meter, Fast):
+            link.meter.spoken = True
+
+    def observe(self, readings: Readings, sensitivity: Sensitivity, now: int) -> None:
+        """Measures links by what the radio knows of them."""
+        news = False
+        for link in self.each_link():
+            meter, last = link.meter, link.last_hello
+            if not isinstance(meter, Fast) or last is None:
+                continue
+            reading = readings.get(link.hardware)
+            if meter.observe(reading, sensitivity, last.hello_ns / 1e9, now / 1e9):
+                self._prove(link, now)
+            news = news or meter.differs(link.quality)
+        if news:
+            self._announce_qualities()
+
+    def _prove(self, link: Link, now: int) -> None:
+        """Keeps a link whose neighbour acknowledges frames, though a busy channel may destroy its HELLOs."""
+        if link.symmetric_until > now:
+            link.symmetric_until = link.asymmetric_until = now + link.vtime_ns
+            link.until = max(link.until, link.symmetric_until + self._hold_ns)
+
     def expire(self, now: int) -> None:
         self.next_expiry = NEVER
         for by_remote in self.links:
@@ -150,6 +181,11 @@ class Neighbourhood:
             if neighbour.two_hop.expire(now):
                 self.two_hop_changes += 1
             self._expect(neighbour.two_hop.next_expiry, now)
+
+    def lose_all(self, now: int) -> None:
+        for link in self.each_link():
+            link.symmetric_until = link.asymmetric_until = now
+            self._note_status(link, now)
 
     def _make_room(self, links: dict[int, Link], now: int) -> None:
         """Evicts the least credible links. Links with a long exchange of

@@ -1,6 +1,6 @@
 """Runs the OLSR daemon as a process: real sockets, the kernel's routes, olsrd's query ports.
 
-On SIGTERM and SIGINT it ends in order and removes its routes.
+On SIGTERM and SIGINT it ends in order: it says goodbye to the other nodes and removes its routes.
 """
 
 import asyncio
@@ -23,7 +23,9 @@ from node_agent.host.daemon_process import (
 )
 from node_agent.host.guarded_routes import GuardedRoutes
 from node_agent.host.interfaces import InterfaceError, InterfaceFacts, read_interface
+from node_agent.host.nl80211 import Nl80211Stations, NoStations
 from node_agent.host.route_table import LoggedRoutes, NoRoutes, RouteTable
+from node_agent.host.station_file import StationFile
 from node_agent.manet.membership import ManetConfig
 from node_agent.manet.process import manet_on, own_networks, seal_of
 from node_agent.olsr.broadcast import OsBroadcast
@@ -48,7 +50,11 @@ VERSION = f"rove-olsr {__version__}"
 
 
 class ProcessConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """The first interface's address is the node's main address. A query port of 0 is not opened."""
+    """The first interface's address is the node's main address. A query port of 0 is not opened.
+
+    For quality ``fast``: ``stations`` names the file with an emulated radio's station table; if it is empty,
+    the kernel is asked. ``sensitivity``: the signal in dBm at which half of the full-size frames arrive.
+    """
 
     interfaces: tuple[str, ...]
     olsr: OlsrConfig = OlsrConfig()
@@ -59,6 +65,8 @@ class ProcessConfig(Struct, frozen=True, forbid_unknown_fields=True):
     routes: bool = True
     log: bool = False
     seed: int | None = None
+    stations: str = ""
+    sensitivity: float | None = None
 
     def __post_init__(self) -> None:
         if not self.interfaces:
@@ -68,6 +76,8 @@ class ProcessConfig(Struct, frozen=True, forbid_unknown_fields=True):
         for port in (self.jsoninfo_port, self.txtinfo_port, self.netjson_port):
             if not 0 <= port < 65536:
                 raise ValueError(f"{port} is not a port number")
+        if self.sensitivity is not None and not -130 <= self.sensitivity <= 0:
+            raise ValueError(f"a sensitivity is between -130 and 0 dBm: {self.sensitivity} given")
 
 
 def run(config: str) -> int:
@@ -91,7 +101,8 @@ async def _live(config: ProcessConfig) -> None:
     loop = asyncio.get_running_loop()
     asked = asked_to_end()
     facts = [read_interface(name) for name in config.interfaces]
-    interfaces = [Interface(each.name, number(each.address), each.mtu) for each in facts]
+    interfaces = [Interface(each.name, number(each.address), each.mtu, each.hardware) for each in facts]
+    radio = _radio(config, facts[0]) if config.olsr.quality == "fast" else None
     manet = manet_on(facts, config.manet)
     kernel = _kernel_routes(config) if config.routes else None
     table: RouteTable = kernel or NoRoutes()
@@ -109,6 +120,7 @@ async def _live(config: ProcessConfig) -> None:
         random.Random(config.seed),
         manet,
         seal_of(config.manet, "olsr"),
+        radio,
     )
     server = InfoServer(lambda: _snapshot(config, service.daemon))
     try:
@@ -125,11 +137,28 @@ async def _live(config: ProcessConfig) -> None:
             if port:
                 await server.listen(dialect, port)
         await asked.wait()
+        await service.say_goodbye()
     finally:
         server.close()
         if kernel is not None:
             loop.remove_reader(kernel.fileno())
         await service.stop()
+        if radio is not None:
+            radio.close()
+
+
+def _radio(config: ProcessConfig, facts: InterfaceFacts) -> StationFile | Nl80211Stations | None:
+    """Returns what knows the links of the first interface; None if nothing does."""
+    if config.stations:
+        return StationFile(config.stations)
+    if not facts.wireless:
+        say(f"{facts.name} is not wireless: links are rated by HELLOs alone")
+        return None
+    try:
+        return Nl80211Stations(facts.index, config.sensitivity)
+    except NoStations as error:
+        say(f"{facts.name}: {error}: links are rated by HELLOs alone")
+        return None
 
 
 def _kernel_routes(config: ProcessConfig) -> "KernelRoutes":

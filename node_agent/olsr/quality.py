@@ -1,15 +1,18 @@
 """Link quality: how well a link receives, and what it costs.
 
 ``EtxFf`` equals olsrd's etx_ff to the digit (packets counted over a window of 32 s, fixed-point ratio),
-``EtxFloat`` its etx_float (exponential mean over HELLOs); ``Unmeasured`` treats every link as perfect.
+``EtxFloat`` its etx_float (exponential mean over HELLOs); ``Unmeasured`` treats every link as perfect. Our
+own metric is in ``fast``.
 Qualities are bytes (255 = all received), costs integers in units of 1/1024, so sums and ties are exact.
 """
 
 from collections.abc import Callable
 from functools import cache
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from node_agent.olsr import wire
+from node_agent.olsr.config import Quality
+from node_agent.olsr.fast import fast
 
 SCALE = 1024
 BROKEN = 1 << 22
@@ -166,6 +169,7 @@ class Metric(NamedTuple):
     measured: bool  # messages carry qualities
     hello_kind: int
     tc_kind: int
+    quick: bool = False  # meters are ``Fast``: they ask the radio, and the node announces itself
 
     def pack(self, quality: int, neighbour_quality: int) -> bytes:
         return bytes((quality, neighbour_quality, 0, 0)) if self.measured else b""
@@ -177,12 +181,24 @@ class Metric(NamedTuple):
 _METRICS = {
     "etx_ff": Metric(EtxFf, True, wire.LQ_HELLO, wire.LQ_TC),
     "etx_float": Metric(EtxFloat, True, wire.LQ_HELLO, wire.LQ_TC),
+    "fast": Metric(fast(EtxFf), True, wire.LQ_HELLO, wire.LQ_TC, quick=True),
     "hops": Metric(Unmeasured, False, wire.HELLO, wire.TC),
 }
 
 
-def metric(name: Literal["etx_ff", "etx_float", "hops"]) -> Metric:
+def metric(name: Quality) -> Metric:
     return _METRICS[name]
+
+
+def settling_s(name: Quality, hello_s: float) -> float:
+    """Returns how long after its first packet the quality of a lossless link is near 1, in seconds."""
+    match name:
+        case "etx_ff":  # until the window has no second left from before the link
+            return float(_WINDOW)
+        case "etx_float":  # 1 - 0.75 ** 12 = 97 %
+            return _QUICK_STEPS * hello_s
+        case "fast" | "hops":  # believed at once
+            return 0.0
 
 
 @cache  # of two bytes

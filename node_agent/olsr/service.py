@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache, partial
 from node_agent.host.route_table import HostRoute, RouteTable
 from node_agent.manet.membership import ANYBODY, Manet
 from node_agent.manet.seal import Seal, Unsealed
+from node_agent.model.link_layer import LinkLayer
 from node_agent.olsr import sealed
 from node_agent.olsr.broadcast import Broadcast, BroadcastSocket
 from node_agent.olsr.config import OlsrConfig
@@ -26,9 +27,12 @@ SETTLING_S = 0.05
 SPACING_S = 1.0
 """Routes are computed no more often than this while only costs change,
 like olsrd: nearly every packet changes some."""
+GOODBYES, GOODBYE_SPACING_S = 3, 0.1
+"""A broadcast may get lost, so a goodbye is repeated."""
 
 _NS = 1_000_000_000
 _SETTLING_NS, _SPACING_NS = int(SETTLING_S * _NS), int(SPACING_S * _NS)
+_QUICK_SPACING_NS = _SPACING_NS // 4  # where the radio is asked as often
 _EARLY_S = 0.001  # some event loops count whole milliseconds and wake up too early
 
 
@@ -43,13 +47,14 @@ class OlsrService:
         rng: random.Random,
         manet: Manet = ANYBODY,
         seal: Seal | None = None,
+        link_layer: LinkLayer | None = None,
     ) -> None:
         """With a ``seal`` every sent packet is sealed, and packets without a
         seal are refused before they are parsed."""
         self._seal = seal
         room = sealed.OVERHEAD if seal is not None else 0
         self._interfaces = tuple(each._replace(mtu=min(each.mtu, MOST_MTU) - room) for each in interfaces)
-        self.daemon = Olsr(config, self._interfaces, rng, now_ns(), manet)
+        self.daemon = Olsr(config, self._interfaces, rng, now_ns(), manet, link_layer)
         self._broadcast = broadcast
         self._table = routes
         self._now_ns = now_ns
@@ -59,6 +64,7 @@ class OlsrService:
         self._update_timer: asyncio.TimerHandle | None = None
         self._update_ns = 0
         self._updated_ns = -_NS
+        self._spacing_ns = _QUICK_SPACING_NS if config.quality == "fast" else _SPACING_NS
         self._urgent_changes = self.daemon.urgent_changes
         self._applied: Routes | None = None
         self._running = False
@@ -75,15 +81,34 @@ class OlsrService:
         self._running = True
         self._set_alarm()
 
+    async def say_goodbye(self) -> None:
+        """Ends its part in the network, so that other nodes drop their routes over it at once.
+
+        Its own routes stay until it is stopped, for what is still under way.
+        """
+        if not self._running:
+            return
+        self._halt()
+        for time in range(GOODBYES):
+            if time:
+                await asyncio.sleep(GOODBYE_SPACING_S)
+            if not self._sockets:
+                return  # stopped meanwhile
+            for interface, data in self.daemon.farewell(self._now_ns()):
+                self._send(interface, data)
+
     async def stop(self) -> None:
-        """Stops sending and removes the routes. May be repeated."""
+        """Stops sending and removes the routes, without a word to others. May be repeated."""
+        self._halt()
+        self._close_sockets()
+        self._table.close()
+
+    def _halt(self) -> None:
         self._running = False
         for timer in (self._alarm, self._update_timer):
             if timer is not None:
                 timer.cancel()
         self._alarm = self._update_timer = None
-        self._close_sockets()
-        self._table.close()
 
     def _close_sockets(self) -> None:
         for each in self._sockets:
@@ -142,7 +167,7 @@ class OlsrService:
             self._update_timer.cancel()
         due = now + _SETTLING_NS
         if calm:
-            due = max(due, self._updated_ns + _SPACING_NS)
+            due = max(due, self._updated_ns + self._spacing_ns)
         self._update_timer = asyncio.get_running_loop().call_later((due - now) / _NS, self._update_routes)
         self._update_ns = due
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Network
 from typing import NamedTuple
 
-from node_agent.olsr import hello, mpr, topology, validity, wire
+from node_agent.olsr import greeting, hello, mpr, topology, validity, wire
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.counters import Counters
 from node_agent.olsr.neighbourhood import Link, Neighbour, Neighbourhood
@@ -27,6 +27,7 @@ class Interface(NamedTuple):
     name: str
     address: int  # the first interface's is the node's main address
     mtu: int = 1500
+    hardware: bytes = bytes(6)  # its hardware address
 
 
 class Outgoing(NamedTuple):
@@ -64,6 +65,7 @@ class Speaker:
         self.ansn = rng.randrange(0x10000)
         self._config = config
         self._addresses = [interface.address for interface in interfaces]
+        self._greetings = [greeting.encode(interface.hardware) for interface in interfaces]
         self._metric = metric
         self._neighbourhood = neighbourhood
         self._routing = routing
@@ -132,10 +134,22 @@ class Speaker:
                 self._put(schedule, self._message(wire.HNA, config.hna_validity, _FAR, body), now)
             if schedule.hello_ns <= now:
                 schedule.hello_ns = self._again(config.hello_interval, now)
+                if self._metric.quick:
+                    body = self._greetings[index]
+                    self._put(schedule, self._message(greeting.GREETING, config.hello_validity, 1, body), now)
                 packets.extend(self._send(index, self._hellos(index), now))
             elif schedule.outbox.due_ns <= now:
                 packets.extend(self._send(index, [], now))
         self._note_next()
+        return packets
+
+    def farewell(self, now: int) -> list[Outgoing]:
+        """Returns what waits to be sent, a TC and a HELLO on each interface, whatever is due."""
+        packets: list[Outgoing] = []
+        for index, schedule in enumerate(self.schedules):
+            schedule.has_news = True
+            self._queue_tc(schedule, now)
+            packets.extend(self._send(index, self._hellos(index), now))
         return packets
 
     def _send(self, index: int, hellos: Sequence[wire.Message], now: int) -> Iterator[Outgoing]:

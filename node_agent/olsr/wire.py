@@ -74,7 +74,9 @@ class Mid(NamedTuple):
 
 
 class Hna(NamedTuple):
-    networks: tuple[tuple[int, int], ...]  # network, netmask
+    """``networks``: addresses and netmasks as sent. Not all netmasks are: see accepted_networks.py."""
+
+    networks: tuple[tuple[int, int], ...]
 
 
 def decode_packet(data: bytes) -> Packet:
@@ -184,12 +186,7 @@ def encode_mid(mid: Mid) -> bytes:
 
 def decode_hna(message: Message) -> Hna:
     _expect(message, HNA)
-    networks = tuple(_each(_NETWORK, message.body))
-    for _, netmask in networks:
-        hosts = netmask ^ 0xFFFF_FFFF
-        if hosts & hosts + 1:
-            raise Malformed(f"{dotted(netmask)} is not a netmask")
-    return Hna(networks)
+    return Hna(tuple(_each(_NETWORK, message.body)))
 
 
 def encode_hna(hna: Hna) -> bytes:

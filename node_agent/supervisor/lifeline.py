@@ -1,7 +1,7 @@
 """``python -m node_agent.supervisor.lifeline -- PROGRAM …``: runs it while standard input stays open.
 
 The kernel closes the pipe however its other end dies, so a program that only root could end does not outlive
-the supervisor that started it. The program's output goes to standard error.
+the supervisor that started it. The program's output goes to standard error, which is a log of limited size.
 """
 
 import os
@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+
+from node_agent.host.file_limit import limit_files
 
 EXIT_NOT_STARTED = 127
 GRACE_S = 5.0
@@ -25,7 +27,9 @@ def main(argv: list[str]) -> int:
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, frame: None)  # it only has to wake the poll below
     try:
-        child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=2, start_new_session=True)
+        child = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=2, start_new_session=True, preexec_fn=limit_files
+        )
     except OSError as error:
         print(f"{argv[0]}: {error.strerror}", file=sys.stderr)
         return EXIT_NOT_STARTED

@@ -18,9 +18,10 @@ from orchestrator.results import registry
 from orchestrator.results.cells import cells
 from orchestrator.results.contribution import Section
 from orchestrator.results.inputs import RunInput
-from orchestrator.results.markup import bullets, definitions
+from orchestrator.results.markup import NOTHING, bullets, definitions, table
 from orchestrator.results.views import Result, View, cells_shown
 from orchestrator.runs.files import readable
+from orchestrator.runs.manifest import CHECKOUT
 from orchestrator.runs.refused import refused_text
 from orchestrator.runs.run_directory import RunDirectory
 
@@ -33,6 +34,7 @@ SPOKEN_VERDICTS = {
     "failed": "Failed: it did not do what was asked.",
 }
 
+MOST_INTERVENTIONS = 8
 RESULTS, FIGURES = 100, 400
 """Places of the sections that every report has."""
 
@@ -56,6 +58,7 @@ def render(place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple
     parts = (
         _header(place, summary),
         _verdict(summary),
+        _expectations([run for run, _ in runs]),
         body,
         runs_table(shown) if len(runs) > 1 else "",
         _provenance(place, summary, runs),
@@ -153,9 +156,38 @@ def _verdict(summary: Mapping[str, Any]) -> str:
     radio = punctuality(summary.get("radio") or {})
     refused = refused_text(summary.get("refused") or [], most=8)
     note = f'<p id="refused">Refused: {escape(refused)}.</p>' if refused else ""
+    if done := summary.get("interventions"):
+        what = escape("; ".join(str(each) for each in done[:MOST_INTERVENTIONS]))
+        more = f" and {len(done) - MOST_INTERVENTIONS} more" if len(done) > MOST_INTERVENTIONS else ""
+        note += f'<p id="interventions">Changed by hand, which its file does not repeat: {what}{more}.</p>'
     return (
         f'<section class="verdict {kind}"><strong>{escape(text)}</strong>{reasons}{note}{radio}</section>\n'
     )
+
+
+def _expectations(runs: Sequence[RunInput]) -> str:
+    """Returns what was expected of the runs, and in which of them it holds; nothing where none was judged."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for run in runs:
+        for each in run.verdict.get("expectations") or ():
+            found.setdefault(str(each.get("expect")), []).append(each)
+    if not found:
+        return ""
+    rows = []
+    for expected, judged in found.items():
+        values = [each["value"] for each in judged if isinstance(each.get("value"), int | float)]
+        got = (
+            NOTHING
+            if not values
+            else " … ".join(f"{v:.4g}" for v in dict.fromkeys((min(values), max(values))))
+        )
+        held = sum(each.get("holds") is True for each in judged)
+        holds = f"in {held} of {len(judged)} runs" if len(judged) > 1 else "yes" if held else "no"
+        text = escape(holds)
+        rows.append(
+            [escape(expected), got, text if held == len(judged) else f'<strong class="bad">{text}</strong>']
+        )
+    return f'<h2 id="expectations">Expectations</h2>{table(["expected", "got", "holds"], rows)}\n'
 
 
 def _in_part(summary: Mapping[str, Any]) -> str | None:
@@ -190,6 +222,14 @@ def _whose(runs: Sequence[tuple[RunInput, Result]]) -> str:
     return f'<p class="soft">{escape(text)}</p>'
 
 
+def _commit(checkout: Any) -> str | None:
+    if not isinstance(checkout, Mapping) or not isinstance(checkout.get("commit"), str):
+        return None
+    dirty = checkout.get("dirty")
+    changed = "" if dirty is False else ", with changes" if dirty is True else ", perhaps with changes"
+    return f"{checkout['commit'][:64]}{changed}"
+
+
 def _provenance(
     place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]
 ) -> str:
@@ -203,6 +243,7 @@ def _provenance(
         "started": summary.get("started"),
         "finished": summary.get("finished"),
         **{f"{name} version": value for name, value in (manifest.get("versions") or {}).items()},
+        "commit": _commit(manifest.get(CHECKOUT)),
     }
     if len(runs) == 1:
         known |= {f"telemetry, {name}": count for name, count in (summary.get("telemetry") or {}).items()}

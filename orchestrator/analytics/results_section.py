@@ -6,8 +6,10 @@ from typing import Any
 
 from orchestrator.analytics.parts import contributions_of
 from orchestrator.results import registry
+from orchestrator.results.comparison import METHODS
 from orchestrator.results.contribution import Breakdown, Column, Metric
-from orchestrator.results.markup import NOTHING, definitions, number, table
+from orchestrator.results.gains import gains
+from orchestrator.results.markup import NOTHING, bullets, definitions, number, table
 from orchestrator.results.views import View, label_of, short, varied_factors
 
 LOG_COLUMNS = ("records", "missing", "corrupt_lines", "refused")
@@ -16,22 +18,23 @@ LOG_COLUMNS = ("records", "missing", "corrupt_lines", "refused")
 def results(view: View) -> str:
     groups = view.groups
     metrics = [each for each in _metrics(view.kind) if any(each.name in cell["metrics"] for cell in groups)]
-    gains = [metric for metric in metrics if metric.gain[1] and any("versus" in cell for cell in groups)]
+    compared = [metric for metric in metrics if metric.gain and any("versus" in cell for cell in groups)]
     counts = {cell["n"] for cell in groups}
     headings = ["" if len(groups) > 1 else "run", *(_heading(metric.report) for metric in metrics)]
-    headings += [f"{metric.gain[1]}<br>vs fewest {_least(groups)}" for metric in gains]
+    headings += [f"{metric.gain}<br>vs fewest {_least(groups)}" for metric in compared]
     headings += ["runs"] if len(counts) > 1 else []
     rows = []
     for cell in groups:
         row = [escape(label_of(cell["factors"]) or str(view.summary["run"]))]
         row += [_cell(cell["metrics"].get(metric.name), metric.report) for metric in metrics]
         ratios = cell.get("versus", {}).get("ratios", {})
-        row += [number(ratios.get(metric.name), 1, 2, "×") for metric in gains]
+        row += [_ratio(ratios.get(metric.name)) for metric in compared]
         row += [str(cell["n"])] if len(counts) > 1 else []
         rows.append(row)
+    said = bullets(gains(groups, view.app, view.kind), len(groups) + 1)
     spoken = "".join(f'<p class="soft">{escape(note)}</p>' for note in _notes(view, counts))
     parts = "".join(_parts(groups, breakdown) for breakdown in registry.breakdowns(view.kind))
-    return f"<h2>Results</h2>{table(headings, rows)}{spoken}{parts}{_meanings(view.kind)}\n"
+    return f"<h2>Results</h2>{table(headings, rows)}{said}{spoken}{parts}{_meanings(view.kind)}\n"
 
 
 def _metrics(kind: str) -> list[Metric]:
@@ -51,6 +54,15 @@ def _cell(spread: Mapping[str, Any] | None, column: Column | None) -> str:
     return f'<strong class="bad">{text}</strong>' if bad else text
 
 
+def _ratio(ratio: Mapping[str, Any] | None) -> str:
+    """Returns the ratio of means with its interval."""
+    if not ratio or ratio["ratio_of_means"] is None:
+        return NOTHING
+    interval = ratio["ratio_of_means_95"]
+    between = f" <small>{interval[0]:.2f} to {interval[1]:.2f}</small>" if interval else ""
+    return f"{ratio['ratio_of_means']:.2f}×{between}"
+
+
 def _least(groups: Sequence[Mapping[str, Any]]) -> str:
     paths = dict.fromkeys(
         path for cell in groups for path in cell["factors"] if "versus" in cell and registry.factor_of(path)
@@ -62,7 +74,9 @@ def _notes(view: View, counts: set[int]) -> list[str]:
     notes = []
     if max(counts) > 1:
         over = f"{max(counts)} seeds" if len(counts) == 1 else "seeds"
-        notes.append(f"Mean ± standard deviation over {over}; ratios are between runs of the same seed.")
+        notes.append(f"Mean ± standard deviation over {over}.")
+    if any("versus" in cell for cell in view.groups):
+        notes.append(METHODS)
     excluded = [entry["run"] for cell in view.groups for entry in cell["excluded"]]
     if excluded:
         notes.append(f"Not in the means, because they are not valid: {', '.join(excluded)}.")

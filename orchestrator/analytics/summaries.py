@@ -44,6 +44,7 @@ def run_summary(run: RunInput, result: Mapping[str, Any]) -> Document:
         "verdict": run.verdict.get("verdict"),
         "reasons": list(run.verdict.get("reasons") or []),
         "refused": list(run.verdict.get("refused") or []),
+        **({"interventions": done} if (done := list(run.verdict.get("interventions") or [])) else {}),
         "started": run.manifest.get("started"),
         "finished": run.manifest.get("finished"),
         "metrics": {**result["metrics"], **only},

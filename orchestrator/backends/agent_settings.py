@@ -39,13 +39,15 @@ def agent_config(
         apps=tuple(AppConfig.of(name, plan.kind, plan.agent_config(node)) for name, plan in apps.items()),
         cores=run.experiment.topology.cores()[node],
         node_costs=run.experiment.topology.node_costs(),
-        watch=_watch(run.experiment.traits),
+        watch=_watch(run.experiment.traits, run.seeks_replicas()),
     )
 
 
-def _watch(traits: Traits) -> Watch | None:
-    """In virtual time nobody can ask an agent anything; its records are the same whoever looks."""
-    if traits.virtual_time:
+def _watch(traits: Traits, is_asked: bool = False) -> Watch | None:
+    """In virtual time nobody asks an agent anything, but for faults that hit what is in use (``is_asked``);
+    its records are the same whoever looks.
+    """
+    if traits.virtual_time and not is_asked:
         return None
     return Watch(neighbours_period=None if traits.knows_links else NEIGHBOURS_S)
 
@@ -66,6 +68,7 @@ def process_config(
         overhead=service.overhead() if service is not None else None,
         seed=random.Random(f"agent/{run.experiment.seed}/{agent.node}").getrandbits(53),
         directory=str(directory),
+        kernel_routes=service is not None and service.has_daemon,
     )
 
 

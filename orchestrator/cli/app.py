@@ -10,6 +10,7 @@ import typer
 from node_agent.extensions import ExtensionError
 from orchestrator.cli.analyze import analyze
 from orchestrator.cli.collect import collect
+from orchestrator.cli.compare import compare
 from orchestrator.cli.doctor import doctor
 from orchestrator.cli.down import down
 from orchestrator.cli.enroll import enroll
@@ -24,6 +25,7 @@ from orchestrator.cli.replay import replay
 from orchestrator.cli.report import report
 from orchestrator.cli.run import run
 from orchestrator.cli.serve import serve
+from orchestrator.cli.set import set_
 from orchestrator.cli.status import status
 from orchestrator.cli.top import top
 from orchestrator.cli.up import up
@@ -89,6 +91,9 @@ def _document(error: RoveError) -> dict[str, Any]:
     return document
 
 
+_NAMES = {execute.__name__: "exec", set_.__name__: "set"}
+"""Verbs whose names Python has taken."""
+
 for verb in (
     validate,
     plan,
@@ -98,10 +103,12 @@ for verb in (
     top,
     events,
     execute,
+    set_,
     collect,
     down,
     analyze,
     report,
+    compare,
     explain,
     replay,
     export,
@@ -109,7 +116,7 @@ for verb in (
     doctor,
     enroll,
 ):
-    app.command("exec" if verb is execute else None)(reporting_failure(verb))
+    app.command(_NAMES.get(verb.__name__))(reporting_failure(verb))
 
 for group in GROUPS:
     try:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.table import Table
@@ -16,6 +17,9 @@ from orchestrator.cli.references import DEFAULT_ROOT, RunsDir
 from orchestrator.errors import EXIT_FAILED, RoveError
 from orchestrator.lifecycle.teardown import State, state_of
 from orchestrator.runs.run_directory import all_runs
+
+if TYPE_CHECKING:
+    from orchestrator.services.base import Executable, RoutingService
 
 OLDEST_PYTHON = (3, 11)
 LEAST_DISK_BYTES = 1 << 30
@@ -175,17 +179,18 @@ def _routing_daemons() -> list[Check]:
 
     services = map(service_kind, ROUTING_SERVICES)
     programs = {program: service for service in services for program in service.executables}
-    return [
-        Check(f"routing: {service.protocol}", Health.OK, program.path)
-        if program.path
-        else Check(
-            f"routing: {service.protocol}",
-            Health.WARN,
-            f"{program.name} not found",
-            f"only for protocol: {service.protocol}, here with backend netns: {program.advice}",
-        )
-        for program, service in programs.items()
-    ]
+    return [_routing_daemon(service, program) for program, service in programs.items()]
+
+
+def _routing_daemon(service: "type[RoutingService]", program: "Executable") -> Check:
+    name = f"routing: {service.protocol}"
+    if not program.lacking:
+        return Check(name, Health.OK, program.path or "")
+    found = f"{', '.join(program.lacking)} not found"
+    if program.path is not None:
+        found = f"{program.path}, but {found}"
+    advice = f"only for protocol: {service.protocol}, here with backend netns: {program.advice}"
+    return Check(name, Health.WARN, found, advice)
 
 
 def _ssh() -> Check:

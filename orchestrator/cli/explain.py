@@ -10,21 +10,31 @@ from orchestrator.cli.references import DEFAULT_ROOT, RunReference, RunsDir
 from orchestrator.errors import BadInput
 from orchestrator.runs.run_directory import resolve
 
+MOST = 50
+
 
 def explain(
     run: RunReference,
     at: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--at", help="The moment, since the run's first record (42s, 2 min), as in the report's figures."
+            "--at",
+            help="The moment, since the run's first record (42s, 2 min), as in the report's figures; if not "
+            "given, all switches are listed.",
+            show_default=False,
         ),
-    ],
+    ] = None,
     replica: Annotated[
         str | None,
         typer.Option(
             "--replica", help="Only this one (detect/0); if not given, all that streams passed then."
         ),
     ] = None,
+    operator: Annotated[
+        str | None,
+        typer.Option("--operator", help="List only switches from or to replicas of this operator."),
+    ] = None,
+    most: Annotated[int, typer.Option("--most", min=1, help="List at most so many switches.")] = MOST,
     app: AppOption = None,
     runs_dir: RunsDir = DEFAULT_ROOT,
     as_json: JsonFlag = False,
@@ -32,10 +42,15 @@ def explain(
     """Say in words why replicas sent to the downstream replicas that they sent to.
 
     Candidates with their costs, what a switch had to gain, where the costs came from and how old they were,
-    since when the choice stood, and what it was like before and after the last switch. Reads the telemetry
+    since when the choice stood, and what it was like before and after the last switch; and whether the way in
+    use carries anything. Without --at, lists the switches, the newest if there are many. Reads the telemetry
     as it is: the run may still go on, and need not have been analysed.
 
     [bold]Examples[/]
+
+      rove explain latest
+
+      rove explain latest --operator recognise
 
       rove explain latest --at 42s
 
@@ -46,13 +61,19 @@ def explain(
     from orchestrator.spec.units import DURATION
 
     directory = resolve(run, runs_dir)
+    if at is not None and operator is not None:
+        raise BadInput("--operator lists switches; with --at, name a replica: --replica detect/0")
     try:
-        at_s = DURATION.read(at)
+        at_s = None if at is None else DURATION.read(at)
     except Unusable as error:
         found = error.findings[0]
         raise BadInput(f"--at: {found.message}{f': {found.hint}' if found.hint else ''}") from None
     chosen = recorded_app(directory, app, "explain")
-    answer = application(chosen.kind).explain(directory, chosen.name, at_s, replica)
+    kind = application(chosen.kind)
+    if at_s is None:
+        answer = kind.changes(directory, chosen.name, replica, operator, most)
+    else:
+        answer = kind.explain(directory, chosen.name, at_s, replica)
     if as_json:
         print_json(answer.document)
     else:

@@ -64,7 +64,7 @@ class RunBlock:
 
 
 def plain_line(summary: Summary) -> str:
-    """Returns throughput, latency and loss in one line."""
+    """Returns goodput, latency and loss in one line."""
     parts = [f"{summary.now:.0f} s", *([DIED] if summary.died else [])]
     for app in summary.apps:
         figures = ", ".join(_figures(app)) or "nothing yet"

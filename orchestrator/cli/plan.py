@@ -162,6 +162,8 @@ def _cell_document(cell: "Cell") -> dict[str, Any]:
         "nodes": {**topology.addresses(), **{name: node.address for name, node in real.items()}},
         "hosts": {name: str(node.host) for name, node in real.items()},
         **_apps_document(cell.run),
+        "expect": list(cell.experiment.expect),
+        "warnings": warnings_of(cell.experiment),
     }
 
 
@@ -179,6 +181,15 @@ def _show(experiment: "Experiment", every: "tuple[Cell, ...]", chosen: "Cell") -
         console.print(f"\n[bold]Sweep[/] of {len(every)} cells")
         console.print(_cells_table(every))
     _show_time(every)
+    for warning in dict.fromkeys(text for cell in every for text in warnings_of(cell.experiment)):
+        console.print(f"[bold yellow]warning[/] {warning}", soft_wrap=True)
+
+
+def warnings_of(experiment: "Experiment") -> list[str]:
+    from orchestrator.planning.settling import settling_warning
+
+    warning = settling_warning(experiment)
+    return [] if warning is None else [warning]
 
 
 def _factors(cell: "Cell") -> str:
@@ -215,6 +226,8 @@ def _nodes_table(cell: "Cell") -> Table:
     for plan in cell.run.apps.values():
         for title, line in plan.summary():
             table.add_row(title if len(cell.run.apps) == 1 else f"{title} ({plan.name})", line)
+    for title, line in zip_longest(["Expected"][: len(experiment.expect)], experiment.expect, fillvalue=""):
+        table.add_row(title, line)
     return table
 
 

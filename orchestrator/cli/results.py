@@ -13,6 +13,7 @@ from orchestrator.cli.output import console
 from orchestrator.results import registry
 from orchestrator.results.cells import cells
 from orchestrator.results.contribution import Breakdown, Column
+from orchestrator.results.gains import gains
 from orchestrator.results.inputs import OLD_KIND, OLD_NAME
 from orchestrator.results.views import short
 
@@ -48,20 +49,15 @@ def results_table(rows: Sequence[Cell], app: str | None = None) -> Table:
     table = _table()
     factors = _factors(rows)
     columns = list(_columns(kind, figures))
-    base = _baseline(rows)
-    gains = [metric for metric in registry.metrics(kind).values() if metric.gain[0] and base]
     for heading in map(short, factors):
         table.add_column(heading, justify="right", no_wrap=True)
-    headings = (column.heading for column in columns)
-    for heading in ("runs", *headings, *(f"{metric.gain[0]} × {base}" for metric in gains)):
+    for heading in ("runs", *(column.heading for column in columns)):
         table.add_column(heading, justify="right", no_wrap=True)
     for row, found in zip(rows, figures, strict=True):
-        ratios = found.get("ratios", {})
         table.add_row(
             *(escape(str(row["factors"].get(factor, _NO_VALUE))) for factor in factors),
             _runs(row),
             *(_spread(found["metrics"].get(c.metric), c.factor, c.digits) for c in columns),
-            *(_spread(ratios.get(metric.name), 1, 2) for metric in gains),
         )
     return table
 
@@ -76,6 +72,8 @@ def show_results(rows: Sequence[Cell]) -> None:
         for breakdown in registry.breakdowns(kind):
             if (parts := _parts_table(rows, name, breakdown)) is not None:
                 console.print(parts)
+        for sentence in gains(rows, name, kind):
+            console.print(sentence, markup=False, soft_wrap=True)
 
 
 def _table() -> Table:
@@ -139,20 +137,6 @@ def _column(column: Column, metric: str, figures: Sequence[Mapping[str, Any]]) -
         return _Column(heading, metric, factor, column.digits)
     largest *= factor
     return _Column(heading, metric, factor, 2 if largest < 10 else 1 if largest < 100 else 0)
-
-
-def _baseline(rows: Sequence[Cell]) -> str | None:
-    """Returns the cell that ratios refer to: ``k=1``."""
-    least = {
-        f"{short(path)}={value}"
-        for row in rows
-        if "versus" in row
-        for path, value in row["versus"]["factors"].items()
-        if registry.factor_of(path)
-    }
-    if not least:
-        return None
-    return least.pop() if len(least) == 1 else f"least {next(iter(least)).partition('=')[0]}"
 
 
 def _runs(row: Cell) -> str:

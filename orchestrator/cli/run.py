@@ -244,6 +244,7 @@ def _document(
         "verdict": (evaluated or finished).verdict.verdict,
         "reasons": list((evaluated or finished).verdict.reasons),
         "refused": [to_builtins(each) for run in runs for each in run.verdict.refused],
+        "interventions": [each for run in runs for each in run.verdict.interventions],
         "runs": [
             {
                 "run": run.directory.id,
@@ -277,6 +278,8 @@ def _show(document: dict[str, Any], summary: dict[str, Any] | None) -> None:
                 _show_reasons(run["reasons"])
     console.print(f"verdict  {verdict_text(document['verdict'])}")
     _show_reasons(reasons)
+    for done in document["interventions"]:
+        console.print(f"by hand  {done}", markup=False, soft_wrap=True)
     if refused := refused_text(document["refused"]):
         console.print(f"refused  {refused}", markup=False, soft_wrap=True)
     where = document["report"] or document["directory"]

@@ -147,6 +147,8 @@ def _show_verdict(verdict: Verdict) -> None:
         console.print(f"refused: {refused}", markup=False, soft_wrap=True)
     for reason in verdict.reasons:
         console.print(f"  {reason}", markup=False, soft_wrap=True)
+    for done in verdict.interventions:
+        console.print(f"  by hand: {done}", markup=False, soft_wrap=True)
     for phase in verdict.phases:
         console.print(f"  {phase.phase:<9} {phase.seconds:>9.2f} s  {phase.outcome}", markup=False)
 

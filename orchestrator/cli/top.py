@@ -35,7 +35,7 @@ def top(
     runs_dir: RunsDir = DEFAULT_ROOT,
     as_json: JsonFlag = False,
 ) -> None:
-    """Watch a run that goes on: phases, throughput, latency, loss, the way of each stream, doubts so far.
+    """Watch a run that goes on: phases, goodput, latency, loss, the way of each stream, doubts so far.
 
     Shows what the run's directory has. Of nodes on other machines (ssh, core) the run's process fetches
     records for as long as this shows them; nothing else of the run changes. It ends with the run; q or Ctrl-C

@@ -78,6 +78,7 @@ def up(
     become_root(rove_command())
     from orchestrator.lifecycle.interruption import Interruption
     from orchestrator.lifecycle.standing_network import hold
+    from orchestrator.live.door import open_network_door
 
     async def hold_until_interrupted() -> bool:
         interruption = Interruption(lambda urgency: errors.print("Taking the network down."))
@@ -90,6 +91,7 @@ def up(
                 interruption,
                 lambda document: _show(document, as_json, "Ctrl-C", protocol),
                 protocol,
+                open_network_door,
             )
 
     was_up = asyncio.run(hold_until_interrupted())

@@ -20,6 +20,7 @@ from orchestrator.runs.events import fault_in
 from orchestrator.runs.failed_extensions import FailedExtension, doubts_of
 from orchestrator.runs.files import read_lines
 from orchestrator.runs.manifest import RecordedApp
+from orchestrator.runs.outages import CRASH
 from orchestrator.runs.refused import MOST_REFUSED, ORCHESTRATOR, RECORD, RefusedBy
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.application import APPLICATIONS
@@ -98,6 +99,14 @@ def agent_starts(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
             case ("restart", node):
                 starts[node] = starts.get(node, 1) + 1
     return starts
+
+
+def agent_crashes(planned: Mapping[str, int], events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Counts how often each agent was killed on purpose: as planned, or as often as the run's events say."""
+    seen = Counter(
+        fault[1] for event in events if (fault := fault_in(event)) is not None and fault[0] == CRASH
+    )
+    return {node: max(planned.get(node, 0), seen[node]) for node in {**planned, **seen}}
 
 
 class _Notes:

@@ -13,12 +13,13 @@ from msgspec import Struct, ValidationError, convert, structs
 from node_agent.model.refusals import Refusal
 from orchestrator.clocks.correction import clocks_in
 from orchestrator.host_load import files as host_load
-from orchestrator.lifecycle.examination import examine
+from orchestrator.lifecycle.examination import agent_crashes, examine
 from orchestrator.planning.planned import recorded_run
 from orchestrator.runs import manifest
 from orchestrator.runs.backend import NodeOutcome, Status
 from orchestrator.runs.events import EventLog
 from orchestrator.runs.files import read_lines, read_object, write_json
+from orchestrator.runs.outages import interventions
 from orchestrator.runs.phases import Ending, Phase, PhaseResult, judge
 from orchestrator.runs.refused import by_orchestrator
 from orchestrator.runs.run_directory import RunDirectory
@@ -62,9 +63,10 @@ def rejudge(
             history,
             examined.completeness,
             doubts,
-            run.crashes() if run is not None else {},
+            agent_crashes(run.crashes(), events) if run is not None else {},
             [*examined.refused, *by_orchestrator(refused)],
             examined.never_emitted,
+            interventions(events),
         )
     if known:
         write_json(directory.manifest, {**known, "files": manifest.checksums(directory.path)})

@@ -12,16 +12,18 @@ from typing import Any
 
 from node_agent.extensions.files import short_name
 from orchestrator.errors import RoveError
-from orchestrator.lifecycle.examination import Examined, examine
+from orchestrator.lifecycle.examination import Examined, agent_crashes, examine
 from orchestrator.lifecycle.interruption import Interruption
 from orchestrator.lifecycle.monitor import Monitor
 from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs import manifest, processes
 from orchestrator.runs.backend import Backend, NodeOutcome, Outcomes, Status
+from orchestrator.runs.checkout import checkout
 from orchestrator.runs.durable import sync_tree
 from orchestrator.runs.events import EventLog
-from orchestrator.runs.files import write_json
+from orchestrator.runs.files import read_lines, write_json
 from orchestrator.runs.journal import Journal
+from orchestrator.runs.outages import interventions
 from orchestrator.runs.phases import (
     Ending,
     Phase,
@@ -90,6 +92,7 @@ class Run:
         self._events = EventLog(directory.events)
         self._backend: Backend | None = None
         self._manifest: dict[str, Any] = {}
+        self._checkout: dict[str, Any] | None = None
 
     async def execute(self) -> Verdict:
         history: list[PhaseResult] = []
@@ -196,6 +199,7 @@ class Run:
 
     async def _plan(self) -> Outcomes:
         self._run = await asyncio.to_thread(self._run.pinned, self._directory.path)
+        self._checkout = await asyncio.to_thread(checkout)
         self._manifest = self._first_manifest()
         write_json(self._directory.manifest, self._manifest)
         intent = self._journal.intend("directory", path=self._directory.temporary.name)
@@ -240,6 +244,8 @@ class Run:
     async def _advance(self, phase: Phase, seconds: float) -> Outcomes:
         if seconds <= 0:
             return [NodeOutcome(node, Status.OK) for node in self._experiment.topology.node_names]
+        if self._manifest[manifest.MOVING_FROM] is None:
+            self._manifest[manifest.MOVING_FROM] = self._nodes.now_ns()
         return await self._nodes.advance(seconds, lambda fraction: self._observe(phase, fraction))
 
     async def _stop(self) -> Outcomes:
@@ -280,7 +286,8 @@ class Run:
         examined, sums = await asyncio.to_thread(self._examine)
         backend = self._backend
         doubts = (*self._own_doubts(), *(backend.doubts() if backend is not None else ()))
-        crashes = self._run.crashes() if self._manifest else {}
+        events = read_lines(self._directory.events)
+        crashes = agent_crashes(self._run.crashes(), events) if self._manifest else {}
         refused = [
             *examined.refused,
             *by_orchestrator(self._backend.refusals() if self._backend is not None else ()),
@@ -292,6 +299,7 @@ class Run:
             crashes,
             refused,
             examined.never_emitted,
+            interventions(events),
         )
         finished = datetime.now(UTC).isoformat(timespec="milliseconds")
         if self._manifest:
@@ -323,11 +331,13 @@ class Run:
             "backend": experiment.backend,
             manifest.ROUTING: short_name(experiment.routing.protocol),
             "clock": "virtual" if experiment.traits.virtual_time else "real",
+            manifest.MOVING_FROM: None,
             "measure_from_ns": None,
             "measure_until_ns": None,
             "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "finished": None,
             "versions": manifest.versions(),
+            manifest.CHECKOUT: self._checkout,
             "host": manifest.host_facts(),
             "command": self._order.command,
             "reproduce": ["rove", "run", str(self._directory.spec)],

@@ -2,18 +2,26 @@
 
 import asyncio
 import os
+import time
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+from node_agent.telemetry.metrics import Sample
+from orchestrator.backends.by_hand import ByHand
+from orchestrator.backends.fault_injector import ActiveFaults
 from orchestrator.backends.netns.emulation import Emulation
 from orchestrator.backends.netns.errors import NetworkError
+from orchestrator.backends.netns.kind import NETNS
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.netns.routed import RoutedNetwork
-from orchestrator.errors import RoveError
+from orchestrator.errors import BadInput, RoveError
 from orchestrator.lifecycle.interruption import Interruption
+from orchestrator.radio.changes import AirChanges
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.runs import run_directory
+from orchestrator.runs.backend import Interventions
 from orchestrator.runs.events import EventLog
 from orchestrator.runs.files import write_atomic, write_json
 from orchestrator.runs.journal import Journal
@@ -30,6 +38,7 @@ MOVING_S = 3600.0
 CHECK_S = 1.0
 
 Announce = Callable[[dict[str, Any]], None]
+OpenDoor = Callable[[Interventions, RunDirectory], AbstractAsyncContextManager[None]]
 
 
 async def hold(
@@ -40,10 +49,11 @@ async def hold(
     interruption: Interruption,
     announce: Announce,
     routing: RoutingSection,
+    open_door: OpenDoor | None = None,
 ) -> bool:
     """Brings the network up, announces it, holds it until the user asks to stop, takes it down.
 
-    Returns False if the user asked to stop before it was up.
+    ``open_door`` lets others change it by hand. Returns False if the user asked to stop before it was up.
     """
     air_settings(topology)  # raises before anything is created, as does the next check
     if (service := service_of(routing)) is not None:
@@ -53,7 +63,39 @@ async def hold(
         write_atomic(directory.spec, to_yaml(topology.model_dump(mode="json")).encode())
         mark = Mark(directory.id, directory.path)
         network = RoutedNetwork(topology, seed, MOVING_S, mark, journal, routing)
-        return await _hold(network, directory, journal, interruption, announce)
+        active = ActiveFaults(_Targets(network), {}, EventLog(directory.events))
+        by_hand = ByHand(active, topology, {}, NETNS.traits, network.emulation.why_unchangeable)
+        async with AsyncExitStack() as doors:
+            if open_door is not None:
+                intent = journal.intend("directory", path=directory.temporary.name)
+                directory.temporary.mkdir()
+                journal.done(intent)
+                doors.callback(directory.remove_temporary)
+                await doors.enter_async_context(open_door(by_hand, directory))
+                doors.push_async_callback(by_hand.close)
+            return await _hold(network, directory, journal, interruption, announce, doors)
+
+
+class _Targets:
+    """The network as far as it can be changed: no agents run on it."""
+
+    def __init__(self, network: RoutedNetwork) -> None:
+        self._network = network
+
+    def now_ns(self) -> int:
+        return time.time_ns()
+
+    async def crash(self, node: str) -> None:
+        raise BadInput("crash: no agents run on a network without a run")
+
+    async def restart(self, node: str) -> None:
+        raise BadInput("no agents run on a network without a run")
+
+    async def change_air(self, changes: AirChanges) -> None:
+        await self._network.emulation.change_air(changes)
+
+    async def metrics(self, node: str) -> tuple[Sample, ...]:
+        return ()
 
 
 async def _hold(
@@ -62,6 +104,7 @@ async def _hold(
     journal: Journal,
     interruption: Interruption,
     announce: Announce,
+    doors: AsyncExitStack,
 ) -> bool:
     events = EventLog(directory.events)
     leaving = asyncio.create_task(interruption.reaches(Urgency.IN_ORDER))
@@ -92,6 +135,7 @@ async def _hold(
         await asyncio.wait([rising, leaving])
         events.add("phase", phase=Phase.DOWN, state="started")
         directory.network.unlink(missing_ok=True)
+        await doors.aclose()
         await network.down()
         journal.close()  # nothing is left, whatever ended it
 

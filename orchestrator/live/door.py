@@ -1,6 +1,8 @@
-"""The door of a run that goes on: a socket in its directory, through which others on this machine watch it.
+"""The door of a run that goes on: a socket in its directory, through which others on this machine watch it,
+and change its network by hand.
 
-The process of the run opens it (``open_door``); whoever watches uses ``node_metrics`` and ``Watching``:
+The process of the run opens it (``open_door``); whoever comes uses ``node_metrics``, ``Watching`` and
+``set_by_hand``:
 
     samples = await node_metrics(directory, "n03", timeout=3.0)
 
@@ -13,11 +15,13 @@ One request is one line of JSON, and so is its answer. The socket is the user's 
 import asyncio
 import errno
 import os
+import pwd
 import socket
 import stat
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from typing import Literal
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -25,22 +29,26 @@ from msgspec import Struct
 from node_agent.model.checked import Checked, Refused
 from node_agent.supervisor.bridge import is_own
 from node_agent.telemetry.metrics import Sample
-from orchestrator.errors import RoveError
+from orchestrator.errors import BadInput, RoveError
 from orchestrator.foreign_text import one_line
 from orchestrator.live.desk import MetricsDesk
 from orchestrator.live.mirror import Mirror
 from orchestrator.runs import journal as journals
-from orchestrator.runs.backend import Backend, NodeNotSeen
+from orchestrator.runs.backend import Backend, Changeable, Interventions, NodeNotSeen
 from orchestrator.runs.run_directory import RunDirectory
 
 SOCKET = "live.sock"
-MOST_REQUEST_BYTES = 4096
+MOST_REQUEST_BYTES = 16 * 1024
 MOST_ANSWER_BYTES = 8 * 1024 * 1024
 MOST_CLIENTS = 64
 IDLE_S = 60.0
 """A client that says nothing for so long, and does not watch, is disconnected."""
 RECONNECT_S = 1.0
 _PRIVATE = 0o600
+_LONGEST_ERROR = 4000
+SET_S = 30.0
+"""How long a change may take until it holds on all nodes."""
+_CREDENTIALS = 12
 
 
 class NotLive(RoveError):
@@ -48,19 +56,21 @@ class NotLive(RoveError):
 
 
 class Request(Struct, frozen=True, forbid_unknown_fields=True):
-    """``metrics`` of ``node``, or ``watch``: until the connection is closed, the records of remote nodes are
-    brought here.
+    """``metrics`` of ``node``; ``watch``: until the connection is closed, the records of remote nodes are
+    brought here; ``set``: changes the network as ``wanted`` says (``runs.backend.Interventions``).
     """
 
-    do: Literal["metrics", "watch"]
+    do: Literal["metrics", "watch", "set"]
     node: str = ""
+    wanted: dict[str, Any] = {}
 
 
 class Answer(Struct, frozen=True, omit_defaults=True):
-    """``error``: one line; empty if the request was answered."""
+    """``error``: empty if the request was answered. ``done``: what was set, in words."""
 
     error: str = ""
     samples: tuple[Sample, ...] = ()
+    done: str = ""
 
 
 _REQUESTS: Checked[Request] = Checked(Request, MOST_REQUEST_BYTES)
@@ -73,7 +83,20 @@ _ANSWERS: Checked[Answer] = Checked(Answer, MOST_ANSWER_BYTES)
 @asynccontextmanager
 async def open_door(backend: Backend, directory: RunDirectory) -> AsyncIterator[None]:
     """Answers others while the run goes on. Raises OSError if there can be no socket."""
-    door = _Door(backend, directory)
+    changeable = backend.interventions if isinstance(backend, Changeable) else None
+    async with _opened_door(_Door(MetricsDesk(backend), Mirror(backend, directory), changeable), directory):
+        yield
+
+
+@asynccontextmanager
+async def open_network_door(interventions: Interventions, directory: RunDirectory) -> AsyncIterator[None]:
+    """Lets others change a network without a run. Raises OSError if there can be no socket."""
+    async with _opened_door(_Door(None, None, lambda: interventions), directory):
+        yield
+
+
+@asynccontextmanager
+async def _opened_door(door: "_Door", directory: RunDirectory) -> AsyncIterator[None]:
     listener = _listening(directory)
     try:
         server = await asyncio.start_unix_server(door.accept, sock=listener, limit=MOST_REQUEST_BYTES)
@@ -89,9 +112,17 @@ async def open_door(backend: Backend, directory: RunDirectory) -> AsyncIterator[
 
 
 class _Door:
-    def __init__(self, backend: Backend, directory: RunDirectory) -> None:
-        self._desk = MetricsDesk(backend)
-        self._mirror = Mirror(backend, directory)
+    """``desk`` and ``mirror``: None where no agents run. ``changeable``: None if nothing can be changed."""
+
+    def __init__(
+        self,
+        desk: MetricsDesk | None,
+        mirror: Mirror | None,
+        changeable: Callable[[], Interventions] | None,
+    ) -> None:
+        self._desk = desk
+        self._mirror = mirror
+        self._changeable = changeable
         self._clients: set[asyncio.Task[None]] = set()
 
     def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -104,8 +135,9 @@ class _Door:
 
     async def close(self) -> None:
         async with AsyncExitStack() as ends:
-            ends.push_async_callback(self._mirror.close)
-            ends.push_async_callback(self._desk.close)
+            for part in (self._mirror, self._desk):
+                if part is not None:
+                    ends.push_async_callback(part.close)
             for client in self._clients:
                 client.cancel()
             if self._clients:
@@ -122,7 +154,10 @@ class _Door:
                 if request.do == "watch":
                     await self._watched(reader, writer)
                     return
-                _say(writer, await self._metrics(request.node))
+                if request.do == "set":
+                    _say(writer, await self._set(request.wanted, _user(writer.get_extra_info("socket"))))
+                else:
+                    _say(writer, await self._metrics(request.node))
                 await writer.drain()
         except (OSError, ValueError, TimeoutError):  # ValueError: the line is too long
             pass
@@ -131,17 +166,38 @@ class _Door:
 
     async def _watched(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Keeps the mirror going until the client is gone; whatever it says meanwhile is ignored."""
-        with self._mirror.wanted():
+        with self._mirror.wanted() if self._mirror is not None else nullcontext():
             _say(writer, Answer())
             await writer.drain()
             while await reader.read(MOST_REQUEST_BYTES):
                 pass
 
+    async def _set(self, wanted: dict[str, Any], by: str) -> Answer:
+        if self._changeable is None:
+            text = "in virtual time nobody can come in between"
+            return Answer(f"{text}: write it under faults, in the experiment file")
+        try:
+            return Answer(done=await self._changeable().set(wanted, by))
+        except RoveError as error:
+            return Answer(str(error)[:_LONGEST_ERROR])
+
     async def _metrics(self, node: str) -> Answer:
+        if self._desk is None:
+            return Answer("no agents run on a network without a run")
         try:
             return Answer(samples=await self._desk.ask(node))
         except NodeNotSeen as error:
             return Answer(one_line(str(error)))
+
+
+def _user(connection: socket.socket) -> str:
+    """Returns the name of the user at the other end."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS)
+    number = int.from_bytes(credentials[4:8], sys.byteorder)
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"
 
 
 async def _line(reader: asyncio.StreamReader) -> bytes:
@@ -190,19 +246,33 @@ def _short(descriptor: int) -> str:
 
 async def node_metrics(directory: RunDirectory, node: str, timeout: float) -> tuple[Sample, ...]:
     """Returns the metrics of a node of a run that goes on. Raises NotLive."""
+    answer = await _asked(directory, Request("metrics", node), timeout)
+    if answer.error:
+        raise NotLive(answer.error)
+    return answer.samples
+
+
+async def set_by_hand(directory: RunDirectory, wanted: dict[str, Any], timeout: float = SET_S) -> str:
+    """Changes the network of a run that goes on; returns what was done, in words. Raises NotLive, and
+    BadInput with what is wrong with ``wanted``.
+    """
+    answer = await _asked(directory, Request("set", wanted=wanted), timeout)
+    if answer.error:
+        raise BadInput(answer.error)
+    return answer.done
+
+
+async def _asked(directory: RunDirectory, request: Request, timeout: float) -> Answer:
     try:
         async with asyncio.timeout(timeout), _connected(directory) as (reader, writer):
-            writer.write(msgspec.json.encode(Request("metrics", node)) + b"\n")
+            writer.write(msgspec.json.encode(request) + b"\n")
             if not (line := await reader.readline()):
                 raise ConnectionResetError(errno.ECONNRESET, "it is about to end")
-            answer = _ANSWERS.decode(line)
+            return _ANSWERS.decode(line)
     except TimeoutError:
         raise NotLive(f"run {directory.id} did not answer within {timeout:g} s") from None
     except (OSError, ValueError) as error:  # ValueError: no answer
         raise NotLive(one_line(f"run {directory.id} cannot be asked: {_reason(error)}")) from None
-    if answer.error:
-        raise NotLive(answer.error)
-    return answer.samples
 
 
 class Watching:

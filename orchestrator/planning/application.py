@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from node_agent.extensions import ExtensionError
 from node_agent.telemetry.belief import AppScopes
+from node_agent.telemetry.metrics import Sample
 from node_agent.telemetry.segments import Completeness
 from orchestrator.answers import Answer
 from orchestrator.errors import BadInput
@@ -72,6 +73,14 @@ class Examiner:
         record.
         """
         return {}
+
+
+class InUse(NamedTuple):
+    """A target that only the run knows: the one of ``parts`` (nodes by name) that data flows through."""
+
+    app: str
+    what: str
+    parts: Mapping[str, str]
 
 
 class AppPlan(ABC):
@@ -137,9 +146,15 @@ class AppPlan(ABC):
         connected."""
         return []
 
-    def node_of(self, part: Mapping[str, Any]) -> str | Finding:
+    def node_of(self, part: Mapping[str, Any]) -> str | InUse | Finding:
         """Returns the node of a fault's target, or what is wrong with the target, at a place within it."""
         raise NotImplementedError("applications without a target have no parts that faults can name")
+
+    def in_use(self, what: str, samples: Mapping[str, Sequence[Sample]]) -> str | None:
+        """Returns the part that data flows through, for the target ``InUse.what``; None if there is none.
+        ``samples``: what the agents of its nodes report at this moment, by node.
+        """
+        return None
 
     def harmed_by_crash(self, node: str) -> Finding | None:
         """Returns why the agent of this node must not be killed, if there is a reason."""
@@ -215,6 +230,12 @@ class Application(AppKind, ABC):
     def explain(self, directory: RunDirectory, app: str, at_s: float, part: str | None) -> Answer:
         """Explains why it did what it did at a given time."""
         raise BadInput(f"{app} is an application that explains nothing")
+
+    def changes(
+        self, directory: RunDirectory, app: str, part: str | None, operator: str | None, most: int
+    ) -> Answer:
+        """Lists the newest ``most`` of its decisions that changed something."""
+        raise BadInput(f"{app} is an application that decides nothing: there is nothing to list")
 
     def replay(self, directory: RunDirectory, app: str, policy: str, threshold: str | None) -> Answer:
         """Computes what it would have done under another policy."""

@@ -15,7 +15,7 @@ from orchestrator.spec.registered import file_of
 
 def backend_findings(experiment: Experiment) -> list[Finding]:
     """Returns what the backend cannot do; with ``auto``, checks every backend that may be chosen."""
-    return _protocol_findings(experiment) + _own_findings(experiment) + _silence_findings(experiment)
+    return _protocol_findings(experiment) + _own_findings(experiment) + _air_findings(experiment)
 
 
 def _candidates(experiment: Experiment) -> list[str]:
@@ -62,14 +62,24 @@ def _distinct(
     return dict.fromkeys(check(experiment))
 
 
-def _silence_findings(experiment: Experiment) -> list[Finding]:
-    unable = [name for name in _candidates(experiment) if not BACKENDS[name].traits.can_silence]
+_WANTED = {
+    "silence": "silence a radio",
+    "partition": "split the network",
+    "cut": "cut a link",
+    "degrade": "weaken a link",
+    "move": "move a node elsewhere",
+}
+
+
+def _air_findings(experiment: Experiment) -> list[Finding]:
+    """Returns the faults that change the air where that is not emulated here."""
+    unable = [name for name in _candidates(experiment) if not BACKENDS[name].traits.changes_air]
     return [
         Finding(
-            ("faults", index, "silence"),
-            f"nobody can silence a radio with backend {unable[0]}",
+            ("faults", index, fault.kind),
+            f"nobody can {_WANTED[fault.kind]} with backend {unable[0]}",
             "use a crash, or backend: netns",
         )
         for index, fault in enumerate(experiment.faults)
-        if unable and fault.kind == "silence"
+        if unable and fault.kind in _WANTED
     ]

@@ -25,9 +25,8 @@ def bundle(experiment: Experiment) -> dict[str, bytes]:
         _collect(entry.section, "", section, files, within="".join(f"{part}/" for part in entry.prefix))
         files |= application(entry.kind).bundled(entry, section)
     for path, values in document["sweep"].items():
-        for index, value in enumerate(values):
-            if isinstance(value, str):
-                _take_code(value, f"sweep.{path}.{index}", values, index, files)
+        for key, value in values.items() if isinstance(values, dict) else enumerate(values):
+            _take_named(value, f"sweep.{path}.{key}", values, key, files)
     return {**files, SPEC: to_yaml(document).encode()}
 
 
@@ -51,6 +50,15 @@ def _collect(
             _collect(value, key, document[key], files, within)
         elif any(isinstance(note, RegisteredName) for note in field.metadata):
             _take_code(value, within + (folder or key), document, key, files)
+
+
+def _take_named(value: Any, folder: str, document: Any, key: str | int, files: dict[str, bytes]) -> None:
+    """Packs the files of users' extensions that a value of a sweep names, at whatever depth."""
+    if isinstance(value, str):
+        _take_code(value, folder, document, key, files)
+    elif isinstance(value, dict | list):
+        for inner, entry in value.items() if isinstance(value, dict) else enumerate(value):
+            _take_named(entry, f"{folder}.{inner}", value, inner, files)
 
 
 def _take_code(name: str, folder: str, document: Any, key: str | int, files: dict[str, bytes]) -> None:

@@ -1,15 +1,19 @@
-"""Computes distances between nodes when a run begins: in hops if nodes stay, else in metres.
+"""Computes distances between nodes, at the start of a run or on average: in hops if nodes stay, else metres.
 
 If nodes move, the first network says little about later ones, while positions change more slowly.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from math import dist, inf
+from statistics import fmean
 
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.model.trace import Position
 from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.topology import Topology
+
+_MOMENTS = 20
+"""How often the mean looks where nodes are."""
 
 Distance = Callable[[str, str], float]
 Neighbours = Mapping[str, Iterable[str]]
@@ -22,6 +26,15 @@ def initial_distance(topology: Topology, seed: int) -> Distance:
     if topology.mean_speed() == 0.0 or looked_up:
         return in_hops(network_at(topology, places))
     return lambda one, other: dist(places[one], places[other])
+
+
+def mean_distance(topology: Topology, seed: int, seconds: float) -> Distance:
+    """Returns a function for the distance of two nodes on average over a run; of nodes that stay, in hops."""
+    if topology.mean_speed() == 0.0:
+        return initial_distance(topology, seed)
+    trace = generate_trace(topology, seed, seconds)
+    moments = [trace.at(seconds * i / _MOMENTS) for i in range(_MOMENTS + 1)]
+    return lambda one, other: fmean(dist(places[one], places[other]) for places in moments)
 
 
 def network_at(topology: Topology, places: Mapping[str, Position]) -> Neighbours:

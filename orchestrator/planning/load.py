@@ -161,6 +161,8 @@ def _topology(document: Document, path: Path, *, code_allowed: bool = True) -> T
 
 def _experiment(document: Document, path: Path, change: Change | None = None) -> PlannedExperiment:
     value, problems = _with_topology(document, path)
+    value, more = _with_swept_topologies(value, document, path)
+    problems += more
     experiment, findings = _examined(Experiment, value, path.parent)
     findings = [f for f in findings if not (problems and f.at == ("topology",))]
     if experiment is None or findings or problems:
@@ -220,6 +222,37 @@ def _with_topology(
         inside = [problem._replace(file=reference) for problem in error.problems if problem.line is not None]
         return without, document.placed(findings) + inside
     return {**without, "topology": topology}, []
+
+
+def _with_swept_topologies(
+    value: dict[str, Any], document: Document, path: Path
+) -> tuple[dict[str, Any], list[Problem]]:
+    """Reads the topology files that a sweep names; each is called by its name, or that of its file."""
+    sweep = value.get("sweep")
+    listed = sweep.get("topology") if isinstance(sweep, dict) else None
+    if isinstance(listed, list) and all(isinstance(each, str) for each in listed):
+        listed = {Path(each).stem: each for each in dict.fromkeys(listed)}
+    if not isinstance(sweep, dict) or not isinstance(listed, dict):
+        return value, []
+    read: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for label, reference in listed.items():
+        read[label] = reference
+        if not isinstance(reference, str):
+            continue
+        at: Place = ("sweep", "topology")
+        if fault := _unfit_reference(reference):
+            problems += document.placed([Finding(at, *fault)])
+            continue
+        try:
+            read[label] = load_topology(path.parent / reference).model_dump(mode="json")
+        except BadSpec as error:
+            texts = [
+                f"{shown(reference)}: {p.path}: {p.message}" if p.path else f"{shown(reference)}: {p.message}"
+                for p in error.problems
+            ]
+            problems += document.placed([Finding(at, text) for text in texts])
+    return {**value, "sweep": {**sweep, "topology": read}}, problems
 
 
 def _unfit_reference(reference: str) -> tuple[str, str] | None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from orchestrator.planning.application import AppPlan, End, application
-from orchestrator.planning.faults import Step, planned_faults
+from orchestrator.planning.application import AppPlan, End, InUse, application
+from orchestrator.planning.faults import Step, crashed_nodes, planned_faults
 from orchestrator.runs.manifest import RecordedApp
 from orchestrator.spec.experiment import Experiment
 
@@ -27,8 +27,12 @@ class PlannedRun:
         return replace(self, apps={name: plan.pinned(directory) for name, plan in self.apps.items()})
 
     def crashes(self) -> Counter[str]:
-        """Counts how often each node's agent is killed."""
-        return Counter(step.node for step in self.faults if step.action == "crash")
+        """Counts how often each node's agent is killed, as far as that is known beforehand."""
+        return Counter(crashed_nodes(self.faults))
+
+    def seeks_replicas(self) -> bool:
+        """Whether a fault is to hit whatever is in use then, so that agents must be able to tell."""
+        return any(isinstance(step.fault.does, InUse) for step in self.faults)
 
     def nodes_in_use(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(node for plan in self.apps.values() for node in plan.nodes()))

@@ -17,24 +17,23 @@ from orchestrator.planning.planned import PlannedRun
 from orchestrator.planning.semantics import plan_run, unused_findings
 from orchestrator.spec.application import APPLICATIONS, APPS
 from orchestrator.spec.experiment import SECTIONS, Experiment
-from orchestrator.spec.problems import BadSpec, Finding, Problem, did_you_mean, dotted, in_words, shown
+from orchestrator.spec.problems import BadSpec, Finding, Place, Problem, did_you_mean, dotted, in_words, shown
 from orchestrator.spec.routing import DEFAULT_PROTOCOL
-from orchestrator.spec.sweep import Scalar, Varied
+from orchestrator.spec.sweep import Choice, Scalar, choices
 from orchestrator.spec.translate import findings_of
 
 MAX_CELLS = 10_000
 _ROUTING = "routing"
 _ENOUGH_FINDINGS = 100
-Choice = tuple[int, ...]
+Chosen = tuple[int, ...]
 """The position of the chosen value, for each factor."""
 _FIXED = {
     "name": "all cells belong to one experiment",
     "sweep": "a sweep cannot vary itself",
     "expect": "expectations hold for every cell",
-    "topology": "vary one of its values, such as topology.nodes or topology.mobility.speed",
     "routing.protocol": "vary the whole section: routing: [olsr, {protocol: aodv, hello: 2s}]",
-    "topology.mobility.file": "write one topology and one experiment for each trace",
-    "topology.radio.preset": "vary one of its values, or write one topology for each preset",
+    "topology.mobility.file": "vary the whole section: topology.mobility: {one: {…}, other: {…}}",
+    "topology.radio.preset": "vary one of its values, or the whole section: topology.radio: {one: {…}}",
 }
 
 
@@ -90,25 +89,25 @@ def _fixed_in_applications(experiment: Experiment) -> dict[str, str]:
 
 def _expanded(experiment: Experiment, document: dict[str, Any]) -> Expansion:
     done: list[Cell] = []
-    failing: dict[Finding, set[Choice]] = {}
-    unusable: set[Choice] = set()
-    looked_at: list[Choice] = []
+    failing: dict[Finding, set[Chosen]] = {}
+    unusable: set[Chosen] = set()
+    looked_at: list[Chosen] = []
     constant = _constant(experiment)
-    for choice in itertools.product(*(range(len(values)) for values in experiment.sweep.values())):
-        written = _written(experiment, choice)
+    for chosen in itertools.product(*(range(len(values)) for values in experiment.sweep.values())):
+        written = _written(experiment, chosen)
         varied = _varied(document, written)
         try:
             cell = Experiment.model_validate({**varied, **constant})
         except ValidationError as error:
             findings = findings_of(error, Experiment, varied)
-            unusable.add(choice)
+            unusable.add(chosen)
         else:
             run, findings = plan_run(cell)
             if run is not None:
                 done.append(Cell(len(looked_at) + 1, _factors(written, cell), run))
-        looked_at.append(choice)
+        looked_at.append(chosen)
         for finding in findings:
-            failing.setdefault(finding, set()).add(choice)
+            failing.setdefault(finding, set()).add(chosen)
         if len(failing) >= _ENOUGH_FINDINGS:
             break
     if not failing:
@@ -133,8 +132,9 @@ def _constant(experiment: Experiment) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key not in varied and (key != APPS or value)}
 
 
-def _written(experiment: Experiment, choice: Choice) -> dict[str, Varied]:
-    return {path: values[i] for (path, values), i in zip(experiment.sweep.items(), choice, strict=True)}
+def _written(experiment: Experiment, chosen: Chosen) -> dict[str, Choice]:
+    sweep = experiment.sweep.items()
+    return {path: choices(values)[i] for (path, values), i in zip(sweep, chosen, strict=True)}
 
 
 def _path_findings(path: str, document: dict[str, Any], fixed: Mapping[str, str]) -> list[Finding]:
@@ -165,11 +165,10 @@ def _paths(document: dict[str, Any], prefix: str = "") -> Iterator[str]:
             yield from _paths(value, f"{prefix}{key}.")
 
 
-def _varied(document: dict[str, Any], written: dict[str, Varied]) -> dict[str, Any]:
-    """Applies the cell's values; sets ``routing`` before values inside it, whatever their order in the
-    file."""
-    for path in sorted(written, key=lambda path: path != _ROUTING):
-        value = written[path]
+def _varied(document: dict[str, Any], written: dict[str, Choice]) -> dict[str, Any]:
+    """Applies the cell's values; sets a section before values inside it, whatever their order in the file."""
+    for path in sorted(written, key=lambda path: path.count(".")):
+        value = written[path].value
         if path == _ROUTING and isinstance(value, str):
             own: dict[str, Any] = document[_ROUTING]
             # The file's own protocol keeps the file's settings; other protocols get their defaults.
@@ -186,16 +185,18 @@ def _with(document: dict[str, Any], keys: list[str], value: Any) -> dict[str, An
     return {**document, first: replaced}
 
 
-def _factors(written: dict[str, Varied], cell: Experiment) -> dict[str, Scalar]:
-    """Returns values in base units; for a name or mapping that stands for a whole section, what was
-    written."""
+def _factors(written: dict[str, Choice], cell: Experiment) -> dict[str, Scalar]:
+    """Returns the names of choices, and values in base units; for a word or mapping that stands for a whole
+    section, what was written.
+    """
     resolved = cell.resolved()
     factors: dict[str, Scalar] = {}
-    for path, value in written.items():
+    for path, choice in written.items():
         found: Any = resolved
         for key in path.split("."):
             found = found[key]
-        factors[path] = _named(found) if isinstance(found, Scalar) else _label(value)
+        is_value = choice.label is None and isinstance(found, Scalar)
+        factors[path] = _named(found) if is_value else _label(choice)
     return factors
 
 
@@ -204,8 +205,11 @@ def _named(value: Scalar) -> Scalar:
     return short_name(value) if isinstance(value, str) else value
 
 
-def _label(value: Varied) -> Scalar:
-    """Labels a value: ``{protocol: olsr, metric: hops}`` becomes ``olsr metric=hops``."""
+def _label(choice: Choice) -> Scalar:
+    """Labels a value without a name: ``{protocol: olsr, metric: hops}`` becomes ``olsr metric=hops``."""
+    if choice.label is not None:
+        return choice.label
+    value: Any = choice.value
     if not isinstance(value, dict):
         return _named(value)
     settings = [f"{key}={in_words(value[key])}" for key in value if key != "protocol"]
@@ -213,7 +217,7 @@ def _label(value: Varied) -> Scalar:
 
 
 def _attributed(
-    finding: Finding, failed: set[Choice], tried: list[Choice], experiment: Experiment
+    finding: Finding, failed: set[Chosen], tried: list[Chosen], experiment: Experiment
 ) -> Finding:
     """Moves a finding to its cause: the file itself, a value of the sweep, or a combination of values."""
     place = dotted(finding.at)
@@ -223,9 +227,15 @@ def _attributed(
     where = "" if place in experiment.sweep else f"{place}: "
     for position, (path, values) in enumerate(experiment.sweep.items()):
         index = first[position]
-        if failed == {choice for choice in tried if choice[position] == index}:
-            value = "" if place == path else f"with {shown(_label(values[index]))}, "
-            return Finding(("sweep", path, index), value + where + finding.message, finding.hint)
+        if failed != {chosen for chosen in tried if chosen[position] == index}:
+            continue
+        choice = choices(values)[index]
+        at: Place = ("sweep", path, choice.place(index))
+        inside = tuple(path.split("."))
+        if finding.at[: len(inside)] == inside and isinstance(choice.value, dict | list):
+            return Finding((*at, *finding.at[len(inside) :]), finding.message, finding.hint)
+        value = "" if place == path else f"with {shown(_label(choice))}, "
+        return Finding(at, value + where + finding.message, finding.hint)
     written = _written(experiment, first)
     combination = " and ".join(f"{path} = {_label(value)}" for path, value in written.items())
     more = f" (and {len(failed) - 1} more combinations)" if len(failed) > 1 else ""
@@ -234,8 +244,8 @@ def _attributed(
 
 def _repeated(done: list[Cell], experiment: Experiment) -> list[Finding]:
     """Finds values that mean the same, such as ``5 m/s`` and ``18 km/h``."""
-    for path in experiment.sweep:
+    for path, listed in experiment.sweep.items():
         values = {cell.experiment.routing if path == _ROUTING else cell.factors[path] for cell in done}
-        if len(values) < len(experiment.sweep[path]):
+        if len(values) < len(listed):
             return [Finding(("sweep", path), "two of these values mean the same")]
     return []

@@ -5,9 +5,10 @@ A frame's ``size`` is that of its IP packet, as virtual hosts count it.
 
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from node_agent.model.link_layer import LinkReading
 from orchestrator.errors import BadInput
 from orchestrator.radio.airtime import ETHERNET_HEADER, LARGEST_FRAME, check_size
 from orchestrator.radio.channel import Channel, Position, build_channel
@@ -16,6 +17,8 @@ from orchestrator.radio.dcf import Dcf
 from orchestrator.radio.medium import BROADCAST, Frame, OnFrame, Schedule
 from orchestrator.radio.settings import Mac, Radio
 from orchestrator.radio.station import EVERYONE, Outgoing
+from orchestrator.radio.station_table import StationTable
+from orchestrator.radio.survey import sensitivity_dbm
 
 
 class LinkCounters(NamedTuple):
@@ -66,9 +69,7 @@ class DcfMedium:
         self._dcf = Dcf(channel, mac, rng, self._pull, self._deliver, self._give_up)
 
     def attach(self, node: str, received: OnFrame, failed: OnFrame) -> None:
-        index = self._index.get(node)
-        if index is None:
-            raise _unknown(node)
+        index = self._known(node)
         self._received[index], self._failed[index] = received, failed
 
     def send(self, frame: Frame) -> None:
@@ -105,6 +106,24 @@ class DcfMedium:
         self._dcf.move(channel, self._schedule.now_ns())
         self._arm()
 
+    @property
+    def sensitivity_dbm(self) -> float:
+        return sensitivity_dbm(self._radio, self._mac)
+
+    def station_table(self, node: str) -> Callable[[], dict[str, LinkReading]]:
+        """Returns a function that reads what the radio of ``node`` knows of its links."""
+        index, table = self._known(node), StationTable(len(self._names))
+
+        def read() -> dict[str, LinkReading]:
+            own, stations = self._dcf.stations[index], self._dcf.stations
+            received = [station.link_received[index] for station in stations]
+            power_mw = [row[index] for row in self._dcf.channel.power_mw]
+            sent = own.link_acknowledged, own.link_timeouts, own.link_given_up
+            readings = table.read(received, *sent, power_mw, self._schedule.now_ns())
+            return {self._names[there]: reading for there, reading in readings.items()}
+
+        return read
+
     def link_counters(self) -> list[LinkCounters]:
         return [LinkCounters(s.link_attempts.copy(), s.link_received.copy()) for s in self._dcf.stations]
 
@@ -113,6 +132,12 @@ class DcfMedium:
             NodeTruth(name, s.acknowledged, s.broadcasts, s.timeouts, s.given_up, drops)
             for name, s, drops in zip(self._names, self._dcf.stations, self._queue_drops, strict=True)
         ]
+
+    def _known(self, node: str) -> int:
+        index = self._index.get(node)
+        if index is None:
+            raise _unknown(node)
+        return index
 
     def _arm(self) -> None:
         at = self._dcf.next_event_ns()

@@ -8,7 +8,9 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
+from math import inf
 
+from orchestrator.radio.changes import UNCHANGED, AirChanges
 from orchestrator.radio.medium import BROADCAST, Frame, OnFrame, Schedule
 
 NS = 1_000_000_000
@@ -66,15 +68,20 @@ class DiscRadio:
         station.received = received
         station.failed = failed
 
-    def move(self, positions: Mapping[str, tuple[float, float]]) -> None:
-        """Moves all nodes to ``positions``; a node that is not in it is out of range of all others."""
+    def move(self, positions: Mapping[str, tuple[float, float]], changes: AirChanges = UNCHANGED) -> None:
+        """Moves all nodes to ``positions``, which are those after ``changes``; a node that is not in it is
+        out of range of all others. A link is there or not: one that is only weakened stays.
+        """
+        lost = changes.loss_db() if changes.affects_links() else None
         limit = self._range_m * self._range_m
         for station in self._stations.values():
             station.neighbours = {}
-        placed = [(self._station(node), x, y) for node, (x, y) in positions.items()]
+        placed = [
+            (self._station(node), x, y) for node, (x, y) in positions.items() if node not in changes.silent
+        ]
         for (here, x, y), (there, other_x, other_y) in combinations(placed, 2):
             dx, dy = x - other_x, y - other_y
-            if dx * dx + dy * dy <= limit:
+            if dx * dx + dy * dy <= limit and (lost is None or lost(here.name, there.name) < inf):
                 here.neighbours[there.name] = there
                 there.neighbours[here.name] = here
 

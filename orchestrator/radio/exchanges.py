@@ -159,6 +159,7 @@ class Exchanges(Contention):
         index = sender.index
         if locks & sender.bit and (receiver.ln_control[index] == 0.0 or self.decodes(receiver, index)):
             sender.acknowledged += 1
+            sender.link_acknowledged[receiver.index] += 1
             sender.window = self._cw_min
             self._next(end, sender)
         else:
@@ -184,6 +185,7 @@ class Exchanges(Contention):
         sender = self.stations[station.peer]
         if station.locks & sender.bit and self.decodes(station, sender.index):
             sender.acknowledged += 1
+            sender.link_acknowledged[station.index] += 1
             sender.window = self._cw_min
             self._next(now, sender)
         else:
@@ -270,7 +272,8 @@ class Exchanges(Contention):
     def _on_timeout(self, now: int, station: Station) -> None:
         station.timeouts += 1
         station.tries += 1
-        mac = self.mac
+        frame, mac = station.head, self.mac
+        station.link_timeouts[frame.destination] += 1  # type: ignore[union-attr]
         if station.tries < mac.attempts:
             station.window = min(2 * station.window + 1, mac.cw_max)
             station.ready = max(now + self._difs, self._history(station, now)[1])
@@ -278,8 +281,8 @@ class Exchanges(Contention):
             self._contend(station)
             return
         station.given_up += 1
+        station.link_given_up[frame.destination] += 1  # type: ignore[union-attr]
         station.window = mac.cw_min
-        frame = station.head
         self._next(now, station)
         self._give_up(station.index, frame)  # type: ignore[arg-type]
 

@@ -40,8 +40,11 @@ class Station:
         "index",
         "kind",
         "length",
+        "link_acknowledged",
         "link_attempts",
+        "link_given_up",
         "link_received",
+        "link_timeouts",
         "ln_control",
         "ln_unicast",
         "locks",
@@ -87,6 +90,9 @@ class Station:
         # Ground truth, by receiver and in total.
         self.link_attempts = [0] * count
         self.link_received = [0] * count
+        self.link_acknowledged = [0] * count
+        self.link_timeouts = [0] * count
+        self.link_given_up = [0] * count
         self.acknowledged = 0
         self.broadcasts = 0
         self.timeouts = 0

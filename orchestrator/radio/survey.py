@@ -2,7 +2,7 @@
 each.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from orchestrator.model.path_loss import PathLoss
 from orchestrator.radio.airtime import ACK_BYTES
+from orchestrator.radio.changes import UNCHANGED, AirChanges
 from orchestrator.radio.channel import Channel, Position, build_channel
 from orchestrator.radio.path_loss.base import Matrix, losses_at
 from orchestrator.radio.settings import Mac, Radio
@@ -33,14 +34,14 @@ class Survey:
     links: Links
     """Each node's neighbours and the expected number of transmissions until a full-size frame is
     acknowledged: 1 / (delivery there × delivery of the ACK back), to one decimal."""
-    silent: Set[str] = frozenset()
-    """The nodes whose radios are off."""
+    changes: AirChanges = UNCHANGED
+    """What faults have changed."""
 
     def holds(
-        self, radio: Radio, positions: Mapping[str, Position], t: float, silent: Set[str] = frozenset()
+        self, radio: Radio, positions: Mapping[str, Position], t: float, changes: AirChanges = UNCHANGED
     ) -> bool:
         """Says whether another survey would find the same."""
-        still = positions == self.positions and silent == self.silent
+        still = positions == self.positions and changes == self.changes
         return still and losses_at(radio.path_loss, t) is self.path_loss
 
 
@@ -49,19 +50,31 @@ def survey(
     mac: Mac,
     positions: Mapping[str, Position],
     t: float = 0.0,
-    silent: Set[str] = frozenset(),
+    changes: AirChanges = UNCHANGED,
 ) -> Survey:
-    """Surveys the network. ``t`` (seconds) matters if losses change over time; ``silent``: nodes whose radios
-    are off.
+    """Surveys the network. ``t`` (seconds) matters if losses change over time; ``positions`` are those after
+    ``changes``.
     """
     path_loss = losses_at(radio.path_loss, t)
-    off = [index for index, name in enumerate(positions) if name in silent]
-    channel = build_channel(radio, mac, list(positions.values()), path_loss, off)
+    off = [index for index, name in enumerate(positions) if name in changes.silent]
+    losses = _Changed(path_loss, list(positions), changes) if changes.affects_links() else path_loss
+    channel = build_channel(radio, mac, list(positions.values()), losses, off)
     expected = delivery(radio, mac.unicast_rate, FULL_SIZE + radio.reception.counted_overhead, channel.snr_db)
     success = exchange(radio, mac, expected, channel.snr_db)
-    return Survey(
-        positions, path_loss, channel, expected, _links(list(positions), success), frozenset(silent)
-    )
+    return Survey(positions, path_loss, channel, expected, _links(list(positions), success), changes)
+
+
+class _Changed:
+    """A path loss with what faults add to it."""
+
+    def __init__(self, path_loss: PathLoss, names: Sequence[str], changes: AirChanges) -> None:
+        lost = changes.loss_db()
+        self._path_loss = path_loss
+        self._more = np.array([[0.0 if a == b else lost(a, b) for b in names] for a in names])
+
+    def loss_db(self, distance_m: Matrix) -> Matrix:
+        loss: Matrix = self._path_loss.loss_db(distance_m) + self._more
+        return loss
 
 
 def _links(names: list[str], success: Matrix) -> Links:
@@ -85,3 +98,14 @@ def exchange(radio: Radio, mac: Mac, expected: Matrix, snr_db: Matrix) -> Matrix
     """Returns the share of unicast transmissions that arrive and whose ACK comes back."""
     acknowledged = delivery(radio, mac.control_rate, ACK_BYTES, snr_db)
     return expected * np.swapaxes(acknowledged, -1, -2)
+
+
+def sensitivity_dbm(radio: Radio, mac: Mac) -> float:
+    """Returns the weakest signal at which at least half of the full-size unicast frames arrive, to 0.1 dB."""
+    signal = radio.decode_threshold_dbm
+    for _ in range(1000):
+        snr_db = signal - radio.noise_dbm
+        if radio.reception.probability(mac.unicast_rate, FULL_SIZE, snr_db) >= 0.5:
+            break
+        signal += 0.1
+    return signal

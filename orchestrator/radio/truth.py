@@ -17,9 +17,9 @@ from node_agent.model.cost_graph import CostGraph
 Links = Mapping[str, Mapping[str, float]]
 
 
-def true_costs(links: Links, now_ns: int, metric: str = "etx") -> CostGraph:
+def true_costs(links: Links, now_ns: int, metric: str = "etx", relays: bool = True) -> CostGraph:
     costs = {node: dict(peers) for node, peers in links.items()}
-    return CostGraph(costs, metric=metric, source="ground_truth", taken_ns=now_ns)
+    return CostGraph(costs, metric=metric, source="ground_truth", taken_ns=now_ns, relays=relays)
 
 
 def counted_in_hops(links: Links) -> Links:

@@ -1,7 +1,7 @@
 """Groups a sweep's runs by cell: mean and standard deviation over seeds, and gain over a factor's smallest
 value.
 
-The gain is paired: runs with the same seed share their mobility, so ratios are taken first and then averaged.
+The gain is paired: runs with the same seed share their mobility (``comparison``).
 """
 
 import json
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.results import registry
+from orchestrator.results.comparison import Interval, compare, pairs_by_seed
 from orchestrator.results.contribution import Breakdown
 from orchestrator.results.inputs import OLD_KIND, OLD_NAME
 
@@ -95,7 +96,7 @@ def _figures(
             figures[breakdown.metric] = parts
     if others is not None:
         compared = [metric.name for metric in registry.metrics(kind).values() if metric.compared]
-        figures["ratios"] = {name: spread(_paired_ratios(used, others, app, name)) for name in compared}
+        figures["ratios"] = {name: _ratio(used, others, app, name) for name in compared}
     return figures
 
 
@@ -142,16 +143,28 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _paired_ratios(
-    runs: Sequence[Document], others: Sequence[Document], app: str, metric: str
-) -> list[float]:
-    def value(summary: Document) -> float | None:
-        found: float | None = apps_of(summary).get(app, {"metrics": {}})["metrics"].get(metric)
-        return found
+def _ratio(runs: Sequence[Document], others: Sequence[Document], app: str, metric: str) -> Document:
+    """Returns the mean of ratios (``mean``, ``sd``, ``n``, ``mean_95``) and the ratio of means, of runs with
+    the same seed.
+    """
 
-    by_seed = {other["seed"]: value(other) for other in others}
-    pairs = [(value(run), by_seed.get(run["seed"])) for run in runs]
-    return [ours / base for ours, base in pairs if ours is not None and base]
+    def by_seed(summaries: Sequence[Document]) -> dict[object, float | None]:
+        apps = {summary["seed"]: apps_of(summary).get(app, {"metrics": {}}) for summary in summaries}
+        return {seed: found["metrics"].get(metric) for seed, found in apps.items()}
+
+    pairs = pairs_by_seed(by_seed(runs), by_seed(others))
+    found = compare(pairs)
+    return {
+        **spread([ours / base for ours, base in pairs if base]),
+        "mean_95": _rounded(found.mean_of_ratios_95),
+        "pairs": found.pairs,
+        "ratio_of_means": None if found.ratio_of_means is None else round(found.ratio_of_means, 9),
+        "ratio_of_means_95": _rounded(found.ratio_of_means_95),
+    }
+
+
+def _rounded(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [round(end, 9) for end in interval]
 
 
 def spread(values: Sequence[float | None]) -> Document:

@@ -93,8 +93,8 @@ class Metric:
     ``shape`` is its type. A single number can be used in ``expect:``; for other types, set ``expect`` to
     False. ``averaged``: sweeps show its mean over seeds. ``compared``: sweeps also show its ratio to that at
     the least value of a ``Factor``. ``activity``: a value above 0 shows that the application did something.
-    ``meaning``: a word and a short explanation for the report. ``gain``: the headings of the ratio, on the
-    console and in the report.
+    ``meaning``: a word and a short explanation for the report. ``gain``: what the ratio is one of, for the
+    report's heading. ``headline``: the ratio is also said in words, on the console and in the report.
     """
 
     name: str
@@ -111,7 +111,8 @@ class Metric:
     report: Column | None = None
     of_each_run: bool = False
     """Whether the report's table of single runs shows it."""
-    gain: tuple[str | None, str | None] = (None, None)
+    gain: str = ""
+    headline: bool = False
     meaning: tuple[str, str] | None = None
 
 

@@ -1,4 +1,4 @@
-"""Parses and checks expectations of an experiment: ``throughput_fps > 1`` or ``faces.throughput_fps > 1``.
+"""Parses and checks expectations of an experiment: ``goodput_fps > 1`` or ``faces.throughput_fps > 1``.
 
 A name before the metric is that of an application; without one, the only application that has the metric is
 meant.

@@ -24,6 +24,7 @@ class Fault(NamedTuple):
     node: str
     from_s: float
     until_s: float | None
+    note: str = ""
 
 
 def faults_of(result: Result) -> list[Fault]:
@@ -32,7 +33,7 @@ def faults_of(result: Result) -> list[Fault]:
 
 def described(run: RunInput, found: Sequence[Fault]) -> list[str]:
     """Describes each fault in words, with what runs on the node."""
-    return [in_words(what, node, run.places.get(node, [])) for what, node, *_ in found]
+    return [in_words(each.what, each.node, run.places.get(each.node, []), each.note) for each in found]
 
 
 def since(fault: Fault, zero_s: float | None) -> tuple[str, str]:

@@ -108,9 +108,11 @@ class RunInput:
 
     @property
     def is_usable(self) -> bool:
-        """Says whether its numbers may enter a mean: only if it was judged and is sound. A failed expectation
-        does not matter.
+        """Says whether its numbers may enter a mean: only if it was judged and is sound, and nobody changed
+        the network by hand. A failed expectation does not matter.
         """
+        if self.verdict.get("interventions"):
+            return False
         judgement = self.verdict.get("verdict")
         if judgement != "failed":
             return bool(judgement == "valid")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -99,6 +99,23 @@ class RemoteRecords(Protocol):
     async def picture(self, node: str, folder: str, stamp: int) -> tuple[int, bytes]:
         """Returns the latest picture and its stamp; no bytes if there is none newer than ``stamp``."""
         ...
+
+
+class Interventions(Protocol):
+    """Changes a network that is up by hand, in the words of the experiment file's ``faults``."""
+
+    async def set(self, wanted: Mapping[str, Any], by: str) -> str:
+        """Carries it out and returns what was done, in words. ``wanted``: one fault without ``at``, or
+        ``{"restore": [nodes]}``; ``by``: who wants it, for the run's events. Raises BadInput.
+        """
+        ...
+
+
+@runtime_checkable
+class Changeable(Protocol):
+    """A backend whose network can be changed by hand."""
+
+    def interventions(self) -> Interventions: ...
 
 
 class Backend(Protocol):

@@ -8,6 +8,7 @@ from typing import Any
 from orchestrator.runs.files import append_line, open_to_append
 
 Event = dict[str, Any]
+_LONGEST_NAME = 100
 
 
 class EventLog:
@@ -34,11 +35,27 @@ def fault_in(event: Mapping[str, Any]) -> tuple[str, str] | None:
     return None
 
 
+def by_hand(event: Mapping[str, Any]) -> str:
+    """Returns who did this with `rove set`; empty if the experiment file asked for it."""
+    who = event.get("by")
+    return who[:_LONGEST_NAME] if isinstance(who, str) else ""
+
+
+def fault_note(event: Mapping[str, Any]) -> str:
+    """Returns why this one was hit, and who did it; empty if the experiment file says both."""
+    part = event.get("in_use")
+    notes = [f"{part[:_LONGEST_NAME]} was in use"] if isinstance(part, str) else []
+    return ", ".join([*notes, *([f"by hand: {who}"] if (who := by_hand(event)) else [])])
+
+
 def describe(event: Event) -> str:
     """Describes one event in a few words for people."""
     if (fault := fault_in(event)) is not None:
-        return f"fault: {fault[0]} {fault[1]}"
+        note = fault_note(event)
+        return f"fault: {fault[0]} {fault[1]}{f' ({note})' if note else ''}"
     match event:
+        case {"kind": "fault_missed", "action": action, "reason": reason}:
+            return f"no {action}: {reason}"
         case {"kind": "phase", "phase": phase, "state": "started"}:
             return f"{phase} …"
         case {"phase": phase, "outcome": outcome, "seconds": int() | float() as seconds, "reason": reason}:

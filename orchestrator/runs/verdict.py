@@ -49,11 +49,14 @@ class Verdict(Struct, frozen=True):
     expectations: tuple[dict[str, Any], ...] = ()
     refused: tuple[RefusedBy, ...] = ()
     members: dict[str, Judgement] = {}
+    interventions: tuple[str, ...] = ()
+    """What was done to the network by hand while the run went on."""
 
     def document(self) -> dict[str, Any]:
         document: dict[str, Any] = to_builtins(self)
-        if not self.members:
-            del document["members"]
+        for name in ("members", "interventions"):
+            if not document[name]:
+                del document[name]
         return document
 
 
@@ -77,6 +80,7 @@ def judge_run(
     crashes: Mapping[str, int] = {},
     refused: Iterable[RefusedBy] = (),
     never_emitted: Mapping[str, int] = {},
+    interventions: Sequence[str] = (),
 ) -> Verdict:
     """``doubts`` are the backend's own: it knows if it was too slow, or its clocks were off.
 
@@ -100,6 +104,7 @@ def judge_run(
         completeness=dict(completeness),
         phases=tuple(PhaseRecord(r.phase.value, round(r.seconds, 3), r.ending.value) for r in history),
         refused=most_frequent(refused),
+        interventions=tuple(interventions),
     )
 
 

@@ -55,6 +55,9 @@ class Aodv(Ours):
     def notices_after(self, link_feedback: bool) -> float:
         return 0.0 if self.detected_by(link_feedback) == "feedback" else HELLOS_MISSED * self.hello
 
+    def settles_after(self) -> float:
+        return self.hello
+
 
 def aodv_config(routing: Aodv, link_feedback: bool) -> AodvConfig:
     return AodvConfig(

@@ -25,6 +25,10 @@ class Babel(Proactive):
     def notices_after(self, link_feedback: bool) -> float:
         return HELLOS_MISSED * self.hello
 
+    def settles_after(self) -> float:
+        """Five HELLOs have 94 % of the weight of the 16 that babeld counts; then an update tells others."""
+        return 5 * self.hello + self.update
+
 
 class BabeldService(RoutingService):
     protocol = "babel"

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import PurePath
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from node_agent.linkstate.config import LinkStateConfig
 from node_agent.linkstate.overhead import OverheadConfig
 from node_agent.manet.membership import ManetConfig
 from orchestrator.errors import BadInput, RoveError
-from orchestrator.services.program import Argv, Module, executable
+from orchestrator.services.program import Argv, Module, executable, library
 from orchestrator.services.virtual import VirtualNetwork, VirtualRouting
 from orchestrator.spec.backends import Traits
 from orchestrator.spec.problems import Finding
@@ -24,12 +24,20 @@ TrueMetric = Literal["etx", "hops"]
 """What the true links can be counted in."""
 
 
+class TrueRoutes(NamedTuple):
+    """Routes that the testbed sets by the true links. Without ``relays``, only those to direct neighbours."""
+
+    metric: TrueMetric
+    relays: bool = True
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a daemon runs: a node, its radio interface, and a directory for the daemon's own files.
 
     ``network`` holds all nodes; a node's own address is a /32 in it. ``members`` are the addresses of all
-    nodes. ``key`` is the group's, for daemons that seal what they send.
+    nodes. ``key`` is the group's, for daemons that seal what they send. ``stations``: the file with the
+    station table of an emulated radio; None: the kernel has it, if anybody.
     """
 
     node: str
@@ -40,6 +48,7 @@ class Place:
     seed: int
     members: tuple[IPv4Address, ...] = ()
     key: bytes = field(default=b"", repr=False)
+    stations: PurePath | None = None
 
     def manet(self, authentication: bool) -> ManetConfig:
         """Returns the ad-hoc network's description for one of Rove's own daemons."""
@@ -54,15 +63,23 @@ class Place:
 
 @dataclass(frozen=True)
 class Executable:
-    """A program that must be there, and how to get it."""
+    """A program that must be there, and how to get it. ``libraries``: what it loads by name as it starts."""
 
     name: str
     advice: str
+    libraries: tuple[str, ...] = ()
 
     @property
     def path(self) -> str | None:
         """On this machine."""
         return executable(self.name)
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """Returns what of it this machine does not have."""
+        if self.path is None:
+            return (self.name,)
+        return tuple(name for name in self.libraries if library(name) is None)
 
 
 class RoutingService:
@@ -107,9 +124,13 @@ class RoutingService:
         """The protocol on virtual hosts; not defined where it does not run there."""
         raise BadInput(f"{self.protocol} does not run in virtual time")
 
-    def true_routes(self) -> TrueMetric | None:
-        """The metric by which the testbed sets routes over the true links; None: the daemon sets them."""
+    def true_routes(self) -> TrueRoutes | None:
+        """The routes that the testbed sets over the true links; None: the daemon sets them."""
         return None
+
+    def asks_radio(self) -> bool:
+        """Whether its daemon reads what the radio knows of its links."""
+        return False
 
     def once_up(self) -> str:
         """Returns a sentence on what to expect of the routes of a network that has just been brought up."""
@@ -134,9 +155,9 @@ class RoutingService:
 
     def require(self) -> None:
         """Raises RoveError if this machine cannot run it."""
-        lacking = [each for each in self.executables if each.path is None]
+        lacking = [each for each in self.executables if each.lacking]
         if lacking:
-            names = " and ".join(each.name for each in lacking)
+            names = " and ".join(name for each in lacking for name in each.lacking)
             advice = "; ".join(each.advice for each in lacking)
             raise RoveError(
                 f"routing protocol {self.protocol} needs {names}, which this machine does not have\n"

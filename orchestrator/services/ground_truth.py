@@ -7,7 +7,7 @@ from node_agent.model.cost_graph import CostGraph
 from node_agent.ports.virtual.host import NextHop, VirtualHost
 from node_agent.ports.virtual.port import VirtualPort
 from orchestrator.radio.truth import Links, counted_in_hops, next_hops_towards, true_costs
-from orchestrator.services.base import RoutingService, TrueMetric
+from orchestrator.services.base import RoutingService, TrueMetric, TrueRoutes
 from orchestrator.services.virtual import Joined, VirtualNetwork
 from orchestrator.spec.routing import RoutingSection
 
@@ -29,8 +29,8 @@ class GroundTruthService(RoutingService):
     def __init__(self, routing: GroundTruth) -> None:
         self._routing = routing
 
-    def true_routes(self) -> TrueMetric:
-        return self._routing.metric
+    def true_routes(self) -> TrueRoutes:
+        return TrueRoutes(self._routing.metric)
 
     def in_virtual_time(self, network: VirtualNetwork) -> "TrueRouting":
         return TrueRouting(self._routing.metric, network)
@@ -42,16 +42,16 @@ class GroundTruthService(RoutingService):
 class TrueLinks:
     """Implements the agents' LinkState and the virtual hosts' next hop on the true links of this moment."""
 
-    def __init__(self, now_ns: Callable[[], int], metric: TrueMetric) -> None:
+    def __init__(self, now_ns: Callable[[], int], metric: TrueMetric, relays: bool = True) -> None:
         self._now_ns = now_ns
-        self._metric: TrueMetric = metric
+        self._routes = TrueRoutes(metric, relays)
         self._links: Links = {}
         self._next_hops: dict[str, dict[str, str]] = {}
         self._graph: CostGraph | None = None
 
     def update(self, links: Links) -> None:
         """The links cost what the medium says, in transmissions."""
-        if self._metric == "hops":
+        if self._routes.metric == "hops":
             links = counted_in_hops(links)
         if links != self._links:
             self._links = links
@@ -60,8 +60,11 @@ class TrueLinks:
 
     async def cost_graph(self) -> CostGraph:
         if self._graph is None:
-            self._graph = true_costs(self._links, self._now_ns(), self._metric)
+            self._graph = true_costs(self._links, self._now_ns(), *self._routes)
         return self._graph
+
+    def has_link(self, node: str, destination: str) -> bool:
+        return destination in self._links.get(node, {})
 
     def next_hop(self, node: str, destination: str) -> str | None:
         if destination not in self._next_hops:

@@ -26,7 +26,7 @@ from orchestrator.radio.truth import Links
 from orchestrator.services.base import Place, RoutingService
 from orchestrator.services.program import Module
 from orchestrator.services.sections import OLSRD_READER, OlsrLike, Ours
-from orchestrator.services.virtual import INTERFACE, Counted, Group, Joined, VirtualNetwork
+from orchestrator.services.virtual import INTERFACE, Counted, Group, Joined, VirtualNetwork, hardware_address
 
 JSONINFO_PORT = 9090
 _CONFIG = "olsr.json"
@@ -46,6 +46,9 @@ class Olsr(OlsrLike, Ours):
         default=2,
         description="Neighbours in a TC: 0 who chose this node as relay (RFC 3626), 1 its relays too, 2 all",
     )
+
+    def notices_after(self, link_feedback: bool) -> float:
+        return self.hello if self.quality == "fast" and link_feedback else self.hello_validity
 
 
 def olsr_config(routing: Olsr) -> OlsrConfig:
@@ -82,6 +85,9 @@ class OlsrService(RoutingService):
     def overhead(self) -> OverheadConfig:
         return OverheadConfig(self.protocol, "127.0.0.1", JSONINFO_PORT)
 
+    def asks_radio(self) -> bool:
+        return self._routing.link_quality == "fast"
+
     def files(self, place: Place) -> Mapping[str, str]:
         config = ProcessConfig(
             interfaces=(place.interface,),
@@ -89,6 +95,7 @@ class OlsrService(RoutingService):
             manet=place.manet(self._routing.authentication),
             jsoninfo_port=JSONINFO_PORT,
             seed=place.seed,
+            stations=str(place.stations or ""),
         )
         return {_CONFIG: msgspec.json.format(msgspec.json.encode(config)).decode() + "\n"}
 
@@ -106,6 +113,7 @@ class OlsrRouting:
         self._config = olsr_config(routing)
         self._group = Group(network, routing.authentication)
         self._metric = routing.metric
+        self._network = network
         self._node_at = network.node_at
         self._seed = network.seed
         self._tables: dict[str, VirtualRoutes] = {}
@@ -117,13 +125,14 @@ class OlsrRouting:
     def join(self, host: VirtualHost, port: VirtualPort, wanted: Sequence[str]) -> Joined:
         service = on_virtual_hosts.OlsrService(
             self._config,
-            [Interface(INTERFACE, number(port.host))],
+            [Interface(INTERFACE, number(port.host), hardware=hardware_address(port.host))],
             PortBroadcast(port),
             self._tables[host.node],
             port.now_ns,
             random.Random(f"olsr/{self._seed}/{host.node}"),
             self._group.manet,
             self._group.seal("olsr", port.now_ns),
+            self._network.link_layer(host.node),
         )
         counters = service.daemon.counters
         reader = OlsrCoreReader(service.daemon.costs, port.now_ns, self._config.quality)

@@ -1,28 +1,66 @@
-"""olsrd of olsr.org, as the seed's testbed used it; asked through its jsoninfo plug-in."""
+"""olsrd of olsr.org, as the seed's testbed used it; asked through its jsoninfo plug-in.
+
+It always rates links (LinkQualityLevel 2). When it only counts hops (level 0), it learns links from TCs
+without looking for new routes. So for ``metric: hops`` its routes follow ETX, and agents count the hops of
+the links that it knows.
+"""
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, field_validator
 
 from node_agent.linkstate.config import LinkStateConfig
+from node_agent.olsr.config import Quality
 from orchestrator.services.base import Executable, Place, RoutingService
 from orchestrator.services.program import Argv
 from orchestrator.services.sections import OLSRD_READER, OlsrLike
+from orchestrator.spec.problems import unusable
 
 JSONINFO_PORT = 9090
 _CONFIG = "olsrd.conf"
+_PLUGIN = "olsrd_jsoninfo.so.1.1"
 
 
 class Olsrd(OlsrLike):
     """The olsrd of olsr.org, where it is installed."""
 
     protocol: Literal["olsrd"]
+    quality: Literal["etx_ff", "etx_float"] | None = Field(
+        default=None,
+        description="How the daemons rate links; if not given, etx_ff, also where the metric is hops: "
+        "olsrd does not look for new routes when it counts hops itself",
+    )
+
+    @field_validator("quality", mode="before")
+    @classmethod
+    def _rates_links(cls, value: Any) -> Any:
+        if value == "hops":
+            text = "olsrd does not look for new routes when it counts hops itself (LinkQualityLevel 0)"
+            raise unusable(
+                text, "leave it out: routes then follow etx_ff, and agents count hops (metric: hops)"
+            )
+        return value
+
+    @property
+    def link_quality(self) -> Quality:
+        return self.quality or "etx_ff"
+
+    def summary(self) -> str:
+        counts_hops = self.metric == "hops"
+        return super().summary() + (f", routes by {self.link_quality}" if counts_hops else "")
 
 
 class OlsrdService(RoutingService):
     protocol = "olsrd"
     section = Olsrd
     executables: ClassVar = (
-        Executable("olsrd", "Debian has no olsrd: build it from github.com/OLSR/olsrd, with jsoninfo"),
+        Executable(
+            "olsrd",
+            "Debian has no olsrd: build it from github.com/OLSR/olsrd, with its plug-in jsoninfo"
+            " (make install jsoninfo_install) in /usr/lib",
+            (_PLUGIN,),
+        ),
     )
 
     def __init__(self, routing: Olsrd) -> None:
@@ -39,14 +77,14 @@ class OlsrdService(RoutingService):
 
     def _config(self, place: Place) -> str:
         routing = self._routing
-        quality = routing.link_quality
-        rated = ["LinkQualityLevel 2", f'LinkQualityAlgorithm "{quality}"', "LinkQualityFishEye 1"]
         lines = [
             "DebugLevel 0",
             "IpVersion 4",
             f'LockFile "{place.directory / "olsrd.lock"}"',
-            *(["LinkQualityLevel 0"] if quality == "hops" else rated),
-            'LoadPlugin "olsrd_jsoninfo.so.1.1"',
+            "LinkQualityLevel 2",
+            f'LinkQualityAlgorithm "{routing.link_quality}"',
+            "LinkQualityFishEye 1",
+            f'LoadPlugin "{_PLUGIN}"',
             "{",
             f'    PlParam "port" "{JSONINFO_PORT}"',
             '    PlParam "accept" "127.0.0.1"',

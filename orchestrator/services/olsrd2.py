@@ -10,6 +10,8 @@ from orchestrator.services.sections import LinkStateProtocol, MetricOf
 
 _CONFIG = "olsrd2.conf"
 _READER = "oonf"
+MEASURED_OVER_S = 32.0
+"""olsrd2's default: 32 intervals of 1 s, over which its metric counts packets."""
 
 
 class Olsrd2(LinkStateProtocol):
@@ -17,6 +19,9 @@ class Olsrd2(LinkStateProtocol):
 
     protocol: Literal["olsrd2"]
     metric: Annotated[str, MetricOf(_READER)] = "airtime"
+
+    def settles_after(self) -> float:
+        return super().settles_after() + (0.0 if self.metric == "hops" else MEASURED_OVER_S)
 
 
 class Olsrd2Service(RoutingService):
@@ -41,6 +46,12 @@ class Olsrd2Service(RoutingService):
             "[olsrv2]",
             f"    tc_interval {routing.tc:g}",
             f"    tc_validity {routing.tc_validity:g}",
+            # By default they also bind to ::1. On a node without IPv6 that fails, over and over, with a line
+            # in the log each time.
+            "[telnet]",
+            "    bindto 127.0.0.1",
+            "[http]",
+            "    bindto 127.0.0.1",
             f"[interface={place.interface}]",
             f"    hello_interval {routing.hello:g}",
             f"    hello_validity {routing.hello_validity:g}",

@@ -1,12 +1,16 @@
 """A program as a value, independent of where it runs: on this machine or on any node."""
 
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
 """Daemons are installed where a user's PATH need not lead."""
+LIBRARY_FOLDERS = ("/lib", "/usr/lib", "/lib64", "/usr/lib64", "/lib/*-linux-*", "/usr/lib/*-linux-*")
+"""Where the dynamic loader looks for a plug-in, besides LD_LIBRARY_PATH. Its cache knows lib….so only."""
 
 
 @dataclass(frozen=True)
@@ -54,3 +58,10 @@ class Module:
 def executable(name: str) -> str | None:
     """Where this machine has a program."""
     return shutil.which(name) or shutil.which(name, path=SYSTEM_PATH)
+
+
+def library(name: str) -> str | None:
+    """Where this machine has a library that programs load by its name."""
+    named = [Path(folder, name) for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    usual = [file for folder in LIBRARY_FOLDERS for file in Path("/").glob(f"{folder[1:]}/{name}")]
+    return next((str(file) for file in (*named, *usual) if file.is_file()), None)

@@ -1,11 +1,13 @@
 """What the sections of several protocols share: times of messages, ways to rate links, seals."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from node_agent.linkstate.registry import LINK_STATE_READERS
+from node_agent.olsr.config import Quality
+from node_agent.olsr.quality import settling_s
 from orchestrator.spec.problems import Finding, did_you_mean, listed, shown, unusable
 from orchestrator.spec.routing import Interval, Proactive, RoutingSection
 
@@ -13,7 +15,10 @@ HELLOS_MISSED = 3
 """After so many a link is taken for lost, where no validity time is given."""
 
 OLSRD_READER = "olsrd_jsoninfo"
-Quality = Literal["etx_ff", "etx_float", "hops"]
+QUALITY: Any = Field(
+    default=None,
+    description="How the daemons rate links; if not given, hops where the metric is hops, else etx_ff",
+)
 
 
 class MetricOf:
@@ -60,6 +65,10 @@ class LinkStateProtocol(Proactive):
     def notices_after(self, link_feedback: bool) -> float:
         return self.hello_validity
 
+    def settles_after(self) -> float:
+        """A HELLO in each direction, and a TC that tells others."""
+        return 2 * self.hello + self.tc
+
     def findings(self) -> list[Finding]:
         return _short_lived("hello", self.hello, self.hello_validity) + _short_lived(
             "tc", self.tc, self.tc_validity
@@ -77,14 +86,14 @@ class OlsrLike(LinkStateProtocol):
     """OLSR in olsrd's dialect."""
 
     metric: Annotated[str, MetricOf(OLSRD_READER)] = "etx"
-    quality: Quality | None = Field(
-        default=None,
-        description="How the daemons rate links; if not given, hops where the metric is hops, else etx_ff",
-    )
+    quality: Quality | None = QUALITY
 
     @property
     def link_quality(self) -> Quality:
         return self.quality or ("hops" if self.metric == "hops" else "etx_ff")
+
+    def settles_after(self) -> float:
+        return super().settles_after() + settling_s(self.link_quality, self.hello)
 
     def findings(self) -> list[Finding]:
         findings = super().findings()

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from typing import NamedTuple, Protocol
 
 from node_agent.linkstate.base import LinkState
 from node_agent.linkstate.overhead import Counts, OverheadSource, refusal_counts
 from node_agent.manet.membership import Manet, manet_of
 from node_agent.manet.seal import Seal
+from node_agent.model.link_layer import LinkLayer, LinkReading, Readings
 from node_agent.model.refusals import Refusals
 from node_agent.model.telemetry import RoutingOverhead
 from node_agent.ports.virtual.host import NextHop, VirtualHost
@@ -18,13 +20,45 @@ from orchestrator.radio.truth import Links
 INTERFACE = "wlan0"
 
 
+class RadioOf(NamedTuple):
+    """What a node's radio can tell: its links by the neighbours' names, and its sensitivity."""
+
+    read: Callable[[], Mapping[str, LinkReading]]
+    sensitivity_dbm: float
+
+
 @dataclass(frozen=True)
 class VirtualNetwork:
-    """The network that a protocol is to run on. ``node_at``: nodes by their addresses."""
+    """The network that a protocol is to run on. ``node_at``: nodes by their addresses. ``radio_of``: what a
+    node's radio can tell; None: nothing.
+    """
 
     node_at: Mapping[str, str]
     seed: int
     now_ns: Callable[[], int]
+    radio_of: Callable[[str], RadioOf | None] = lambda node: None
+
+    def link_layer(self, node: str) -> LinkLayer | None:
+        radio = self.radio_of(node)
+        return None if radio is None else VirtualLinkLayer(radio, self.node_at)
+
+
+def hardware_address(address: str) -> bytes:
+    """Returns the hardware address of a virtual host."""
+    return b"\x02R" + IPv4Address(address).packed
+
+
+class VirtualLinkLayer:
+    """A virtual host's radio as its routing daemon sees it."""
+
+    def __init__(self, radio: RadioOf, node_at: Mapping[str, str]) -> None:
+        self.sensitivity_dbm = radio.sensitivity_dbm
+        self._read = radio.read
+        self._hardware = {node: hardware_address(address) for address, node in node_at.items()}
+
+    def read(self) -> Readings:
+        hardware = self._hardware
+        return {hardware[node]: reading for node, reading in self._read().items()}
 
 
 class Daemon(Protocol):

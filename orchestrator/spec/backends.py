@@ -38,8 +38,8 @@ class Traits:
     """Two runs cannot go on at the same time: they would need the same nodes."""
     knows_links: bool = False
     """The true links are known here, so that routes can follow them without a protocol."""
-    can_silence: bool = False
-    """Radios can be switched off and on during the run."""
+    changes_air: bool = False
+    """Radios can be switched off, links cut or weakened, nodes moved elsewhere, during the run."""
     link_feedback: bool = False
     """The link layer reports frames that it gave up."""
 

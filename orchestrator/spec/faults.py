@@ -1,17 +1,20 @@
-"""Defines the section ``faults``: which faults happen during a run, and when."""
+"""Defines the section ``faults``: which faults happen during a run, and when.
 
-from typing import Annotated, Any, Literal
+`rove set` uses the same words for what is done to a network by hand.
+"""
 
-from pydantic import Field, create_model, model_validator
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, create_model, model_validator
 
 from orchestrator.errors import BadInput
 from orchestrator.spec.application import APPLICATIONS
 from orchestrator.spec.base import Section, ValidatedAs
-from orchestrator.spec.problems import listed, unusable
-from orchestrator.spec.units import Duration, PositiveDuration
+from orchestrator.spec.problems import Finding, Unusable, listed, shown, unusable
+from orchestrator.spec.units import LENGTH, LEVEL, Duration, PositiveDuration
 
-Kind = Literal["crash", "silence"]
-KINDS: tuple[Kind, ...] = ("crash", "silence")
+Kind = Literal["crash", "silence", "partition", "cut", "degrade", "move"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 _ONE = "write it like {operator: detect, replica: 0}"
 _EXAMPLE = "write it like {at: 40s, for: 10s, crash: {operator: detect, replica: 0}}"
 
@@ -71,6 +74,90 @@ def _target_model() -> type[NamedTarget]:
 
 Target = Annotated[NamedTarget, ValidatedAs(_target_model())]
 
+APART = "apart"
+"""The name of the one group that a partition without names has."""
+_SPLIT = "write it like {west: [n01, n02], east: [n03]}, or [n01, n02] for these apart from the rest"
+
+
+def _read_partition(value: Any) -> dict[str, tuple[str, ...]]:
+    """Reads groups of nodes by name; a node or a list of nodes is one group, apart from the rest."""
+    if isinstance(value, str | list | tuple):
+        value = {APART: value}
+    if not isinstance(value, dict) or not value:
+        raise unusable(f"{shown(value)} does not say which nodes are apart", _SPLIT)
+    findings, groups = [], {}
+    for name, nodes in value.items():
+        named = [nodes] if isinstance(nodes, str) else nodes
+        if not isinstance(named, list | tuple) or not all(isinstance(node, str) for node in named):
+            findings.append(Finding((name,), f"{shown(nodes)} is not a list of nodes", _SPLIT))
+        else:
+            groups[str(name)] = tuple(named)
+    if findings:
+        raise Unusable(*findings)
+    return groups
+
+
+_NAMES = {"type": "array", "items": {"type": "string"}}
+Partition = Annotated[
+    dict[str, tuple[str, ...]],
+    BeforeValidator(_read_partition),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string"},
+                _NAMES,
+                {
+                    "type": "object",
+                    "minProperties": 1,
+                    "additionalProperties": {"anyOf": [{"type": "string"}, _NAMES]},
+                },
+            ]
+        }
+    ),
+]
+
+
+def _read_link(value: Any) -> tuple[str, str]:
+    if not isinstance(value, list | tuple) or len(value) != 2 or not all(isinstance(n, str) for n in value):
+        raise unusable(f"{shown(value)} is not a link", "name its two nodes: [n01, n02]")
+    if value[0] == value[1]:
+        raise unusable(f"{shown(value[0])} has no link to itself", "name two nodes")
+    return value[0], value[1]
+
+
+Link = Annotated[
+    tuple[str, str],
+    BeforeValidator(_read_link),
+    WithJsonSchema({**_NAMES, "minItems": 2, "maxItems": 2}),
+]
+
+
+class Degraded(Section):
+    """A link that loses more than it would, in both directions."""
+
+    link: Link = Field(examples=[["n01", "n02"]])
+    by: Annotated[float, LEVEL.within(ge=0.1, le=200)] = Field(examples=["10 dB"])
+
+
+def _read_place(value: Any) -> tuple[float, float]:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise unusable(f"{shown(value)} is not a position", "write it like [100 m, 250 m]")
+    return LENGTH.read(value[0]), LENGTH.read(value[1])
+
+
+class Moved(Section):
+    """A node that is at another place than it would be, and stays there."""
+
+    node: str
+    to: Annotated[
+        tuple[float, float],
+        BeforeValidator(_read_place),
+        WithJsonSchema(
+            {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["number", "string"]}}
+        ),
+    ] = Field(examples=[["100 m", "250 m"]])
+
+
 # ``for`` is a Python keyword and cannot be a field name in a class body.
 _lasting: dict[str, Any] = {
     "for": (PositiveDuration | None, Field(default=None, description="To the end of the run, if not given"))
@@ -79,27 +166,36 @@ _Lasting = create_model("_Lasting", __base__=Section, **_lasting)
 
 
 class Fault(_Lasting):  # type: ignore[valid-type, misc]
-    """One fault: an agent is killed (crash), or a node's radio is off (silence)."""
+    """One fault: a crash, a silence, a partition, a link that is cut or degraded, or a node that is moved."""
 
     at: Duration = Field(examples=["40s"], description="Since the measurement began")
     crash: Target | None = Field(default=None, description="Its agent is killed, and started anew afterwards")
     silence: Target | None = Field(default=None, description="Its radio neither sends nor receives")
+    partition: Partition | None = Field(
+        default=None,
+        description="Groups of nodes between which no frame passes; nodes in no group are a further one",
+        examples=[{"west": ["n01", "n02"], "east": ["n03", "n04"]}],
+    )
+    cut: Link | None = Field(
+        default=None, description="Two nodes that do not hear each other", examples=[["n01", "n02"]]
+    )
+    degrade: Degraded | None = Field(default=None, description="A link that loses more than it would")
+    move: Moved | None = Field(default=None, description="A node that is elsewhere, and back afterwards")
 
     @model_validator(mode="after")
     def _is_one(self) -> "Fault":
-        if (self.crash is None) is (self.silence is None):
-            raise unusable("a fault is either a crash or a silence", _EXAMPLE)
+        if sum(getattr(self, kind) is not None for kind in KINDS) != 1:
+            raise unusable(f"a fault is one of {', '.join(KINDS)}", _EXAMPLE)
         return self
 
     @property
     def kind(self) -> Kind:
-        return "silence" if self.crash is None else "crash"
+        return next(kind for kind in KINDS if getattr(self, kind) is not None)
 
     @property
-    def target(self) -> NamedTarget:
-        target: NamedTarget | None = self.silence if self.crash is None else self.crash
-        assert target is not None, "validated"
-        return target
+    def target(self) -> NamedTarget | None:
+        """Returns the target of a crash or a silence; None of other faults."""
+        return self.crash or self.silence
 
     @property
     def seconds(self) -> float | None:

@@ -59,6 +59,12 @@ class RoutingSection(Section):
         """
         return 0.0
 
+    def settles_after(self) -> float:
+        """Returns the seconds after which the costs of a link that has just appeared and does not change are
+        near their final value.
+        """
+        return 0.0
+
     def findings(self) -> list[Finding]:
         """Returns what is wrong with the combination of parameters."""
         return []
@@ -137,6 +143,7 @@ ROUTING_SERVICES: Registry[type[RoutingKind]] = Registry(
         "olsrd2": "orchestrator.services.olsrd2:Olsrd2Service",
         "babel": "orchestrator.services.babeld:BabeldService",
         "aodv": "orchestrator.services.aodv:AodvService",
+        "none": "orchestrator.services.none:NoRoutingService",
         "ground_truth": "orchestrator.services.ground_truth:GroundTruthService",
     },
 )

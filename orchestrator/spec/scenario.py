@@ -52,7 +52,7 @@ class LoadLimits(Section):
 
 def _read_expectation(value: Any) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST_EXPECTATION:
-        raise unusable(f"{shown(value)} is not an expectation", 'write it like "throughput_fps > 1"')
+        raise unusable(f"{shown(value)} is not an expectation", 'write it like "goodput_fps > 1"')
     try:
         parse_expectation(value)
     except ValueError as error:
@@ -64,7 +64,7 @@ class _ExpectationSchema:
     """Lists the known metrics. It does so only when the schema is generated."""
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
-        return {"type": "string", "pattern": pattern(), "examples": ["throughput_fps > 1"]}
+        return {"type": "string", "pattern": pattern(), "examples": ["goodput_fps > 1"]}
 
 
 ExpectationText = Annotated[

@@ -13,10 +13,11 @@ from typing import Annotated, Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from orchestrator.spec.problems import listed, shown, unusable
+from orchestrator.spec.problems import did_you_mean, listed, shown, unusable
 
 _NUMBER = r"[-+−]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _WRITTEN = re.compile(rf"\s*({_NUMBER})\s*(.*?)\s*", re.ASCII)
+_DIGIT = re.compile(r"[0-9]")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\b", re.ASCII)
 
 
@@ -114,7 +115,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class OrWord:
-    """A quantity, or one word that means that there is none; for use as a pydantic annotation."""
+    """A quantity, or one word in its place; for use as a pydantic annotation."""
 
     quantity: Quantity
     word: str
@@ -122,6 +123,11 @@ class OrWord:
     def read(self, value: Any) -> float | str:
         if value == self.word:
             return self.word
+        if self.word in str(value) and _DIGIT.search(str(value)):
+            text = f"{shown(value)} says two things: {self.quantity.kind}, and {self.word}"
+            raise unusable(text, f"write one of them, like {listed((*self.quantity.examples, self.word))}")
+        if hint := did_you_mean(value, [self.word]):
+            raise unusable(f"{shown(value)} is not {self.quantity.kind}", hint)
         return replace(self.quantity, examples=(*self.quantity.examples, self.word)).read(value)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

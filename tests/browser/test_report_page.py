@@ -11,7 +11,7 @@ from orchestrator.analytics.pipeline import write_report
 from tests.synthetic_runs import small_sweep
 
 CHROMIUM = "/usr/bin/chromium"
-FIGURES = ["throughput-time", "latency", "factor", "fates", "routes", "map", "connectivity", "degree"]
+FIGURES = ["goodput-time", "latency", "factor", "fates", "routes", "map", "connectivity", "degree"]
 
 pytestmark = pytest.mark.timeout(180)
 

@@ -78,6 +78,42 @@ def test_up_exec_and_down(root: Path) -> None:
     assert nowhere.returncode == 2 and "no network is up" in nowhere.stderr
 
 
+def test_a_network_is_changed_by_hand(root: Path) -> None:
+    document = up(root, "--run-id", "first")
+    far = {node["node"]: node["address"] for node in document["nodes"]}["e"]
+
+    def reaches() -> bool:
+        return rove(root, "exec", "a", "--", sys.executable, "-c", PING, far).returncode == 0
+
+    assert reaches()
+    for words, done in (
+        (["cut", "b", "c"], "link cut: b – c"),
+        (["silence", "c"], "radio silent on c"),
+        (["partition", "a,b"], "network split: a, b | the other 3"),
+    ):
+        told = rove(root, "set", "first", *words)
+        assert (told.returncode, told.stdout.strip()) == (0, done), told.stderr
+        assert not reaches()
+        assert rove(root, "set", "first", "restore").stdout.strip() == f"restored: {done}"
+        wait_until(reaches, "the routes are back")
+    for words, message in (
+        (["silence", "q"], 'there is no node "q"'),
+        (["crash", "a"], "no agents run"),
+        (["restore"], "nothing to restore"),
+        (["explode"], "there is no action"),
+    ):
+        wrong = rove(root, "set", "first", *words)
+        assert wrong.returncode == 2 and message in wrong.stderr
+    assert rove(root, "down").returncode == 0
+    run = directory_of(root, "first")
+    events = [json.loads(line) for line in run.events.read_text().splitlines()]
+    actions = [event["action"] for event in events if event["kind"] == "fault"]
+    assert actions == ["cut", "mend", "silence", "unsilence", "partition", "heal"]
+    assert not run.temporary.exists()
+    ended = rove(root, "set", "first", "cut", "a", "b")
+    assert ended.returncode == 2 and "run first has ended" in ended.stderr
+
+
 def test_the_newest_network_is_meant_and_another_can_be_named(root: Path) -> None:
     for run_id in ("older", "newer"):
         up(root, "--run-id", run_id)

@@ -12,8 +12,10 @@ from orchestrator.backends.netns import executor, network
 from orchestrator.backends.netns.emulation import Emulation
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.netns.radio.client import RadioFailed
+from orchestrator.radio.changes import AirChanges, Weakened
 from orchestrator.runs import processes
 from orchestrator.runs.journal import Journal
+from orchestrator.services.base import TrueRoutes
 from orchestrator.spec.topology import Topology
 from tests.kernel.inside import answered, icmp_socket, send_ping
 
@@ -83,6 +85,46 @@ def test_a_node_out_of_range_has_no_route(mark: Mark) -> None:
             assert await asyncio.to_thread(pings, mark, emulation, "a", "b")
             with pytest.raises(OSError, match="unreachable"):
                 pings(mark, emulation, "a", "c")
+
+    asyncio.run(scenario())
+
+
+def test_changes_of_the_air_hold_until_they_are_taken_back(mark: Mark) -> None:
+    """Alone in the middle, b relays: a split, a cut, a silence and a move each take c away from a."""
+    changes = [
+        AirChanges(splits=((("c",),),)),
+        AirChanges(links=(Weakened("b", "c"),)),
+        AirChanges(silent=("b",)),
+        AirChanges(places={"c": (900.0, 0.0)}),
+    ]
+
+    async def scenario() -> None:
+        async with emulated(mark, topology(), []) as emulation:
+            for change in changes:
+                await emulation.change_air(change)
+                with pytest.raises(OSError, match="unreachable"):
+                    pings(mark, emulation, "a", "c")
+                await emulation.change_air(AirChanges())
+                assert await asyncio.to_thread(pings, mark, emulation, "a", "c")
+
+    asyncio.run(scenario())
+
+
+def test_without_relays_a_node_reaches_its_neighbours_only(mark: Mark) -> None:
+    async def scenario() -> None:
+        with Journal.create(mark.directory / "journal.jsonl") as journal:
+            told = asyncio.Event()
+            routes = TrueRoutes("etx", relays=False)
+            emulation = Emulation(topology(), 1, 60.0, mark, journal, routes, lambda graph: told.set())
+            try:
+                async with asyncio.timeout(PATIENCE_S):
+                    await emulation.up()
+                    await told.wait()
+                assert await asyncio.to_thread(pings, mark, emulation, "a", "b")
+                with pytest.raises(OSError, match="unreachable"):
+                    pings(mark, emulation, "a", "c")
+            finally:
+                await emulation.down()
 
     asyncio.run(scenario())
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from node_agent.host.file_limit import LARGEST_FILE
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.errors import ForkServerError
 from orchestrator.backends.netns.forkclient import Child, ForkServer, Launch, User
@@ -133,6 +134,22 @@ def test_a_failing_entry_ends_with_status_1_and_a_traceback(mark: Mark, tmp_path
             assert await (await started.spawn(launch)).wait() == 1
             assert "about to fail" in log.read_text()
             assert "ValueError: on purpose" in log.read_text()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.usefixtures("nodes")
+@pytest.mark.parametrize("limited", [True, False])
+def test_a_program_whose_files_are_limited_cannot_fill_the_disk(
+    mark: Mark, tmp_path: Path, limited: bool
+) -> None:
+    async def scenario() -> None:
+        async with server(mark) as started:
+            log, size = tmp_path / "log", LARGEST_FILE + 1000
+            program = Argv(("sh", "-c", f"head -c {size} /dev/zero; exit 7"))
+            launch = Launch(program, path_of(mark, "n01"), stdout=log, stderr=log, limit_files=limited)
+            assert await (await started.spawn(launch)).wait() == 7
+            assert log.stat().st_size == (LARGEST_FILE if limited else size)
 
     asyncio.run(scenario())
 

@@ -14,7 +14,7 @@ from orchestrator.live.door import NotLive, node_metrics
 from orchestrator.runs.files import parse_lines
 from orchestrator.runs.run_directory import RunDirectory
 from tests.kernel.test_netns_run import assert_nothing_is_left, own_reasons, processes_on, root_of
-from tests.unit.rove_process import experiment_file, finish, start, wait_for_phase, wait_until
+from tests.unit.rove_process import experiment_file, finish, rove, start, wait_for_phase, wait_until
 
 
 def asked(run: RunDirectory, node: str) -> dict[str, list[Sample]]:
@@ -49,6 +49,24 @@ def test_a_live_run_answers_through_its_door(tmp_path: Path, run: RunDirectory) 
     assert not [event for event in events if event["kind"] in ("live", "monitor")]
     kinds = {json.loads(line)["kind"] for path in run.segments("b").iterdir() for line in path.open()}
     assert "neighbours" not in kinds, "the true links are known here"
+    assert_nothing_is_left(run)
+
+
+def test_a_run_that_was_changed_by_hand_says_so(tmp_path: Path, run: RunDirectory) -> None:
+    file = experiment_file(tmp_path, backend="netns", warmup="0s", duration="9s")
+    process = start(root_of(run), file, "--no-analyze", "--json")
+    wait_for_phase(run, "measure")
+    told = rove(root_of(run), "set", run.id, "silence", "c", "--for", "1s")
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.strip() == "radio silent on c, for 1 s"
+    code, out, err = finish(process)
+    assert code in (0, 3), err
+    (done,) = json.loads(out)["interventions"]
+    assert done.startswith("radio silent on c, by ")
+    assert json.loads(run.verdict.read_text())["interventions"] == [done]
+    assert own_reasons(run) == []
+    events = [e for e in parse_lines(run.events.read_bytes()) if e["kind"] == "fault"]
+    assert [(e["action"], e["node"]) for e in events] == [("silence", "c"), ("unsilence", "c")]
     assert_nothing_is_left(run)
 
 

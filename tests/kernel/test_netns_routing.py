@@ -14,10 +14,13 @@ import pytest
 from node_agent.apps.dataflow.events import tuple_by_tuple
 from node_agent.telemetry.segments import read_records
 from orchestrator.backends.netns import network
+from orchestrator.backends.netns.daemons import LOG
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.lifecycle import teardown
 from orchestrator.runs import run_directory
 from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.services.olsrd import OlsrdService
+from orchestrator.services.olsrd2 import Olsrd2Service
 from tests.kernel.test_netns_by_hand import LINE, PING, up
 from tests.kernel.test_netns_run import own_reasons, processes_on
 from tests.unit.rove_process import (
@@ -35,6 +38,12 @@ pytestmark = pytest.mark.timeout(120)
 
 NODES = "abcde"
 NEEDS_BABELD = pytest.mark.skipif(shutil.which("babeld") is None, reason="needs babeld")
+NEEDS_OLSRD = pytest.mark.skipif(
+    any(each.lacking for each in OlsrdService.executables), reason="needs olsrd and its jsoninfo plug-in"
+)
+NEEDS_OLSRD2 = pytest.mark.skipif(
+    any(each.lacking for each in Olsrd2Service.executables), reason="needs olsrd2"
+)
 
 
 @pytest.fixture
@@ -63,8 +72,12 @@ def records(run: RunDirectory, node: str, kind: str) -> list[dict[str, Any]]:
         ("olsr", "olsrd_jsoninfo", {}),
         ("aodv", "aodv", {}),
         ("olsr", "olsrd_jsoninfo", {"authentication": True}),
+        ("olsr", "olsrd_jsoninfo", {"quality": "fast"}),
         ("aodv", "aodv", {"authentication": True}),
         pytest.param("babel", "babeld", {}, marks=NEEDS_BABELD),
+        pytest.param("olsrd", "olsrd_jsoninfo", {}, marks=NEEDS_OLSRD),
+        pytest.param("olsrd", "olsrd_jsoninfo", {"metric": "hops"}, marks=NEEDS_OLSRD),
+        pytest.param("olsrd2", "oonf", {}, marks=NEEDS_OLSRD2),
     ],
 )
 def test_it_finds_the_ways_and_the_query_flows(
@@ -77,11 +90,13 @@ def test_it_finds_the_ways_and_the_query_flows(
     assert own_reasons(run) == []
     assert {record["source"] for record in records(run, "a", "link_cost")} == {source}
     assert len(records(run, "e", "tuple_delivered")) > 40
-    if protocol != "babel":  # which does not say what it sends
+    assert (run.path / "nodes" / "c" / LOG).stat().st_size < 100_000
+    if protocol in ("olsr", "aodv"):  # others do not say what they send
         counted = records(run, "c", "routing_overhead")
         assert {record["protocol"] for record in counted} == {protocol}
         assert counted[-1]["sent_bytes"] > 0
-        assert any(record["message"] == "SEAL" for record in counted) == bool(more)
+        assert any(record["message"] == "SEAL" for record in counted) == ("authentication" in more)
+        assert any(record["message"] == "GREETING" for record in counted) == ("quality" in more)
         assert records(run, "c", "refused") == []
         config = run.path / "nodes" / "c" / f"{protocol}.json"
         assert config.stat().st_mode & 0o777 == 0o600

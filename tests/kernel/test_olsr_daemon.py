@@ -146,6 +146,25 @@ def test_daemons_make_routes_and_take_them_back(line: Mark) -> None:
         eventually(lambda: len(ours(line, "n03")) == 1, "that n01 is forgotten")
 
 
+def test_one_that_ends_in_order_is_forgotten_at_once_and_one_that_is_killed_later(line: Mark) -> None:
+    """The others would wait for HELLOs for a minute; a goodbye takes them a moment."""
+    patient = ("--hello-validity", "60", "--tc-validity", "120")
+    daemons = {node: start(line, node, *patient) for node in NODES}
+    try:
+        eventually(lambda: OVER_TWO_HOPS in ours(line, "n01"), "a route over two hops")
+        status, _, err = stop(daemons["n03"])
+        assert (status, err) == (0, "")
+        eventually(lambda: OVER_TWO_HOPS not in ours(line, "n01"), "that n03 is forgotten")
+        assert len(ours(line, "n01")) == 1
+        stop(daemons["n02"], signal.SIGKILL)
+        time.sleep(2)
+        assert len(ours(line, "n01")) == 1
+    finally:
+        for daemon in daemons.values():
+            daemon.kill()
+            daemon.communicate()
+
+
 def test_a_killed_daemon_leaves_routes_and_the_next_one_removes_them(line: Mark) -> None:
     with running(line, *NODES[:2]) as daemons:
         eventually(lambda: len(ours(line, "n01")) == 1, "a route")

@@ -5,6 +5,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -16,8 +17,9 @@ from typing import Any, Literal
 
 import pytest
 
+from node_agent.olsr import validity, wire
 from orchestrator.backends.netns import names, network
-from orchestrator.backends.netns.forkclient import ForkServer, Launch
+from orchestrator.backends.netns.forkclient import Child, ForkServer, Launch
 from orchestrator.backends.netns.layout import numbered
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.netns.radio.client import RadioProcess
@@ -47,7 +49,7 @@ pytestmark = [
     pytest.mark.skipif(OLSRD is None or JSONINFO is None, reason="needs olsrd and its jsoninfo plug-in"),
 ]
 
-Quality = Literal["etx_ff", "etx_float", "hops"]
+Quality = Literal["etx_ff", "etx_float", "fast", "hops"]
 Report = Mapping[str, Any]
 NODES = ("n1", "n2", "n3", "n4", "n5")
 OURS, THEIRS = ("n1", "n3", "n5"), ("n2", "n4")
@@ -56,7 +58,7 @@ ADDRESS = {node: f"10.0.0.{number}" for number, node in enumerate(NODES, start=1
 ALIAS = {"n2": "10.1.2.1", "n3": "10.1.3.1"}
 NETWORK = {"n4": "192.168.4.0", "n5": "192.168.5.0"}
 SECOND_LINK = "eth1"
-ROUNDING: dict[Quality, float] = {"etx_ff": 0.003, "etx_float": 0.01}
+ROUNDING: dict[Quality, float] = {"etx_ff": 0.003, "etx_float": 0.01, "fast": 0.003}
 """Of a cost. It is computed in steps of 1/1024; etx_float tells others its ratios cut down to a 255th."""
 BROKEN = 4096.0
 """How olsrd prices an edge when it first hears of it, and until the next TC."""
@@ -99,7 +101,7 @@ def theirs(node: str, quality: Quality, directory: Path) -> Argv:
     file = directory / f"{node}.conf"
     text = OLSRD_CONFIG.format(
         level=0 if quality == "hops" else 2,
-        algorithm="etx_ff" if quality == "hops" else quality,
+        algorithm="etx_float" if quality == "etx_float" else "etx_ff",
         lock=directory / f"{node}.lock",
         jsoninfo=JSONINFO,
         hna=f"{NETWORK[node]} 255.255.255.0" if node in NETWORK else "",
@@ -115,7 +117,10 @@ def theirs(node: str, quality: Quality, directory: Path) -> Argv:
 
 
 @asynccontextmanager
-async def mixed_network(mark: Mark, choice: RadioChoice, quality: Quality) -> AsyncIterator[None]:
+async def mixed_network(
+    mark: Mark, choice: RadioChoice, quality: Quality
+) -> AsyncIterator[Mapping[str, Child]]:
+    """The daemons by their nodes."""
     layout = numbered(NODES)
     trace = Trace({node: static_path((200.0 * i, 0.0)) for i, node in enumerate(NODES)})
     ends = network.up(layout, mark)
@@ -127,14 +132,16 @@ async def mixed_network(mark: Mark, choice: RadioChoice, quality: Quality) -> As
             os.close(descriptor)
     try:
         async with await ForkServer.start(mark) as server:
+            children = {}
             for node in NODES:
                 if node in ALIAS:
                     add_second_link(mark.namespace(node), ALIAS[node])
                 program = (ours if node in OURS else theirs)(node, quality, mark.directory)
                 log = mark.directory / f"{node}.log"
                 namespace = names.HOST_NAMES / mark.namespace(node)
-                await server.spawn(Launch(program, namespace, stdout=log, stderr=log))
-            yield
+                launch = Launch(program, namespace, stdout=log, stderr=log)
+                children[node] = await server.spawn(launch)
+            yield children
     finally:
         await radio.close()
 
@@ -276,7 +283,7 @@ def pings(mark: Mark, node: str, to: str) -> bool:
         return answered(icmp, IPv4Address(to))
 
 
-@pytest.mark.parametrize("quality", ["etx_ff", "etx_float"])
+@pytest.mark.parametrize("quality", ["etx_ff", "etx_float", "fast"])
 def test_a_mixed_line_agrees_on_routes_and_costs(mark: Mark, quality: Quality) -> None:
     async def run() -> None:
         async with mixed_network(mark, LINE, quality):
@@ -302,6 +309,62 @@ def test_a_mixed_line_that_counts_hops_knows_itself_everywhere(mark: Mark) -> No
     async def run() -> None:
         async with mixed_network(mark, LINE, "hops"):
             await settled(mark, wrong, within=60)
+
+    asyncio.run(run())
+
+
+def test_a_smart_gateways_announcement_gets_through_ours_and_theirs(mark: Mark) -> None:
+    """n1 says what an olsrd with SmartGateway would; between it and the others stands one of each kind."""
+
+    def say(seqno: int) -> None:
+        body = wire.encode_hna(wire.Hna(((0, wire.number("0.3.10.43")),)))
+        told = wire.Message(wire.HNA, validity.encode(30.0), wire.number(ADDRESS["n1"]), 255, 0, seqno, body)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+            udp.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+            udp.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"wlan0")
+            udp.sendto(wire.encode_packet(seqno, [told]), ("255.255.255.255", 698))
+
+    def lacking(told: Mapping[str, Report]) -> list[str]:
+        gateway = (ADDRESS["n1"], "0.0.0.0", 0)
+        return [
+            f"{node} lacks the gateway"
+            for node in ("n3", "n4", "n5")
+            if gateway
+            not in {(each["gateway"], each["destination"], each["genmask"]) for each in told[node]["hna"]}
+        ]
+
+    async def run() -> None:
+        async with mixed_network(mark, LINE, "etx_ff"):
+            told = await settled(mark, missing_routes, within=60)
+            for seqno in range(20_000, 20_020):
+                await asyncio.to_thread(inside, mark, "n1", lambda seqno=seqno: say(seqno))
+                await asyncio.sleep(1.5)
+                told = await reports(mark)
+                if not lacking(told):
+                    return
+            assert lacking(told) == []
+
+    asyncio.run(run())
+
+
+def test_when_ours_ends_in_order_theirs_forget_it_at_once(mark: Mark) -> None:
+    """HELLOs are valid for 10 s: without a goodbye it would take that long."""
+
+    def remembered(told: Mapping[str, Report]) -> list[str]:
+        gone = f"{ADDRESS['n5']}/32"
+        return [node for node, report in told.items() if gone in routes(report)]
+
+    async def run() -> None:
+        async with mixed_network(mark, LINE, "etx_ff") as children:
+            await settled(mark, missing_routes, within=60)
+            loop = asyncio.get_running_loop()
+            begun = loop.time()
+            await children["n5"].signal(signal.SIGTERM)
+            assert await children["n5"].wait() == 0
+            others = [node for node in NODES if node != "n5"]
+            while remembered({node: await asyncio.to_thread(ask, mark, node) for node in others}):
+                assert loop.time() - begun < VALIDITY["hello"] / 2
+                await asyncio.sleep(0.5)
 
     asyncio.run(run())
 

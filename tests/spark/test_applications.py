@@ -109,7 +109,7 @@ def test_the_report_has_a_part_for_each(directory: Path) -> None:
     assert page.count("<h2>Results</h2>") == 2
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
-    assert {"faces-throughput-time", "heat-throughput-time", "map"} <= set(ids)
+    assert {"faces-goodput-time", "heat-goodput-time", "map"} <= set(ids)
     used = re.findall(r'(?:href="#|url\(#)([^")]+)', page)
     assert set(used) <= set(ids)
     assert "source to sink, heat" in page

@@ -200,6 +200,9 @@ def test_every_figure_of_a_known_run(analysed: Analysed) -> None:
         "in_flight_at_end": 2,  # one on a link within the grace, one held by a living agent
         "lost": 8,
         "loss_ratio": round(8 / 98, 9),
+        "shed": 5,
+        "shed_ratio": round(5 / 98, 9),
+        "network_loss_ratio": round(3 / 93, 9),
         "fates": {
             "delivered": 90,
             "dropped:source_buffer_full": 5,
@@ -210,6 +213,8 @@ def test_every_figure_of_a_known_run(analysed: Analysed) -> None:
         "throughput_fps": round(90 / 97.8, 9),
         "throughput_kbps": round(90 * 500 * 8 / 1000 / 97.8, 9),
         "goodput_fps": 0.91,
+        "goodput_kbps": 0.91 * 500 * 8 / 1000,
+        "offered_fps": 1.0,
         "latency_mean_s": 0.55,
         "latency_p50_s": 0.55,
         "latency_p95_s": 1.0,
@@ -309,6 +314,7 @@ def test_a_sweep_is_summarised_by_cell(analysed: Analysed) -> None:
     assert one["metrics"]["throughput_fps"] == {"mean": 2.5, "sd": 0.707106781, "n": 2}
     assert three["metrics"]["throughput_fps"]["mean"] == 4.5
     assert three["versus"]["ratios"]["throughput_fps"]["mean"] == round((4 / 2 + 5 / 3) / 2, 9)
+    assert three["versus"]["ratios"]["throughput_fps"]["ratio_of_means"] == round(9 / 5, 9)
     assert three["versus"]["ratios"]["latency_p95_s"]["mean"] == pytest.approx(1 / 3)
     assert three["metrics"]["switches"]["mean"] == 5
     members = sorted(sweep.parent.glob(f"{sweep.name}.*"))
@@ -316,6 +322,7 @@ def test_a_sweep_is_summarised_by_cell(analysed: Analysed) -> None:
     assert all(summary_in(member)["metrics"]["loss_ratio"] == 0.0 for member in members)
     page = write_report(sweep).read_text()
     assert "k = 3" in page
+    assert "2 pairs of runs" in page and "are no result yet" in page
     assert page.count("<svg") == 8
 
 

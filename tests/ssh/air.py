@@ -16,6 +16,7 @@ from orchestrator.backends.netns.emulation import Emulation
 from orchestrator.backends.netns.layout import CONTROL_LINK
 from orchestrator.backends.netns.marks import CONTROL, Mark
 from orchestrator.planning.load import load_topology
+from orchestrator.radio.changes import AirChanges
 from orchestrator.runs.journal import Journal
 
 STILL_S = 60.0
@@ -78,7 +79,7 @@ async def hold(directory: Path) -> None:
             while line := await asyncio.to_thread(sys.stdin.readline):
                 emulation.check()
                 silenced = json.loads(line)
-                await emulation.silence(silenced)
+                await emulation.change_air(AirChanges(silent=tuple(silenced)))
                 _tell(silenced=silenced)
         finally:
             await emulation.down()

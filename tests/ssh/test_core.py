@@ -125,6 +125,7 @@ def test_every_node_is_a_place_for_a_supervisor_and_nothing_is_left(host: CoreHo
         done = await second.connection.run(second.deployed.command("node_agent.supervisor", "--help"))
         assert done.status == 0
         await infrastructure.begin()
+        await infrastructure.move()
         await asyncio.sleep(0.5)
         infrastructure.check()
         (kept,) = host.sessions()

@@ -70,6 +70,11 @@ class Network:
         del self.daemons[node]
         self._armed.pop(node, None)
 
+    def leave(self, node: int) -> None:
+        """Says goodbye for it; it is still there."""
+        for outgoing in self.daemons[node].farewell(self.now):
+            self._broadcast(node, outgoing)
+
     def run(self, seconds: float) -> None:
         end = self.now + int(seconds * SECOND)
         while self._heap and self._heap[0][0] <= end:

@@ -1,6 +1,7 @@
 """Builds the runtime of a replica, for the reliability that its query promises."""
 
 from functools import partial
+from math import inf
 from typing import Any, Protocol
 
 import msgspec
@@ -10,7 +11,7 @@ from node_agent.apps.dataflow.best_effort.dispatcher import Dispatcher
 from node_agent.apps.dataflow.best_effort.replica import ReplicaRuntime
 from node_agent.apps.dataflow.config import DataflowConfig
 from node_agent.apps.dataflow.delivery.core import DeliveryCore
-from node_agent.apps.dataflow.delivery.limits import Overflow, Reliability
+from node_agent.apps.dataflow.delivery.limits import MOST_OPEN, Overflow, Reliability
 from node_agent.apps.dataflow.delivery.plan_neighbours import plan_neighbours_of
 from node_agent.apps.dataflow.delivery.runtime import Connector, DeliveryRuntime, Job
 from node_agent.apps.dataflow.delivery.spill import SpillFile
@@ -67,7 +68,10 @@ class ReplicaBuilder:
         }
         neighbours, level = plan_neighbours_of(replica, self._config.plan), Reliability(query.reliability)
         core = DeliveryCore(neighbours, level, limits, assembler, spill, buffers)
-        job = Job(replica, self._config.plan, kind, params)
+        # What a window collects is under way for as long as the window takes.
+        one_by_one = all(isinstance(operator.takes, Each) for operator in query.operators)
+        most_open = MOST_OPEN if one_by_one else inf
+        job = Job(replica, self._config.plan, kind, params, most_open)
         return DeliveryRuntime(job, core, context, self._connector, around.record, limits.sources_wait)
 
     def _build_best_effort(

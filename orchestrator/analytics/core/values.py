@@ -27,8 +27,8 @@ def _times(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
     manifest = subject.run.manifest
     window = [subject.seconds(manifest.get(name)) for name in ("measure_from_ns", "measure_until_ns")]
     faults = [
-        [what, node, subject.seconds(from_ns), subject.seconds(until_ns)]
-        for what, node, from_ns, until_ns in read_outages(subject.run.directory.events)
+        [what, node, subject.seconds(from_ns), subject.seconds(until_ns), note]
+        for what, node, from_ns, until_ns, note in read_outages(subject.run.directory.events)
     ]
     return {"window_s": window, "ended_s": subject.seconds(subject.ended_ns), "faults": faults}
 
@@ -39,7 +39,7 @@ TIMES = Figures(
     series={
         "window_s": tuple[float | None, float | None],
         "ended_s": float | None,
-        "faults": list[tuple[str, str, float, float | None]],
+        "faults": list[tuple[str, str, float, float | None, str]],
     },
 )
 

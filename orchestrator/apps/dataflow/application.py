@@ -94,6 +94,13 @@ class DataflowApplication(Application):
 
         return explained(directory, app, at_s, part)
 
+    def changes(
+        self, directory: RunDirectory, app: str, part: str | None, operator: str | None, most: int
+    ) -> Answer:
+        from orchestrator.apps.dataflow.decisions.answers import listed_switches
+
+        return listed_switches(directory, app, part, operator, most)
+
     def replay(self, directory: RunDirectory, app: str, policy: str, threshold: str | None) -> Answer:
         from orchestrator.apps.dataflow.decisions.answers import replayed
 

@@ -1,6 +1,6 @@
 """The plan of one dataflow: where its replicas are, and what that means for nodes, faults and people."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -14,10 +14,12 @@ from node_agent.apps.dataflow.faces.params import folder_of
 from node_agent.apps.dataflow.model.decision import Rule
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.apps.dataflow.switching.exchange import Mode
+from node_agent.telemetry.metrics import Sample
 from orchestrator.apps.dataflow.planning.placement import Derived
+from orchestrator.apps.dataflow.promises import PROMISES
 from orchestrator.apps.dataflow.recorded import deployment_in
 from orchestrator.apps.dataflow.setting import KIND, Setting
-from orchestrator.planning.application import AppPlan, End
+from orchestrator.planning.application import AppPlan, End, InUse
 from orchestrator.planning.parts import Part
 from orchestrator.spec.problems import Finding, Place, did_you_mean, listed, shown
 
@@ -111,18 +113,28 @@ class DataflowPlan(AppPlan):
         found = (_cut_off(self.deployment, sink, islands, why, at) for sink in self.deployment.query.sinks())
         return [finding for finding in found if finding is not None]
 
-    def node_of(self, part: Mapping[str, Any]) -> str | Finding:
-        operator, index = str(part["operator"]), part["replica"]
+    def node_of(self, part: Mapping[str, Any]) -> str | InUse | Finding:
+        operator, index = str(part["operator"]), part["replica"] or 0
         names = self.deployment.query.names()
         if operator not in names:
             hint = did_you_mean(operator, names) or f"the query has {listed(names)}"
             return Finding(("operator",), f"the query has no operator {shown(operator)}", hint)
         replicas = self.deployment.of(operator)
+        if part["in_use"]:
+            if part["replica"] is not None:
+                text = f"it is either the replica in use or {operator}/{index}"
+                return Finding(("in_use",), text, "leave replica or in_use out")
+            return InUse(self.name, operator, {replica.id: replica.node for replica in replicas})
         for replica in replicas:
             if replica.index == index:
                 return replica.node
         text = f"{operator} has {len(replicas)} replicas, numbered from 0: there is no {index}"
         return Finding(("replica",), text)
+
+    def in_use(self, what: str, samples: Mapping[str, Sequence[Sample]]) -> str | None:
+        from orchestrator.apps.dataflow.in_use import replica_in_use, shares_in
+
+        return replica_in_use(self.deployment, what, shares_in(self.name, self.deployment, samples))
 
     def harmed_by_crash(self, node: str) -> Finding | None:
         inner = self.deployment.query.inner()
@@ -133,7 +145,10 @@ class DataflowPlan(AppPlan):
         return Finding((), text, "crash a replica in between, or silence the node")
 
     def summary(self) -> list[tuple[str, str]]:
-        return [("Switching", self.setting.section.switching.summary())]
+        return [
+            ("Switching", self.setting.section.switching.summary()),
+            ("Reliability", PROMISES[self.deployment.query.reliability]),
+        ]
 
     def shown(self) -> "list[RenderableType]":
         from orchestrator.apps.dataflow.printing import shown_replicas
@@ -144,6 +159,7 @@ class DataflowPlan(AppPlan):
         from orchestrator.apps.dataflow.printing import derived_document, replicas_document
 
         return {
+            "reliability": self.deployment.query.reliability,
             "replicas": replicas_document(self.deployment),
             "derived": derived_document(self.derived),
         }

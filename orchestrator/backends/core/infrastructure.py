@@ -44,7 +44,6 @@ MOST_LATE = 0.01
 LATEST_S = 2.5 * PERIOD_S
 """No update may be later than this."""
 HOST = "CORE's host"
-SETTLING_S = 60.0
 NODES_A_CONNECTION = 6
 """Each node holds a channel for the whole run, and sshd allows ten a connection."""
 WATCH_S = 2.0
@@ -64,8 +63,7 @@ class CoreInfrastructure:
         self._log = directory / _LOG
         self._journal = journal
         topology = experiment.topology
-        seconds = experiment.warmup + experiment.duration + SETTLING_S
-        self._trace = generate_trace(topology, experiment.seed, seconds)
+        self._trace = generate_trace(topology, experiment.seed, experiment.warmup + experiment.duration)
         self._mark = new_mark(run_id)
         self._session = session_of(topology, self._mark.text, self._trace)
         self._preflight = preflight_of(topology, self._session)
@@ -98,8 +96,10 @@ class CoreInfrastructure:
         if self._deployed is not None:
             place, log = self._directory, self._log
             self._load = await RemoteHostWatch.start(self._connections[0], self._deployed, place, log)
-        self._moving = await driver.move(pixel_paths(self._trace, self._session.air), PERIOD_S)
         self._watching = asyncio.create_task(self._watch(driver), name="core")
+
+    async def move(self) -> None:
+        self._moving = await self._driven().move(pixel_paths(self._trace, self._session.air), PERIOD_S)
 
     def check(self) -> None:
         if self._broken is not None:

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,11 @@ from node_agent.telemetry.metrics import Sample
 from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_channel import METRICS_S, AgentLost, notification
 from orchestrator.backends.agent_settings import agent_config, process_config
+from orchestrator.backends.by_hand import ByHand
 from orchestrator.backends.fault_injector import FaultInjector
 from orchestrator.backends.netns.agents import AgentProcess
 from orchestrator.backends.netns.errors import ForkServerError
+from orchestrator.backends.netns.kind import NETNS
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.netns.radio.watch import RadioWatch
 from orchestrator.backends.netns.routed import RoutedNetwork
@@ -30,6 +32,7 @@ from orchestrator.backends.samples import SampleCheck
 from orchestrator.host_load.local import HostWatch
 from orchestrator.host_load.run_load import RunLoad
 from orchestrator.planning.planned import PlannedRun
+from orchestrator.radio.changes import AirChanges
 from orchestrator.runs.backend import (
     NodeNotSeen,
     NodeOutcome,
@@ -40,11 +43,10 @@ from orchestrator.runs.backend import (
     with_failures,
 )
 from orchestrator.runs.journal import Journal
+from orchestrator.runs.manifest import MOVING_FROM
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.routing import OWN_READER
 
-SETTLING_S = 60.0
-"""Seconds that nodes move beyond the measurement, as convergence takes time, too."""
 HOST = "this machine"
 
 
@@ -54,21 +56,25 @@ class NetnsBackend:
         self._experiment = experiment = run.experiment
         self._directory = directory.resolve()  # agents have another working directory
         self._mark = Mark(run_id, self._directory)
-        seconds = experiment.warmup + experiment.duration + SETTLING_S
         self._network = RoutedNetwork(
             experiment.topology,
             experiment.seed,
-            seconds,
+            experiment.warmup + experiment.duration,
             self._mark,
             journal,
             experiment.routing,
             self._send_costs,
+            waits=True,
         )
         self._emulation = self._network.emulation
+        self._moving_from_ns: int | None = None
         self._agents: dict[str, AgentProcess] = {}
         self._never_started: dict[str, str] = {}
         self._crashed: dict[str, None] = {}
         self._faults = FaultInjector(run, self, RunDirectory(self._directory).events)
+        self._by_hand = ByHand(
+            self._faults.active, experiment.topology, run.apps, NETNS.traits, self._emulation.why_unchangeable
+        )
         self._costs: bytes | None = None
         self._secret = secrets.token_bytes(KEY_SIZE)
         self._watch: HostWatch | None = None
@@ -87,7 +93,8 @@ class NetnsBackend:
         return ()
 
     def facts(self) -> Mapping[str, Any]:
-        return self._load.facts()
+        began = {} if self._moving_from_ns is None else {MOVING_FROM: self._moving_from_ns}
+        return {**self._load.facts(), **began}
 
     async def up(self, progress: Progress) -> Outcomes:
         await self._network.up([agent_process.__name__, *self._preloaded()])
@@ -104,9 +111,10 @@ class NetnsBackend:
         return [entry for plan in self._run.apps.values() for entry in plan.preload(folder)]
 
     async def converge(self) -> Outcomes:
-        """Waits, within a bound, until every living agent knows the routes that exist."""
+        """Waits, within a bound, until every living agent knows the routes that exist; then nodes move."""
         limit = self._experiment.timeouts.converge
         waiting = await unready_within(limit, self._agents, self._unready, self._emulation.check)
+        self._moving_from_ns = await self._emulation.begin_moving()
         return with_failures(self._outcomes(), waiting)
 
     async def _unready(self, waiting: Iterable[str]) -> dict[str, str]:
@@ -144,8 +152,11 @@ class NetnsBackend:
             del self._crashed[node]
             await self._start_agent(node)
 
-    async def silence(self, nodes: Collection[str]) -> None:
-        await self._emulation.silence(nodes)
+    async def change_air(self, changes: AirChanges) -> None:
+        await self._emulation.change_air(changes)
+
+    def interventions(self) -> ByHand:
+        return self._by_hand
 
     def seen(self) -> Seen:
         return Seen(self._outcomes(), radio=self._radio.latest)
@@ -164,6 +175,7 @@ class NetnsBackend:
 
     async def stop(self) -> Outcomes:
         await self._radio.close()
+        await self._by_hand.close()
         await self._faults.end()
         await asyncio.gather(*(agent.stop("end of run") for agent in self._agents.values()))
         await self._network.stop()
@@ -177,6 +189,7 @@ class NetnsBackend:
     async def down(self) -> None:
         try:
             await self._radio.close()
+            await self._by_hand.close()
             await self._faults.end()
             await asyncio.gather(*(agent.close() for agent in self._agents.values()))
             if self._watch is not None:

@@ -57,7 +57,7 @@ class Daemons:
         log = directory / LOG
         program = self._service.program(place)
         here = program.entry() if isinstance(program, Module) else program.found_here()
-        launch = Launch(here, self._emulation.namespace(node), stdout=log, stderr=log)
+        launch = Launch(here, self._emulation.namespace(node), stdout=log, stderr=log, limit_files=True)
         what = f"the routing daemon ({self._service.protocol})"
         try:
             self._running[node] = Watched(what, await server.spawn(launch), log)
@@ -74,4 +74,5 @@ class Daemons:
             routing_seed(self._seed, node),
             tuple(self._emulation.hosts.values()),
             self._key,
+            self._emulation.stations(node),
         )

@@ -6,7 +6,7 @@ A run starts agents on it; `rove up` leaves it to the user.
 import asyncio
 import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface
@@ -22,14 +22,16 @@ from orchestrator.backends.netns.radio.client import RadioProcess
 from orchestrator.backends.netns.radio.config import RadioConfig, radio_config
 from orchestrator.backends.netns.routes import Routes
 from orchestrator.mobility.generate import generate_trace
+from orchestrator.radio.changes import AirChanges
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.truth import Links, counted_in_hops, true_costs
 from orchestrator.runs.backend import RadioSeen
 from orchestrator.runs.journal import Journal
-from orchestrator.services.base import TrueMetric
+from orchestrator.services.base import TrueRoutes
 from orchestrator.spec.topology import Topology
 
 DOWN_S = 15.0
+BY_TRUTH = TrueRoutes("etx")
 OnCosts = Callable[[CostGraph], None]
 
 
@@ -59,14 +61,18 @@ class Emulation:
         seconds: float,
         mark: Mark,
         journal: Journal,
-        true_routes: TrueMetric | None = "etx",
+        true_routes: TrueRoutes | None = BY_TRUTH,
         on_costs: OnCosts = lambda graph: None,
         ipv6: bool = False,
+        stations: Path | None = None,
+        waits: bool = False,
     ) -> None:
-        """Nodes move for ``seconds``; after that they stay where they are.
+        """Nodes move for ``seconds``; after that they stay where they are. ``stations``: the folder where
+        each node's daemon finds what its radio knows of its links; None: no daemon asks. ``waits``: nodes
+        begin to move when ``begin_moving`` is called, not at once.
 
-        ``true_routes``: install the cheapest routes over the true links by this metric, and pass the links'
-        costs to ``on_costs``; None leaves routes to a daemon.
+        ``true_routes``: install these routes over the true links, and pass the links' costs to ``on_costs``;
+        None leaves routes to a daemon.
         """
         self._settings = air_settings(topology)
         # Frames wait in the kernel's queue, which serves as the MAC's.
@@ -76,10 +82,12 @@ class Emulation:
         self._topology = topology
         self._seed = seed
         self._seconds = seconds
+        self._waits = waits
         self._mark = mark
         self._journal = journal
-        self._true_routes: TrueMetric | None = true_routes
+        self._true_routes = true_routes
         self._on_costs = on_costs
+        self._stations = stations
         self._hosts = {node.name: node.radio.ip for node in self.layout.nodes}
         self._intended = False
         self._building: asyncio.Future[None] | None = None
@@ -100,6 +108,10 @@ class Emulation:
         """Returns the true links as last reported by the radio, with the transmissions that each takes."""
         return self._links
 
+    def stations(self, node: str) -> Path | None:
+        """Returns the file with what the node's radio knows of its links."""
+        return None if self._stations is None else self._stations / node
+
     def namespace(self, node: str) -> Path:
         return names.HOST_NAMES / self._mark.namespace(node)
 
@@ -119,10 +131,19 @@ class Emulation:
         if self._air is not None:
             self._air.check()
 
-    async def silence(self, nodes: Collection[str]) -> None:
-        """Switches off the radios of exactly these nodes, all others on; returns when it is done."""
+    async def change_air(self, changes: AirChanges) -> None:
+        """Lets exactly these changes hold from now on; returns when it is done."""
         if self._air is not None:
-            await self._air.silence(nodes)
+            await self._air.change(changes)
+
+    async def begin_moving(self) -> int:
+        """Lets the nodes begin to move; returns when they do, with the moment (Unix time, ns)."""
+        assert self._air is not None, "it is up"
+        return await self._air.move()
+
+    def why_unchangeable(self) -> str:
+        """Returns why nobody can change the air now; empty if one can."""
+        return "" if self._air is not None else "the network is not up now"
 
     async def lateness(self) -> RadioSeen | None:
         """Asks the radio how late it has been so far; None if it does not run. Raises RadioFailed."""
@@ -170,24 +191,25 @@ class Emulation:
     def _radio_config(self) -> RadioConfig:
         trace = generate_trace(self._topology, self._seed, self._seconds)
         radio, mac = self._settings
-        return radio_config(self._mark, self.layout, trace, radio, mac, self._seed)
+        stations = self._stations
+        return radio_config(self._mark, self.layout, trace, radio, mac, self._seed, stations, self._waits)
 
     def _follow(self, links: Links) -> None:
         self._links = links
-        metric = self._true_routes
-        if metric is None or self._broken is not None or self._routes is None:
+        wanted = self._true_routes
+        if wanted is None or self._broken is not None or self._routes is None:
             return
-        if metric == "hops":
+        if wanted.metric == "hops":
             links = counted_in_hops(links)
         if links == self._routed:
             return
         self._routed = links
         try:
-            self._routes.install(links)
+            self._routes.install(links, wanted.relays)
         except (OSError, NetworkError) as error:
             self._broken = error
             return
-        self._on_costs(true_costs(links, time.time_ns(), metric))
+        self._on_costs(true_costs(links, time.time_ns(), *wanted))
 
     def _close_ends(self) -> None:
         ends, self._ends = self._ends, {}

@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from node_agent.host.file_limit import limit_files
 from orchestrator.backends.netns import syscalls
 
 DESCRIPTORS = 4
@@ -75,6 +76,8 @@ def _program(request: dict[str, Any]) -> Callable[..., int | None]:
     if "argv" in request:
         # Python ignores it; other programs expect to end with their reader.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        if request["limit_files"]:
+            limit_files()
         _execute(request["argv"])
     module, _, function = request["entry"].partition(":")
     found: Callable[..., int | None] = getattr(importlib.import_module(module), function)

@@ -34,7 +34,7 @@ Stream = Path | int | None
 
 @dataclass(frozen=True)
 class Launch:
-    """A program, its namespace, and what it is given."""
+    """A program, its namespace, and what it is given. ``limit_files``: its log may not fill the disk."""
 
     program: Argv | Entry
     namespace: Path
@@ -44,6 +44,7 @@ class Launch:
     stderr: Stream = None
     environment: Mapping[str, str] = field(default_factory=dict)
     user: User | None = None
+    limit_files: bool = False
 
 
 class Child:
@@ -123,6 +124,7 @@ class ForkServer:
             "id": number,
             "environment": {**launch.environment, **self._mark.environment},
             "directory": str(launch.directory),
+            "limit_files": launch.limit_files,
             "user": None if launch.user is None else {"uid": launch.user.uid, "gid": launch.user.gid},
             **_request(launch.program),
         }

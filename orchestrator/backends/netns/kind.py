@@ -60,7 +60,7 @@ def lacking(cores: int, found: "list[Check]") -> list[str]:
 
 NETNS = BackendKind(
     summary="network namespaces on this machine, real time, real kernel stacks",
-    traits=Traits(knows_links=True, can_silence=True),
+    traits=Traits(knows_links=True, changes_air=True),
     create=_create,
     findings=_findings,
     prepare=_prepare,

@@ -11,6 +11,8 @@ from orchestrator.services.registry import routing_service
 from orchestrator.spec.routing import RoutingSection
 from orchestrator.spec.topology import Topology
 
+STATIONS = "tmp/stations"
+
 
 class RoutedNetwork:
     def __init__(
@@ -22,12 +24,14 @@ class RoutedNetwork:
         journal: Journal,
         routing: RoutingSection,
         on_costs: OnCosts = lambda graph: None,
+        waits: bool = False,
     ) -> None:
-        """Raises RoveError if this machine lacks what the protocol needs. Nodes move for ``seconds``."""
+        """Raises RoveError if this machine lacks what the protocol needs. See ``Emulation``."""
         found = routing_service(routing)
         self.service = found if found.has_daemon else None
         if self.service is not None:
             self.service.require()
+        place = mark.directory.resolve()  # daemons have another working directory
         self.emulation = Emulation(
             topology,
             seed,
@@ -37,11 +41,12 @@ class RoutedNetwork:
             found.true_routes(),
             on_costs,
             ipv6=self.service is not None and self.service.ipv6,
+            stations=place / STATIONS if found.asks_radio() else None,
+            waits=waits,
         )
         self._mark = mark
         self._journal = journal
         self._server: ForkServer | None = None
-        place = mark.directory.resolve()  # daemons have another working directory
         self._daemons = Daemons(self.service, self.emulation, place, seed) if self.service else None
 
     @property

@@ -17,7 +17,9 @@ Table = Mapping[str, str]
 """One node's table: the next neighbour towards each reachable destination."""
 
 
-def tables(links: Links, nodes: Mapping[str, IPv4Address]) -> dict[str, Table]:
+def tables(links: Links, nodes: Mapping[str, IPv4Address], relays: bool = True) -> dict[str, Table]:
+    if not relays:
+        return {node: {peer: peer for peer in links.get(node, {})} for node in nodes}
     found: dict[str, dict[str, str]] = {node: {} for node in nodes}
     for destination in nodes:
         for node, neighbour in next_hops_towards(destination, links).items():
@@ -50,9 +52,10 @@ class Routes:
             self.close()
             raise
 
-    def install(self, links: Links) -> None:
-        """Changes only what differs from the last call."""
-        for node, table in tables(links, self._nodes).items():
+    def install(self, links: Links, relays: bool = True) -> None:
+        """Changes only what differs from the last call. Without ``relays``, installs routes to direct
+        neighbours only."""
+        for node, table in tables(links, self._nodes, relays).items():
             kernel, link = self._kernels[node]
             wanted = list(orders(self._installed[node], table, self._nodes, link))
             if not wanted:

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from node_agent.model.refusals import Refusal
 from node_agent.telemetry.metrics import Sample
 from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_channel import METRICS_S, AgentLost
+from orchestrator.backends.by_hand import ByHand
 from orchestrator.backends.fault_injector import FaultInjector
 from orchestrator.backends.readiness import unready, unready_within
 from orchestrator.backends.real_time import pass_until
@@ -29,6 +30,7 @@ from orchestrator.clocks.watch import ClockWatch
 from orchestrator.errors import RoveError
 from orchestrator.host_load.run_load import RunLoad
 from orchestrator.planning.planned import PlannedRun
+from orchestrator.radio.changes import AirChanges
 from orchestrator.runs.backend import (
     ClockSeen,
     NodeNotSeen,
@@ -81,6 +83,13 @@ class RemoteBackend:
         self._flowed = False
         self._shut = dict.fromkeys((source.node for source, _ in run.traffic()), NOT_OPENED)
         self._faults = FaultInjector(run, self, self._directory.events)
+        self._by_hand = ByHand(
+            self._faults.active,
+            experiment.topology,
+            run.apps,
+            experiment.traits,
+            lambda: "" if self._flowed else "the query does not flow now, and before that nothing is changed",
+        )
         self._book = ClockBook()
         self._asks: dict[str, Callable[[], Awaitable[Report]]] = {}
         self._clocks = ClockWatch(self._book, self._asks)
@@ -149,13 +158,15 @@ class RemoteBackend:
         await supervisor.start_agent()
 
     async def converge(self) -> Outcomes:
-        """Waits, within a bound, until every present agent has routes to enough of the others."""
+        """Waits, within a bound, until every present agent has routes to enough of the others; then nodes
+        move.
+        """
         await self._infrastructure.begin()
         limit = self._experiment.timeouts.converge
         check = self._infrastructure.check
-        return with_failures(
-            self._outcomes(), await unready_within(limit, self._present(), self._unready, check)
-        )
+        waiting = await unready_within(limit, self._present(), self._unready, check)
+        await self._infrastructure.move()
+        return with_failures(self._outcomes(), waiting)
 
     async def _unready(self, waiting: Iterable[str]) -> dict[str, str]:
         """Returns the nodes that are not ready. Waits for lost nodes, not for failed ones."""
@@ -226,8 +237,11 @@ class RemoteBackend:
             del self._crashed[node]
             await self._supervisors[node].start_agent()
 
-    async def silence(self, nodes: Collection[str]) -> None:
-        raise RoveError("nobody can silence a radio that is not emulated here")
+    async def change_air(self, changes: AirChanges) -> None:
+        raise RoveError("nobody can change the air of a radio that is not emulated here")
+
+    def interventions(self) -> ByHand:
+        return self._by_hand
 
     def seen(self) -> Seen:
         last = {node: self._book.of(node).samples[-1:] for node in self._book.nodes}
@@ -252,6 +266,7 @@ class RemoteBackend:
         return self._records
 
     async def stop(self) -> Outcomes:
+        await self._by_hand.close()
         await self._faults.end()
         await self._clocks.after()
         limit = self._experiment.timeouts.stop
@@ -296,6 +311,7 @@ class RemoteBackend:
     async def down(self) -> None:
         """Removes what was collected; leaves the rest on its node."""
         try:
+            await self._by_hand.close()
             await self._faults.end()
             await self._clocks.close()
             await self._end_all("torn down", CLOSE_S, POLL_S)

@@ -23,7 +23,13 @@ class Infrastructure(Protocol):
         ...
 
     async def begin(self) -> None:
-        """Lets nodes begin to move. Called when the agents run, before the wait for routing."""
+        """Begins to watch over the nodes. Called when the agents run, before the wait for routing."""
+        ...
+
+    async def move(self) -> None:
+        """Lets nodes begin to move, if that is in its power. Called when routing has converged, right before
+        sources are opened: until then nodes stand where they are at the beginning.
+        """
         ...
 
     def check(self) -> None:

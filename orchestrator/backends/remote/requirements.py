@@ -5,12 +5,15 @@ from node_agent.supervisor.status import PlaceStatus
 from orchestrator.backends.remote.supervisor_output import PLACES
 from orchestrator.deployment.deploy import Deployed
 from orchestrator.services.base import RoutingService
-from orchestrator.services.program import SYSTEM_PATH
+from orchestrator.services.program import LIBRARY_FOLDERS, SYSTEM_PATH
 from orchestrator.ssh.connection import Connection
 from orchestrator.ssh.errors import SshError
 
 _STATUS_S = 30.0
 _WHICH = 'PATH="$PATH:$1"; command -v -- "$2"'
+_LIBRARY = (
+    'name=$1; shift; for folder; do for each in $folder; do [ -f "$each/$name" ] && exit; done; done; false'
+)
 
 
 class NotReady(SshError):
@@ -25,6 +28,10 @@ async def require(connection: Connection, service: RoutingService | None, privil
         done = await connection.run(["sh", "-c", _WHICH, "sh", SYSTEM_PATH, program.name])
         if done.status != 0:
             raise NotReady(connection.host.name, f"{program.name} is not installed there: {program.advice}")
+        for name in program.libraries:
+            done = await connection.run(["sh", "-c", _LIBRARY, "sh", name, *LIBRARY_FOLDERS])
+            if done.status != 0:
+                raise NotReady(connection.host.name, f"{name} is not installed there: {program.advice}")
 
 
 async def require_free(connection: Connection, deployed: Deployed, run_id: str) -> None:

@@ -1,9 +1,10 @@
 """Makes the medium of a simulation from a topology's radio, and moves nodes in it."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from orchestrator.model.trace import Position
+from orchestrator.radio.changes import UNCHANGED, AirChanges
 from orchestrator.radio.dcf_medium import DcfMedium
 from orchestrator.radio.disc import DiscRadio
 from orchestrator.radio.from_spec import air_settings
@@ -11,6 +12,7 @@ from orchestrator.radio.medium import Medium, Schedule
 from orchestrator.radio.settings import Mac, Radio
 from orchestrator.radio.survey import survey
 from orchestrator.radio.truth import Links, LinkUse
+from orchestrator.services.virtual import RadioOf
 from orchestrator.spec import radio as spec
 from orchestrator.spec.topology import Topology
 
@@ -20,16 +22,20 @@ Positions = Mapping[str, Position]
 class Air(Protocol):
     medium: Medium
 
-    def move(self, positions: Positions, seconds: float, silent: Set[str] = frozenset()) -> Links:
+    def move(self, positions: Positions, seconds: float, changes: AirChanges = UNCHANGED) -> Links:
         """Moves the nodes; returns what links cost from now on, in transmissions.
 
-        ``seconds``: time since they began to move, for losses that change by themselves. ``silent``: nodes
-        whose radios are off.
+        ``positions`` are those after ``changes``. ``seconds``: time since they began to move, for losses that
+        change by themselves.
         """
         ...
 
     def uses(self) -> Iterable[LinkUse]:
         """Returns what was sent over each link since the last call."""
+        ...
+
+    def radio_of(self, node: str) -> RadioOf | None:
+        """Returns what the node's radio can tell; None: nothing."""
         ...
 
 
@@ -48,12 +54,15 @@ class _Disc:
         self.medium: Medium = medium
         self._disc = medium
 
-    def move(self, positions: Positions, seconds: float, silent: Set[str] = frozenset()) -> Links:
-        self._disc.move({node: position for node, position in positions.items() if node not in silent})
+    def move(self, positions: Positions, seconds: float, changes: AirChanges = UNCHANGED) -> Links:
+        self._disc.move(positions, changes)
         return self._disc.links()
 
     def uses(self) -> Iterable[LinkUse]:
         return ()  # every frame in range arrives: nothing to record
+
+    def radio_of(self, node: str) -> None:
+        return None
 
 
 class _Dcf:
@@ -63,10 +72,14 @@ class _Dcf:
         self.medium: Medium = self._dcf
         self._survey = survey(radio, mac, positions)
         self._counted = self._dcf.link_counters()
+        self._sensitivity_dbm = self._dcf.sensitivity_dbm
 
-    def move(self, positions: Positions, seconds: float, silent: Set[str] = frozenset()) -> Links:
-        if not self._survey.holds(self._radio, positions, seconds, silent):
-            self._survey = survey(self._radio, self._mac, positions, seconds, silent)
+    def radio_of(self, node: str) -> RadioOf:
+        return RadioOf(self._dcf.station_table(node), self._sensitivity_dbm)
+
+    def move(self, positions: Positions, seconds: float, changes: AirChanges = UNCHANGED) -> Links:
+        if not self._survey.holds(self._radio, positions, seconds, changes):
+            self._survey = survey(self._radio, self._mac, positions, seconds, changes)
             self._dcf.use_channel(self._survey.channel)
         return self._survey.links
 

@@ -16,7 +16,7 @@ def _create(run: PlannedRun, run_id: str, directory: Path, journal: Journal) -> 
 
 SIM = BackendKind(
     summary="virtual time on this machine, needs nothing",
-    traits=Traits(virtual_time=True, knows_links=True, can_silence=True, link_feedback=True),
+    traits=Traits(virtual_time=True, knows_links=True, changes_air=True, link_feedback=True),
     create=_create,
     lacking=list,
     chosen_because="virtual time",

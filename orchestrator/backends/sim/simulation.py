@@ -6,7 +6,7 @@ takes to converge and whatever else an experiment varies.
 
 import asyncio
 import random
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -21,15 +21,17 @@ from node_agent.ports.virtual.host import VirtualHost
 from node_agent.ports.virtual.loop import VirtualLoop
 from node_agent.ports.virtual.port import VirtualPort
 from node_agent.ports.virtual.segment import StreamConfig
+from node_agent.telemetry.metrics import Sample
 from node_agent.telemetry.segment_log import SegmentLog
 from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_settings import agent_config
-from orchestrator.backends.fault_injector import inject_faults
+from orchestrator.backends.fault_injector import ActiveFaults, inject_faults
 from orchestrator.backends.readiness import shortfalls
 from orchestrator.backends.sim.air import make_air
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.model.trace import Position
 from orchestrator.planning.planned import PlannedRun
+from orchestrator.radio.changes import UNCHANGED, AirChanges
 from orchestrator.radio.truth import Links, TruthRecorder
 from orchestrator.runs.backend import NodeOutcome, Status
 from orchestrator.runs.events import EventLog
@@ -64,7 +66,7 @@ class Simulation:
         self._air = make_air(topology, self._loop, self._trace.at(0.0), experiment.seed)
         self._hosts = topology.addresses()
         node_at = {host: node for node, host in self._hosts.items()}
-        network = VirtualNetwork(node_at, experiment.seed, self._loop.now_ns)
+        network = VirtualNetwork(node_at, experiment.seed, self._loop.now_ns, self._air.radio_of)
         self._routing = routing_service(experiment.routing).in_virtual_time(network)
         self._recorder = TruthRecorder(directory / "radio")
         self._secret = random.Random(f"key/{experiment.seed}").randbytes(KEY_SIZE)
@@ -76,7 +78,7 @@ class Simulation:
         self._failures = {node: Failures() for node in self._hosts}
         self._readers: list[AbstractAsyncContextManager[LinkState]] = []
         self._crashed: dict[str, None] = {}
-        self._silent: frozenset[str] = frozenset()
+        self._changes = UNCHANGED
         self._faults: asyncio.Task[None] | None = None
 
     def now_ns(self) -> int:
@@ -117,8 +119,8 @@ class Simulation:
         if self._moving_since_ns is None:
             self._moving_since_ns = self.now_ns()
             if steps := self._run.faults:
-                events = EventLog(RunDirectory(self._directory).events)
-                faults = inject_faults(steps, self._experiment.warmup, self, events)
+                active = ActiveFaults(self, self._run.apps, EventLog(RunDirectory(self._directory).events))
+                faults = inject_faults(steps, self._experiment.warmup, active)
                 self._faults = self._loop.create_task(faults, name="faults")
         self._loop.call_soon(self._open_sources)
 
@@ -140,9 +142,12 @@ class Simulation:
             self._build_agent(node)
             await self._agents[node].start()
 
-    async def silence(self, nodes: Collection[str]) -> None:
-        self._silent = frozenset(nodes)
+    async def change_air(self, changes: AirChanges) -> None:
+        self._changes = changes
         self._move(self._places())
+
+    async def metrics(self, node: str) -> tuple[Sample, ...]:
+        return await self._agents[node].metrics() if node not in self._crashed else ()
 
     def stop(self) -> tuple[NodeOutcome, ...]:
         self._loop.run_until_complete(self._stop())
@@ -233,16 +238,16 @@ class Simulation:
         self._ticks += 1
         self._loop.call_at_ns(now + TICK_NS, self._tick)
 
-    def _move(self, places: tuple[dict[str, Position], float]) -> None:
-        self._links = self._air.move(*places, self._silent)
+    def _move(self, places: tuple[Mapping[str, Position], float]) -> None:
+        self._links = self._air.move(*places, self._changes)
         self._routing.update(self._links)
         self._recorder.links(self.now_ns(), self._links)
 
-    def _places(self) -> tuple[dict[str, Position], float]:
+    def _places(self) -> tuple[Mapping[str, Position], float]:
         """Returns the nodes' positions, and for how many seconds they have moved."""
         since = self._moving_since_ns
         moved_s = 0.0 if since is None else (self.now_ns() - since) / 1e9
-        return self._trace.at(moved_s), moved_s
+        return self._changes.placed(self._trace.at(moved_s)), moved_s
 
 
 async def _asked(agents: Mapping[str, Agent]) -> dict[str, tuple[str, ...]]:

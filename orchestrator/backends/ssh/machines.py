@@ -67,6 +67,9 @@ class Machines:
         }
 
     async def begin(self) -> None:
+        """Does nothing: each machine is watched by its own supervisor."""
+
+    async def move(self) -> None:
         """Does nothing: real machines are not moved."""
 
     def check(self) -> None:

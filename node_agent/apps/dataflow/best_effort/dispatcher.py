@@ -87,6 +87,15 @@ class Dispatcher:
     async def wait_for_room(self) -> None:
         await self._wait_for(1)
 
+    def wants(self) -> bool:
+        """Whether a tuple that is appended now leaves next: there is a route, and nothing waits."""
+        return self._hop is not None and not self._buffer
+
+    async def wait_until_it_wants(self) -> None:
+        while not self.wants():
+            await self._target()
+            await self._wait_for(self._limits.output_buffer)
+
     async def within_bounds(self) -> None:
         """Waits while the buffer holds more than its limit: this pushes back on the operator and upstream."""
         await self._wait_for(0)

@@ -1,8 +1,8 @@
 """The runtime of one operator replica in best effort: input queue → operator → one dispatcher per downstream.
 
 Full buffers push back: those of dispatchers on the operator, the input queue on the connections that feed it.
-Only a source drops tuples, because a camera does not wait. Parts of windows and joins whose other parts go to
-a sibling are passed on to it.
+Only a source drops tuples, because a camera does not wait; one that saturates does. Parts of windows and
+joins whose other parts go to a sibling are passed on to it.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from node_agent.apps.dataflow.model.plan import Replica, operator_of
 from node_agent.apps.dataflow.model.query import OperatorSpec
 from node_agent.apps.dataflow.model.tuples import StreamTuple
 from node_agent.apps.dataflow.operators.one_by_one import OneByOne, Payloads
+from node_agent.apps.dataflow.operators.pace import saturates
 from node_agent.apps.dataflow.operators.processing import GivenUp, process
 from node_agent.apps.dataflow.operators.registry import Context, Operator, OperatorKind, Source
 from node_agent.apps.dataflow.switching.route import Route
@@ -75,6 +76,7 @@ class ReplicaRuntime:
         self._dispatchers = dispatchers
         self._recorder = TupleRecorder(replica.id, record)
         self._limits = limits
+        self._saturates = saturates(params)
         self._inputs: deque[tuple[_From, StreamTuple]] = deque()
         self._has_input = asyncio.Event()
         self._has_room = asyncio.Event()
@@ -103,11 +105,6 @@ class ReplicaRuntime:
     def has_room(self) -> bool:
         """Whether a tuple can be emitted now without dropping another."""
         return all(dispatcher.has_room() for dispatcher in self._dispatchers)
-
-    async def wait_for_room(self) -> None:
-        while not self.has_room():
-            for dispatcher in self._dispatchers:
-                await dispatcher.wait_for_room()
 
     def silent(self) -> tuple[str, ...]:
         """Returns the downstream replicas that do not answer."""
@@ -191,17 +188,26 @@ class ReplicaRuntime:
     async def _emit(self) -> None:
         await self._opened.wait()
         intake = Intake(cast(Source, self._made), self._context, self._capture, self._give_up)
-        while await intake.take(await self._room() if self._limits.sources_wait else MOST_CAPTURED):
+        while await intake.take(await self._may_capture()):
             pass
         end = self._next_of_source((), self._context.now_ns(), last=True)
         for dispatcher in self._dispatchers:
             await dispatcher.put(end)
 
+    async def _may_capture(self) -> int:
+        """Waits until the source may make tuples. Returns how many."""
+        if self._saturates:
+            while not all(dispatcher.wants() for dispatcher in self._dispatchers):
+                for dispatcher in self._dispatchers:
+                    await dispatcher.wait_until_it_wants()
+            return 1
+        return await self._room() if self._limits.sources_wait else MOST_CAPTURED
+
     def _capture(self, captured: list[Captured]) -> None:
         items = [self._next_of_source(payloads, born_ns) for payloads, born_ns in captured]
         self._recorder.emitted(items)
         for dispatcher in self._dispatchers:
-            if self._limits.sources_wait:
+            if self._limits.sources_wait or self._saturates:
                 dispatcher.extend(items)
             else:
                 dispatcher.offer(items)

@@ -46,6 +46,11 @@ class Channel:
     def answers(self) -> bool:
         return self._connection.answers
 
+    @property
+    def waiting(self) -> int:
+        """How many items the connection has not taken yet."""
+        return len(self._items)
+
     def put(self, items: Sequence[StreamTuple], floors: Mapping[str, int]) -> None:
         self._items.extend(items)
         self._floors |= floors

@@ -303,6 +303,14 @@ class DeliveryCore:
         """Returns by downstream operator how many items were not yet given to a connection."""
         return {name: retention.waiting for name, retention in self._retentions.items()}
 
+    def kept(self) -> int:
+        """Returns how many of a source's items are kept because they are not done yet."""
+        return max((r.kept(self.neighbours.replica) for r in self._retentions.values()), default=0)
+
+    def in_flight(self, downstream: str, replica: str) -> int:
+        """Returns how many items ``replica`` of ``downstream`` was sent and has not taken yet."""
+        return self._retentions[downstream].in_flight(replica)
+
     # Operators that take items one by one, and sinks.
 
     def _take(self, inbox: Inbox, stretch: list[StreamTuple], first: int, last: int, now: float) -> None:

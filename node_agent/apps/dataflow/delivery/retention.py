@@ -94,6 +94,15 @@ class Retention:
         """How many items were not yet given to a connection."""
         return sum(len(parcel.items) for parcel in self._waiting if parcel.state is WAITING)
 
+    def in_flight(self, replica: str) -> int:
+        """Returns how many items were sent to ``replica`` that it has not taken yet."""
+        return self._in_flight.get(replica, 0)
+
+    def kept(self, origin: str) -> int:
+        """Returns how many items of that stream are kept, with their payload."""
+        store = self._stores.get(origin)
+        return store.items if store is not None else 0
+
     def parcels(self) -> Iterator[Parcel]:
         for store in self._stores.values():
             yield from store

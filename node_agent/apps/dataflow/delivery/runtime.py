@@ -37,6 +37,7 @@ from node_agent.apps.dataflow.events import QueueSample
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica, operator_of
 from node_agent.apps.dataflow.model.tuples import StreamTuple, weight_of
 from node_agent.apps.dataflow.operators.one_by_one import OneByOne
+from node_agent.apps.dataflow.operators.pace import saturates
 from node_agent.apps.dataflow.operators.processing import GivenUp, process
 from node_agent.apps.dataflow.operators.registry import Context, Operator, OperatorKind, Source
 from node_agent.apps.dataflow.switching.route import Route
@@ -74,12 +75,16 @@ class Connector(Protocol):
 
 
 class Job(NamedTuple):
-    """What to run; ``params`` must be an instance of ``kind.params``."""
+    """What to run; ``params`` must be an instance of ``kind.params``.
+
+    ``most_open``: a source that saturates waits while so many of its tuples have not reached the sinks.
+    """
 
     replica: Replica
     plan: DeploymentPlan
     kind: OperatorKind
     params: Any
+    most_open: float = inf
 
 
 class DeliveryRuntime:
@@ -105,6 +110,9 @@ class DeliveryRuntime:
         self._connector = connector
         self._recorder = TupleRecorder(job.replica.id, record)
         self._sources_wait = sources_wait
+        self._saturates = saturates(job.params)
+        self._most_open = job.most_open
+        self._stirred = asyncio.Event()
         self._origins = query.origins()
         self._downstreams = {r.id: d for d in core.neighbours.downstreams for r in plan.of(d)}
         self._channels = {
@@ -154,9 +162,6 @@ class DeliveryRuntime:
     def has_room(self) -> bool:
         """Whether what is emitted now can be kept until it is delivered."""
         return self._has_room.is_set()
-
-    async def wait_for_room(self) -> None:
-        await self._has_room.wait()
 
     def silent(self) -> tuple[str, ...]:
         """Returns the downstream replicas that do not answer."""
@@ -247,12 +252,38 @@ class DeliveryRuntime:
         intake = Intake(cast(Source, self._made), self._context, self._capture, self._give_up)
         more = True
         while more:
-            more = await intake.take(self._core.room if self._may_emit() else 1)
+            more = await intake.take(await self._may_capture())
             if self._in_hand:
                 await self._has_room.wait()
                 in_hand, self._in_hand = self._in_hand, []
                 self._emit_captured(in_hand)
         self._do(self._core.end(self._now()))
+
+    async def _may_capture(self) -> int:
+        """Waits until the source may make tuples. Returns how many."""
+        if self._saturates:
+            while not self._wants():
+                self._stirred.clear()
+                await self._stirred.wait()
+            return 1
+        return self._core.room if self._may_emit() else 1
+
+    def _wants(self) -> bool:
+        """Whether what the source emits now is the next to be sent: there is a route, and nothing waits."""
+        if not self._has_room.is_set() or self._core.kept() >= self._most_open:
+            return False
+        return all(self._sends_next(name, waiting) for name, waiting in self.waiting().items())
+
+    def _sends_next(self, downstream: str, waiting: int) -> bool:
+        hop = self.route.hops.get(downstream)
+        if hop is None or waiting:
+            return False
+        for to in hop.replicas():
+            channel = self._channels.get(to)
+            # A replica on this node has no channel: what it has not taken waits in its input.
+            if channel.waiting if channel is not None else self._core.in_flight(downstream, to) > 1:
+                return False
+        return True
 
     def _may_emit(self) -> bool:
         return self._has_room.is_set() or not self._sources_wait
@@ -371,6 +402,7 @@ class DeliveryRuntime:
                 case Forward(sibling, sender, _, items):
                     if news := [item for item in items if self._news_to_sibling(sender, item)]:
                         self._handover.put(sibling, sender, news)
+        self._stirred.set()
         at = self._core.next_tick(self._now())
         if at < self._tick_at:
             self._tick_at = at
@@ -425,6 +457,7 @@ class DeliveryRuntime:
 
     def _sent(self, to: str, items: Sequence[StreamTuple]) -> None:
         self._recorder.sent(to, items)
+        self._stirred.set()
 
     def _record_holes(self, upstream: str, items: Sequence[StreamTuple]) -> None:
         for item in items:

@@ -53,13 +53,13 @@ class Camera:
 
     waits = True
 
-    def __init__(self, device: str, width: int, height: int, rate: float) -> None:
-        """Raises SourceMissing."""
+    def __init__(self, device: str, width: int, height: int, rate: float | None) -> None:
+        """``rate`` None: as many pictures a second as the camera takes. Raises SourceMissing."""
         self.content = device
         self._wanted = (
             (cv2.CAP_PROP_FRAME_WIDTH, width),
             (cv2.CAP_PROP_FRAME_HEIGHT, height),
-            (cv2.CAP_PROP_FPS, rate),
+            *(((cv2.CAP_PROP_FPS, rate),) if rate is not None else ()),
             (cv2.CAP_PROP_BUFFERSIZE, 1),  # old pictures are of no use
         )
         self._opened: cv2.VideoCapture | None = self._open()

@@ -22,6 +22,7 @@ from node_agent.apps.dataflow.faces.params import (
     ShowHeatParams,
     ShowParams,
 )
+from node_agent.apps.dataflow.operators.pace import SATURATE
 from node_agent.apps.dataflow.operators.registry import (
     Context,
     Operator,
@@ -53,7 +54,8 @@ def _camera(params: CameraParams, context: Context) -> Source:
         from node_agent.apps.dataflow.faces.captures import Camera
         from node_agent.apps.dataflow.faces.sources import Video
 
-        return Video(params, context, Camera(params.device, params.width, params.height, params.rate))
+        rate = None if params.rate == SATURATE else params.rate
+        return Video(params, context, Camera(params.device, params.width, params.height, rate))
 
 
 def _video_file(params: FileParams, context: Context) -> Source:

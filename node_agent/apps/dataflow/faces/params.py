@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from node_agent.apps.dataflow.operators.pace import Saturate
 from node_agent.telemetry.belief import OLD_APP
 
 Side = Annotated[int, Meta(ge=32, le=4096)]
@@ -20,22 +21,20 @@ SourcePath = Annotated[str, Meta(extra={NAMES: "source"})]
 PEOPLE = 40
 """How many people can appear in the synthetic scene."""
 
-Pace = Literal["fixed", "accepted"]
 Forward = Literal["frames", "crops", "positions"]
 DetectorName = Literal["yunet", "haar", "lbp"]
 Method = Literal["embedding", "lbph"]
 
 
 class VideoParams(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """``pace``: ``rate`` pictures a second, or the next one as soon as the last is accepted. A ``limit`` of 0
-    means endless. ``adapt``: lowers quality and resolution while the path does not keep up with ``rate``.
-    ``cpu``: seconds of one core that a picture takes in virtual time.
+    """A ``limit`` of 0 means endless. ``adapt``: lowers quality and resolution while the path does not keep
+    up with ``rate``; without effect if the source saturates. ``cpu``: seconds of one core that a picture
+    takes in virtual time.
     """
 
     width: Side = 320
     height: Side = 240
-    rate: Annotated[float, Meta(gt=0, le=1000)] = 10.0
-    pace: Pace = "fixed"
+    rate: Annotated[float, Meta(gt=0, le=1000)] | Saturate = 10.0
     quality: Annotated[int, Meta(ge=10, le=100)] = 80
     limit: Annotated[int, Meta(ge=0)] = 0
     adapt: bool = False

@@ -4,9 +4,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from node_agent.apps.dataflow.faces.params import DetectorName, Forward, GalleryFile, Method, Pace, SourcePath
+from node_agent.apps.dataflow.faces.params import DetectorName, Forward, GalleryFile, Method, SourcePath
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.model.units import SameTau, TimeWindow
+from node_agent.apps.dataflow.operators.pace import Rate
 
 SourceKind = Literal["synthetic_scene", "camera", "video_file", "pictures"]
 
@@ -20,8 +21,7 @@ def face_recognition(
     path: SourcePath = "",
     width: int = 320,
     height: int = 240,
-    rate: float = 10.0,
-    pace: Pace = "fixed",
+    rate: Rate = 10.0,
     quality: int = 80,
     adapt: bool = False,
     limit: int = 0,
@@ -47,7 +47,6 @@ def face_recognition(
         "width": width,
         "height": height,
         "rate": rate,
-        "pace": pace,
         "quality": quality,
         "adapt": adapt,
         "limit": limit,
@@ -70,7 +69,7 @@ def video_correlation(
     cameras: Annotated[int, Meta(ge=2, le=MAX_CAMERAS)] = 2,
     width: int = 320,
     height: int = 240,
-    rate: float = 5.0,
+    rate: Rate = 5.0,
     quality: int = 80,
     seed: int = 1,
     persons: int = 20,
@@ -106,7 +105,7 @@ def heat_map(
     cameras: Annotated[int, Meta(ge=1, le=MAX_CAMERAS)] = 4,
     width: int = 320,
     height: int = 240,
-    rate: float = 5.0,
+    rate: Rate = 5.0,
     quality: int = 80,
     seed: int = 1,
     window: Annotated[int, Meta(ge=1, le=3600)] = 2,

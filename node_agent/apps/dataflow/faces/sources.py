@@ -1,7 +1,6 @@
 """A source of video: takes pictures when they are due and makes frames of them.
 
-The pace is a fixed rate, or that of the path: the next picture is taken as soon as there is room for it. It
-waits for an unplugged camera, and skips unreadable pictures; both are reported.
+It waits for an unplugged camera, and skips unreadable pictures; both are reported.
 """
 
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from node_agent.apps.dataflow.faces.faults import Faults
 from node_agent.apps.dataflow.faces.frames import Frame, encode_frame
 from node_agent.apps.dataflow.faces.params import VideoParams
 from node_agent.apps.dataflow.faces.pixels import BadImage, Image, encode_jpeg
+from node_agent.apps.dataflow.operators.pace import SATURATE
 from node_agent.apps.dataflow.operators.registry import Context
 
 T = TypeVar("T")
@@ -27,6 +27,10 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.25, 8.0
 """Seconds before a lost camera is opened again."""
 MOST_BEHIND = 1.0
 """Seconds of delay that a source catches up with; after a longer delay it continues from now."""
+BAD_IMAGE_PAUSE = 0.1
+"""Seconds before the next picture, if the source saturates: a folder without a single good picture must not
+be read as fast as can be.
+"""
 
 
 class Video:
@@ -52,25 +56,21 @@ class Video:
                 return await self._take()
             except BadImage as error:
                 self._faults.count("bad_image", error)
-                # A folder without a single good picture must not be read as fast as can be.
-                await self._context.sleep(1 / self._params.rate)
+                rate = self._params.rate
+                await self._context.sleep(BAD_IMAGE_PAUSE if rate == SATURATE else 1 / rate)
 
     async def _wait_until_due(self) -> bool:
         """Returns whether the path had room when the picture was due."""
-        period = 1 / self._params.rate
+        rate = self._params.rate
+        if rate == SATURATE:
+            return True  # the source was asked because there is room
         if self._due is not None:
-            self._due += period
+            self._due += 1 / rate
         now = self._context.time()
         if self._due is None or now - self._due > MOST_BEHIND:
             self._due = now
-        outlet = self._context.outlet
-        if self._params.pace == "accepted":
-            if outlet is not None:
-                await outlet.wait_for_room()
-            in_time = self._context.time() <= self._due
-            self._due = self._context.time()
-            return in_time
         await self._context.sleep(max(0.0, self._due - now))
+        outlet = self._context.outlet
         return outlet is None or outlet.has_room()
 
     async def _take(self) -> bytes | None:

@@ -44,8 +44,6 @@ class Outlet(Protocol):
 
     def has_room(self) -> bool: ...
 
-    async def wait_for_room(self) -> None: ...
-
 
 def _ignore(event: Event) -> None:
     pass

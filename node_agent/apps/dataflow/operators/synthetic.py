@@ -11,10 +11,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
-from node_agent.apps.dataflow.operators.registry import (
-    Context,
-    OperatorKind,
-)
+from node_agent.apps.dataflow.operators.pace import Pace, Rate
+from node_agent.apps.dataflow.operators.registry import Context, OperatorKind
 from node_agent.apps.dataflow.windows.units import Unit
 from node_agent.apps.dataflow.wire.packing import MAX_PAYLOAD
 
@@ -23,9 +21,9 @@ Size = Annotated[int, Meta(ge=0, le=MAX_PAYLOAD)]
 
 
 class SourceParams(Struct, frozen=True, forbid_unknown_fields=True):
-    """``rate`` in tuples per second, ``payload`` in bytes; a ``limit`` of 0 means endless."""
+    """``payload`` in bytes; a ``limit`` of 0 means endless."""
 
-    rate: Annotated[float, Meta(gt=0, le=100_000)] = 10.0
+    rate: Rate = 10.0
     payload: Size = 8192
     limit: Annotated[int, Meta(ge=0)] = 0
 
@@ -51,16 +49,12 @@ class SyntheticSource:
     def __init__(self, params: SourceParams, context: Context) -> None:
         self._params = params
         self._context = context
-        self._start: float | None = None
+        self._pace = Pace(params.rate, context)
 
     async def next(self, tau: int) -> bytes | None:
         if 0 < self._params.limit < tau:
             return None
-        if self._start is None:
-            self._start = self._context.time()
-        # Counted from the start: late wake-ups must not accumulate.
-        due = self._start + (tau - 1) / self._params.rate
-        await self._context.sleep(max(0.0, due - self._context.time()))
+        await self._pace.until_due(tau)
         return pattern(self._context.replica, tau, self._params.payload)
 
 
@@ -86,7 +80,7 @@ class Sink:
 
 def synthetic_chain(
     operators: Annotated[int, Meta(ge=1, le=MAX_CHAIN)] = 2,
-    rate: float = 10.0,
+    rate: Rate = 10.0,
     payload: int = 8192,
     cpu: float = 0.005,
 ) -> Query:

@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar, get_type_hints, ov
 import msgspec
 
 from node_agent.apps.dataflow.model.units import Each, SameTau
+from node_agent.apps.dataflow.operators.pace import Pace, Rate
 from node_agent.apps.dataflow.operators.registry import Context, OperatorKind, Role, register_function
 from node_agent.apps.dataflow.query.errors import OperatorError, QueryError, failed_at, place
 from node_agent.apps.dataflow.windows.units import Unit
@@ -30,7 +31,7 @@ class UserFunction(Generic[P, R]):
     """The decorated function, which can still be called as before; queries name it by ``kind``."""
 
     def __init__(
-        self, function: Callable[P, R], role: Role, key: Key | None, extra: dict[str, float]
+        self, function: Callable[P, R], role: Role, key: Key | None, extra: dict[str, tuple[Any, Any]]
     ) -> None:
         self.function = function
         self.role = role
@@ -44,7 +45,7 @@ class UserFunction(Generic[P, R]):
         self.inputs = _positional(self)
         made = [(name, annotation, default) for name, (annotation, default) in self._parameters.items()]
         fields = [field for field in made if field[0] != CONTEXT]
-        fields += [(name, float, value) for name, value in extra.items() if name not in self._parameters]
+        fields += [(name, *extra[name]) for name in extra if name not in self._parameters]
         fields.sort(key=lambda field: field[2] is msgspec.NODEFAULT, reverse=True)
         params = msgspec.defstruct(self.name, fields, frozen=True, forbid_unknown_fields=True)
         factory = _FunctionSource if role == "source" else _FunctionOperator
@@ -118,17 +119,11 @@ def _keywords(function: UserFunction[..., Any]) -> dict[str, tuple[Any, Any]]:
 class _FunctionSource:
     def __init__(self, function: UserFunction[..., Any], params: Any, context: Context) -> None:
         self._function = function
-        self._context = context
-        self._params = params
         self._keywords = function.keywords(params, context)
-        self._start: float | None = None
+        self._pace = Pace(params.rate, context)
 
     async def next(self, tau: int) -> bytes | None:
-        if self._start is None:
-            self._start = self._context.time()
-        # Counted from the start: late wake-ups must not accumulate.
-        due = self._start + (tau - 1) / self._params.rate
-        await self._context.sleep(max(0.0, due - self._context.time()))
+        await self._pace.until_due(tau)
         result = await self._function.call(tau, **self._keywords)
         if result is None or isinstance(result, bytes):
             return result
@@ -207,10 +202,12 @@ def operator(function: Callable[..., Any] | None = None, /, *, key: Key | None =
 @overload
 def source(function: Callable[P, R], /) -> UserFunction[P, R]: ...
 @overload
-def source(*, rate: float = 10.0) -> Callable[[Callable[P, R]], UserFunction[P, R]]: ...
-def source(function: Callable[..., Any] | None = None, /, *, rate: float = 10.0) -> Any:
-    """A function from τ = 1, 2, … to a payload, ``rate`` times a second; None ends the stream."""
-    return _decorate(function, "source", None, {"rate": rate})
+def source(*, rate: Rate = 10.0) -> Callable[[Callable[P, R]], UserFunction[P, R]]: ...
+def source(function: Callable[..., Any] | None = None, /, *, rate: Rate = 10.0) -> Any:
+    """A function from τ = 1, 2, … to a payload, ``rate`` times a second, or with ``"saturate"`` as soon as
+    there is room for the next one. None ends the stream.
+    """
+    return _decorate(function, "source", None, {"rate": (Rate, rate)})
 
 
 @overload
@@ -226,7 +223,7 @@ def _decorate(
     function: Callable[..., Any] | None,
     role: Literal["source", "operator", "sink"],
     key: Key | None,
-    extra: dict[str, float],
+    extra: dict[str, tuple[Any, Any]],
 ) -> Any:
     def decorate(function: Callable[..., Any]) -> UserFunction[..., Any]:
         return UserFunction(function, role, key, extra)

@@ -81,7 +81,7 @@ def costs_from_link_state(
             beyond[replica.id] = sum(branches, 0.0)
         ends: dict[str, float] = {}
         if is_shared(query, name, policy):
-            reached = {replica.id: _reaching(plan, replica, backwards) for replica in replicas}
+            reached = {replica.id: _reaching(plan, replica, backwards, graph.relays) for replica in replicas}
             aggregates.update(reached)
             chosen = min(replicas, key=lambda r: reached[r.id] + beyond[r.id], default=None)
             if chosen is not None and reached[chosen.id] < inf:
@@ -89,7 +89,7 @@ def costs_from_link_state(
         else:
             for replica in replicas:
                 ends[replica.node] = min(beyond[replica.id], ends.get(replica.node, inf))
-        ways[name] = towards(backwards, ends)
+        ways[name] = towards(backwards, ends, graph.relays)
     network = tree(graph, own.node)
     direct = [r for downstream in query.downstream(own.operator) for r in plan.of(downstream)]
     links = {r.id: network.costs[r.node] for r in direct if r.node in network.costs}
@@ -104,8 +104,8 @@ def costs_from_link_state(
     )
 
 
-def _reaching(plan: DeploymentPlan, replica: Replica, backwards: Links) -> float:
-    from_all = towards(backwards, {replica.node: 0.0})
+def _reaching(plan: DeploymentPlan, replica: Replica, backwards: Links, relays: bool) -> float:
+    from_all = towards(backwards, {replica.node: 0.0}, relays)
     inputs = plan.query.upstream(replica.operator)
     return aggregate([[from_all.get(r.node, inf) for r in plan.of(name)] for name in inputs])
 

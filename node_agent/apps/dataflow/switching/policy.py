@@ -65,7 +65,6 @@ POLICIES: Registry[SwitchingPolicy] = Registry(
         "weighted": f"{_HERE}.weighted:POLICY",
         "power_of_two": f"{_HERE}.power_of_two:POLICY",
         "backpressure": f"{_HERE}.backpressure:POLICY",
-        "adaptive": f"{_HERE}.adaptive:POLICY",
     },
 )
 

@@ -6,7 +6,6 @@ from node_agent.apps.dataflow.model.decision import Situation
 from node_agent.apps.dataflow.switching.route import Choice
 
 _SUMMED = " Costs are summed over all inputs, so that these choose the same replica."
-_BY_TRENDS = "by the trends of their costs, "
 
 
 def shown(cost: float | None) -> str:
@@ -26,19 +25,17 @@ def divided(text: str, choice: Choice) -> str:
     return f"{text}: {shares}." if shares else f"{text}."
 
 
-def by_cost(situation: Situation, choice: Choice, by_trends: bool = False) -> str:
-    """Explains why the costs led to this replica. ``by_trends``: expected costs were compared, not present
-    ones.
-    """
+def by_cost(situation: Situation, choice: Choice) -> str:
+    """Explains why the costs led to this replica."""
     if choice.hop is None:
         return "no replica could be used."
     summed = _SUMMED if situation.shared else ""
     shares = _shares(choice)
     parallel = f" Network paths that do not interfere are used at once: {shares}." if shares else ""
-    return f"{_by_cost(situation, choice, choice.hop.to, by_trends)}{summed}{parallel}"
+    return f"{_by_cost(situation, choice, choice.hop.to)}{summed}{parallel}"
 
 
-def _by_cost(situation: Situation, choice: Choice, new: str, by_trends: bool) -> str:
+def _by_cost(situation: Situation, choice: Choice, new: str) -> str:
     costs, old = situation.costs(), situation.current
     cost = costs[new]
     others = sorted((to for to in costs if to != new), key=lambda to: costs[to])
@@ -46,14 +43,13 @@ def _by_cost(situation: Situation, choice: Choice, new: str, by_trends: bool) ->
         lost = f"{old} {_gone(situation, old)}; " if old is not None else ""
         return f"{lost}{new} was {_best(cost, others, costs)}."
     if new != old:
-        return _switched(situation, choice, old, new, by_trends)
+        return _switched(situation, choice, old, new)
     if not others or costs[others[0]] >= cost:
         return f"{new} was still {_best(cost, others, costs)}."
-    trends = _BY_TRENDS if by_trends else ""
     best = others[0]
     compared = f"{shown(costs[best])} against {shown(cost)}"
-    needed = f"a switch had to gain more than {_needed(situation, choice, by_trends)}"
-    return f"{trends}{best} was not cheaper by enough ({compared}): {needed}."
+    needed = f"a switch had to gain more than {_needed(situation, choice)}"
+    return f"{best} was not cheaper by enough ({compared}): {needed}."
 
 
 def _gone(situation: Situation, old: str) -> str:
@@ -71,19 +67,16 @@ def _best(cost: float, others: list[str], costs: dict[str, float]) -> str:
     return f"the cheapest way to the sinks ({shown(cost)}); {rest}"
 
 
-def _switched(situation: Situation, choice: Choice, old: str, new: str, by_trends: bool) -> str:
+def _switched(situation: Situation, choice: Choice, old: str, new: str) -> str:
     costs = situation.costs()
-    needed = f"it had to be by more than {_needed(situation, choice, by_trends)}"
-    if by_trends:
-        compared = f"now {shown(costs[new])} against {shown(costs[old])}"
-        return f"{_BY_TRENDS}{new} promised to be cheaper than {old} ({compared}); {needed}."
+    needed = f"it had to be by more than {_needed(situation, choice)}"
     gain = f"{shown(costs[old] - costs[new])} ({shown(costs[new])} against {shown(costs[old])})"
     return f"{new} was cheaper than {old} by {gain}; {needed}."
 
 
-def _needed(situation: Situation, choice: Choice, own_margin: bool) -> str:
+def _needed(situation: Situation, choice: Choice) -> str:
     threshold = situation.rule.threshold
-    if not threshold.relative or own_margin:
+    if not threshold.relative:
         return shown(choice.needed)
     return f"{shown(choice.needed)} ({threshold} of what was paid)"
 

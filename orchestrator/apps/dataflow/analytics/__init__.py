@@ -7,7 +7,7 @@ its own and into the tuples below. Modules with Spark or matplotlib are imported
 from orchestrator.apps.dataflow.analytics.metrics import ROUTES, SINKS, TUPLES, notes
 from orchestrator.apps.dataflow.analytics.reader import READER
 from orchestrator.apps.dataflow.analytics.tables import TABLES
-from orchestrator.results.contribution import Contribution, Drawing, Factor, Later
+from orchestrator.results.contribution import Contribution, Drawing, Factor, Later, Section
 
 _HERE = "orchestrator.apps.dataflow.analytics"
 
@@ -17,12 +17,13 @@ CONTRIBUTION = Contribution(
     tables=TABLES,
     figures=(TUPLES, ROUTES),
     drawings=(
-        Drawing(100, Later(f"{_HERE}.drawings:throughput_over_time")),
+        Drawing(100, Later(f"{_HERE}.drawings:goodput_over_time")),
         Drawing(200, Later(f"{_HERE}.drawings:latency_distribution")),
         Drawing(300, Later(f"{_HERE}.drawings:by_factor")),
         Drawing(400, Later(f"{_HERE}.drawings:fates")),
         Drawing(500, Later(f"{_HERE}.route_drawing:routes")),
     ),
+    sections=(Section(110, Later("orchestrator.apps.dataflow.promises:reliability_section")),),
     factors=(Factor("replicas", "k", "replicas per operator (k)"),),
     breakdowns=(SINKS,),
     notes=notes,

@@ -33,7 +33,7 @@ NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?(\s?[A-Za-z%µ/]+)?$")
 """With or without a unit."""
 
 
-def throughput_over_time(cells: Sequence[Cell]) -> Figure | None:
+def goodput_over_time(cells: Sequence[Cell]) -> Figure | None:
     spoken = []
     hint = ""
     panels = panels_of(cells)
@@ -61,7 +61,7 @@ def throughput_over_time(cells: Sequence[Cell]) -> Figure | None:
         if not spoken:
             return None
         alternative = f"Arrivals at the sink over time. {'; '.join(spoken)}."
-        return finish(drawing, "throughput-time", "Throughput over time", alternative)
+        return finish(drawing, "goodput-time", "Goodput over time", alternative)
 
 
 def _rates(cell: Cell) -> tuple[list[float], list[float], float]:
@@ -130,7 +130,7 @@ def latency_distribution(cells: Sequence[Cell]) -> Figure | None:
 
 
 def by_factor(cells: Sequence[Cell]) -> Figure | None:
-    """Draws throughput and p95 latency over the factor that the cells vary; a colour for each other
+    """Draws goodput and p95 latency over the factor that the cells vary; a colour for each other
     combination.
     """
     factor = main_factor(cells)
@@ -139,7 +139,7 @@ def by_factor(cells: Sequence[Cell]) -> Figure | None:
     values = list(grouped(cells, lambda cell: str(cell.factors[factor])))
     # Words have no order, so no line connects them.
     ordered = all(NUMBER.match(value) for value in values)
-    shown = (("throughput_fps", "throughput (tuples/s)"), ("latency_p95_s", "latency, p95 (s)"))
+    shown = (("goodput_fps", "goodput (tuples/s)"), ("latency_p95_s", "latency, p95 (s)"))
     spoken = []
     with canvas(1, 2, figsize=(WIDTH, 3.1)) as (drawing, axes):
         for axis, (metric, title) in zip(axes[0], shown, strict=True):

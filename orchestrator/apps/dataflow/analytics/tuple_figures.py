@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from orchestrator.apps.dataflow.analytics.tuple_table import IN_FLIGHT, NEVER_EMITTED, SET_ASIDE
+from orchestrator.apps.dataflow.analytics.tuple_table import IN_FLIGHT, NEVER_EMITTED, SET_ASIDE, SHED
 from orchestrator.results.contribution import Rows
 from orchestrator.results.spark import SUM, Reading, Subject, rounded
 
@@ -41,6 +41,12 @@ def distinct(tuples: DataFrame) -> DataFrame:
     """Counts tuples once: with several sinks, a tuple has a row for each."""
     distinct = F.count_distinct("origin", "tau")
     return tuples.where("in_window").groupBy("run", "app").agg(distinct.alias("emitted"))
+
+
+def offered(tuples: DataFrame) -> DataFrame:
+    """Counts what sources made: their streams have the names of replicas, those of windows of operators."""
+    made = tuples.where(F.col("in_window") & F.col("origin").contains("/"))
+    return made.groupBy("run", "app").agg(F.count_distinct("origin", "tau").alias("tuples"))
 
 
 def unfounded(tuples: DataFrame) -> DataFrame:
@@ -92,6 +98,7 @@ def frames(reading: Reading) -> Mapping[str, DataFrame]:
     ]
     found = {
         "unfounded": unfounded(tuples),
+        "offered": offered(tuples),
         "born": born_in_window(tuples),
         "arrived": arrived_in_window(tuples, windows),
         "fates": fates_of(tuples),
@@ -110,16 +117,17 @@ def frames(reading: Reading) -> Mapping[str, DataFrame]:
 
 def values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
     born, arrived = next(iter(rows["born"]), None), next(iter(rows["arrived"]), None)
-    never = next(iter(rows["unfounded"]), {"tuples": 0})
+    never, made = (next(iter(rows[name]), {"tuples": 0})["tuples"] for name in ("unfounded", "offered"))
     per_second = sorted(rows["deliveries"], key=itemgetter("second"))
     return {
         **tuple_figures(born, _fates(rows["fates"])),
         **arrival_figures(arrived, subject.window_ns),
+        "offered_fps": over_window(made, subject.window_ns),
         **latency_figures(born),
         **_sinks(subject, rows),
         "latency_quantiles_s": quantiles_s(born),
         "deliveries": [[row["second"], row["tuples"], row["bytes"]] for row in per_second],
-        NEVER_EMITTED: never["tuples"],
+        NEVER_EMITTED: never,
     }
 
 
@@ -150,7 +158,7 @@ def tuple_figures(born: Row | None, fates: dict[str, int]) -> Figures:
     delivered = born["delivered"] if born else 0
     in_flight = fates.get(IN_FLIGHT, 0)
     due = emitted - in_flight - sum(fates.get(name, 0) for name in SET_ASIDE)
-    lost = due - delivered
+    lost, shed = due - delivered, fates.get(SHED, 0)
     return {
         "emitted": emitted,
         "delivered": delivered,
@@ -158,6 +166,9 @@ def tuple_figures(born: Row | None, fates: dict[str, int]) -> Figures:
         "in_flight_at_end": in_flight,
         "lost": lost,
         "loss_ratio": rounded(lost / due) if due > 0 else None,
+        "shed": shed,
+        "shed_ratio": rounded(shed / due) if due > 0 else None,
+        "network_loss_ratio": rounded((lost - shed) / (due - shed)) if due > shed else None,
         "fates": fates,
     }
 
@@ -171,8 +182,13 @@ def arrival_figures(arrived: Row | None, window_ns: int) -> Figures:
     return {
         "throughput_fps": rounded(fps),
         "throughput_kbps": rounded(kbps),
-        "goodput_fps": rounded(arrivals * 1e9 / window_ns) if window_ns else 0.0,
+        "goodput_fps": over_window(arrivals, window_ns),
+        "goodput_kbps": over_window(arrived["bytes"] * 8 / 1e3 if arrived else 0, window_ns),
     }
+
+
+def over_window(amount: float, window_ns: int) -> float:
+    return rounded(amount * 1e9 / window_ns) if window_ns else 0.0
 
 
 def latency_figures(born: Row | None) -> Figures:

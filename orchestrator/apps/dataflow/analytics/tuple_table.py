@@ -29,6 +29,7 @@ LOST = "lost_in_transit"
 # Filtered: an operator emitted nothing for it. Absorbed: it became part of a window or join. No losses.
 SET_ASIDE = (FILTERED, ABSORBED)
 LINK_FAILED = "link_failed"
+SHED = f"{DROPPED}source_buffer_full"
 # Reported as delivered, but its source, which has a complete log, never emitted it.
 NEVER_EMITTED = "never_emitted"
 

@@ -1,6 +1,7 @@
 """Formats explanations and replays: a document for programs, text and tables for people."""
 
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from rich.console import RenderableType
@@ -19,6 +20,7 @@ from orchestrator.apps.dataflow.decisions.explain import Dead, Explanation, expl
 from orchestrator.apps.dataflow.decisions.history import read_history
 from orchestrator.apps.dataflow.decisions.reasons import summary
 from orchestrator.apps.dataflow.decisions.replay import Replay, replay
+from orchestrator.apps.dataflow.decisions.switches import Idle, switches
 from orchestrator.apps.dataflow.spec.switching import read_threshold, threshold_of
 from orchestrator.errors import BadInput
 from orchestrator.runs.run_directory import RunDirectory
@@ -31,7 +33,7 @@ CAVEAT = (
 
 
 def explained(directory: RunDirectory, app: str, at_s: float, replica: str | None) -> Answer:
-    history = read_history(directory, app)
+    history = read_history(directory, app, with_carried=True)
     made = explain(history, at_s, replica)
     faults = faults_at(history, at_s)
     document = {"run": history.run, "app": app, "at_s": at_s, "faults": faults, "decisions": made}
@@ -43,6 +45,43 @@ def explained(directory: RunDirectory, app: str, at_s: float, replica: str | Non
     for each in made:
         lines += _explanation(each, at_s, nodes)
     return Answer(msgspec.to_builtins(document), lines)
+
+
+def listed_switches(
+    directory: RunDirectory, app: str, replica: str | None, operator: str | None, most: int
+) -> Answer:
+    history = read_history(directory, app, with_carried=True)
+    every = switches(history, replica, operator)
+    shown_ones = every[-most:]
+    document = {
+        "run": history.run,
+        "app": app,
+        "switches": shown_ones,
+        "left_out": len(every) - len(shown_ones),
+    }
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("at", "replica", "from", "to", "for", "why"):
+        side: Literal["left", "right"] = "right" if heading in ("at", "for") else "left"
+        table.add_column(heading, justify=side, no_wrap=heading != "why")
+    for each in shown_ones:
+        old = "(start)" if each.first else each.old or "no route"
+        why = each.why + _idle(each.idle)
+        held = f"{each.until_s - each.at_s:.1f} s"
+        row = (f"{each.at_s:.1f} s", each.replica, old, each.new or "no route", held, why)
+        table.add_row(*map(escape, row))
+    head = Text(f"run {history.run}: {len(every)} switches, first choices included")
+    lines: list[RenderableType] = [head, table]
+    if left_out := len(every) - len(shown_ones):
+        lines.insert(1, Text(f"{left_out} earlier ones are not shown: --most {len(every)} shows all"))
+    lines.append(Text(f"rove explain {history.run} --at TIME says more about one of them"))
+    return Answer(msgspec.to_builtins(document), lines)
+
+
+def _idle(idle: Idle | None) -> str:
+    """Says that a way carried nothing although there was something to send."""
+    if idle is None or not idle.had_input:
+        return ""
+    return f" It carried nothing from {idle.from_s:.1f} to {idle.until_s:.1f} s."
 
 
 def replayed(directory: RunDirectory, app: str, policy: str, threshold: str | None) -> Answer:
@@ -81,6 +120,10 @@ def _explanation(each: Explanation, at_s: float, nodes: dict[str, str]) -> list[
     held = f"for {at_s - each.since_s:.1f} s, since {each.since_s:.1f} s"
     lines.append(Text(f"\n{each.replica} on {each.node} → {each.downstream}: {to}, {held}"))
     lines.append(Text(f"  {each.why}"))
+    if each.idle_s is not None and each.had_input:
+        why = "although there was something to send"
+        text = f"This way carries nothing: no tuple has arrived over it for {each.idle_s:.1f} s, {why}."
+        lines.append(Text(f"  {text}"))
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("  replica", no_wrap=True)
     table.add_column("node", no_wrap=True)

@@ -62,6 +62,10 @@ class Explanation(Struct, frozen=True):
     cost_age_s: float
     switched: Switched | None
     dead: Dead | None
+    idle_s: float | None = None
+    """For so long nothing has arrived over the way in use; None: it carries something, or is new."""
+    had_input: bool = False
+    """Whether there was something to send meanwhile."""
 
 
 class Situated(NamedTuple):
@@ -78,7 +82,7 @@ def explain(history: History, at_s: float, replica: str | None = None) -> tuple[
     _check_time(history, at_s)
     at_ns = history.zero_ns + round(at_s * 1e9)
     if replica is not None:
-        _check_replica(history, replica)
+        check_replica(history, replica)
         found = tuple(_of(history, replica, at_ns))
         if not found:
             first = min(s[0].t_ns for s in history.series if s[0].decision.replica == replica)
@@ -100,9 +104,9 @@ def explain(history: History, at_s: float, replica: str | None = None) -> tuple[
 def faults_at(history: History, at_s: float) -> tuple[InForce, ...]:
     at_ns = history.zero_ns + round(at_s * 1e9)
     found = []
-    for what, node, from_ns, until_ns in history.outages:
+    for what, node, from_ns, until_ns, note in history.outages:
         if from_ns <= at_ns and (until_ns is None or at_ns < until_ns):
-            text = in_words(what, node, [r.id for r in history.plan.replicas if r.node == node])
+            text = in_words(what, node, [r.id for r in history.plan.replicas if r.node == node], note)
             found.append(InForce(text, history.seconds(from_ns), _seconds_or_none(history, until_ns)))
     return tuple(found)
 
@@ -138,6 +142,8 @@ def _explained(history: History, situated: Situated, at_ns: int) -> Explanation:
     now = situated.now
     decision = now.decision
     changed = _last_change((*situated.earlier, now))
+    shares = decision.shares or ({decision.new: 1.0} if decision.new is not None else {})
+    idle = history.carried.idle_before(decision.replica, shares, changed.now.t_ns, at_ns) if shares else None
     return Explanation(
         replica=decision.replica,
         node=now.node,
@@ -158,6 +164,8 @@ def _explained(history: History, situated: Situated, at_ns: int) -> Explanation:
         cost_age_s=(now.t_ns - decision.taken_ns) / 1e9,
         switched=_switched(history, changed),
         dead=_dead(history, now, at_ns),
+        idle_s=None if idle is None else idle.seconds,
+        had_input=idle is not None and idle.had_input,
     )
 
 
@@ -204,7 +212,7 @@ def _check_time(history: History, at_s: float) -> None:
         raise BadInput(f"{at_s:g} s is outside the run, which has records from 0 s to {end_s:.1f} s so far")
 
 
-def _check_replica(history: History, replica: str) -> None:
+def check_replica(history: History, replica: str) -> None:
     deciding = list(dict.fromkeys(series[0].decision.replica for series in history.series))
     if replica in deciding:
         return

@@ -1,20 +1,22 @@
 """Reads the decisions that a run has recorded so far, directly from its segments, without an analysis."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from node_agent.apps.dataflow.belief import scopes_of
-from node_agent.apps.dataflow.events import RouteDecision
+from node_agent.apps.dataflow.events import RouteDecision, TupleEmitted, TupleReceived
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.apps.records import record_format
 from node_agent.model.checked import Checked, Refused
 from node_agent.telemetry.belief import writers
+from node_agent.telemetry.kinds import tag_of
 from node_agent.telemetry.records import LONGEST_LINE
 from node_agent.telemetry.segment_files import lines_in, open_regular, segment_names
+from orchestrator.apps.dataflow.decisions.carried import Carried
 from orchestrator.apps.dataflow.recorded import deployment_in
 from orchestrator.apps.dataflow.setting import KIND
 from orchestrator.clocks.correction import ahead_ns, clocks_in
@@ -25,6 +27,9 @@ from orchestrator.runs.outages import Outage, read_outages
 from orchestrator.runs.run_directory import RunDirectory
 
 _KIND = f'"kind":"{RouteDecision.__struct_config__.tag}"'.encode()
+RECEIVED, EMITTED = tag_of(TupleReceived), tag_of(TupleEmitted)
+_MOVED = tuple(f'"kind":"{kind}"'.encode() for kind in (RECEIVED, EMITTED))
+NOTHING = Carried()
 _decision: Checked[RouteDecision] = Checked(RouteDecision, LONGEST_LINE)
 
 
@@ -49,12 +54,15 @@ class History(NamedTuple):
     end_ns: int
     series: tuple[Series, ...]
     outages: tuple[Outage, ...] = ()
+    carried: Carried = NOTHING
+    """What ways carried; empty if that was not asked for."""
 
     def seconds(self, t_ns: int) -> float:
         return (t_ns - self.zero_ns) / 1e9
 
 
-def read_history(directory: RunDirectory, app: str = KIND) -> History:
+def read_history(directory: RunDirectory, app: str = KIND, with_carried: bool = False) -> History:
+    """``with_carried``: also reads what ways carried, which takes longer."""
     if directory.is_sweep:
         members = ", ".join(member.id for member in directory.members()[:3])
         raise BadInput(f"{directory.id} is a sweep: name one of its runs ({members}, …)")
@@ -66,11 +74,12 @@ def read_history(directory: RunDirectory, app: str = KIND) -> History:
     clocks = clocks_in(manifest)
     first, last = None, 0
     found: list[Recorded] = []
+    carried = Carried()
     nodes = sorted(path.name for path in directory.nodes.glob("*"))
     run, format = str(manifest.get("run") or directory.id), record_format()
     for node, writer in writers(run, nodes, format, {app: scopes_of(plan)}).items():
         clock = clocks.get(node, ())
-        for raw, is_decision in _lines(directory.segments(node)):
+        for raw, is_decision in _lines(directory.segments(node), _MOVED if with_carried else ()):
             try:
                 envelope = format.decode(raw)
                 decision = _decision.decode(raw) if is_decision else None
@@ -82,6 +91,8 @@ def read_history(directory: RunDirectory, app: str = KIND) -> History:
             t_ns = envelope.t_ns - ahead
             first = t_ns if first is None else min(first, t_ns)
             last = max(last, t_ns)
+            if with_carried:
+                _note(carried, envelope, t_ns)
             if decision is not None:
                 decision = replace(decision, taken_ns=decision.taken_ns - ahead) if ahead else decision
                 found.append(Recorded(t_ns, envelope.node, envelope.boot, envelope.seq, decision))
@@ -91,7 +102,7 @@ def read_history(directory: RunDirectory, app: str = KIND) -> History:
         # As in the analysis: a node that records wrong times does not move the others' zero.
         first, last = max(first, span[0]), min(last, span[1])
     outages = read_outages(directory.events)
-    return History(directory.id, plan, first, last, _series(plan, found), outages)
+    return History(directory.id, plan, first, last, _series(plan, found), outages, carried)
 
 
 def _series(plan: DeploymentPlan, found: list[Recorded]) -> tuple[Series, ...]:
@@ -106,8 +117,17 @@ def _series(plan: DeploymentPlan, found: list[Recorded]) -> tuple[Series, ...]:
     return tuple(tuple(group) for _, group in groupby(ordered, key=owner))
 
 
-def _lines(segments: Path) -> Iterator[tuple[bytes, bool]]:
-    """Yields decisions, and the first and last line of every segment; nothing else is needed."""
+def _note(carried: Carried, record: Any, t_ns: int) -> None:
+    if record.kind == RECEIVED:
+        carried.arrived(record.sender, record.replica, t_ns)
+    elif record.kind == EMITTED:
+        carried.came_in(record.replica, t_ns)
+
+
+def _lines(segments: Path, also: Sequence[bytes] = ()) -> Iterator[tuple[bytes, bool]]:
+    """Yields decisions, lines that contain one of ``also``, and the first and last line of every segment;
+    nothing else is needed.
+    """
     for name in segment_names(segments):
         previous, was_told = b"", True
         try:
@@ -119,7 +139,7 @@ def _lines(segments: Path) -> Iterator[tuple[bytes, bool]]:
                 if raw is None:
                     continue
                 is_decision = _KIND in raw
-                if is_decision or not previous:
+                if is_decision or not previous or any(part in raw for part in also):
                     yield raw, is_decision
                     was_told = True
                 else:

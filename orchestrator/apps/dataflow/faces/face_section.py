@@ -97,8 +97,8 @@ def _row(cell: Cell, judged: bool) -> list[str]:
 
     row = [
         escape(_label(cell)),
-        number(of("throughput_fps"), 1, 2),
-        number(of("throughput_kbps"), 1, 0),
+        number(of("goodput_fps"), 1, 2),
+        number(of("goodput_kbps"), 1, 0),
         number(of("latency_p95_s"), 1, 3),
         count("found"),
         count("named"),

@@ -13,7 +13,7 @@ from orchestrator.apps.dataflow.planning.prospect import prospect_for
 from orchestrator.apps.dataflow.planning.replication import Advice, Prospect, advise
 from orchestrator.apps.dataflow.setting import Setting
 from orchestrator.apps.dataflow.spec.placement import AUTO, DEFAULT, PLACEMENT_POLICIES
-from orchestrator.planning.distances import initial_distance
+from orchestrator.planning.distances import initial_distance, mean_distance
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ def _site(setting: Setting) -> Site:
         roles=topology.roles(),
         settings=setting.section.placement,
         measure=lambda: initial_distance(topology, seed),
+        foresee=lambda: mean_distance(topology, seed, setting.scenario.warmup + setting.scenario.duration),
     )
 
 

@@ -47,6 +47,7 @@ class Site:
     roles: Mapping[str, Sequence[str]]
     settings: Section
     measure: Callable[[], Distance]
+    foresee: Callable[[], Distance]
 
     @cached_property
     def distance(self) -> Distance:
@@ -54,6 +55,13 @@ class Site:
         start.
         """
         return self.measure()
+
+    @cached_property
+    def mean_distance(self) -> Distance:
+        """Returns a function ``distance(a, b)``: how far two nodes are apart on average during the run, by
+        the movements that the topology plans for them.
+        """
+        return self.foresee()
 
 
 Hosts = Callable[[Site, Mapping[str, int]], dict[Slot, str]]

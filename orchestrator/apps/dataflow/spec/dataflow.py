@@ -1,6 +1,6 @@
 """Defines the settings of an operator in a written-out dataflow: inputs, window or join, and limits."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
@@ -96,6 +96,8 @@ def _read_on_error(value: Any) -> Any:
 
 class Operator(Section):
     """One operator of a dataflow: its kind, whose output it consumes, and the parameters of its kind."""
+
+    other_names: ClassVar[dict[str, str]] = {"pace": "rate", "saturate": "rate"}
 
     kind: str
     after: After = ()

@@ -79,6 +79,12 @@ class ColocatePlacement(Drawn):
     policy: Literal["colocate"]
 
 
+class NearPlacement(Drawn):
+    """Replicas on the nodes of sources and sinks, as far as their CPUs allow, or else between them."""
+
+    policy: Literal["near"]
+
+
 class ExplicitPlacement(Section):
     """Nodes by operator, one for each replica; nodes beyond k are used by a larger k."""
 
@@ -95,6 +101,7 @@ PLACEMENT_POLICIES: Registry[PlacementPolicy] = Registry(
         "random": f"{_HERE}.at_random:POLICY",
         "spread": f"{_HERE}.spread:POLICY",
         "colocate": f"{_HERE}.colocate:POLICY",
+        "near": f"{_HERE}.near:POLICY",
         "explicit": f"{_HERE}.explicit:POLICY",
     },
 )

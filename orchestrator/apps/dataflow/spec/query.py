@@ -8,7 +8,7 @@ with its parameters, their bounds and their units.
 import inspect
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 import msgspec
 from pydantic import (
@@ -26,6 +26,7 @@ from pydantic_core import CoreSchema
 
 from node_agent.apps.dataflow.model.query import Query, Reliability
 from node_agent.apps.dataflow.model.query_problems import query_problems
+from node_agent.apps.dataflow.operators.pace import SATURATE, Saturate
 from node_agent.apps.dataflow.operators.registry import OPERATORS, QUERIES, Build, OperatorKind
 from node_agent.extensions.files import is_reference
 from orchestrator.apps.dataflow.spec.dataflow import Operator
@@ -34,7 +35,7 @@ from orchestrator.apps.dataflow.spec.python_query import PYTHON_PATTERN, PythonQ
 from orchestrator.spec.base import Name, Section, ValidatedAs
 from orchestrator.spec.problems import Finding, Unusable, listed, shown, unusable
 from orchestrator.spec.registered import Registered, look_up
-from orchestrator.spec.units import DURATION, RATE, SIZE, Quantity
+from orchestrator.spec.units import DURATION, RATE, SIZE, OrWord, Quantity
 
 _UNIT_OF: Mapping[str, Quantity] = {"rate": RATE, "payload": SIZE, "output": SIZE, "cpu": DURATION}
 _MAX_WHOLE = 1_000_000_000
@@ -62,6 +63,8 @@ def _parameter(name: str, annotation: Any, default: Any) -> tuple[Any, Any]:
     elif plain is float and name not in _UNIT_OF:
         within: dict[str, Any] = {**limits}
         field = Annotated[float, Field(strict=True, allow_inf_nan=False, **within)]
+    elif Saturate in get_args(annotation):
+        field = Annotated[float | Saturate, OrWord(RATE.within(**limits), SATURATE)]
     elif quantity := _UNIT_OF.get(name):
         field = Annotated[int if quantity.whole else float, quantity.within(**limits)]
     else:
@@ -132,6 +135,8 @@ class Dataflow(Section):
 
 class RegisteredQuery(Section):
     """A query the agents know by name, with its parameters."""
+
+    other_names: ClassVar[dict[str, str]] = {"pace": "rate", "saturate": "rate"}
 
     name: str
     reliability: Reliability = "best_effort"

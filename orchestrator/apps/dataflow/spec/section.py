@@ -41,6 +41,9 @@ class ReplicaTarget(Section):
     """The target of a fault in a dataflow: an operator's replica."""
 
     operator: str | None = None
-    replica: Annotated[int, Field(strict=True, ge=0)] = Field(
-        default=0, description="Of that operator, counted from 0"
+    replica: Annotated[int, Field(strict=True, ge=0)] | None = Field(
+        default=None, description="Of that operator, counted from 0; the first if not given"
+    )
+    in_use: bool = Field(
+        default=False, strict=True, description="Whichever of its replicas the stream flows through then"
     )

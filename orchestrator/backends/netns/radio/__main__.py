@@ -40,7 +40,7 @@ def main() -> None:
     if first_tick < 0:
         raise BadInput("model time 0 lies in the future")
     trace = Trace(config.trace)
-    now = first_tick * TICK_NS / 1e9
+    now = 0.0 if config.waits else first_tick * TICK_NS / 1e9
     positions = {node: trace.position(node, now) for node in config.nodes}
     radio = config.radio.radio()
     first = survey(radio, config.mac, positions, now)
@@ -70,7 +70,17 @@ def _carry_frames(
         memory.cells[shared.FIFO] = become_realtime()
         rng = random.Random(f"medium/{config.seed}")
         addresses = [hardware_address(address) for address in config.addresses.values()]
-        AirLoop(first.channel, config.mac, rng, descriptors, addresses, memory, origin_ns, first_tick).run()
+        AirLoop(
+            first.channel,
+            config.mac,
+            rng,
+            descriptors,
+            addresses,
+            memory,
+            origin_ns,
+            first_tick,
+            station_tables=config.stations is not None,
+        ).run()
     except BaseException:
         traceback.print_exc()
         os._exit(1)

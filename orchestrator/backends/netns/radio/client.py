@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,8 +12,9 @@ import msgspec
 from orchestrator.backends.netns import network
 from orchestrator.backends.netns.radio.config import RadioConfig
 from orchestrator.backends.netns.radio.lateness import LatenessReport
-from orchestrator.backends.netns.radio.protocol import LATENESS, REPORT, SILENCE, STOP, Command, Message
+from orchestrator.backends.netns.radio.protocol import CHANGE, LATENESS, MOVE, REPORT, STOP, Command, Message
 from orchestrator.errors import BadInput, RoveError
+from orchestrator.radio.changes import UNCHANGED, AirChanges
 from orchestrator.radio.survey import Links
 
 START_TIMEOUT_S = 30.0
@@ -78,9 +79,13 @@ class RadioProcess:
         """Returns the same without the nodes' queues: cheap enough to be asked for while frames are sent."""
         return await self._ask_report(LATENESS)
 
-    async def silence(self, nodes: Collection[str]) -> None:
-        """Switches the radios of exactly these nodes off; returns when it is done."""
-        await self._ask(SILENCE, nodes)
+    async def change(self, changes: AirChanges) -> None:
+        """Lets exactly these changes hold from now on; returns when it is done."""
+        await self._ask(CHANGE, changes)
+
+    async def move(self) -> int:
+        """Lets nodes that wait begin to move; returns when they do, with the moment (Unix time, ns)."""
+        return (await self._ask(MOVE)).now_ns
 
     async def stop(self) -> LatenessReport:
         """Ends the process in order: the record is complete and ``radio/lateness.json`` is written."""
@@ -145,14 +150,14 @@ class RadioProcess:
             raise RadioFailed(message.error)
         return message.report
 
-    async def _ask(self, do: str, nodes: Collection[str] = ()) -> Message:
+    async def _ask(self, do: str, changes: AirChanges = UNCHANGED) -> Message:
         self.check()
         process = self._process
         if process is None or process.stdin is None:
             raise RadioFailed("the radio is not running")
         self._last_id += 1
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        command = Command(self._last_id, do, tuple(nodes))
+        command = Command(self._last_id, do, changes)
         self._answers[command.id] = answer
         try:
             process.stdin.write(msgspec.json.encode(command) + b"\n")

@@ -26,6 +26,10 @@ class RadioConfig(Struct, frozen=True):
     seed: int = 1
     origin_ns: int | None = None
     """Model time 0 on this machine's monotonic clock; None: the moment the air is up."""
+    waits: bool = False
+    """Nodes stand at the beginning of their paths until they are told to move; else they move from time 0."""
+    stations: str | None = None
+    """The folder for the nodes' station tables; None: nobody reads them."""
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -56,7 +60,14 @@ class RadioConfig(Struct, frozen=True):
 
 
 def radio_config(
-    mark: Mark, layout: Layout, trace: Trace, radio: RadioChoice, mac: Mac, seed: int
+    mark: Mark,
+    layout: Layout,
+    trace: Trace,
+    radio: RadioChoice,
+    mac: Mac,
+    seed: int,
+    stations: Path | None = None,
+    waits: bool = False,
 ) -> RadioConfig:
     """The air for a network that was built from ``layout``."""
     paths: Mapping[str, tuple[Waypoint, ...]] = trace.paths
@@ -68,6 +79,8 @@ def radio_config(
         radio=radio,
         mac=mac,
         seed=seed,
+        stations=None if stations is None else str(stations),
+        waits=waits,
     )
 
 

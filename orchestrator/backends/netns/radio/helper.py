@@ -9,6 +9,7 @@ import select
 import signal
 import time
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -23,10 +24,12 @@ from orchestrator.backends.netns.radio.loop import TICK_NS
 from orchestrator.backends.netns.radio.protocol import Command, Message
 from orchestrator.backends.netns.radio.queue_drops import queue_drops
 from orchestrator.backends.netns.radio.shared import Shared
+from orchestrator.backends.netns.radio.stations import EVERY_TICKS, StationFiles
 from orchestrator.errors import RoveError
 from orchestrator.model.trace import Position, Trace
+from orchestrator.radio.changes import UNCHANGED
 from orchestrator.radio.settings import Radio
-from orchestrator.radio.survey import Survey, survey
+from orchestrator.radio.survey import Survey, sensitivity_dbm, survey
 from orchestrator.radio.truth import LinkUse, TruthRecorder
 
 _SAMPLE_TICKS = 10
@@ -68,15 +71,22 @@ class RadioHelper:
         self._started_ns = time.monotonic_ns()
         self._cpu_at_start = time.process_time()
         self._recorder = TruthRecorder(config.place)
+        self._stations: StationFiles | None = None
+        if config.stations is not None:
+            sensitivity = sensitivity_dbm(radio, config.mac)
+            self._stations = StationFiles(Path(config.stations), config.addresses, sensitivity)
         self._counted = memory.counters()
         self._latest = first
         self._current = first
         self._reported: dict[str, dict[str, float]] = {}
         self._waiting: deque[_Surveyed] = deque([_Surveyed(first_tick, first)])
         self._input = b""
-        self._silent: frozenset[str] = frozenset()
-        self._silencing: list[int] = []
+        self._changes = UNCHANGED
+        self._changing: list[int] = []
         """Commands to answer when the loop has applied them."""
+        self._moving_from: int | None = None if config.waits else 0
+        """The tick at which nodes are at the beginning of their paths, and go."""
+        self._starting: list[int] = []
 
     def serve(self) -> None:
         """Serves until told to stop, or the owner is gone."""
@@ -113,17 +123,22 @@ class RadioHelper:
             positions = self._positions(tick)
             # Skip a tick that is over already: the next one brings the channel up to date.
             missed = (tick + 1) * TICK_NS < self._now_ns()
-            now_s = tick * TICK_NS / 1e9
-            if missed or self._latest.holds(self._radio, positions, now_s, self._silent):
+            now_s = self._moved_s(tick)
+            if missed or self._latest.holds(self._radio, positions, now_s, self._changes):
                 self._memory.publish(None)
             else:
-                self._latest = survey(self._radio, self._config.mac, positions, now_s, self._silent)
+                self._latest = survey(self._radio, self._config.mac, positions, now_s, self._changes)
                 self._memory.publish(self._latest.channel)
             self._waiting.append(_Surveyed(tick, self._latest))
 
-    def _positions(self, tick: int) -> dict[str, Position]:
-        t = tick * TICK_NS / 1e9
-        return {node: self._trace.position(node, t) for node in self._config.nodes}
+    def _positions(self, tick: int) -> Mapping[str, Position]:
+        t = self._moved_s(tick)
+        return self._changes.placed({node: self._trace.position(node, t) for node in self._config.nodes})
+
+    def _moved_s(self, tick: int) -> float:
+        """Returns for how long nodes have moved."""
+        since = tick if self._moving_from is None else self._moving_from
+        return max(0, tick - since) * TICK_NS / 1e9
 
     # The record
 
@@ -136,11 +151,16 @@ class RadioHelper:
             if self._current.links != self._reported:
                 self._reported = self._current.links
                 _say(Message(now_ns=now, links=self._reported))
+            if self._stations is not None and tick % EVERY_TICKS == 0:
+                power_mw = self._current.channel.power_mw
+                self._stations.write(self._memory.counters(), power_mw, tick * TICK_NS)
             if tick % _SAMPLE_TICKS == 0:
                 self._recorder.positions(now, self._current.positions)
                 self._record_deliveries(now)
-            while self._silencing and self._current.silent == self._silent:
-                _say(Message(self._silencing.pop(0), now))
+            while self._changing and self._current.changes == self._changes:
+                _say(Message(self._changing.pop(0), now))
+            while self._starting and self._moving_from is not None and tick >= self._moving_from:
+                _say(Message(self._starting.pop(0), self._epoch + self._moving_from * TICK_NS))
 
     def _record_deliveries(self, now_ns: int) -> None:
         counted, before = self._memory.counters(), self._counted
@@ -176,9 +196,13 @@ class RadioHelper:
                     _say(Message(command.id, time.time_ns(), report=self._report()))
                 case protocol.LATENESS:
                     _say(Message(command.id, time.time_ns(), report=self._report(with_queues=False)))
-                case protocol.SILENCE:
-                    self._silent = frozenset(command.nodes)
-                    self._silencing.append(command.id)
+                case protocol.CHANGE:
+                    self._changes = command.changes
+                    self._changing.append(command.id)
+                case protocol.MOVE:
+                    if self._moving_from is None:  # ticks up to the last published one stand still already
+                        self._moving_from = self._first_tick + self._memory.cells[shared.PUBLISHED] + 1
+                    self._starting.append(command.id)
                 case protocol.STOP:
                     _say(Message(command.id, time.time_ns(), report=self._end()))
                     return False

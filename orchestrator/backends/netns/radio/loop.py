@@ -25,6 +25,7 @@ TICK_NS = 100_000_000
 """How often nodes move."""
 
 _PUBLISH_TICKS = 10
+_PUBLISH_OFTEN_TICKS = 2
 # Sleeping, waking up and cold caches cost as much processor time: shorter waits are spent polling.
 _SPIN_NS = 50_000
 # A loop that is late checks for new frames at least this often, in model time.
@@ -48,11 +49,15 @@ class AirLoop:
         origin_ns: int,
         first_tick: int = 0,
         clock: Callable[[], int] = time.monotonic_ns,
+        station_tables: bool = False,
     ) -> None:
+        """``station_tables``: nodes want to know about their links, soon."""
         self._memory = memory
         self._origin = origin_ns
         self._clock = clock
         self._ticks = first_tick
+        self._station_tables = station_tables
+        self._publish_ticks = _PUBLISH_OFTEN_TICKS if station_tables else _PUBLISH_TICKS
         self._epoll = select.epoll()
         for descriptor in descriptors:
             self._epoll.register(descriptor, _ARMED)
@@ -110,7 +115,7 @@ class AirLoop:
         cells[shared.LAG_MAX_NS] = max(cells[shared.LAG_MAX_NS], self._clock() - self._origin - due)
         if channel is not None:
             self._dcf.move(channel, now)
-        if self._ticks % _PUBLISH_TICKS == 0:
+        if self._ticks % self._publish_ticks == 0:
             self._publish()
         return due + TICK_NS
 
@@ -120,7 +125,10 @@ class AirLoop:
         with memory.update():
             self._tally.settle()
             for station in stations:
-                memory.put_links(station.index, station.link_attempts, station.link_received)
+                rows = [station.link_attempts, station.link_received]
+                if self._station_tables:
+                    rows += [station.link_acknowledged, station.link_timeouts, station.link_given_up]
+                memory.put_links(station.index, *rows)
             cells[shared.LATENESS_MAX_NS] = self._tally.latest_ns
             cells[shared.ACKNOWLEDGED] = sum([station.acknowledged for station in stations])
             cells[shared.BROADCASTS] = sum([station.broadcasts for station in stations])

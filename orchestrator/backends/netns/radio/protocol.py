@@ -3,20 +3,22 @@
 from msgspec import Struct
 
 from orchestrator.backends.netns.radio.lateness import LatenessReport
+from orchestrator.radio.changes import UNCHANGED, AirChanges
 
-REPORT, LATENESS, SILENCE, STOP = "report", "lateness", "silence", "stop"
+REPORT, LATENESS, CHANGE, MOVE, STOP = "report", "lateness", "change", "move", "stop"
 
 
 class Command(Struct, frozen=True):
-    """``report``, ``lateness``, ``silence`` or ``stop``; each is answered by a Message of the same id.
+    """``report``, ``lateness``, ``change``, ``move`` or ``stop``; a Message of the same id answers it.
 
     ``lateness``: a report without the queues of the nodes, which take time to read.
-    ``silence``: the radios of exactly ``nodes`` are switched off; answered once it is done.
+    ``change``: exactly these ``changes`` hold from now on; answered once it is done.
+    ``move``: nodes that wait for it begin to move; answered once they have, with the moment of that.
     """
 
     id: int
     do: str
-    nodes: tuple[str, ...] = ()
+    changes: AirChanges = UNCHANGED
 
 
 class Message(Struct, frozen=True, omit_defaults=True):

@@ -39,6 +39,7 @@ SLOTS = 4
     VERSION,
 ) = range(16)
 _SCALARS = 16
+_LINKS = ("attempts", "received", "acknowledged", "timeouts", "given_up")
 _LOOKS = 1000
 _LOOK_AGAIN_S = 0.0005
 # The loop does not need the SNR; the helper records it from the channel itself.
@@ -48,12 +49,17 @@ _NOT_SENT = np.empty((0, 0))
 
 @dataclass(frozen=True)
 class Counters:
-    """What the loop has counted; ``attempts`` and ``received`` of each link, row by row."""
+    """What the loop has counted; the last five of each link, row by row. ``acknowledged``, ``timeouts`` and
+    ``given_up`` are of unicast frames only, and are counted for station tables.
+    """
 
     scalars: list[int]
     lateness: list[int]
     attempts: list[int]
     received: list[int]
+    acknowledged: list[int]
+    timeouts: list[int]
+    given_up: list[int]
 
 
 class Shared:
@@ -65,8 +71,8 @@ class Shared:
         self._lengths = _SCALARS
         self._bins = self._lengths + SLOTS
         self._attempts = self._bins + BINS
-        self._received = self._attempts + square
-        cell_count = self._received + square
+        self._square = square
+        cell_count = self._attempts + len(_LINKS) * square
         # Four matrices of floats at 9 bytes, lists of neighbours at 5, bit sets: an upper limit.
         self._slot_size = square * (4 * 9 + 5 + 4) + node_count * 128 + 4096
         self._memory = mmap.mmap(-1, cell_count * 8 + SLOTS * self._slot_size)
@@ -102,8 +108,10 @@ class Shared:
         return Counters(
             scalars=copy[:_SCALARS],
             lateness=copy[self._bins : self._attempts],
-            attempts=copy[self._attempts : self._received],
-            received=copy[self._received :],
+            **{
+                name: copy[start : start + self._square]
+                for name, start in zip(_LINKS, range(self._attempts, len(copy), self._square), strict=True)
+            },
         )
 
     # The loop's side
@@ -124,11 +132,13 @@ class Shared:
         yield
         self.cells[VERSION] += 1
 
-    def put_links(self, node: int, attempts: Sequence[int], received: Sequence[int]) -> None:
+    def put_links(self, node: int, *rows: Sequence[int]) -> None:
+        """Stores the counts of the node's links: the first of those in ``Counters``, or all."""
         count = self.node_count
-        for start, row in ((self._attempts, attempts), (self._received, received)):
-            first = start + node * count
+        first = self._attempts + node * count
+        for row in rows:
             self.cells[first : first + count] = memoryview(array("q", row))
+            first += self._square
 
 
 def _dump(channel: Channel) -> bytes:

@@ -37,7 +37,7 @@ export async function showSweep(root, id) {
 
 /** Goodput, loss and latency first: what people look for. */
 function preferred(names) {
-  const liked = [/goodput|throughput_fps/, /loss/, /latency.*p95|p95.*latency/, /switches/];
+  const liked = [/goodput/, /offered/, /loss/, /latency.*p95|p95.*latency/, /switches/];
   const found = liked.map((pattern) => names.find((name) => pattern.test(name))).filter(Boolean);
   return [...new Set([...found, ...names])].slice(0, SHOWN);
 }

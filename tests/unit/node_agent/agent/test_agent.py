@@ -19,6 +19,7 @@ from node_agent.apps.dataflow.model.decision import Rule
 from node_agent.apps.dataflow.model.plan import DeploymentPlan, Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.operators import registry
+from node_agent.apps.dataflow.operators.pace import Rate
 from node_agent.apps.dataflow.operators.registry import Context
 from node_agent.apps.dataflow.operators.synthetic import SinkParams, pattern, synthetic_chain
 from node_agent.apps.dataflow.windows.units import Unit
@@ -50,7 +51,7 @@ def nodes_of(deployment: DeploymentPlan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(r.node for r in deployment.replicas))
 
 
-def finite_chain(limit: int, rate: float = 20.0, cpu: float = 0.005) -> Query:
+def finite_chain(limit: int, rate: Rate = 20.0, cpu: float = 0.005) -> Query:
     chain = synthetic_chain(rate=rate, cpu=cpu)
     camera = msgspec.structs.replace(
         chain.operators[0], params={"rate": rate, "payload": 8192, "limit": limit}

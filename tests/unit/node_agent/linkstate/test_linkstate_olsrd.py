@@ -6,7 +6,9 @@ import json
 import pytest
 
 from node_agent.linkstate import netjson, olsrd_jsoninfo, olsrd_txtinfo
+from node_agent.linkstate.measured import graph_of
 from node_agent.linkstate.reader import Garbage, Reading, Rejected
+from node_agent.linkstate.shortest_path import distances
 from tests.unit.captured import captured, costs, pages, server
 
 NO_MID = b'{"mid": []}'
@@ -92,6 +94,13 @@ def test_without_link_quality_each_link_is_one_hop(node: str) -> None:
     for reading in (by_json, by_text):
         assert reading.metric == "hops"
         assert costs(reading) == dict.fromkeys(NETWORK, 1.0)
+
+
+def test_hops_are_counted_over_rated_links() -> None:
+    graph = graph_of(by_jsoninfo("node1"), {}, "hops", 0)
+    assert graph.metric == "hops"
+    hops = distances(graph, "10.0.0.1")
+    assert hops == {f"10.0.0.{node}": count for node, count in enumerate((0, 1, 2, 2, 3), start=1)}
 
 
 @pytest.mark.parametrize("cost", [4194304.0, 4294967295.0, 4194304, 1e300, 0.0])

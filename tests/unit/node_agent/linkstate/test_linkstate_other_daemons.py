@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from node_agent.linkstate import babeld, kernel, oonf
+from node_agent.linkstate.measured import graph_of
 from node_agent.linkstate.reader import Garbage, Refused, Rejected
+from node_agent.linkstate.shortest_path import distances
 from tests.unit.captured import Answer, captured, costs, pages, saying, server
 
 OONF = {
@@ -23,6 +25,10 @@ OONF_COSTS = {
     ("10.0.0.4", "10.0.0.2"): 4488960 / 2105088,
     ("10.0.0.4", "10.0.0.3"): 1.0,
     ("10.0.0.4", "10.0.0.5"): 2801408 / 2105088,
+    # Nodes 3 and 5 relay for nobody and announce nothing: the same links, the other way.
+    ("10.0.0.3", "10.0.0.2"): 3055360 / 2105088,
+    ("10.0.0.3", "10.0.0.4"): 1.0,
+    ("10.0.0.5", "10.0.0.4"): 2801408 / 2105088,
 }
 
 
@@ -64,6 +70,43 @@ def test_oonf_links_that_are_none(old: bytes, new: bytes) -> None:
     assert old in neighbour
     reading = oonf.parse(originator, neighbour.replace(old, new), edges)
     assert ("10.0.0.1", "10.0.0.2") not in costs(reading)
+
+
+@pytest.mark.parametrize("replica", ["10.0.0.3", "10.0.0.5"])
+def test_ways_lead_through_nodes_that_olsrd2_does_not_use_as_relays(replica: str) -> None:
+    """A replica is used if there is a way to it, and one from it to the sink."""
+    graph = graph_of(oonf.parse(*OONF.values()), {}, "airtime", 0)
+    assert replica in distances(graph, "10.0.0.1")
+    assert "10.0.0.4" in distances(graph, replica) and "10.0.0.1" in distances(graph, replica)
+
+
+def test_what_olsrd2_tells_of_both_directions_is_not_replaced() -> None:
+    def edge(node: str, to: str, raw: int) -> str:
+        return f'{{"node":"{node}","edge":"{to}","domain":"0","domain_metric_out_raw":{raw}}}'
+
+    originator, neighbour, _ = OONF.values()
+    told = [
+        edge("10.0.0.2", "10.0.0.3", 2105088),
+        edge("10.0.0.3", "10.0.0.2", 16777215),  # no link in this direction
+        edge("10.0.0.2", "10.0.0.1", 4210176),  # its sender knows best
+        edge("10.0.0.6", "10.0.0.1", 2105088),  # this node knows of no such neighbour
+    ]
+    answer = f'{{"edge": [{",".join(told)}]}}'.encode()
+    assert costs(oonf.parse(originator, neighbour, answer)) == {
+        ("10.0.0.1", "10.0.0.2"): 1.0,
+        ("10.0.0.2", "10.0.0.1"): 2.0,
+        ("10.0.0.2", "10.0.0.3"): 1.0,
+        ("10.0.0.6", "10.0.0.1"): 1.0,
+    }
+
+
+def test_a_neighbour_that_announces_nothing_is_known_by_its_hellos() -> None:
+    originator, neighbour, _ = OONF.values()
+    neighbour = neighbour.replace(b'"domain_metric_in_raw":2105088', b'"domain_metric_in_raw":"6315264"')
+    assert costs(oonf.parse(originator, neighbour, b'{"edge": []}')) == {
+        ("10.0.0.1", "10.0.0.2"): 1.0,
+        ("10.0.0.2", "10.0.0.1"): 3.0,
+    }
 
 
 def test_babeld_tells_own_costs_in_units_of_etx() -> None:

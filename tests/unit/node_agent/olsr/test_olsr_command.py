@@ -44,6 +44,7 @@ def test_options_reach_the_daemon() -> None:
         ("-i lo --hello 5 --hello-validity 4", 2, "olsr: hello_interval must be"),
         ("-i lo --hna 10.0.0.1/8", 2, "olsr: --hna 10.0.0.1/8: 10.0.0.1/8 has host bits set"),
         ("-i lo --jsoninfo-port 99999", 2, "olsr: 99999 is not a port number"),
+        ("-i lo --quality fast --sensitivity 20", 2, "olsr: a sensitivity is between -130 and 0 dBm"),
         ("--config /nowhere.json", 2, "olsr: /nowhere.json: "),
     ],
 )

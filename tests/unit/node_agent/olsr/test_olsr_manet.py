@@ -6,6 +6,7 @@ from collections import Counter
 from ipaddress import IPv4Network
 
 import pytest
+from msgspec.structs import replace
 
 from node_agent.host.guarded_routes import OtherRoute, claimed_by, read_routes
 from node_agent.host.interfaces import InterfaceFacts
@@ -114,6 +115,39 @@ def test_networks_of_others_get_routes_by_consent() -> None:
     hostile = Hostile(PREFIX, ("192.168.7.0/24",))
     hostile.send(hostile.hna(address(2), "0.0.0.0/0", "192.168.7.0/24", "192.168.0.0/16"))
     assert hostile.installed() == {"10.0.0.2", "192.168.7.0/24"}
+
+
+SMART_GATEWAY = (0, wire.number("0.7.10.43"))
+"""olsrd's SmartGateway: flags and the uplink's speed in the netmask of 0.0.0.0/0."""
+
+
+@pytest.mark.parametrize(
+    ("accepted", "routes"),
+    [
+        ((), set()),
+        (("192.168.0.0/16",), {"192.168.7.0/24"}),
+        (("192.168.0.0/16", "0.0.0.0/0"), {"192.168.7.0/24", "0.0.0.0/0"}),
+    ],
+)
+def test_a_smart_gateways_networks_are_relayed_unchanged_and_used_by_consent(
+    accepted: tuple[str, ...], routes: set[str]
+) -> None:
+    hostile = Hostile(PREFIX, accepted)
+    odd = (wire.number("172.30.0.0"), wire.number("255.0.255.0"))
+    ordinary = (wire.number("192.168.7.0"), wire.number("255.255.255.0"))
+    body = wire.encode_hna(wire.Hna((SMART_GATEWAY, odd, ordinary)))
+    told = hostile.message(wire.HNA, address(2), body)
+    hostile.send(told)
+    assert hostile.installed() == {"10.0.0.2"} | routes
+    assert hostile.refused() == {"hna": 1}
+    assert {(hna.network, hna.prefix) for hna in hostile.daemon.view(hostile.now).hna} == {
+        (0, 0),
+        (wire.number("192.168.7.0"), 24),
+    }
+    sent = hostile.daemon.wake(hostile.now + 2 * SECOND)
+    messages = [message for out in sent for message in wire.decode_packet(out.data).messages]
+    relayed = [message for message in messages if message.kind == wire.HNA]
+    assert relayed == [replace(told, ttl=told.ttl - 1, hops=told.hops + 1)]
 
 
 def test_who_is_no_node_of_the_run_is_not_heard() -> None:

@@ -12,7 +12,7 @@ from node_agent.manet.seal import Seal
 from node_agent.olsr.broadcast import PortBroadcast
 from node_agent.olsr.config import OlsrConfig
 from node_agent.olsr.daemon import Interface
-from node_agent.olsr.service import OlsrService
+from node_agent.olsr.service import GOODBYE_SPACING_S, GOODBYES, OlsrService
 from node_agent.olsr.wire import number
 from node_agent.ports import Address, Stream, Unreachable
 from node_agent.ports.virtual.host import VirtualHost
@@ -138,6 +138,34 @@ def test_a_stopped_service_is_silent_and_takes_its_routes_back() -> None:
     line.until(CONVERGED_S + 10)
     assert line.hosts["n1"].counters.sent == sent
     assert line.next_hops("n1") == {"n2": None, "n3": None}
+
+
+@pytest.mark.parametrize("key", [b"", bytes(32)])
+def test_one_that_leaves_is_forgotten_at_once(key: bytes) -> None:
+    line = Line(key=key)
+    line.until(CONVERGED_S)
+    left: list[int] = []
+
+    async def leave() -> None:
+        await line.services["n3"].say_goodbye()
+        left.append(line.loop.now_ns())
+
+    line.loop.create_task(leave())
+    line.until(CONVERGED_S + 1)
+    assert left == [round((CONVERGED_S + (GOODBYES - 1) * GOODBYE_SPACING_S) * NS)]
+    assert line.next_hops("n1") == {"n2": "n2", "n3": None}
+    assert line.next_hops("n2") == {"n1": "n1", "n3": None}
+    assert line.next_hops("n3") == {"n1": "n2", "n2": "n2"}  # for what is still under way
+
+    async def stop() -> None:
+        await line.services["n3"].say_goodbye()  # nothing is said twice
+        await line.services["n3"].stop()
+
+    sent = line.hosts["n3"].counters.sent
+    line.loop.run_until_complete(stop())
+    line.until(CONVERGED_S + 10)
+    assert line.next_hops("n3") == {"n1": None, "n2": None}
+    assert line.hosts["n3"].counters.sent == sent
 
 
 def test_one_that_cannot_have_the_port_starts_nothing() -> None:

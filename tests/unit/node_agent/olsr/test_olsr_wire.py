@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from benchmarks.shared.olsr_captures import CAPTURES, payloads
 from node_agent.olsr import validity
+from node_agent.olsr.accepted_networks import announced_network
 from node_agent.olsr.wire import (
     HELLO,
     HNA,
@@ -221,7 +222,7 @@ def test_a_tc_or_mid_or_hna_that_does_not_add_up_is_malformed() -> None:
             decode_tc(message(kind, bytes.fromhex(body)))
     with pytest.raises(Malformed):
         decode_mid(message(MID, bytes(5)))
-    for body in ("0a000000", "0a000000ff00ff00"):
+    for body in ("0a000000", "0a000000ff0000"):
         with pytest.raises(Malformed):
             decode_hna(message(HNA, bytes.fromhex(body)))
 
@@ -230,6 +231,29 @@ def test_any_prefix_length_is_a_netmask() -> None:
     masks = [0xFFFF_FFFF << (32 - length) & 0xFFFF_FFFF for length in range(33)]
     body = b"".join(bytes(4) + mask.to_bytes(4, "big") for mask in masks)
     assert [mask for _, mask in decode_hna(message(HNA, body)).networks] == masks
+    assert [announced_network(0, mask) for mask in masks] == [(0, mask) for mask in masks]
+
+
+@pytest.mark.parametrize(
+    ("address", "netmask", "network"),
+    [
+        ("192.168.7.5", "255.255.255.0", ("192.168.7.0", "255.255.255.0")),
+        ("0.0.0.0", "0.0.0.0", ("0.0.0.0", "0.0.0.0")),
+        # SmartGateway: no netmask but 0, flags (link speed, IPv4, NAT), uplink, downlink
+        ("0.0.0.0", "0.7.10.43", ("0.0.0.0", "0.0.0.0")),
+        ("0.0.0.0", "0.1.10.0", ("0.0.0.0", "0.0.0.0")),
+        ("0.0.0.0", "0.1.0.0", None),
+        ("10.0.0.0", "255.0.255.0", None),
+        ("10.0.0.0", "0.7.10.43", None),
+        ("0.0.0.0", "128.7.10.43", None),
+        ("0.0.0.0", "1.0.0.0", None),
+    ],
+)
+def test_an_entry_of_an_hna_announces_a_network_or_none(
+    address: str, netmask: str, network: tuple[str, str] | None
+) -> None:
+    expected = network and (number(network[0]), number(network[1]))
+    assert announced_network(number(address), number(netmask)) == expected
 
 
 def test_a_body_is_not_read_as_another_kind() -> None:

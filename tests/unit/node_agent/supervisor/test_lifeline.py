@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from node_agent.host.file_limit import LARGEST_FILE
 from tests.unit.supervising import PATIENCE_S, processes_of
 
 TETHER = [sys.executable, "-m", "node_agent.supervisor.lifeline", "--"]
@@ -29,6 +30,20 @@ def test_its_status_is_the_programs(program: str, status: int) -> None:
 def test_what_the_program_prints_goes_to_stderr() -> None:
     with run_with_lifeline("sh", "-c", "echo out; echo err >&2") as lifeline:
         assert lifeline.stderr is not None and lifeline.stderr.read() == b"out\nerr\n"
+
+
+def test_a_program_that_floods_its_log_lives_on_and_the_log_ends(tmp_path: Path) -> None:
+    """Its writes fail; nothing ends it."""
+    flood = f"head -c {2 * LARGEST_FILE} /dev/zero >&2; echo $? >&3; exit 5"
+    with (tmp_path / "log").open("ab") as log, (tmp_path / "said").open("ab") as said:
+        command = ["sh", "-c", f'exec 3>>"{said.name}"; {flood}']
+        lifeline = subprocess.Popen(
+            [*TETHER, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
+        )
+    with lifeline:
+        assert lifeline.wait(PATIENCE_S) == 5
+    assert (tmp_path / "log").stat().st_size == LARGEST_FILE
+    assert (tmp_path / "said").read_text() == "1\n"
 
 
 def test_a_program_that_is_not_there() -> None:

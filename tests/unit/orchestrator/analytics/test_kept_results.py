@@ -11,9 +11,9 @@ from orchestrator.results.inputs import RunInput, read_run
 from orchestrator.runs.run_directory import RunDirectory
 from tests.synthetic_runs import known_run
 
-COUNTS = ("emitted", "delivered", "duplicates", "in_flight_at_end", "lost", "switches")
-SHARES = ("loss_ratio", "source_sink_connected_ratio")
-RATES = ("throughput_fps", "throughput_kbps", "goodput_fps")
+COUNTS = ("emitted", "delivered", "duplicates", "in_flight_at_end", "lost", "shed", "switches")
+SHARES = ("loss_ratio", "shed_ratio", "network_loss_ratio", "source_sink_connected_ratio")
+RATES = ("throughput_fps", "throughput_kbps", "goodput_fps", "goodput_kbps", "offered_fps")
 LATENCIES = [f"latency_{name}_s" for name in ("mean", "p50", "p95", "p99", "max")]
 KEPT: dict[str, Any] = {
     "stamp": "7 x",

@@ -126,7 +126,7 @@ def test_figures_are_drawn_from_the_runs_in_the_means(tmp_path: Path) -> None:
     drawn = page[page.index("<h2>Figures") : page.index("<h2>Runs")]
     assert "left out: r.1." in drawn
     assert "babel" not in drawn
-    for name in ("throughput-time", "latency", "factor", "fates", "connectivity"):
+    for name in ("goodput-time", "latency", "factor", "fates", "connectivity"):
         assert "aodv" in figure(page, name)
 
 
@@ -172,7 +172,7 @@ def test_faults_are_listed_in_both_clocks_marked_and_end_what_an_agent_had_chose
     assert f"{killed}<td>50.0</td><td>70.0</td><td>40.0</td><td>60.0</td>" in listed
     silent = "<td>2: radio silent on n9 (sink/0)</td>"
     assert f"{silent}<td>90.0</td><td>the end</td><td>80.0</td><td>the end</td>" in listed
-    for name in ("throughput-time", "routes", "degree", "connectivity"):
+    for name in ("goodput-time", "routes", "degree", "connectivity"):
         assert "shaded: faults" in figure(page, name)
     assert "agent killed on n2 (detect/0) from 50.0 s to 70.0 s" in figure(page, "routes")
     until_killed, after_restart = bars(page)
@@ -198,7 +198,7 @@ def test_faults_at_other_times_in_other_runs_are_not_marked_in_what_they_share(t
     for (_, found), begin in zip(runs, (50.0, 60.0), strict=True):
         found["series"]["faults"] = [["crash", "n2", begin, None]]
     page = page_of(runs)
-    assert "shaded" not in figure(page, "throughput-time")
+    assert "shaded" not in figure(page, "goodput-time")
     assert "shaded" in figure(page, "routes")
 
 
@@ -223,12 +223,19 @@ def test_a_wide_range_of_latency_has_plain_numbers_at_its_ticks(tmp_path: Path) 
     assert re.findall(r"<text[^>]*>(0\.01|0\.1|1)</text>", figure(page, "latency")) == ["0.01", "0.1", "1"]
 
 
-def test_much_loss_is_seen_before_throughput(tmp_path: Path) -> None:
+def test_much_loss_is_seen_beside_goodput(tmp_path: Path) -> None:
     runs = one_run(tmp_path)
-    query_of(runs[0])["metrics"] |= {"goodput_fps": 0.8, "loss_ratio": 0.92, "throughput_fps": 9.0}
-    assert '<td>0.80</td><td><strong class="bad">92.0</strong></td><td>9.00</td>' in page_of(runs)
-    query_of(runs[0])["metrics"]["loss_ratio"] = 0.2
-    assert "<td>0.80</td><td>20.0</td><td>9.00</td>" in page_of(runs)
+    query_of(runs[0])["metrics"] |= {
+        "goodput_fps": 0.8,
+        "offered_fps": 10.0,
+        "shed_ratio": 0.0,
+        "network_loss_ratio": 0.92,
+    }
+    assert '<td>0.80</td><td>10.00</td><td>0.0</td><td><strong class="bad">92.0</strong></td>' in page_of(
+        runs
+    )
+    query_of(runs[0])["metrics"]["network_loss_ratio"] = 0.2
+    assert "<td>0.80</td><td>10.00</td><td>0.0</td><td>20.0</td>" in page_of(runs)
 
 
 @pytest.mark.parametrize(

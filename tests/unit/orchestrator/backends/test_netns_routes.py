@@ -19,6 +19,15 @@ def test_everyone_knows_the_next_hop_to_whom_they_can_reach() -> None:
     }
 
 
+def test_without_relays_only_neighbours_are_reached() -> None:
+    assert tables(LINE, HOSTS, relays=False) == {
+        "a": {"b": "b"},
+        "b": {"a": "a", "c": "c"},
+        "c": {"b": "b"},
+        "d": {},
+    }
+
+
 def test_the_cheapest_way_is_taken_even_past_a_direct_link() -> None:
     links = {"a": {"b": 1.0, "c": 5.0}, "b": {"c": 1.0}, "c": {}, "d": {}}
     assert tables(links, HOSTS)["a"] == {"b": "b", "c": "b"}

@@ -1,6 +1,7 @@
 """Routing protocols in virtual time: they find the ways, agents have their costs from them, all counted."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -168,3 +169,87 @@ def test_aodv_in_virtual_time_is_told_of_lost_frames_and_greets_nobody(tmp_path:
         for name in ("unsaid", "hello")
     }
     assert greeted == {"unsaid": False, "hello": True}
+
+
+def test_without_routing_a_node_reaches_its_neighbours_only(tmp_path: Path) -> None:
+    """The camera is two hops from the operator, which is next to the screen."""
+    played(tmp_path, LINE, routing="none")
+    assert records(tmp_path, "d", "tuple_delivered") == []
+    assert {record["cost"] for record in records(tmp_path, "a", "link_cost")} <= {None}
+
+
+def test_without_routing_a_stream_goes_from_neighbour_to_neighbour(tmp_path: Path) -> None:
+    nodes = {"camera": ["b"], "op1": ["c", "a"], "screen": ["d"]}
+    placed = {"placement": {"policy": "explicit", "nodes": nodes}, "replicas": 2}
+    described = experiment(
+        topology=topology(nodes=list("abcd"), mobility=LINE),
+        query=chain(1),
+        duration="6s",
+        routing="none",
+        **placed,
+    )
+    run = Simulation(planned(described), "run", tmp_path)
+    run.up()
+    run.converge()
+    run.open_sources()
+    run.advance(6_000_000_000)
+    run.stop()
+    assert len(records(tmp_path, "d", "tuple_delivered")) > 40
+    (decision, *_) = records(tmp_path, "b", "route_decision")
+    by_replica = {each["to"]: each.get("path") for each in decision["candidates"]}
+    assert decision["new"] == "op1/0"
+    assert by_replica["op1/1"] is None, "a is a neighbour, but has no way to the screen"
+
+
+def delivered_s(
+    directory: Path, quality: str, mobility: dict[str, Any], nodes: list[str], **changes: Any
+) -> list[float]:
+    """When tuples arrived at y, which a's stream comes to over z."""
+    described = experiment(
+        topology=topology(nodes=nodes, mobility=mobility, radio={"model": "80211b"}),
+        query={**chain(1), "rate": "30 fps", "payload": "10 kB"},
+        placement={"policy": "explicit", "nodes": {"camera": ["a"], "op1": ["z"], "screen": ["y"]}},
+        routing={"protocol": "olsr", "quality": quality},
+        duration="25s",
+        **changes,
+    )
+    run = Simulation(planned(described), "run", directory)
+    run.up()
+    run.converge()
+    run.open_sources()
+    run.advance(25_000_000_000)
+    run.stop()
+    return [record["t_ns"] / 1e9 for record in records(directory, "y", "tuple_delivered")]
+
+
+def longest_outage_s(times: list[float]) -> float:
+    return max(after - before for before, after in pairwise(times))
+
+
+def test_quality_fast_avoids_links_that_carry_hellos_but_no_data(tmp_path: Path) -> None:
+    """At 475 m three of four HELLOs arrive, and one of twelve full frames; a relay stands between."""
+    at = {"a": [0, 0], "z": [475, 0], "relay": [240, 50], "y": [490, 0]}
+    static = {"model": "static", "positions": at}
+    fast, slow = (len(delivered_s(tmp_path / name, name, static, list(at))) for name in ("fast", "etx_ff"))
+    assert fast > 1.5 * slow
+
+
+def test_quality_fast_moves_routes_before_a_relay_is_gone(tmp_path: Path) -> None:
+    """Movements as BonnMotion writes them: the nearer of two relays leaves at 20 m/s."""
+    leaving = ["0 0 600", "0 600 600", "0 300 600 3 300 600 30 300 60", "0 300 1020", "0 620 600"]
+    (tmp_path / "leaving.movements").write_text("\n".join(leaving) + "\n")
+    mobility = {"model": "trace", "file": str(tmp_path / "leaving.movements")}
+    times = delivered_s(tmp_path / "run", "fast", mobility, ["a", "z", "near", "far", "y"])
+    assert longest_outage_s(times) < 0.5
+
+
+def test_quality_fast_leaves_a_relay_that_fell_silent_within_a_second(tmp_path: Path) -> None:
+    """The radio gives up frames to it long before its HELLOs are overdue."""
+    at = {"a": [0, 300], "z": [600, 300], "near": [300, 300], "far": [300, 0], "y": [620, 300]}
+    static = {"model": "static", "positions": at}
+    gone = [{"at": "10s", "silence": {"node": "near"}}]
+    fast, slow = (
+        longest_outage_s(delivered_s(tmp_path / name, name, static, list(at), faults=gone))
+        for name in ("fast", "etx_ff")
+    )
+    assert fast < 1.5 < 2.5 < slow

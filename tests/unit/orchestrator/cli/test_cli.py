@@ -23,6 +23,8 @@ from orchestrator.runs import run_directory
 from orchestrator.runs.files import write_json
 from orchestrator.runs.journal import Journal
 from orchestrator.runs.phases import Phase
+from orchestrator.services import program
+from orchestrator.services.olsrd import Olsrd, OlsrdService
 from tests.unit.rove_process import experiment_file, rove
 
 VERBS = [
@@ -34,10 +36,12 @@ VERBS = [
     "top",
     "events",
     "exec",
+    "set",
     "collect",
     "down",
     "analyze",
     "report",
+    "compare",
     "explain",
     "replay",
     "export",
@@ -259,6 +263,33 @@ def test_doctor_tells_ok_from_warnings_from_what_is_missing(
     assert all(check.health != "missing" for name, check in found.items() if name.startswith("netns"))
 
 
+def test_doctor_does_not_call_olsrd_ok_without_its_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check() -> doctor.Check:
+        (found,) = (check for check in doctor.examine(tmp_path) if check.name == "routing: olsrd")
+        return found
+
+    plugin = "olsrd_jsoninfo.so.1.1"
+    daemon = tmp_path / "olsrd"
+    daemon.touch(mode=0o755)
+    monkeypatch.setattr(program, "LIBRARY_FOLDERS", (str(tmp_path / "li*"),))
+    monkeypatch.setenv("LD_LIBRARY_PATH", "")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    lacking = check()
+    assert (lacking.health, lacking.found) == ("warn", f"{daemon}, but {plugin} not found")
+    assert "jsoninfo" in lacking.advice
+    with pytest.raises(RoveError, match=f"routing protocol olsrd needs {plugin}, which this machine"):
+        OlsrdService(Olsrd(protocol="olsrd")).require()
+    for folder in ("lib", "elsewhere"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / plugin).touch()
+        monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path / "elsewhere") if folder == "elsewhere" else "")
+        assert (check().health, check().found) == ("ok", str(daemon))
+        OlsrdService(Olsrd(protocol="olsrd")).require()
+        (tmp_path / folder / plugin).unlink()
+
+
 def test_exec_needs_a_network_that_is_up(tmp_path: Path) -> None:
     finished_run(tmp_path, "quick", "r1")
     refused = rove(tmp_path, "exec", "n01", "--", "true")
@@ -282,7 +313,8 @@ def rendered(table: object, width: int) -> list[str]:
 
 def summary_of(k: int, seed: int, metrics: dict[str, float | None], verdict: str = "valid") -> dict[str, Any]:
     averaged = [metric.name for metric in registry.ANALYTICS["query"].metrics if metric.averaged]
-    known = dict.fromkeys(averaged, 1.0) | {"loss_ratio": 0.5123, "switches": 4} | metrics
+    known = dict.fromkeys(averaged, 1.0) | {"network_loss_ratio": 0.5123, "shed_ratio": 0.25} | metrics
+    known["offered_fps"] = 30.0
     factors = {"replicas": k, "seed": seed}
     return {"run": f"s.{k}{seed}", "factors": factors, "seed": seed, "verdict": verdict, "metrics": known}
 
@@ -296,20 +328,20 @@ def test_a_sweep_is_a_row_a_cell_within_80_columns() -> None:
     ]
     shown = cells(runs, [run["run"] != "s.13" for run in runs])
     assert rendered(results_table(shown), width=80) == [
-        "through- goodput latency latency loss route through-",
-        "k runs put /s /s p50 s p95 s % switches put × k=1",
-        "1 2 of 3 7.8±3.7 7.3±3.4 2.01±0.95 5.4±2.5 51.2±0.0 4±0 1.00±0.00",
-        "2 3 20.9±10.4 19.5±9.7 5.35±2.67 14.4±7.2 51.2±0.0 4±0 2.00±0.00",
-        "3 3 31.3±15.7 29.2±14.6 8.02±4.01 21.6±10.8 51.2±0.0 4±0 3.00±0.00",
+        "goodput offered shed lost latency latency through-",
+        "k runs /s /s % % p50 s p95 s put /s",
+        "1 2 of 3 7.3±3.4 30.0±0.0 25.0±0.0 51.2±0.0 2.01±0.95 5.4±2.5 7.8±3.7",
+        "2 3 19.5±9.7 30.0±0.0 25.0±0.0 51.2±0.0 5.35±2.67 14.4±7.2 20.9±10.4",
+        "3 3 29.2±14.6 30.0±0.0 25.0±0.0 51.2±0.0 8.02±4.01 21.6±10.8 31.3±15.7",
     ]
 
 
 def test_a_single_run_is_one_row_in_milliseconds_if_that_is_what_it_took() -> None:
     run = summary_of(2, 1, {"latency_p50_s": 0.0123, "latency_p95_s": None}, verdict="invalid")
     assert rendered(results_table(cells_of(run)), width=80) == [
-        "through- goodput latency latency loss route",
-        "k runs put /s /s p50 ms p95 ms % switches",
-        "2 1 1.00 1.00 12.3 – 51.2 4",
+        "goodput offered shed lost latency latency through-",
+        "k runs /s /s % % p50 ms p95 ms put /s",
+        "2 1 1.00 30.0 25.0 51.2 12.3 – 1.00",
     ]
 
 

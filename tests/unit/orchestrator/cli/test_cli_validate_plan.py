@@ -72,6 +72,25 @@ def test_plan_of_a_run_on_real_kernels_promises_no_virtual_time(tmp_path: Path) 
     assert "less than" not in shown and "Virtual time" not in shown
 
 
+def test_plan_shows_reliability_expectations_and_a_warm_up_that_is_too_short(tmp_path: Path) -> None:
+    (tmp_path / "line-5.yaml").write_text((ROOT / "topologies/line-5.yaml").read_text())
+    experiment = tmp_path / "experiment.yaml"
+    query = "query: {name: synthetic_chain, reliability: exactly_once}\n"
+    expected = "expect: ['throughput_fps > 1', 'loss_ratio < 0.05']\n"
+    text = f"name: some\ntopology: line-5.yaml\n{query}duration: 50s\nwarmup: 20s\n{expected}"
+    experiment.write_text(text)
+    shown = runner.invoke(app, ["plan", str(experiment)]).stdout
+    assert "exactly_once: no tuple is lost, none is delivered twice" in shown
+    assert "throughput_fps > 1" in shown and "loss_ratio < 0.05" in shown
+    assert "warning the warm-up of 20 s is shorter than the 35 s" in shown
+    (cell,) = json.loads(runner.invoke(app, ["plan", str(experiment), "--json"]).stdout)["cells"]
+    assert cell["reliability"] == "exactly_once"
+    assert cell["expect"] == ["throughput_fps > 1", "loss_ratio < 0.05"]
+    assert len(cell["warnings"]) == 1
+    experiment.write_text(text.replace("20s", "35s"))
+    assert "warning" not in runner.invoke(app, ["plan", str(experiment)]).stdout
+
+
 def test_plan_as_json_places_every_cell() -> None:
     document = json.loads(runner.invoke(app, ["plan", THREE_CELLS, "--json"]).stdout)
     assert (document["cell_count"], document["virtual_seconds"]) == (3, 420.0)

@@ -1,21 +1,24 @@
 """The door of a run: who may ask through it, what is answered, and what is left when the run is over."""
 
 import asyncio
+import getpass
 import itertools
 import json
 import shutil
 import stat
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from node_agent.telemetry.metrics import Sample
+from orchestrator.errors import BadInput
 from orchestrator.live import desk, door, mirror
-from orchestrator.live.door import NotLive, Watching, node_metrics, open_door
+from orchestrator.live.door import NotLive, Watching, node_metrics, open_door, open_network_door, set_by_hand
 from orchestrator.runs.files import read_lines
 from orchestrator.runs.journal import Journal
 from orchestrator.runs.run_directory import RunDirectory
@@ -73,6 +76,49 @@ def test_metrics_of_a_node(tmp_path: Path) -> None:
     assert list(directory.temporary.iterdir()) == []
     with pytest.raises(NotLive, match="run r1 cannot be asked: it does not go on"):
         asyncio.run(node_metrics(directory, "n1", 5.0))
+
+
+class Changed:
+    """Notes what it is asked to change."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[dict[str, Any], str]] = []
+
+    async def set(self, wanted: Mapping[str, Any], by: str) -> str:
+        if "bad" in wanted:
+            raise BadInput("line one\nline two")
+        self.asked.append((dict(wanted), by))
+        return "done so"
+
+
+def test_what_cannot_be_changed_says_what_to_do_instead(tmp_path: Path) -> None:
+    async def act(backend: WatchedBackend, directory: RunDirectory) -> None:
+        with pytest.raises(BadInput, match="in virtual time nobody can come in between"):
+            await set_by_hand(directory, {"cut": ["a", "b"]})
+
+    opened(tmp_path, act)
+
+
+def test_a_network_without_a_run_has_a_door_to_change_it(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "r1")
+    directory.temporary.mkdir(parents=True)
+    changed = Changed()
+
+    async def use() -> None:
+        async with asyncio.timeout(PATIENCE_S), open_network_door(changed, directory):
+            assert await set_by_hand(directory, {"cut": ["a", "b"]}) == "done so"
+            with pytest.raises(BadInput, match="line one\nline two"):
+                await set_by_hand(directory, {"bad": 1})
+            with pytest.raises(NotLive, match="no agents run"):
+                await node_metrics(directory, "a", 5.0)
+            async with Watching(directory) as watching:
+                await until(lambda: watching.connected)
+
+    with Journal.create(directory.journal):
+        asyncio.run(use())
+    assert changed.asked == [({"cut": ["a", "b"]}, getpass.getuser())]
+    with pytest.raises(NotLive, match="it does not go on"):
+        asyncio.run(set_by_hand(directory, {}))
 
 
 def test_a_run_that_never_was(tmp_path: Path) -> None:

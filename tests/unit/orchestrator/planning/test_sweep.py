@@ -3,15 +3,17 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from orchestrator.mobility.generate import generate_trace
-from orchestrator.planning.load import load_experiment
+from orchestrator.planning.bundle import bundle
+from orchestrator.planning.load import load_experiment, load_planned
 from orchestrator.planning.sweep import cells
 from orchestrator.spec.dump import to_yaml
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.problems import BadSpec
 from orchestrator.spec.routing import read_protocol
-from tests.unit.specs import experiment, section
+from tests.unit.specs import experiment, section, topology
 
 
 def test_without_a_sweep_there_is_one_cell() -> None:
@@ -119,3 +121,73 @@ def test_whole_routing_sections_can_be_varied_and_have_a_short_name() -> None:
         experiment(routing=section).routing for section in ({"hello": "2s"}, sections[1], sections[2])
     ]
     assert Experiment.model_validate(whole.resolved()) == whole
+
+
+def test_whole_sections_and_lists_are_varied_by_named_choices() -> None:
+    split = [{"at": "10s", "for": "5s", "partition": ["n01"]}]
+    described = experiment(
+        sweep={
+            "faults": {"none": [], "split": split},
+            "switching": {"eager": {"threshold": 0}, "lazy": {"threshold": "20%"}},
+            "replicas": {"few": 1, "many": 3},
+        }
+    )
+    found = cells(described)
+    assert [tuple(cell.factors.values()) for cell in found] == [
+        (faults, switching, k)
+        for faults in ("none", "split")
+        for switching in ("eager", "lazy")
+        for k in ("few", "many")
+    ]
+    assert [len(cell.run.faults) for cell in found] == [0, 0, 0, 0, 2, 2, 2, 2]
+    assert (
+        section(found[2].experiment).switching.threshold == section(found[6].experiment).switching.threshold
+    )
+    assert section(found[0].experiment).switching != section(found[2].experiment).switching
+    again = Experiment.model_validate(described.resolved())
+    assert [cell.factors for cell in cells(again)] == [cell.factors for cell in found]
+
+
+def test_named_choices_of_a_section_and_values_inside_it_in_any_order() -> None:
+    found = cells(
+        experiment(
+            sweep={
+                "topology.nodes": [4, 6],
+                "topology": {"small": topology(area="200 m x 200 m"), "large": topology()},
+            }
+        )
+    )
+    sizes = [(len(c.experiment.topology.node_names), c.experiment.topology.area.width) for c in found]
+    assert sizes == [(4, 200.0), (4, 1200.0), (6, 200.0), (6, 1200.0)]
+
+
+def test_topologies_of_a_sweep_are_read_from_files_next_to_it_and_kept_with_the_run(tmp_path: Path) -> None:
+    for name, nodes in (("few", 4), ("many", 9)):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(topology(name=name, nodes=nodes)))
+    file = tmp_path / "experiment.yaml"
+    document = experiment().resolved() | {
+        "topology": "few.yaml",
+        "sweep": {"topology": ["few.yaml", "many.yaml"]},
+    }
+    file.write_text(yaml.safe_dump(document))
+    loaded = load_planned(file)
+    assert [cell.factors for cell in loaded.cells] == [{"topology": "few"}, {"topology": "many"}]
+    assert [len(cell.experiment.topology.node_names) for cell in loaded.cells] == [4, 9]
+    kept = tmp_path / "kept"
+    for name, content in bundle(loaded.experiment).items():
+        (kept / name).parent.mkdir(parents=True, exist_ok=True)
+        (kept / name).write_bytes(content)
+    again = load_planned(kept / "spec.yaml")
+    assert [cell.factors for cell in again.cells] == [{"topology": "few"}, {"topology": "many"}]
+
+
+def test_code_that_a_named_choice_names_is_relative_to_the_file_and_kept_with_the_run(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from node_agent.switching import Choice\n\ndef decide(situation, memory):\n    return Choice(None)\n"
+    )
+    file = tmp_path / "experiment.yaml"
+    choices = {"mine": {"policy": "mine.py:decide"}, "plain": {}}
+    file.write_text(yaml.safe_dump(experiment().resolved() | {"sweep": {"switching": choices}}))
+    loaded = load_planned(file)
+    assert [cell.factors["switching"] for cell in loaded.cells] == ["mine", "plain"]
+    assert any(name.endswith("mine.py") for name in bundle(loaded.experiment))

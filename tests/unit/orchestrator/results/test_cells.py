@@ -6,12 +6,13 @@ import pytest
 
 from orchestrator.results import registry
 from orchestrator.results.cells import cells, spread
+from orchestrator.results.gains import NO_RESULT, gains
 
 AVERAGED = [metric.name for metric in registry.ANALYTICS["query"].metrics if metric.averaged]
 
 
 def run(k: int, seed: int, fps: float, p95: float | None = 1.0, **factors: Any) -> dict[str, Any]:
-    metrics = dict.fromkeys(AVERAGED, 0.0) | {"throughput_fps": fps, "latency_p95_s": p95}
+    metrics = dict.fromkeys(AVERAGED, 0.0) | {"goodput_fps": fps, "latency_p95_s": p95}
     name = f"k{k}s{seed}"
     return {
         "run": name,
@@ -27,8 +28,8 @@ def test_runs_that_differ_only_in_seed_are_one_cell() -> None:
     assert [cell["factors"] for cell in found] == [{"replicas": 1}, {"replicas": 2}]
     assert found[0]["seeds"] == [1, 2]
     # The sample standard deviation of 2 and 4 is √2.
-    assert found[0]["metrics"]["throughput_fps"] == {"mean": 3.0, "sd": 1.414213562, "n": 2}
-    assert found[1]["metrics"]["throughput_fps"] == {"mean": 3.0, "sd": None, "n": 1}
+    assert found[0]["metrics"]["goodput_fps"] == {"mean": 3.0, "sd": 1.414213562, "n": 2}
+    assert found[1]["metrics"]["goodput_fps"] == {"mean": 3.0, "sd": None, "n": 1}
 
 
 def test_gain_is_the_mean_of_ratios_of_the_same_seed() -> None:
@@ -36,8 +37,39 @@ def test_gain_is_the_mean_of_ratios_of_the_same_seed() -> None:
     versus = cells(runs, [True] * 5)[1]["versus"]
     assert versus["factors"] == {"replicas": 1}
     # Seed 1: 2/1, seed 2: 4/4, seed 3 has no partner. Not (2+4)/(1+4).
-    assert versus["ratios"]["throughput_fps"]["mean"] == 1.5
-    assert versus["ratios"]["throughput_fps"]["n"] == 2
+    ratio = versus["ratios"]["goodput_fps"]
+    assert (ratio["mean"], ratio["n"], ratio["mean_95"]) == (1.5, 2, None)
+    assert (ratio["ratio_of_means"], ratio["pairs"], ratio["ratio_of_means_95"]) == (1.2, 2, None)
+
+
+def test_three_pairs_have_intervals_and_are_said_in_words() -> None:
+    runs = [run(k, seed, k * seed + (k == 3 and seed == 2)) for k in (1, 3) for seed in (1, 2, 3)]
+    found = cells(runs, [True] * 6)
+    ratio = found[1]["versus"]["ratios"]["goodput_fps"]
+    assert ratio["pairs"] == ratio["n"] == 3
+    assert (ratio["ratio_of_means"], ratio["mean"]) == pytest.approx((19 / 6, 9.5 / 3))
+    (said,) = gains(found, "query", "query")
+    assert said == (
+        "goodput of k = 3: 3.17 × k = 1 (ratio of means, 95 % 2.50 to 4.01; mean of ratios 3.17 ×, "
+        "95 % 2.45 to 3.88; 3 pairs of runs)"
+    )
+
+
+def test_one_pair_is_called_no_result() -> None:
+    runs = [run(k, 1, float(k), speed=speed) for speed in (1, 5) for k in (1, 2)]
+    said = gains(cells(runs, [True] * 4), "query", "query")
+    assert said[0] == (
+        "speed = 1: goodput of k = 2: 2.00 × k = 1 (ratio of means; mean of ratios 2.00 ×; 1 pair of runs)"
+    )
+    assert said[2:] == [NO_RESULT]
+    assert gains(cells(runs[:1], [True]), "query", "query") == []
+
+
+def test_what_has_nothing_to_compare_with_is_said() -> None:
+    said = gains(cells([run(1, 1, 0.0), run(2, 1, 1.0)], [True] * 2), "query", "query")
+    assert said[0] == "goodput of k = 2 cannot be compared with k = 1: k = 1 has none"
+    said = gains(cells([run(1, 1, 1.0), run(2, 2, 1.0)], [True] * 2), "query", "query")
+    assert said[0] == "goodput of k = 2 cannot be compared with k = 1: no seed has both"
 
 
 def test_gain_compares_like_with_like() -> None:
@@ -47,20 +79,21 @@ def test_gain_compares_like_with_like() -> None:
         run(2, 1, 2.0, speed=1),
         run(2, 1, 30.0, speed=5),
     ]
-    gains = [cell["versus"]["ratios"]["throughput_fps"]["mean"] for cell in cells(runs, [True] * 4)]
+    gains = [cell["versus"]["ratios"]["goodput_fps"]["mean"] for cell in cells(runs, [True] * 4)]
     assert gains == [1.0, 1.0, 2.0, 3.0]
 
 
 def test_unusable_runs_are_named_and_left_out() -> None:
     found = cells([run(1, 1, 2.0), run(1, 2, 100.0)], [True, False])[0]
     assert found["n"] == 1
-    assert found["metrics"]["throughput_fps"]["mean"] == 2.0
+    assert found["metrics"]["goodput_fps"]["mean"] == 2.0
     assert found["excluded"] == [{"run": "k1s2", "verdict": "valid"}]
 
 
 def test_nothing_to_compare_with_gives_no_ratio() -> None:
     found = cells([run(1, 1, 0.0, None), run(2, 1, 1.0)], [True, True])[1]
-    assert found["versus"]["ratios"]["throughput_fps"] == {"mean": None, "sd": None, "n": 0}
+    ratio = found["versus"]["ratios"]["goodput_fps"]
+    assert (ratio["mean"], ratio["n"], ratio["ratio_of_means"], ratio["pairs"]) == (None, 0, None, 1)
     assert "versus" not in cells([run(1, 1, 1.0)], [True])[0]
 
 

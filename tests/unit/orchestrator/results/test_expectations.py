@@ -27,7 +27,7 @@ def test_an_expectation_is_a_metric_an_operator_and_a_number() -> None:
         ("throughput_fps", "is not of the form"),
         ("throughput_fps > 1 and more", "is not of the form"),
         ("througput_fps > 1", "did you mean throughput_fps?"),
-        ("colour > 1", "there are: throughput_fps"),
+        ("colour > 1", "there are: goodput_fps"),
         ("loss_ratio != 0", "unknown operator '!='"),
         ("loss_ratio < few", "'few' is not a number"),
         ("loss_ratio < nan", "'nan' is not a number"),

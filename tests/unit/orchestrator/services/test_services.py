@@ -95,8 +95,27 @@ def test_olsrd_is_told_to_broadcast_from_an_address_without_a_network(place: Pla
     assert "HelloInterval 2.000" in lines and "HelloValidityTime 20.000" in lines
     assert 'LinkQualityAlgorithm "etx_float"' in lines
     assert f'LockFile "{place.directory}/olsrd.lock"' in lines
-    (text,) = service("olsrd", metric="hops").files(place).values()
-    assert "LinkQualityLevel 0" in text and "LinkQualityAlgorithm" not in text
+
+
+def test_olsrd_rates_links_also_where_agents_count_hops(place: Place) -> None:
+    """At LinkQualityLevel 0 it would learn links without looking for new routes."""
+    daemon = service("olsrd", metric="hops")
+    (text,) = daemon.files(place).values()
+    assert "LinkQualityLevel 2" in text and 'LinkQualityAlgorithm "etx_ff"' in text
+    assert daemon.link_state().metric == "hops"
+    assert read_protocol("olsrd").summary().startswith("olsrd (etx), hello 1 s")
+    counting = experiment(backend="netns", routing={"protocol": "olsrd", "metric": "hops"}).routing
+    assert counting.summary().endswith(", routes by etx_ff")
+    (text,) = service("olsr", metric="hops").files(place).values()
+    assert '"quality": "hops"' in text  # our own does both
+
+
+def test_olsrd2_binds_to_ipv4_only(place: Place) -> None:
+    """Nodes have no IPv6: it would try ::1 again and again, and write a line each time."""
+    (text,) = service("olsrd2").files(place).values()
+    sections = text.split("[")
+    for section in ("telnet", "http"):
+        assert f"{section}]\n    bindto 127.0.0.1\n" in sections
 
 
 def test_babeld_keeps_its_files_to_itself_and_announces_its_own_address(place: Place) -> None:

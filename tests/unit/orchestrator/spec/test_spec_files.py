@@ -50,7 +50,7 @@ def test_schemas_offer_what_the_models_take() -> None:
     assert {"required": ["query"]} in schemas["experiment.schema.json"]["anyOf"]
 
 
-def test_the_topology_of_the_quickstart() -> None:
+def test_the_topology_of_the_papers_emulation() -> None:
     found = load_topology(ROOT / "topologies/rwp-25.yaml")
     assert found.node_names[0] == "n01" and found.node_names[-1] == "n25"
     assert found.area == Area(1200.0, 1200.0)
@@ -65,6 +65,16 @@ def test_the_same_on_a_disc_radio() -> None:
     assert isinstance(found.radio, DiscRadio)
     assert (found.radio.range, found.radio.bandwidth, found.radio.latency) == (300.0, 11e6, 0.001)
     assert found.mobility == load_topology(ROOT / "topologies/rwp-25.yaml").mobility
+
+
+@pytest.mark.parametrize("other", ["rwp-25-fast.yaml", "rwp-50.yaml"])
+def test_the_same_at_another_speed_and_size(other: str) -> None:
+    found, base = (load_topology(ROOT / "topologies" / name) for name in (other, "rwp-25.yaml"))
+    assert found.radio == base.radio
+    assert isinstance(found.mobility, RandomWaypoint)
+    assert found.mobility.pause == 2.0 and found.mobility.speed_spread == 1.0
+    density = [len(each.node_names) / (each.area.width * each.area.height) for each in (found, base)]
+    assert density[0] == pytest.approx(density[1], rel=0.001)
 
 
 def test_the_quickstart() -> None:

@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from node_agent.apps.dataflow.model.decision import Candidate, Rule, Situation, Threshold
-from node_agent.apps.dataflow.switching.policies import adaptive as tuning
-from node_agent.apps.dataflow.switching.policies.adaptive import Memory, adaptive
+from node_agent.apps.dataflow.model.decision import Candidate, Rule, Situation
 from node_agent.apps.dataflow.switching.policies.backpressure import backpressure
 from node_agent.apps.dataflow.switching.policies.power_of_two import power_of_two
 from node_agent.apps.dataflow.switching.policies.round_robin import round_robin
@@ -118,80 +116,7 @@ def test_back_pressure_passes_over_who_does_not_report_unless_nobody_does() -> N
     assert backpressure(situation(1.0, 5.0)).hop == Hop("d/0", 1.0)
 
 
-def drive(*rounds: Situation, period_s: float = 2.0) -> list[Choice]:
-    """A policy's decisions one after the other, each with what the last one left."""
-    made: list[Choice] = []
-    current, memory = None, None
-    for number, each in enumerate(rounds):
-        now = replace(each, current=current, now_ns=round(number * period_s * S))
-        made.append(adaptive(now, memory))
-        current = made[-1].hop.to if made[-1].hop else None
-        memory = made[-1].memory
-    return made
-
-
-def to(choices: list[Choice]) -> list[str | None]:
-    return [choice.hop.to if choice.hop else None for choice in choices]
-
-
-def margin(choice: Choice) -> float:
-    assert isinstance(choice.memory, Memory)
-    return choice.memory.margin
-
-
-def test_adaptive_leaves_a_way_that_is_about_to_break_before_it_is_the_dearer_one() -> None:
-    fading = [situation(cost, 5.0) for cost in (2.0, 2.1, 2.5, 3.2, 4.2)]
-    made = drive(*fading)
-    assert to(made)[0] == "d/0"
-    left = to(made).index("d/1")
-    assert fading[left].candidates[0].path == 4.2  # cheaper still than 5.0
-    assert to(drive(*[situation(4.2, 5.0)] * 5)) == ["d/0"] * 5
-
-
-def test_adaptive_ignores_what_costs_hardly_less_and_learns_how_much_is_hardly() -> None:
-    assert to(drive(situation(5.0, 9.0), situation(5.0, 4.8))) == ["d/0", "d/0"]
-    flapping = [situation(*pair) for pair in [(5.0, 4.0), (4.0, 5.0)] * 12]
-    made = drive(*flapping)
-    assert margin(made[-1]) > tuning.FIRST_MARGIN
-    assert len(set(to(made[-6:]))) == 1  # has stopped flapping
-    steady = [situation(5.0, 9.0), *[situation(5.0, 2.0)] * 12]
-    settled = drive(*steady)
-    assert to(settled)[-1] == "d/1"
-    assert margin(settled[-1]) < tuning.FIRST_MARGIN
-
-
-def test_adaptive_heeds_a_threshold_above_its_own() -> None:
-    rounds = [situation(5.0, 9.0, rule=Rule(threshold=Threshold(4.0))), situation(5.0, 2.0)]
-    assert to(drive(rounds[0], replace(rounds[1], rule=rounds[0].rule))) == ["d/0", "d/0"]
-    assert to(drive(*rounds)) == ["d/0", "d/1"]
-
-
-def test_adaptive_uses_several_replicas_only_where_paths_do_not_interfere() -> None:
-    assert shares(adaptive(situation(2.0, 2.0, 9.0, apart=True))) == {"d/0": 0.5, "d/1": 0.5}
-    assert shares(adaptive(situation(2.0, 2.0, 9.0))) == {"d/0": 1.0}
-    most = shares(adaptive(situation(*[2.0] * 6, apart=True)))
-    assert len(most) == tuning.MOST
-    pair = situation(2.0, 2.0, 2.0, apart=True)
-    first, second, third = pair.candidates
-    # d/0 and d/1 hear each other, d/2 is apart from both
-    first, second = replace(first, apart=("d/2",)), replace(second, apart=("d/2",))
-    assert shares(adaptive(replace(pair, candidates=(first, second, third)))) == {"d/0": 0.5, "d/2": 0.5}
-
-
 COSTS = st.none() | st.floats(0, 1e6)
-
-
-@given(st.lists(st.lists(COSTS, min_size=3, max_size=3), max_size=20), st.booleans())
-def test_what_adaptive_remembers_is_bounded_and_what_it_chooses_can_be_reached(
-    rounds: list[list[float | None]], apart: bool
-) -> None:
-    for number, choice in enumerate(drive(*(situation(*costs, apart=apart) for costs in rounds))):
-        reachable = {f"d/{i}" for i, cost in enumerate(rounds[number]) if cost is not None}
-        assert set(choice.hop.replicas() if choice.hop else ()) <= reachable
-        assert (choice.hop is None) == (not reachable)
-        assert isinstance(choice.memory, Memory)
-        assert choice.memory.trends.keys() == reachable
-        assert tuning.LEAST_MARGIN <= choice.memory.margin <= tuning.MOST_MARGIN
 
 
 @given(

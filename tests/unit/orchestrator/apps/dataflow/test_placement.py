@@ -13,16 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
-from orchestrator.apps.dataflow.planning.arrangement import arranged
+from orchestrator.apps.dataflow.planning.arrangement import arranged, within_roles
 from orchestrator.apps.dataflow.planning.cpu import cpu_needs
 from orchestrator.apps.dataflow.planning.placement import arrange
+from orchestrator.apps.dataflow.planning.placements.near import near
 from orchestrator.apps.dataflow.planning.placements.spread import spread
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.planning.distances import in_hops
 from orchestrator.planning.semantics import plan_run
 from tests.unit.specs import chain, deployed, experiment, setting, topology
 
-POLICIES = ("random", "spread", "colocate")
+POLICIES = ("random", "spread", "colocate", "near")
 
 
 def homes(plan: DeploymentPlan) -> dict[str, str]:
@@ -194,7 +195,7 @@ def loads(draw: st.DrawFn) -> dict[str, Any]:
     return {
         "query": {"operators": operators},
         "topology": topology(nodes=nodes, capacity=capacity),
-        "placement": {"policy": "colocate"},
+        "placement": {"policy": draw(st.sampled_from(("colocate", "near")))},
         "seed": draw(st.integers(0, 2**32)),
     }
 
@@ -213,7 +214,9 @@ def test_colocated_replicas_fit_into_their_nodes(settings_: dict[str, Any], data
     for node in frozenset(placed.values()):
         here = [operator for operator, index in placed if placed[operator, index] == node]
         assert len(here) == len(set(here))
-        assert len(here) == 1 or (set(here) <= {*inner} and sum(needs[o] for o in here) <= cores[node] + 1e-9)
+        assert len(here) == 1 or sum(needs[o] for o in here) <= cores[node] + 1e-9
+        if settings_["placement"]["policy"] == "colocate":
+            assert len(here) == 1 or set(here) <= {*inner}
     complete = len(placed) == sum(counts.values())
     assert complete == (plan_run(described).findings == [])
     if sum(counts.values()) <= len(cores):
@@ -242,6 +245,47 @@ def test_colocated_operators_share_a_node_until_it_is_full() -> None:
     assert [len(here) for here in nodes_of("60 ms")] == [1] * 8
 
 
+def test_near_puts_operators_where_the_stream_begins_and_ends() -> None:
+    def nodes_of(cpu: str, **changes: Any) -> list[list[str]]:
+        query = {"name": "synthetic_chain", "operators": 3, "rate": "10 fps", "cpu": cpu}
+        plan = deployed(experiment(query=query, replicas=3, placement={"policy": "near"}, **changes))
+        return [[r.id for r in plan.on(node)] for node in dict.fromkeys(r.node for r in plan.replicas)]
+
+    begin, end, third = nodes_of("5 ms")
+    assert begin == ["camera/0", "op1/0", "op2/0", "op3/0"]
+    assert end == ["op1/1", "op2/1", "op3/1", "screen/0"]
+    assert third == ["op1/2", "op2/2", "op3/2"]
+    # Two fit: what does not fit where the stream begins goes on where it ends, while there is room.
+    begin, *_ = nodes_of("50 ms")
+    assert begin == ["camera/0", "op1/0", "op2/0"]
+    # None fits: every replica has a node of its own.
+    assert sorted(map(len, nodes_of("120 ms"))) == [1] * 11
+
+
+def test_near_takes_the_node_that_stays_between_source_and_sink() -> None:
+    query = setting(experiment(query=chain(1))).query
+    at = {"a": 0.0, "b": 100.0, "c": -40.0, "d": 60.0, "e": 130.0}
+    needs, cores = {"camera": 0.0, "op1": 2.0, "screen": 0.0}, dict.fromkeys(at, 1)
+    choose = near(query, [*at], needs, cores, lambda one, other: abs(at[one] - at[other]))
+    placed = arranged(query, {"camera": 1, "op1": 3, "screen": 1}, choose)
+    assert placed == {
+        ("camera", 0): "a",
+        ("op1", 0): "d",
+        ("op1", 1): "e",
+        ("op1", 2): "c",
+        ("screen", 0): "b",
+    }
+
+
+def test_near_respects_roles() -> None:
+    query = setting(experiment(query=chain(2))).query
+    roles = {"pi1": ["camera"], "pi2": ["screen"], "pi3": [], "pi4": []}
+    cores, needs = dict.fromkeys(roles, 4), dict.fromkeys(query.names(), 0.1)
+    choose = near(query, [*roles], needs, cores, lambda one, other: 1.0)
+    placed = arranged(query, dict.fromkeys(query.names(), 1), within_roles(roles, query.names(), choose))
+    assert [placed[name, 0] for name in query.names()] == ["pi1", "pi3", "pi3", "pi2"]
+
+
 def test_what_an_operator_needs_follows_the_rates_of_the_sources() -> None:
     operators = {
         "left": {"kind": "synthetic_source", "rate": "10 fps"},
@@ -259,7 +303,7 @@ def test_the_plan_does_not_depend_on_pythons_hash(hash_seed: str) -> None:
     program = (
         "from tests.unit.specs import deployed, experiment;"
         "plans = [deployed(experiment(replicas='auto', placement={'policy': policy}))"
-        " for policy in ('random', 'spread', 'colocate')];"
+        " for policy in ('random', 'spread', 'colocate', 'near')];"
         "print([(r.id, r.node) for plan in plans for r in plan.replicas])"
     )
     printed = subprocess.run(

@@ -181,7 +181,7 @@ def test_same_seed_same_run(tmp_path: Path) -> None:
 def test_a_closed_loop_is_as_fast_as_the_slowest_operator_and_loses_nothing(
     tmp_path: Path, reliability: Any
 ) -> None:
-    fast = recognising(pace="accepted", rate=1, limit=30, cpu=0.16)
+    fast = recognising(rate="saturate", limit=30, cpu=0.16)
     query = msgspec.structs.replace(fast, reliability=reliability)
     testbed = on_radio(tmp_path, query, ALONE, limits=Limits())
     assert testbed.records("tuple_dropped") == []

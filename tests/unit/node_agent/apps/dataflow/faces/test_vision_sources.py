@@ -74,15 +74,12 @@ class Outlet:
     def has_room(self) -> bool:
         return self.open.is_set()
 
-    async def wait_for_room(self) -> None:
-        await self.open.wait()
 
-
-def test_a_closed_loop_takes_the_next_picture_when_there_is_room_for_it() -> None:
-    bench = Bench("synthetic_scene", pace="accepted", rate=1, cpu=0.01)
-    outlet = bench.context.outlet = Outlet()
-    bench.world.loop.call_later(5, outlet.open.set)
-    assert [at for at, _ in bench.take(3)] == pytest.approx([5.01, 5.02, 5.03])
+def test_a_camera_that_saturates_takes_a_picture_whenever_it_is_asked() -> None:
+    bench = Bench("synthetic_scene", rate="saturate", adapt=True, cpu=0.01)
+    bench.context.outlet = Outlet()
+    assert [at for at, _ in bench.take(3)] == pytest.approx([0.01, 0.02, 0.03])
+    assert [told.quality for told in bench.of(VideoSource)] == [80], "there is no rate to keep up with"
 
 
 def test_quality_and_size_follow_the_path_if_they_may() -> None:

@@ -1,0 +1,152 @@
+"""`rove compare`: any runs or sweeps side by side, paired where seeds match."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from orchestrator.cli.output import JsonFlag, console, errors, print_json
+from orchestrator.cli.progress import step
+from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
+from orchestrator.errors import EXIT_INTERRUPTED, BadInput
+from orchestrator.runs.files import read_object
+from orchestrator.runs.run_directory import RunDirectory, resolve
+
+if TYPE_CHECKING:
+    from orchestrator.results.inputs import RunInput
+    from orchestrator.results.side_by_side import Member
+
+_NOTHING = "–"
+
+
+def compare(
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN...", help=RUN_HELP, autocompletion=complete_run, show_default=False),
+    ],
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--label", help="What to call each of them, in order; may be repeated.", show_default=False
+        ),
+    ] = None,
+    runs_dir: RunsDir = DEFAULT_ROOT,
+    as_json: JsonFlag = False,
+) -> None:
+    """Put runs and sweeps side by side: means, ratios to the first with 95 % intervals, and a plain sentence.
+
+    Runs that differ in their seed only are one row; rows are called by the parameters that differ, or by
+    --label. Ratios are of runs with the same seed. What is not analysed yet is analysed first.
+
+    [bold]Examples[/]
+
+      rove compare quickstart                           the cells of a sweep
+
+      rove compare olsr aodv
+
+      rove compare 20260301-120000-1a2b latest --label before --label after --json
+    """
+    from orchestrator.results.side_by_side import compared, grouped
+
+    labels = label or []
+    if labels and len(labels) != len(runs):
+        raise BadInput(f"{len(labels)} labels for {len(runs)} things to compare: give each one, or none")
+    if len(set(labels)) < len(labels):
+        raise BadInput("two labels are the same: rows could not be told apart")
+    directories = [resolve(reference, runs_dir) for reference in runs]
+    members = _members(directories)
+    document = compared(grouped(members, labels))
+    if as_json:
+        print_json(document)
+        return
+    _show(document)
+
+
+def _members(directories: Sequence[RunDirectory]) -> "list[Member]":
+    """Returns every run once, as part of the first thing it belongs to; analyses those that are not."""
+    from orchestrator.results.inputs import runs_in
+
+    found = {
+        run.directory.path: (number, run)
+        for number, directory in reversed(list(enumerate(directories)))
+        for run in runs_in(directory.path)
+    }
+    members = sorted(found.values(), key=lambda each: (each[0], each[1].run))
+    _analyse([run.directory for _, run in members if not _summary(run.directory)])
+    return [_member(number, directories[number], run) for number, run in members]
+
+
+def _summary(directory: RunDirectory) -> dict[str, Any]:
+    found = read_object(directory.summary)
+    return found if isinstance(found.get("metrics"), dict) else {}
+
+
+def _analyse(directories: Sequence[RunDirectory]) -> None:
+    if not directories:
+        return
+    from orchestrator.analytics import pipeline
+
+    try:
+        with step(errors, "analysis") as progress:
+            pipeline.analyze([directory.path for directory in directories], progress)
+    except KeyboardInterrupt:
+        errors.print("Analysis interrupted; the data is kept.")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+
+
+def _member(number: int, directory: RunDirectory, run: "RunInput") -> "Member":
+    from orchestrator.results.side_by_side import Member, parameters_of
+    from orchestrator.runs.manifest import CHECKOUT
+    from orchestrator.spec.problems import BadSpec
+    from orchestrator.spec.yaml_source import read_document
+
+    try:
+        spec = read_document(run.directory.spec).value
+    except BadSpec:
+        spec = {}  # the run of somebody who deleted it: its factors are known all the same
+    checkout = run.manifest.get(CHECKOUT)
+    commit = str(checkout.get("commit"))[:10] if isinstance(checkout, Mapping) else ""
+    parameters = parameters_of(spec, run.factors, commit)
+    name = f"{directory.experiment} {directory.id}"
+    return Member(number, name, _summary(run.directory), run.is_usable, parameters)
+
+
+def _show(document: Mapping[str, Any]) -> None:
+    groups = document["groups"]
+    for app, entry in document["apps"].items():
+        if len(document["apps"]) > 1:
+            console.print(f"{app} ({entry['kind']})", style="bold", markup=False)
+        console.print(_table(groups, entry["metrics"]))
+    if any(group["excluded"] for group in groups):
+        left_out = [run for group in groups for run in group["excluded"]]
+        console.print(f"Not valid, and left out: {', '.join(left_out)}", markup=False, soft_wrap=True)
+    for sentence in document["sentences"]:
+        console.print(sentence, markup=False, soft_wrap=True)
+
+
+def _table(groups: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("", "figure", "mean", "runs", "× the first", "95 % interval", "pairs"):
+        table.add_column(heading, justify="left" if heading in ("", "figure") else "right")
+    for number, group in enumerate(groups):
+        for row, (name, metric) in enumerate(metrics.items()):
+            cell = metric["groups"][number]
+            label = escape(group["label"]) if row == 0 else ""
+            unit = f" {metric['unit']}" if metric["unit"] else ""
+            table.add_row(label, name, f"{_number(cell['mean'])}{unit}", str(cell["n"]), *_ratio(cell))
+    return table
+
+
+def _ratio(cell: Mapping[str, Any]) -> tuple[str, str, str]:
+    if "pairs" not in cell:
+        return "", "", ""
+    interval = cell["ratio_of_means_95"]
+    span = _NOTHING if interval is None else f"{interval[0]:.2f} – {interval[1]:.2f}"
+    ratio = cell["ratio_of_means"]
+    return _NOTHING if ratio is None else f"{ratio:.2f}", span, str(cell["pairs"])
+
+
+def _number(value: float | None) -> str:
+    return _NOTHING if value is None else f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

@@ -1,0 +1,62 @@
+"""The benchmark ``beyond``: what it compares differs in what it says, and in nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.beyond import APART, OURS, PAPER, PARTS, WAYS, cell_of, cpu_of, ends, plan_of, row
+from benchmarks.paper.campaign import tasks_of
+from benchmarks.paper.cells import Kept, key_of
+from benchmarks.paper.figures import CORE, FIGURES, planned
+from orchestrator.planning.semantics import plan_run
+from orchestrator.planning.sweep import Cell
+from tests.unit.benchmarks.made_up_cells import kept_cell
+
+
+def with_seed(cell: Cell, seed: int) -> Cell:
+    (task,) = tasks_of(cell, "", [seed])
+    run, findings = plan_run(task.experiment)
+    assert run is not None, findings
+    return Cell(1, {}, run)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 7])
+def test_the_same_seed_has_the_same_source_and_sink(seed: int) -> None:
+    plans = {way: plan_of(with_seed(cell_of(WAYS[way], "sim", {}), seed)) for way in WAYS}
+    assert len({ends(plan) for plan in plans.values()}) == 1
+    outer = set(ends(plans[PAPER]))
+    inner = {
+        way: {replica.node for name in plan.query.inner() for replica in plan.of(name)}
+        for way, plan in plans.items()
+    }
+    assert inner[OURS] & outer
+    assert not inner[PAPER] & outer and not inner[APART] & outer
+
+
+def test_only_routing_and_placement_differ() -> None:
+    base = cell_of({}, "sim", {}).experiment.resolved()
+    for changes in (*WAYS.values(), *PARTS.values()):
+        found = cell_of(changes, "sim", {}).experiment.resolved()
+        assert {key for key in base if base[key] != found[key]} <= {"routing", "placement"}
+        assert found["replicas"] == 3
+        assert found["topology"]["mobility"]["speed"] == 10.0
+
+
+def test_the_papers_way_is_figure_5s_cell() -> None:
+    keys = [key_of(cell.experiment) for cell in planned(FIGURES[5], CORE, "sim")]
+    assert key_of(cell_of({}, "sim", {}).experiment) == keys[-1]
+
+
+def test_a_row_pairs_seeds_and_says_what_a_node_computes(tmp_path: Path) -> None:
+    cell, base = (cell_of(WAYS[way], "sim", {}) for way in (OURS, PAPER))
+    kept = Kept(tmp_path / "cells.jsonl")
+    for seed in range(1, 7):
+        kept.add(kept_cell("base", seed, 5.0 + seed))
+        kept.add(kept_cell("ours", seed, 2 * (5.0 + seed)))
+    found = row(OURS, cell, kept.of("ours"), kept.of("base"))
+    assert found["ratio"] == pytest.approx(2.0)
+    assert found["ci_low"] == pytest.approx(2.0)
+    assert (found["pairs"], found["seeds_that_gain"]) == (6, 6)
+    assert found["busiest_cpu"] == pytest.approx(found["goodput"] * cpu_of(plan_of(cell)))
+    assert cpu_of(plan_of(cell)) == pytest.approx(0.010)  # both operators on one node
+    assert cpu_of(plan_of(base)) == pytest.approx(0.005)

@@ -1,0 +1,200 @@
+"""Changes of a network by hand: checked like faults, carried out, recorded with who did them, taken back."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from node_agent.telemetry.metrics import Sample
+from orchestrator.backends.by_hand import ByHand
+from orchestrator.backends.fault_injector import ActiveFaults
+from orchestrator.cli.set import wanted_by
+from orchestrator.errors import BadInput
+from orchestrator.planning.planned import PlannedRun
+from orchestrator.radio.changes import UNCHANGED, AirChanges, Weakened
+from orchestrator.runs.events import EventLog, describe
+from orchestrator.runs.outages import interventions
+from orchestrator.spec.backends import Traits
+from tests.unit.orchestrator.planning.test_faults import faulty
+from tests.unit.specs import planned
+
+
+class Nodes:
+    def __init__(self) -> None:
+        self.done: list[Any] = []
+        self.air = UNCHANGED
+        self.restarted = asyncio.Event()
+
+    def now_ns(self) -> int:
+        return 7
+
+    async def crash(self, node: str) -> None:
+        self.done.append(("crash", node))
+
+    async def restart(self, node: str) -> None:
+        self.done.append(("restart", node))
+        self.restarted.set()
+
+    async def change_air(self, changes: AirChanges) -> None:
+        self.air = changes
+
+    async def metrics(self, node: str) -> tuple[Sample, ...]:
+        return ()
+
+
+Scenario = Callable[[ByHand, Nodes], Awaitable[None]]
+
+
+def played(
+    directory: Path,
+    scenario: Scenario,
+    traits: Traits = Traits(changes_air=True),  # noqa: B008
+    run: PlannedRun | None = None,
+    why_not: str = "",
+) -> list[dict[str, Any]]:
+    """Returns the events."""
+    found = run or planned(faulty())
+
+    async def play() -> None:
+        nodes = Nodes()
+        active = ActiveFaults(nodes, found.apps, EventLog(directory / "events.jsonl"))
+        by_hand = ByHand(active, found.experiment.topology, found.apps, traits, lambda: why_not)
+        await scenario(by_hand, nodes)
+        await by_hand.close()
+
+    asyncio.run(play())
+    file = directory / "events.jsonl"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def test_what_is_done_holds_until_it_is_restored_and_is_recorded(tmp_path: Path) -> None:
+    async def scenario(by_hand: ByHand, nodes: Nodes) -> None:
+        assert await by_hand.set(wanted_by("silence", ["a"]), "ada") == "radio silent on a"
+        assert await by_hand.set(wanted_by("cut", ["s", "b"]), "ada") == "link cut: s – b"
+        assert await by_hand.set(wanted_by("move", ["z", "10", "20 m"]), "ada") == "moved: z to (10, 20) m"
+        expected = AirChanges(("a",), links=(Weakened("s", "b"),), places={"z": (10.0, 20.0)})
+        assert nodes.air == expected
+        assert await by_hand.set(wanted_by("restore", ["b", "s"]), "bob") == "restored: link cut: s – b"
+        assert nodes.air.links == ()
+        text = await by_hand.set(wanted_by("restore", []), "bob")
+        assert text == "restored: radio silent on a; moved: z to (10, 20) m"
+        assert nodes.air == UNCHANGED
+
+    events = played(tmp_path, scenario)
+    assert [(e["action"], e["node"], e["by"]) for e in events] == [
+        ("silence", "a", "ada"),
+        ("cut", "s – b", "ada"),
+        ("move", "z to (10, 20) m", "ada"),
+        ("mend", "s – b", "bob"),
+        ("unsilence", "a", "bob"),
+        ("release", "z to (10, 20) m", "bob"),
+    ]
+    assert describe(events[0]) == "fault: silence a (by hand: ada)"
+    done = interventions(events)
+    assert len(done) == 3 and done[0].startswith("radio silent on a, by ada at 20")
+
+
+def test_it_can_take_itself_back_after_a_time(tmp_path: Path) -> None:
+    async def scenario(by_hand: ByHand, nodes: Nodes) -> None:
+        done = await by_hand.set(wanted_by("crash", ["op1/0"], "50 ms"), "ada")
+        assert done == "agent killed on a, for 0.05 s"
+        async with asyncio.timeout(10):
+            await nodes.restarted.wait()
+        assert nodes.done == [("crash", "a"), ("restart", "a")]
+
+    assert [e["action"] for e in played(tmp_path, scenario)] == ["crash", "restart"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (wanted_by("silence", ["q"]), 'silence.node: there is no node "q"'),
+        (wanted_by("cut", ["s", "s"]), 'cut: "s" has no link to itself'),
+        (wanted_by("move", ["s", "here", "0"]), "move.to"),
+        (wanted_by("move", ["s", "5000", "0"]), "outside the area"),
+        (wanted_by("degrade", ["s", "a", "10 dB"]), "within its range a disc receives everything"),
+        (wanted_by("partition", ["s,a,b,z"]), "nobody is left on the other side"),
+        (wanted_by("partition", ["w=s", "e=s,z"]), "s is in w as well"),
+        (wanted_by("crash", ["s"]), "s has the camera"),
+        (wanted_by("crash", ["op1/in_use"]), "no replica is in use"),
+        (wanted_by("restore", ["a"]), "nothing that was done by hand to a holds"),
+        (wanted_by("restore", ["q"]), "there is no node 'q'"),
+        ({"explode": 1}, "explode: unknown key"),
+        ({"restore": 5}, "expected a list of nodes"),
+    ],
+)
+def test_what_cannot_be_done_gets_one_clear_error(
+    tmp_path: Path, wanted: dict[str, Any], message: str
+) -> None:
+    async def scenario(by_hand: ByHand, nodes: Nodes) -> None:
+        with pytest.raises(BadInput) as refused:
+            await by_hand.set(wanted, "ada")
+        assert message in str(refused.value)
+        assert nodes.air == UNCHANGED and nodes.done == []
+
+    events = played(tmp_path, scenario)
+    assert [event["kind"] for event in events] in ([], ["fault_missed"])
+
+
+def test_what_holds_already_is_not_done_twice(tmp_path: Path) -> None:
+    async def scenario(by_hand: ByHand, nodes: Nodes) -> None:
+        await by_hand.set(wanted_by("silence", ["a"]), "ada")
+        with pytest.raises(BadInput, match="radio silent on a already: restore it first"):
+            await by_hand.set(wanted_by("silence", ["a"]), "ada")
+
+    played(tmp_path, scenario)
+
+
+def test_where_the_air_is_not_emulated_only_agents_can_be_killed(tmp_path: Path) -> None:
+    async def scenario(by_hand: ByHand, nodes: Nodes) -> None:
+        with pytest.raises(BadInput, match="the air is not emulated here"):
+            await by_hand.set(wanted_by("silence", ["a"]), "ada")
+        await by_hand.set(wanted_by("crash", ["a"]), "ada")
+
+    played(tmp_path, scenario, traits=Traits())
+
+
+def test_a_network_that_is_not_up_is_not_changed(tmp_path: Path) -> None:
+    async def scenario(by_hand: ByHand, nodes: Nodes) -> None:
+        with pytest.raises(BadInput, match="not up now"):
+            await by_hand.set(wanted_by("silence", ["a"]), "ada")
+
+    played(tmp_path, scenario, why_not="the network is not up now")
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("move a 1 2", {"move": {"node": "a", "to": [1.0, 2.0]}}),
+        ("degrade a b 10dB", {"degrade": {"link": ["a", "b"], "by": "10dB"}}),
+        ("partition a,b", {"partition": ["a", "b"]}),
+        ("partition a,b c", {"partition": {"group 1": ["a", "b"], "group 2": ["c"]}}),
+        ("partition w=a,b e=c", {"partition": {"w": ["a", "b"], "e": ["c"]}}),
+        ("crash op/1", {"crash": {"operator": "op", "replica": 1}}),
+        ("silence op/in_use", {"silence": {"operator": "op", "in_use": True}}),
+    ],
+)
+def test_the_words_of_the_command_line_are_those_of_the_file(words: str, wanted: dict[str, Any]) -> None:
+    action, *rest = words.split()
+    assert wanted_by(action, rest) == wanted
+    assert wanted_by(action, rest, "5s") == {**wanted, "for": "5s"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("explode a", "there is no action 'explode'"),
+        ("move a", "rove set RUN move NODE X Y"),
+        ("cut a b c", "rove set RUN cut NODE NODE"),
+        ("partition", "rove set RUN partition"),
+        ("partition w=a w=b", "two groups 'w'"),
+        ("crash op/x", "neither a node nor a replica"),
+    ],
+)
+def test_words_that_mean_nothing_are_answered_with_the_usage(words: str, message: str) -> None:
+    action, *rest = words.split()
+    with pytest.raises(BadInput, match=message):
+        wanted_by(action, rest)
