@@ -157,7 +157,7 @@ class Simulation:
 
     async def change_air(self, changes: AirChanges) -> None:
         self._changes = changes
-        self._move()
+        self._move(self._places())
 
     async def metrics(self, node: str) -> tuple[Sample, ...]:
         return await self._agents[node].metrics() if node not in self._crashed else ()
@@ -242,17 +242,17 @@ class Simulation:
 
     def _tick(self) -> None:
         """Moves the nodes; records what changed, and passes the true links to what may use them."""
-        now, (positions, _) = self.now_ns(), self._places()
+        now, places = self.now_ns(), self._places()
         # Record sent frames with the link qualities that held while they were sent.
         if self._ticks % SAMPLE_TICKS == 0:
-            self._recorder.positions(now, positions)
+            self._recorder.positions(now, places[0])
             self._recorder.deliveries(now, self._air.uses())
-        self._move()
+        self._move(places)
         self._ticks += 1
         self._loop.call_at_ns(now + TICK_NS, self._tick)
 
-    def _move(self) -> None:
-        self._links = self._air.move(*self._places(), self._changes)
+    def _move(self, places: tuple[Mapping[str, Position], float]) -> None:
+        self._links = self._air.move(*places, self._changes)
         self._routing.update(self._links)
         self._recorder.links(self.now_ns(), self._links)
 
