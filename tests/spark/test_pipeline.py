@@ -350,7 +350,7 @@ def test_a_tuple_held_by_an_agent_that_crashed_is_lost(analysed: Analysed) -> No
 
 def test_faults_and_lives_are_in_the_clock_of_the_figures(runs: Path, analysed: Analysed) -> None:
     series = json.loads(TableStore(runs).results("c1").read_bytes())["series"]
-    assert series["faults"] == [["crash", "n2", 22.0, 29.5]]
+    assert series["faults"] == [["crash", "n2", 22.0, 29.5, ""]]
     assert series["boots"] == {"n1": [[0.0, 112.0]], "n2": [[0.0, 21.0], [30.0, 112.0]]}
 
 
