@@ -44,6 +44,8 @@ class Fast:
     __slots__ = (
         "_doubts",
         "_fallback",
+        "_heard",
+        "_heard_s",
         "_hellos",
         "_last",
         "_trend",
@@ -60,12 +62,15 @@ class Fast:
         self._last: LinkReading | None = None
         self._doubts = 0
         self._hellos = ""
+        self._heard = False  # since the last look at the radio
+        self._heard_s = 0.0
 
     def packet(self, seqno: int) -> None:
         self._fallback.packet(seqno)
 
     def hello(self) -> None:
         self._count("+")
+        self._heard = True
         self._doubts = max(0, self._doubts - 1)
 
     def lost(self) -> None:
@@ -96,6 +101,7 @@ class Fast:
             if reading.signal_dbm is not None and (last is None or reading.received != last.received):
                 self._trend.add(now_s - min(reading.age_s, hello_s), reading.signal_dbm)
                 sensitivity.heard(reading.signal_dbm)
+                self._heard = True
             if last is not None:
                 answered = max(0, reading.acknowledged - last.acknowledged)
                 acknowledged = answered > 0
@@ -105,6 +111,8 @@ class Fast:
                     self._doubts = 0
                 elif reading.failed > last.failed:
                     self._doubts = min(_MOST_DOUBTS, self._doubts + reading.failed - last.failed)
+        if self._heard:
+            self._heard, self._heard_s = False, now_s
         if self.spoken:
             share = self._share(sensitivity.dbm, hello_s, now_s)
             # ETX multiplies both directions; data goes one way, and only a short ACK comes back.
@@ -113,12 +121,11 @@ class Fast:
 
     def _share(self, sensitivity_dbm: float | None, hello_s: float, now_s: float) -> float:
         """Returns the share of full-size frames that are expected to arrive."""
-        heard_s = self._trend.heard_s
-        if sensitivity_dbm is None or heard_s is None:
+        if sensitivity_dbm is None or not self._trend.known:
             share = (self._hellos.count("+") + 1) / (len(self._hellos) + 1)
         else:
             share = delivery(self._trend.predicted(now_s + AHEAD_S) - sensitivity_dbm)
-            silent = (now_s - heard_s) / hello_s
+            silent = (now_s - self._heard_s) / hello_s
             if silent > _SILENT:
                 share *= max(0.0, 1 - (silent - _SILENT) / (_GONE - _SILENT))
         return share * _DOUBT**self._doubts

@@ -1,8 +1,8 @@
 """The signal at which half of the full-size frames arrive: as the radio says, or learnt from own frames.
 
 It is learnt by whole dB: how many transmissions were acknowledged. Where frames get lost although stronger
-ones do not, the sensitivity is above; where nothing is known, whatever was heard may be used. Old counts fade,
-so that what is avoided now is tried again.
+ones do not, the sensitivity is above; where nothing is known, whatever was heard may be used. Old counts
+fade, so that what is avoided now is tried again.
 """
 
 from math import floor

@@ -25,9 +25,9 @@ class SignalTrend:
         self._slope = self._slope_now()
 
     @property
-    def heard_s(self) -> float | None:
-        """Returns the time of the last sample."""
-        return self._samples[-1][0] if self._samples else None
+    def known(self) -> bool:
+        """Says whether there is a sample."""
+        return bool(self._samples)
 
     def predicted(self, at_s: float) -> float:
         """Returns the signal to expect at a time after the last sample. There must be a sample."""

@@ -1,7 +1,8 @@
 """OLSR for scapy: importing this module binds the layers to UDP port 698.
 
-It covers RFC 3626's messages, olsrd's own with link quality, and the seal of our daemons. Sizes are computed
-when a packet is built. Unlike the daemon's decoder, these layers show as much as they can of a broken packet.
+It covers RFC 3626's messages, olsrd's own with link quality, and seals and greetings of our daemons. Sizes
+are computed when a packet is built. Unlike the daemon's decoder, these layers show as much as they can of a
+broken packet.
 """
 # ruff: noqa: RUF012 (scapy wants the fields of a layer as a list in its class)
 
@@ -18,6 +19,7 @@ from scapy.fields import (
     FieldListField,
     IPField,
     LongField,
+    MACField,
     PacketListField,
     ShortField,
     XShortField,
@@ -27,6 +29,7 @@ from scapy.layers.inet import UDP
 from scapy.packet import Packet, bind_bottom_up, bind_layers
 
 from node_agent.olsr import validity, wire
+from node_agent.olsr.greeting import GREETING
 from node_agent.olsr.sealed import SEALED
 
 PORT = 698
@@ -39,6 +42,7 @@ KINDS = {
     wire.LQ_HELLO: "LQ_HELLO",
     wire.LQ_TC: "LQ_TC",
     SEALED: "SEAL",
+    GREETING: "GREETING",
 }
 LINK_TYPES = {0: "UNSPEC", 1: "ASYM", 2: "SYM", 3: "LOST"}
 NEIGHBOUR_TYPES = {0: "NOT", 1: "SYM", 2: "MPR"}
@@ -159,6 +163,15 @@ class OlsrSeal(Packet):
     fields_desc = [LongField("time_ms", 0), XStrFixedLenField("tag", bytes(16), 16)]
 
 
+class OlsrGreeting(Packet):
+    name = "GREETING"
+    fields_desc = [
+        ByteField("version", 1),
+        ByteField("reserved", 0),
+        MACField("hardware", "00:00:00:00:00:00"),
+    ]
+
+
 class OlsrMessage(Packet):
     name = "message"
     fields_desc = [
@@ -214,6 +227,7 @@ for _kind, _body in (
     (wire.LQ_HELLO, OlsrLqHello),
     (wire.LQ_TC, OlsrLqTc),
     (SEALED, OlsrSeal),
+    (GREETING, OlsrGreeting),
 ):
     bind_layers(OlsrMessage, _body, kind=_kind)
 bind_bottom_up(UDP, Olsr, dport=PORT)

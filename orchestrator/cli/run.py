@@ -243,6 +243,7 @@ def _document(
         "directory": str(invocation.directory.path),
         "verdict": (evaluated or finished).verdict.verdict,
         "reasons": list((evaluated or finished).verdict.reasons),
+        "notes": list((evaluated or finished).verdict.notes),
         "refused": [to_builtins(each) for run in runs for each in run.verdict.refused],
         "interventions": [each for run in runs for each in run.verdict.interventions],
         "runs": [
@@ -278,6 +279,8 @@ def _show(document: dict[str, Any], summary: dict[str, Any] | None) -> None:
                 _show_reasons(run["reasons"])
     console.print(f"verdict  {verdict_text(document['verdict'])}")
     _show_reasons(reasons)
+    for note in document["notes"]:
+        console.print(f"note     {note}", style="yellow", markup=False, soft_wrap=True)
     for done in document["interventions"]:
         console.print(f"by hand  {done}", markup=False, soft_wrap=True)
     if refused := refused_text(document["refused"]):

@@ -93,6 +93,14 @@ def test_a_silent_link_fades_and_is_gone_after_four_hello_intervals() -> None:
     assert fading[-1] == 0
 
 
+def test_hellos_keep_a_link_alive_whose_radio_says_nothing_new() -> None:
+    link = observed([-70.0])
+    for second in range(1, 10):
+        link.hello()
+        link.observe(LinkReading(1, 0, 0, 0, -70.0), KNOWN, 1.0, second)
+    assert link.quality == 255
+
+
 def test_without_signals_the_last_hellos_count() -> None:
     link = meter()
     link.hello()

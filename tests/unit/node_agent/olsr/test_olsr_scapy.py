@@ -12,9 +12,10 @@ from scapy.utils import PcapReader
 from benchmarks.olsr_fuzz import mutated
 from benchmarks.shared.olsr_captures import CAPTURES, payloads
 from node_agent.manet.seal import Seal
-from node_agent.olsr import sealed, wire
+from node_agent.olsr import greeting, sealed, wire
 from orchestrator.captures.olsr import (
     Olsr,
+    OlsrGreeting,
     OlsrGroup,
     OlsrHello,
     OlsrHna,
@@ -145,3 +146,14 @@ def test_a_seal_is_shown() -> None:
     _, seal = shown.messages
     assert (seal.sprintf("%kind%"), seal[OlsrSeal].time_ms, len(seal[OlsrSeal].tag)) == ("SEAL", 77, 16)
     assert "SEAL of 10.0.0.1" in shown.mysummary()
+
+
+def test_a_greeting_is_shown_with_its_hardware_address() -> None:
+    body = greeting.encode(bytes.fromhex("025200000107"))
+    data = wire.encode_packet(5, [wire.Message(greeting.GREETING, 0x48, 0x0A00_0001, 1, 0, 9, body)])
+    packet = Olsr(data)
+    (message,) = packet.messages
+    assert message.sprintf("%kind%") == "GREETING"
+    assert (message[OlsrGreeting].version, message[OlsrGreeting].hardware) == (1, "02:52:00:00:01:07")
+    forget_bytes_and_sizes(packet)
+    assert bytes(packet) == data
