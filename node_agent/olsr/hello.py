@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from node_agent.manet.membership import ANYBODY, Manet
 from node_agent.olsr import quality, validity, wire
 from node_agent.olsr.quality import Metric
@@ -16,7 +18,7 @@ _CODES = tuple(link | kind << 2 for kind in (0, 1, 2) for link in _LINK_ORDER)
 _HELLO_HEADER, _GROUP_HEADER = 4, 4
 
 
-class Standing(NamedTuple):
+class Standing(Struct, frozen=True, gc=False):
     """How a HELLO mentions one address."""
 
     link: int | None  # None: not as the other end of a link
@@ -55,10 +57,11 @@ def _read(kind: int, body: bytes, metric: Metric, manet: Manet) -> HelloContent:
         relays = neighbour_type == MPR_NEIGHBOUR
         for address, packed in neighbours:
             measured = metric.unpack(packed)
-            link, received, relayed = standings.get(address, NOT_MENTIONED)
+            before = standings.get(address, NOT_MENTIONED)
+            link, received = before.link, before.quality
             if link_type != UNSPECIFIED:
                 link, received = link_type, measured[0]
-            standings[address] = Standing(link, received, relays or relayed)
+            standings[address] = Standing(link, received, relays or before.relays)
             if address not in manet.known and not manet.belongs(address):
                 continue
             if neighbour_type in (SYMMETRIC_NEIGHBOUR, MPR_NEIGHBOUR):
