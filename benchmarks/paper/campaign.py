@@ -62,7 +62,10 @@ def tasks_of(cell: Cell, name: str, seeds: Sequence[int]) -> list[Task]:
 
 def missing(tasks: Sequence[Task], kept: Kept) -> list[Task]:
     """Returns the tasks that are not done, each once, the longest first."""
-    wanted = {task.place: task for task in tasks if not kept.is_done(task.place)}
+    wanted: dict[Place, Task] = {}
+    for task in tasks:
+        if not kept.is_done(task.place):
+            wanted.setdefault(task.place, task)
     rates: dict[int, list[float]] = {}
     for cell in kept.all():
         if cell.backend == "sim":
