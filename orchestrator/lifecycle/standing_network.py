@@ -135,9 +135,11 @@ async def _hold(
         await asyncio.wait([rising, leaving])
         events.add("phase", phase=Phase.DOWN, state="started")
         directory.network.unlink(missing_ok=True)
-        await doors.aclose()
-        await network.down()
-        journal.close()  # nothing is left, whatever ended it
+        try:
+            await doors.aclose()
+        finally:
+            await network.down()
+            journal.close()  # nothing is left, whatever ended it
 
 
 def _note_failures(network: RoutedNetwork, known: dict[str, str], events: EventLog) -> None:
