@@ -44,9 +44,10 @@ class ByHand:
         self._done: dict[str, tuple[str, str]] = {}
         """Kind and subject of what holds, by key."""
         self._ending: dict[str, asyncio.Task[None]] = {}
+        self._closed = False
 
     async def set(self, wanted: Mapping[str, Any], by: str) -> str:
-        if why_not := self._why_not():
+        if why_not := "the run is about to end" if self._closed else self._why_not():
             raise BadInput(why_not)
         if RESTORE in wanted:
             return await self._restore(wanted[RESTORE], by)
@@ -64,13 +65,16 @@ class ByHand:
             raise BadInput(f"{fault.kind}: no replica is in use that it could hit")
         subject = self._active.subject(planned.key)
         self._done[planned.key] = fault.kind, subject
-        if fault.seconds is not None:
+        if fault.seconds is not None and not self._closed:
             self._ending[planned.key] = asyncio.create_task(self._end_after(fault.seconds, planned.key, by))
         until = "" if fault.seconds is None else f", for {fault.seconds:g} s"
         return f"{in_words(fault.kind, subject, ())}{until}"
 
     async def close(self) -> None:
-        """Ends what would end later; what was done stays. May be repeated."""
+        """Changes nothing from now on: what was done stays, also what would have ended later. May be
+        repeated.
+        """
+        self._closed = True
         tasks = list(self._ending.values())
         for task in tasks:
             task.cancel()
@@ -103,7 +107,8 @@ class ByHand:
         await self._end(key, by)
 
     async def _end(self, key: str, by: str) -> None:
-        del self._done[key]
+        if self._done.pop(key, None) is None:
+            return  # somebody else has just done it
         task = self._ending.get(key)
         if task is not None and task is not asyncio.current_task():
             task.cancel()

@@ -46,7 +46,7 @@ class ActiveFaults:
         self._apps = apps
         self._events = events
         self._effects: dict[str, tuple[PlannedFault, Effect]] = {}
-        self._air = UNCHANGED
+        self._air: AirChanges | None = UNCHANGED  # None: not known, because a change failed
         self._turn = asyncio.Lock()
 
     @property
@@ -62,6 +62,7 @@ class ActiveFaults:
         _, effect = self._effects[key]
         named = {effect.crashes} - {None} | {*effect.air.silent, *effect.air.places}
         named |= {node for link in effect.air.links for node in (link.one, link.other)}
+        named |= {node for split in effect.air.splits for group in split for node in group}
         return named == set(nodes)
 
     async def begin(self, fault: PlannedFault, **facts: Any) -> bool:
@@ -76,35 +77,44 @@ class ActiveFaults:
                     return False
                 facts["in_use"] = part
                 effect = on_node(fault.kind, effect.parts[part])
+            crashed = self._crashed()
             self._effects[fault.key] = fault, effect
             try:
                 await self._change_air()
-                if effect.crashes is not None:
+                if effect.crashes is not None and effect.crashes not in crashed:
                     await self._on.crash(effect.crashes)
             except BaseException:
                 del self._effects[fault.key]
+                self._add(fault.kind, effect, {**facts, "failed": True})  # some of it may have been done
                 raise
             self._add(fault.kind, effect, facts)
             return True
 
     async def end(self, key: str, **facts: Any) -> bool:
-        """Ends the fault. Returns False if it does not hold."""
+        """Ends the fault. Returns False if it does not hold. While another one does the same to the same,
+        nothing ends, and no event says so.
+        """
         async with self._turn:
             if key not in self._effects:
                 return False
             fault, effect = self._effects.pop(key)
             await self._change_air()
-            others = [other.crashes for _, other in self._effects.values()]
-            if effect.crashes is not None and effect.crashes not in others:
+            if effect.crashes is not None and effect.crashes not in self._crashed():
                 await self._on.restart(effect.crashes)
-            self._add(ENDED_BY[fault.kind], effect, facts)
+            left = [(other.kind, theirs.subject) for other, theirs in self._effects.values()]
+            if (fault.kind, effect.subject) not in left:
+                self._add(ENDED_BY[fault.kind], effect, facts)
             return True
+
+    def _crashed(self) -> list[str | None]:
+        return [effect.crashes for _, effect in self._effects.values()]
 
     async def _change_air(self) -> None:
         air = joined(effect.air for _, effect in self._effects.values())
         if air != self._air:
-            self._air = air
+            self._air = None
             await self._on.change_air(air)
+            self._air = air
 
     def _add(self, action: str, effect: Effect, facts: Mapping[str, Any]) -> None:
         self._events.add("fault", action=action, node=effect.subject, t_ns=self._on.now_ns(), **facts)

@@ -12,7 +12,10 @@ from node_agent.telemetry.metrics import Sample
 from orchestrator.backends.by_hand import ByHand
 from orchestrator.backends.fault_injector import ActiveFaults
 from orchestrator.cli.set import wanted_by
-from orchestrator.errors import BadInput
+from orchestrator.errors import BadInput, RoveError
+from orchestrator.lifecycle.examination import agent_starts
+from orchestrator.planning.fault_effects import Effect
+from orchestrator.planning.faults import PlannedFault
 from orchestrator.planning.planned import PlannedRun
 from orchestrator.radio.changes import UNCHANGED, AirChanges, Weakened
 from orchestrator.runs.events import EventLog, describe
@@ -27,6 +30,9 @@ class Nodes:
         self.done: list[Any] = []
         self.air = UNCHANGED
         self.restarted = asyncio.Event()
+        self.delay = 0.0
+        self.broken = False
+        self.active: ActiveFaults
 
     def now_ns(self) -> int:
         return 7
@@ -39,6 +45,9 @@ class Nodes:
         self.restarted.set()
 
     async def change_air(self, changes: AirChanges) -> None:
+        await asyncio.sleep(self.delay)
+        if self.broken:
+            raise RoveError("no answer")
         self.air = changes
 
     async def metrics(self, node: str) -> tuple[Sample, ...]:
@@ -60,7 +69,7 @@ def played(
 
     async def play() -> None:
         nodes = Nodes()
-        active = ActiveFaults(nodes, found.apps, EventLog(directory / "events.jsonl"))
+        active = nodes.active = ActiveFaults(nodes, found.apps, EventLog(directory / "events.jsonl"))
         by_hand = ByHand(active, found.experiment.topology, found.apps, traits, lambda: why_not)
         await scenario(by_hand, nodes)
         await by_hand.close()
@@ -198,3 +207,65 @@ def test_words_that_mean_nothing_are_answered_with_the_usage(words: str, message
     action, *rest = words.split()
     with pytest.raises(BadInput, match=message):
         wanted_by(action, rest)
+
+
+def test_two_restores_and_an_end_by_time_may_overlap(tmp_path: Path) -> None:
+    async def scenario(by_hand: ByHand, nodes: Nodes) -> None:
+        for node in "abs":
+            await by_hand.set(wanted_by("silence", [node]), "ada")
+        nodes.delay = 0.01
+        restores = [by_hand.set(wanted_by("restore", []), who) for who in ("ada", "bob")]
+        assert all(said.startswith("restored: ") for said in await asyncio.gather(*restores))
+        assert nodes.air == UNCHANGED
+
+    events = played(tmp_path, scenario)
+    assert sorted(e["node"] for e in events if e["action"] == "unsilence") == ["a", "b", "s"]
+
+
+def test_a_partition_can_be_restored_by_its_nodes(tmp_path: Path) -> None:
+    async def scenario(by_hand: ByHand, nodes: Nodes) -> None:
+        await by_hand.set(wanted_by("partition", ["a,b"]), "ada")
+        assert (await by_hand.set(wanted_by("restore", ["b", "a"]), "ada")).startswith("restored: network")
+        assert nodes.air == UNCHANGED
+
+    played(tmp_path, scenario)
+
+
+def test_nothing_is_changed_while_the_run_ends(tmp_path: Path) -> None:
+    async def scenario(by_hand: ByHand, nodes: Nodes) -> None:
+        await by_hand.close()
+        for words in (["crash", "a"], ["restore"]):
+            with pytest.raises(BadInput, match="about to end"):
+                await by_hand.set(wanted_by(words[0], words[1:]), "ada")
+        assert nodes.done == []
+
+    assert played(tmp_path, scenario) == []
+
+
+def test_a_change_that_fails_halfway_is_recorded_and_can_be_tried_again(tmp_path: Path) -> None:
+    async def scenario(by_hand: ByHand, nodes: Nodes) -> None:
+        nodes.broken = True
+        with pytest.raises(RoveError, match="no answer"):
+            await by_hand.set(wanted_by("silence", ["a"]), "ada")
+        nodes.broken = False
+        await by_hand.set(wanted_by("silence", ["a"]), "ada")
+        assert nodes.air.silent == ("a",)
+
+    events = played(tmp_path, scenario)
+    assert [e.get("failed") for e in events] == [True, None]
+    assert len(interventions(events)) == 2, "it may have changed something"
+
+
+def test_an_agent_that_is_killed_twice_is_started_again_once(tmp_path: Path) -> None:
+    async def scenario(by_hand: ByHand, nodes: Nodes) -> None:
+        planned_one = PlannedFault("0", "crash", Effect("a", "a"))
+        await nodes.active.begin(planned_one)
+        await by_hand.set(wanted_by("crash", ["a"]), "ada")
+        await nodes.active.end("0")
+        assert nodes.done == [("crash", "a")]
+        await by_hand.set(wanted_by("restore", ["a"]), "ada")
+        assert nodes.done == [("crash", "a"), ("restart", "a")]
+
+    events = played(tmp_path, scenario)
+    assert agent_starts(events) == {"a": 2}
+    assert [e["action"] for e in events] == ["crash", "crash", "restart"]
