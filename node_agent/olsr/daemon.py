@@ -1,7 +1,7 @@
 """The OLSR daemon as a state machine without I/O: takes packets and the time, returns packets and routes.
 
 It accepts messages as far as they concern its ad-hoc network, and counts refusals by reason: ``malformed``,
-``outside_prefix``, ``not_member``, ``identity`` (a member speaks for another), ``hna`` (a network that is not
+``outside_prefix``, ``not_member``, ``identity`` (a node speaks for another), ``hna`` (a network that is not
 accepted here), ``full`` (an entry was evicted to make room).
 """
 
@@ -206,7 +206,8 @@ class Olsr:
         link = self._neighbourhood.links[interface].get(sender)
         if link is not None:
             try:
-                self._neighbourhood.greet(link, greeting.decode(body))
+                if not self._neighbourhood.greet(link, greeting.decode(body)):
+                    self.refuse(sender, "identity")
             except wire.Malformed:
                 self.refuse(sender, "malformed")
 

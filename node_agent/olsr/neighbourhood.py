@@ -17,6 +17,8 @@ from node_agent.olsr.quality import BROKEN, Meter, Metric
 from node_agent.olsr.sensitivity import Sensitivity
 
 MAX_LINKS = 512
+PROVABLE = 4
+"""Validities of the last HELLO after which acknowledgements alone keep a link no more."""
 
 Status = Literal["SYMMETRIC", "ASYMMETRIC", "LOST"]
 
@@ -34,6 +36,7 @@ class Link:
         "neighbour",
         "neighbour_quality",
         "previous_status",
+        "provable_until",
         "quality",
         "remote",
         "status",
@@ -53,6 +56,7 @@ class Link:
         self.status: Status = "LOST"
         self.previous_status: Status | None = None
         self.symmetric_until = self.asymmetric_until = self.until = 0
+        self.provable_until = 0  # how long acknowledgements keep it without a HELLO
         self.vtime_ns = 0
         self.loss_ns = NEVER
         self.last_hello: HelloContent | None = None  # the latest HELLO
@@ -140,11 +144,20 @@ class Neighbourhood:
         if news:
             self._announce_qualities()
 
-    def greet(self, link: Link, hardware: bytes) -> None:
-        """Notes that a neighbour rates links by our own metric."""
-        link.hardware = hardware
+    def greet(self, link: Link, hardware: bytes) -> bool:
+        """Notes that a neighbour rates links by our own metric.
+
+        Returns False if its hardware address is another neighbour's: what the radio knows of that one says
+        nothing about this link.
+        """
         if isinstance(link.meter, Fast):
             link.meter.spoken = True
+        if hardware == link.hardware:
+            return True
+        others = self.links[link.interface].values()
+        is_own = not any(other.hardware == hardware for other in others if other is not link)
+        link.hardware = hardware if is_own else b""
+        return is_own or not any(hardware)
 
     def observe(self, readings: Readings, sensitivity: Sensitivity, now: int) -> None:
         """Measures links by what the radio knows of them."""
@@ -161,9 +174,12 @@ class Neighbourhood:
             self._announce_qualities()
 
     def _prove(self, link: Link, now: int) -> None:
-        """Keeps a link whose neighbour acknowledges frames, though a busy channel may destroy its HELLOs."""
-        if link.symmetric_until > now:
-            link.symmetric_until = link.asymmetric_until = now + link.vtime_ns
+        """Keeps a link whose neighbour acknowledges frames, though a busy channel may destroy its HELLOs; not
+        for ever: one HELLO must not be enough for that.
+        """
+        until = min(now + link.vtime_ns, link.provable_until)
+        if now < link.symmetric_until < until:
+            link.symmetric_until = link.asymmetric_until = until
             link.until = max(link.until, link.symmetric_until + self._hold_ns)
 
     def expire(self, now: int) -> None:
@@ -226,6 +242,7 @@ class Neighbourhood:
         standing = content.standings.get(self._own[link.interface], hello.NOT_MENTIONED)
         link.vtime_ns = min(validity.NANOSECONDS[vtime], self._longest_ns)
         link.asymmetric_until = now + link.vtime_ns
+        link.provable_until = now + PROVABLE * link.vtime_ns
         if standing.link == hello.LOST:
             link.symmetric_until = now
         elif standing.link is not None:

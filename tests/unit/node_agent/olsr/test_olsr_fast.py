@@ -229,9 +229,12 @@ class Radio:
         self.sensitivity_dbm = SENSITIVITY
         self.hardware = hardware
         self.reading = LinkReading(1, 0, 0, 0, signal_dbm)
+        self.answers = 0
+        """How many frames are acknowledged from one look to the next."""
 
     def read(self) -> dict[bytes, LinkReading]:
-        self.reading = self.reading._replace(received=self.reading.received + 1)
+        received, acknowledged, *_ = self.reading
+        self.reading = self.reading._replace(received=received + 1, acknowledged=acknowledged + self.answers)
         return {self.hardware: self.reading}
 
 
@@ -257,3 +260,48 @@ def test_routes_follow_what_the_radio_says_between_two_hellos() -> None:
     found = here.routes(now).get(address(2))
     assert found is None or found.cost > 2.5
     assert here.urgent_changes >= changes
+
+
+def exchanged(here: Olsr, others: dict[int, Olsr], until_s: float) -> int:
+    """Lets ``here`` and others exchange packets. Returns the time."""
+    now, daemons = 0, {1: here, **others}
+    while now < until_s * SECOND:
+        now = min(each.next_wake_ns() for each in daemons.values())
+        for number, daemon in daemons.items():
+            if daemon.next_wake_ns() <= now:
+                for out in daemon.wake(now):
+                    for other in others.values() if number == 1 else [here]:
+                        other.receive(out.data, 0, address(number), now)
+    return now
+
+
+def test_what_the_radio_knows_of_one_neighbour_is_not_believed_of_another() -> None:
+    """Node 3 claims the hardware address of node 2, and falls silent: its link must not live on 2's ACKs."""
+    hardware = bytes.fromhex("025200000002")
+    radio = Radio(hardware, -70.0)
+    config = OlsrConfig(hello_interval=1.0, hello_validity=4.0, tc_interval=1.0, quality="fast")
+    here = Olsr(config, [Interface("wlan0", address(1))], random.Random(1), 0, link_layer=radio)
+    claimed = {2: Olsr(config, [Interface("wlan0", address(2), 1500, hardware)], random.Random(2), 0)}
+    exchanged(here, claimed, 4)
+    claimed[3] = Olsr(config, [Interface("wlan0", address(3), 1500, hardware)], random.Random(3), 4 * SECOND)
+    now = exchanged(here, claimed, 8)
+    assert {refusal.reason for refusal in here.counters.refusals} == {"identity"}
+    assert {*here.routes(now)} == {address(2), address(3)}
+    radio.answers = 1
+    now = exchanged(here, {2: claimed[2]}, 14)
+    assert {*here.routes(now)} == {address(2)}
+
+
+def test_acknowledgements_keep_a_link_without_hellos_only_for_a_time() -> None:
+    hardware = bytes.fromhex("025200000002")
+    radio = Radio(hardware, -70.0)
+    config = OlsrConfig(hello_interval=1.0, hello_validity=4.0, tc_interval=1.0, quality="fast")
+    here = Olsr(config, [Interface("wlan0", address(1))], random.Random(1), 0, link_layer=radio)
+    there = Olsr(config, [Interface("wlan0", address(2), 1500, hardware)], random.Random(2), 0)
+    begin = now = exchanged(here, {2: there}, 6)
+    kept, radio.answers = 0, 1
+    while now < begin + 30 * SECOND:
+        now = max(now + 1, here.next_wake_ns())
+        here.wake(now)
+        kept = now if address(2) in here.routes(now) else kept
+    assert 12 * SECOND < kept - begin <= 16 * SECOND
