@@ -48,7 +48,8 @@ def _sentence(row: Document, what: str, ratio: Document) -> str:
     text = f"{begin}{what} of {ours}: {_times(ratio['ratio_of_means'])} {theirs} (ratio of means"
     text += f", 95 % {_span(ratio['ratio_of_means_95'])}" if ratio["ratio_of_means_95"] else ""
     if ratio["mean"] is not None:
-        text += f"; mean of ratios {_times(ratio['mean'])}"
+        some = "" if ratio["n"] == ratio["pairs"] else f" of the {ratio['n']} in which {theirs} has some"
+        text += f"; mean of ratios{some} {_times(ratio['mean'])}"
         text += f", 95 % {_span(ratio['mean_95'])}" if ratio["mean_95"] else ""
     return f"{text}; {pairs})"
 

@@ -252,8 +252,10 @@ def _sentence(what: str, better: str, base: Document, cell: Document) -> str:
         return f"{begin}, but no seed has both: different movements were measured, which is no comparison."
     pairs = f"{cell['pairs']} pair{'' if cell['pairs'] == 1 else 's'} of the same seed"
     interval = cell["ratio_of_means_95"]
-    if cell["pairs"] < ENOUGH_PAIRS or interval is None:
+    if cell["pairs"] < ENOUGH_PAIRS:
         return f"{begin} ({pairs}). That is no result yet: at least {ENOUGH_PAIRS} pairs are needed."
+    if interval is None:
+        return f"{begin} ({pairs}); no interval can be given."
     low, high = interval
     text = f"{begin} (95 % interval {low:.2f} to {high:.2f}, {pairs})"
     if low <= 1.0 <= high:

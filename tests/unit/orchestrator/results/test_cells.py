@@ -72,6 +72,13 @@ def test_what_has_nothing_to_compare_with_is_said() -> None:
     assert said[0] == "goodput of k = 2 cannot be compared with k = 1: no seed has both"
 
 
+def test_pairs_without_a_ratio_of_their_own_are_not_counted_for_the_mean_of_ratios() -> None:
+    runs = [run(1, seed, base) for seed, base in enumerate((0.0, 1.0, 1.0, 1.0))]
+    runs += [run(3, seed, 2.0) for seed in range(4)]
+    (said,) = gains(cells(runs, [True] * 8), "query", "query")
+    assert "; mean of ratios of the 3 in which k = 1 has some 2.00 ×, 95 % 2.00 to 2.00; 4 pairs" in said
+
+
 def test_gain_compares_like_with_like() -> None:
     runs = [
         run(1, 1, 1.0, speed=1),

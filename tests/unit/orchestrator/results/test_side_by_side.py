@@ -101,6 +101,7 @@ def test_ratios_are_of_pairs_with_their_interval_and_a_sentence() -> None:
         ([1.0, 1.1, 1.0], [5.0, 5.2, 5.1], "3 pairs of the same seed): worse."),
         ([1.0], [0.0], "k = 1 has a goodput of 0, so that no ratio can be given."),
         ([None], [5.0], "k = 3 has no goodput: nothing to compare."),
+        ([0.0] * 4, [5.0] * 4, "(4 pairs of the same seed); no interval can be given."),
     ],
 )
 def test_a_sentence_says_no_more_than_the_pairs_do(
