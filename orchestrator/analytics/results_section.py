@@ -79,7 +79,8 @@ def _notes(view: View, counts: set[int]) -> list[str]:
         notes.append(METHODS)
     excluded = [entry["run"] for cell in view.groups for entry in cell["excluded"]]
     if excluded:
-        notes.append(f"Not in the means, because they are not valid: {', '.join(excluded)}.")
+        why = "because they are not valid, or were changed by hand"
+        notes.append(f"Not in the means, {why}: {', '.join(excluded)}.")
     entry = (view.summary.get("apps") or {}).get(view.app, {})
     metrics = [result["metrics"] for _, result in view.runs]
     return [*notes, *(note for each in contributions_of(view) for note in each.notes(entry, metrics))]

@@ -121,7 +121,11 @@ def _show(document: Mapping[str, Any]) -> None:
         console.print(_table(groups, entry["metrics"]))
     if any(group["excluded"] for group in groups):
         left_out = [run for group in groups for run in group["excluded"]]
-        console.print(f"Not valid, and left out: {', '.join(left_out)}", markup=False, soft_wrap=True)
+        console.print(
+            f"Not valid, or changed by hand, and left out: {', '.join(left_out)}",
+            markup=False,
+            soft_wrap=True,
+        )
     for sentence in document["sentences"]:
         console.print(sentence, markup=False, soft_wrap=True)
 
