@@ -242,7 +242,7 @@ class Neighbourhood:
         standing = content.standings.get(self._own[link.interface], hello.NOT_MENTIONED)
         link.vtime_ns = min(validity.NANOSECONDS[vtime], self._longest_ns)
         link.asymmetric_until = now + link.vtime_ns
-        link.provable_until = now + PROVABLE * link.vtime_ns
+        link.provable_until = now + min(PROVABLE * link.vtime_ns, self._longest_ns)
         if standing.link == hello.LOST:
             link.symmetric_until = now
         elif standing.link is not None:
