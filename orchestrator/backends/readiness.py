@@ -51,7 +51,7 @@ class Settling:
 
     def __init__(self, share: float) -> None:
         self._share = share
-        self._since = inf
+        self._since: float | None = None
         self._lowest: dict[tuple[str, str], float] = {}
         self._highest: dict[tuple[str, str], float] = {}
 
@@ -60,13 +60,14 @@ class Settling:
         found = {(node, peer): cost for node, row in costs.items() for peer, cost in row.items()}
         lowest = {pair: min(cost, self._lowest.get(pair, cost)) for pair, cost in found.items()}
         highest = {pair: max(cost, self._highest.get(pair, cost)) for pair, cost in found.items()}
-        if found.keys() != self._lowest.keys() or any(
+        changed = found.keys() != self._lowest.keys() or any(
             not highest[pair] - lowest[pair] <= self._share * highest[pair] for pair in found
-        ):
+        )
+        if self._since is None or changed:
             lowest = highest = found
             self._since = now_s
         self._lowest, self._highest = lowest, highest
-        return now_s - min(self._since, now_s) >= SETTLED_S
+        return now_s - self._since >= SETTLED_S
 
 
 async def settled_within(

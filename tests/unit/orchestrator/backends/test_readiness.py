@@ -71,3 +71,9 @@ def test_a_cost_that_comes_or_goes_is_a_change() -> None:
     assert not settling.settled(4.0, {"a": {}})
     assert not settling.settled(8.0, {"a": {}})
     assert settling.settled(9.0, {"a": {}})
+
+
+def test_where_nobody_can_be_reached_nothing_has_to_settle() -> None:
+    settling = Settling(0.1)
+    assert not settling.settled(3.0, {"a": {}})
+    assert settling.settled(3.0 + SETTLED_S, {"a": {}})
