@@ -3,7 +3,9 @@
 25 nodes at 10 m/s, camera → two operators → screen, three replicas of each operator: a cell of Figure 5
 (``experiments/paper/fig5.yaml``). *paper*: shortest path, random placement, OLSR's defaults. *ours*:
 operators near source and sink, links rated fast. *apart*: ours with operators only on nodes that are neither
-the source's nor the sink's, so that no hop of the stream stays off the radio. The same seed has the same
+the source's nor the sink's, so that no hop of the stream stays off the radio. Replicas of *ours* that
+are on neither end's node are placed by how nodes will move, which nobody in the field would know; those of
+*apart* are not. The same seed has the same
 movements, source and sink in all of them. ``ratio`` is that of the means over paired seeds, ``ci_low`` the
 lower end of its 95 % interval; ``busiest_cpu`` the cores that the operators of one node need at most.
 

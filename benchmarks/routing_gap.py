@@ -13,7 +13,6 @@ run takes as long as it says. Runs that are not valid (a late radio) are left ou
 
 import argparse
 import json
-import random
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -26,6 +25,7 @@ from typing import Any, NamedTuple
 from benchmarks.radio.report import Row, show
 from benchmarks.shared.runs import described, perform
 from node_agent.telemetry.segments import read_records
+from orchestrator.results.comparison import compare
 
 SPEEDS = (5, 10)
 REPLICAS = (1, 3)
@@ -33,7 +33,6 @@ PLACEMENTS = ("random", "colocate")
 TRUTH, DEFAULT, OURS = "ground_truth", "etx_ff", "fast"
 TARGETS = {5: 0.85, 10: 0.75}
 MOST_OVERHEAD = 1.5
-DRAWS = 2000
 PAYLOAD, RATE = "10 kB", "30 fps"
 
 
@@ -140,7 +139,7 @@ def row(group: Group, quality: str, outcomes: Mapping[Case, Outcome], seeds: Seq
         if valid(seed, DEFAULT, quality)
     ]
     share, target = ratio(goodputs), TARGETS.get(speed, 0.0)
-    low, high = interval(goodputs)
+    low, high = compare(goodputs).ratio_of_means_95 or (None, None)
     return {
         "speed_mps": speed,
         "replicas": replicas,
@@ -153,8 +152,8 @@ def row(group: Group, quality: str, outcomes: Mapping[Case, Outcome], seeds: Seq
         "share_low": low,
         "share_high": high,
         "target": target,
-        "overhead": ratio(sent),
-        "reached": share >= target and ratio(sent) <= MOST_OVERHEAD,
+        "overhead": ratio(sent) if sent else None,
+        "reached": share >= target and bool(sent) and ratio(sent) <= MOST_OVERHEAD,
     }
 
 
@@ -162,13 +161,6 @@ def ratio(pairs: Sequence[tuple[float, float]]) -> float:
     """Returns the ratio of the means."""
     below = sum(each for _, each in pairs)
     return sum(each for each, _ in pairs) / below if below else 0.0
-
-
-def interval(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Returns the 95 % interval of the ratio, by drawing seeds again and again."""
-    draw = random.Random(1)
-    found = sorted(ratio(draw.choices(pairs, k=len(pairs))) for _ in range(DRAWS)) if pairs else [0.0]
-    return found[len(found) // 40], found[-1 - len(found) // 40]
 
 
 def main() -> None:
@@ -211,7 +203,9 @@ def main() -> None:
             )
             for each in rows
         },
-        "largest_overhead": max(each["overhead"] for each in rows),
+        "largest_overhead": max(
+            (each["overhead"] for each in rows if each["overhead"] is not None), default=None
+        ),
     }
     show("What OLSR is worth beside ground truth", figures, rows, as_json=options.json)
 
