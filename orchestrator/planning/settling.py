@@ -27,8 +27,9 @@ def unsettled_note(experiment: Experiment, settled_s: float | None, routed_s: fl
         if settled_s is not None:
             return None
         return (
-            f"costs had not settled when the query began: until timeouts.converge "
-            f"({experiment.timeouts.converge:g} s) some still changed by more than {share:.0%} within 5 s"
+            f"costs had not settled when the query began: within timeouts.converge "
+            f"({experiment.timeouts.converge:g} s) there were no 5 s in which all nodes had their routes and no "
+            f"cost changed by more than {share:.0%}"
         )
     needed = _settles_after(experiment.routing)
     if routed_s >= needed:
