@@ -28,8 +28,8 @@ def unsettled_note(experiment: Experiment, settled_s: float | None, routed_s: fl
             return None
         return (
             f"costs had not settled when the query began: within timeouts.converge "
-            f"({experiment.timeouts.converge:g} s) there were no 5 s in which all nodes had their routes and no "
-            f"cost changed by more than {share:.0%}"
+            f"({experiment.timeouts.converge:g} s) there were no 5 s in which all nodes had their routes and "
+            f"no cost changed by more than {share:.0%}"
         )
     needed = _settles_after(experiment.routing)
     if routed_s >= needed:
