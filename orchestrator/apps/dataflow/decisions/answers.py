@@ -78,7 +78,7 @@ def listed_switches(
 
 
 def _idle(idle: Idle | None) -> str:
-    """Says that a way carried nothing although there was something to send."""
+    """Says that a way carried nothing although its sender had input."""
     if idle is None or not idle.had_input:
         return ""
     return f" It carried nothing from {idle.from_s:.1f} to {idle.until_s:.1f} s."
@@ -121,7 +121,7 @@ def _explanation(each: Explanation, at_s: float, nodes: dict[str, str]) -> list[
     lines.append(Text(f"\n{each.replica} on {each.node} → {each.downstream}: {to}, {held}"))
     lines.append(Text(f"  {each.why}"))
     if each.idle_s is not None and each.had_input:
-        why = "although there was something to send"
+        why = f"although {each.replica} had input"
         text = f"This way carries nothing: no tuple has arrived over it for {each.idle_s:.1f} s, {why}."
         lines.append(Text(f"  {text}"))
     table = Table(box=None, header_style="bold", pad_edge=False)

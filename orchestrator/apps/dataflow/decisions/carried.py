@@ -14,7 +14,7 @@ Way = tuple[str, str]
 
 
 class Gap(NamedTuple):
-    """A time in which a way carried nothing; ``had_input``: although there was something to send."""
+    """A time in which a way carried nothing; ``had_input``: although its sender had input."""
 
     from_ns: int
     until_ns: int
@@ -42,7 +42,7 @@ class Carried:
         self, sender: str, shares: Mapping[str, float], from_ns: int, until_ns: int
     ) -> Gap | None:
         """Returns the longest time between these two in which nothing arrived over any of the ways; one with
-        something to send comes first. None if there is none of at least ``IDLE_S``.
+        input comes first. None if there is none of at least ``IDLE_S``.
         """
         arrivals = sorted({slot for to in shares for slot in self._between((sender, to), from_ns, until_ns)})
         ends = [from_ns, *(slot * SLOT_NS for slot in arrivals), until_ns]

@@ -65,7 +65,7 @@ class Explanation(Struct, frozen=True):
     idle_s: float | None = None
     """For so long nothing has arrived over the way in use; None: it carries something, or is new."""
     had_input: bool = False
-    """Whether there was something to send meanwhile."""
+    """Whether its sender had input meanwhile, which a filter or a window may have kept."""
 
 
 class Situated(NamedTuple):

@@ -29,7 +29,7 @@ class Switch(Struct, frozen=True):
 
 
 class Idle(Struct, frozen=True):
-    """``had_input``: the sender had something to send."""
+    """``had_input``: the sender had input, which a filter or a window may have kept."""
 
     from_s: float
     until_s: float
