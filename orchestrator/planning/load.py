@@ -1,5 +1,6 @@
 """Loads experiment and topology files as values; reports everything that is wrong with a file at once."""
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import takewhile
 from pathlib import Path
@@ -231,7 +232,9 @@ def _with_swept_topologies(
     sweep = value.get("sweep")
     listed = sweep.get("topology") if isinstance(sweep, dict) else None
     if isinstance(listed, list) and all(isinstance(each, str) for each in listed):
-        listed = {Path(each).stem: each for each in dict.fromkeys(listed)}
+        named = [(Path(each).stem, each) for each in dict.fromkeys(listed)]
+        stems = Counter(stem for stem, _ in named)
+        listed = {stem if stems[stem] == 1 else each: each for stem, each in named}
     if not isinstance(sweep, dict) or not isinstance(listed, dict):
         return value, []
     read: dict[str, Any] = {}
