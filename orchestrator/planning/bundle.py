@@ -25,8 +25,7 @@ def bundle(experiment: Experiment) -> dict[str, bytes]:
         _collect(entry.section, "", section, files, within="".join(f"{part}/" for part in entry.prefix))
         files |= application(entry.kind).bundled(entry, section)
     for path, values in document["sweep"].items():
-        for key, value in values.items() if isinstance(values, dict) else enumerate(values):
-            _take_named(value, f"sweep.{path}.{key}", values, key, files)
+        _take_named(values, f"sweep.{path}", files)
     return {**files, SPEC: to_yaml(document).encode()}
 
 
@@ -52,13 +51,17 @@ def _collect(
             _take_code(value, within + (folder or key), document, key, files)
 
 
-def _take_named(value: Any, folder: str, document: Any, key: str | int, files: dict[str, bytes]) -> None:
-    """Packs the files of users' extensions that a value of a sweep names, at whatever depth."""
-    if isinstance(value, str):
-        _take_code(value, folder, document, key, files)
-    elif isinstance(value, dict | list):
-        for inner, entry in value.items() if isinstance(value, dict) else enumerate(value):
-            _take_named(entry, f"{folder}.{inner}", value, inner, files)
+def _take_named(values: Any, folder: str, files: dict[str, bytes]) -> None:
+    """Packs the files of users' extensions that values of a sweep name, at whatever depth.
+
+    Folders have numbers: the names of choices may be any text, also one that leads out of the directory.
+    """
+    pairs = list(values.items() if isinstance(values, dict) else enumerate(values))
+    for number, (key, value) in enumerate(pairs):
+        if isinstance(value, str):
+            _take_code(value, f"{folder}.{number}", values, key, files)
+        elif isinstance(value, dict | list):
+            _take_named(value, f"{folder}.{number}", files)
 
 
 def _take_code(name: str, folder: str, document: Any, key: str | int, files: dict[str, bytes]) -> None:

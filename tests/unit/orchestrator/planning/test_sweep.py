@@ -191,3 +191,25 @@ def test_code_that_a_named_choice_names_is_relative_to_the_file_and_kept_with_th
     loaded = load_planned(file)
     assert [cell.factors["switching"] for cell in loaded.cells] == ["mine", "plain"]
     assert any(name.endswith("mine.py") for name in bundle(loaded.experiment))
+
+
+def test_names_of_choices_lead_no_file_out_of_the_directory(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from node_agent.switching import Choice\n\ndef decide(situation, memory):\n    return Choice(None)\n"
+    )
+    file = tmp_path / "experiment.yaml"
+    choices = {"/../../../elsewhere": {"policy": "mine.py:decide"}, "5/10": {"policy": "mine.py:decide"}}
+    file.write_text(yaml.safe_dump(experiment().resolved() | {"sweep": {"switching": choices}}))
+    packed = [name for name in bundle(load_planned(file).experiment) if name.endswith("mine.py")]
+    assert packed == ["sweep.switching.0.0/mine.py", "sweep.switching.1.0/mine.py"]
+
+
+def test_topologies_in_files_of_the_same_name_are_two(tmp_path: Path) -> None:
+    for folder, nodes in (("few", 4), ("many", 9)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "field.yaml").write_text(yaml.safe_dump(topology(nodes=nodes)))
+    files = ["few/field.yaml", "many/field.yaml"]
+    file = tmp_path / "experiment.yaml"
+    document = experiment().resolved() | {"topology": files[0], "sweep": {"topology": files}}
+    file.write_text(yaml.safe_dump(document))
+    assert [cell.factors for cell in load_planned(file).cells] == [{"topology": each} for each in files]
