@@ -152,7 +152,8 @@ def test_a_way_that_carries_nothing_is_said_to(tmp_path: Path) -> None:
     root = RunDirectory(writer.write()).path.parents[1]
     assert "carries nothing" not in text("explain", "r1", "--at", "9s", root=root)
     at_14 = text("explain", "r1", "--at", "14s", root=root)
-    assert "This way carries nothing: no tuple has arrived over it for 7.1 s, although source/0 had input." in at_14
+    said = "This way carries nothing: no tuple has arrived over it for 7.1 s, although source/0 had input."
+    assert said in at_14
     assert "It carried nothing from 6.9 to" in " ".join(text("explain", "r1", root=root).split())
     (first, second) = json.loads(text("explain", "r1", "--json", root=root))["switches"]
     assert first["idle"] is None and second["idle"]["had_input"] is True
