@@ -11,6 +11,8 @@ from itertools import islice, takewhile
 from struct import pack_into
 from typing import Any
 
+from msgspec.structs import replace
+
 from benchmarks.attacks.mutation import ByteChange, extend, flip_bits, insert_or_cut, truncate
 from benchmarks.shared.harness import Figures, main
 from benchmarks.shared.olsr_captures import payloads
@@ -103,7 +105,7 @@ def refused_bodies(message: Message) -> int:
     refused = 0
     for kind, (decode, encode) in CODECS.items():
         try:
-            value = decode(message._replace(kind=kind))
+            value = decode(replace(message, kind=kind))
         except Malformed:
             refused += 1
             continue

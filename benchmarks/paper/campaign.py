@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import cache
 from pathlib import Path
 from statistics import fmean
 from types import TracebackType
@@ -62,7 +61,10 @@ def tasks_of(cell: Cell, name: str, seeds: Sequence[int]) -> list[Task]:
 
 def missing(tasks: Sequence[Task], kept: Kept) -> list[Task]:
     """Returns the tasks that are not done, each once, the longest first."""
-    wanted = {task.place: task for task in tasks if not kept.is_done(task.place)}
+    wanted: dict[Place, Task] = {}
+    for task in tasks:
+        if not kept.is_done(task.place):
+            wanted.setdefault(task.place, task)
     rates: dict[int, list[float]] = {}
     for cell in kept.all():
         if cell.backend == "sim":
@@ -116,6 +118,7 @@ async def _run_all(todo: Sequence[Task], jobs: int, kept: Kept, watching: Watchi
 async def _run(task: Task, root: Path, interruption: Interruption) -> KeptCell:
     experiment = task.experiment
     started = time.monotonic()
+    commit, dirty = commit_of(ROOT), code_was_changed()  # the simulator reads the code when it starts
     run_id = f"{task.key}-{experiment.seed}-{secrets.token_hex(3)}"
     finished = await performed(experiment, root, run_id, interruption)
     directory, verdict = finished.directory, finished.verdict
@@ -133,12 +136,11 @@ async def _run(task: Task, root: Path, interruption: Interruption) -> KeptCell:
         seconds=round(time.monotonic() - started, 1),
         virtual_s=experiment.warmup + experiment.duration,
         nodes=len(experiment.topology.node_names),
-        commit=commit_of(ROOT),
-        dirty=code_was_changed(),
+        commit=commit,
+        dirty=dirty,
     )
 
 
-@cache  # the code that runs is that of the first look
 def code_was_changed() -> bool | None:
     """Returns whether the code differs from its commit, pages left out of account; None: not known."""
     command = ["git", "--no-optional-locks", "-C", str(ROOT), "status", "--porcelain", "--", *CODE]

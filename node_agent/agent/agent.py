@@ -65,6 +65,8 @@ class Agent:
         is an extension. ``routed``: which nodes the kernel has routes to. Raises BadConfig.
         """
         chosen = check(config)
+        watched = (app.kind.watched(app.config, config.node) for app in chosen)
+        self._sends_to = frozenset(node for each in watched for node in each.direct)
         self.config = config
         self.failure: AgentFailed | None = None
         self._port = port
@@ -100,11 +102,16 @@ class Agent:
         """Whether the network layer has reported costs, and every application can begin."""
         return self._costs.known and self._apps_ready()
 
-    async def reaches(self) -> tuple[str, ...]:
-        """Returns the other nodes that the network layer has a route to; none before the applications are
-        ready.
+    async def ways(self) -> dict[str, float]:
+        """Returns the other nodes that the network layer has a route to, and the costs of reaching them; none
+        before the applications are ready.
         """
-        return await self._costs.reaches() if self._apps_ready() else ()
+        return await self._costs.ways() if self._apps_ready() else {}
+
+    @property
+    def sends_to(self) -> frozenset[str]:
+        """The nodes that its applications may send to, by the costs of reaching them."""
+        return self._sends_to
 
     async def start(self) -> None:
         """Starts the applications; sources stay closed. If it fails, the agent is stopped."""

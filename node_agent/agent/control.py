@@ -66,9 +66,10 @@ class State(StrEnum):
 class Report(Struct, frozen=True, omit_defaults=True):
     """``failure``: why the agent cannot continue. ``error``: why the request could not be carried out.
 
-    ``reaches``, in answers to AskStatus: the other nodes that the routing layer has a route to. ``samples``:
-    in answers to AskMetrics. ``data``: bytes of a file, in answers of a supervisor that was asked for them,
-    and ``at`` says which bytes they are.
+    In answers to AskStatus, ``reaches``: the other nodes that the routing layer has a route to; ``costs``: of
+    reaching those of them that applications of this node may send to. ``samples``: in answers to AskMetrics.
+    ``data``: bytes of a file, in answers of a supervisor that was asked for them, and ``at`` says which bytes
+    they are.
     """
 
     id: Long
@@ -78,6 +79,7 @@ class Report(Struct, frozen=True, omit_defaults=True):
     failure: str = ""
     error: str = ""
     reaches: tuple[str, ...] = ()
+    costs: dict[str, float] = {}
     samples: tuple[Sample, ...] = ()
     data: bytes = b""
     at: tuple[Long, ...] = ()

@@ -1,5 +1,7 @@
 """Carries out the requests of an agent's owner, and makes the reports."""
 
+from collections.abc import Mapping
+
 from node_agent.agent.agent import Agent
 from node_agent.agent.control import (
     AnyCommand,
@@ -32,13 +34,15 @@ class ControlledAgent:
         self,
         number: int = 0,
         error: str = "",
-        reaches: tuple[str, ...] = (),
+        ways: Mapping[str, float] = {},
         samples: tuple[Sample, ...] = (),
     ) -> Report:
         failure = self._agent.failure
         state = State.STOPPED if failure else self._state
         ready, now_ns = self._agent.ready, self._port.now_ns()
-        return Report(number, state, ready, now_ns, str(failure or ""), error, reaches, samples)
+        used = {node: cost for node, cost in ways.items() if node in self._agent.sends_to}
+        reaches, why = tuple(ways), str(failure or "")
+        return Report(number, state, ready, now_ns, why, error, reaches, used, samples)
 
     def reject(self, error: str) -> Report:
         """Returns the report for something that is no request."""
@@ -47,7 +51,7 @@ class ControlledAgent:
     async def handle(self, request: Request[AnyCommand]) -> Report:
         """Carries out a request. Returns the report."""
         if isinstance(request.do, AskStatus):
-            return self.report(request.id, reaches=await self._agent.reaches())
+            return self.report(request.id, ways=await self._agent.ways())
         if isinstance(request.do, AskMetrics):
             return self.report(request.id, samples=await self._agent.metrics())
         return self.report(request.id, await self._carry_out(request.do))

@@ -36,8 +36,9 @@ class AgentCosts:
         self.known = True
         return with_node_costs(graph, self._node_costs)
 
-    async def reaches(self) -> tuple[str, ...]:
-        """Returns the other nodes that there is a route to now; none if the link state does not answer.
+    async def ways(self) -> dict[str, float]:
+        """Returns the other nodes that there is a route to now, and what it costs to reach them; none if the
+        link state does not answer.
 
         What the link state knows is not always a route yet: a daemon may know links and not have looked for
         ways over them.
@@ -46,9 +47,9 @@ class AgentCosts:
             async with asyncio.timeout(LINK_STATE_TIMEOUT):
                 graph = await self.cost_graph()
         except (LinkStateUnavailable, TimeoutError):
-            return ()
-        known = tuple(node for node in distances(graph, self.node) if node != self.node)
+            return {}
+        known = {node: cost for node, cost in distances(graph, self.node).items() if node != self.node}
         if self._routed is None:
             return known
         routed = self._routed(known)
-        return tuple(node for node in known if node in routed)
+        return {node: cost for node, cost in known.items() if node in routed}

@@ -6,7 +6,9 @@ graph says nothing about a mobile network, and it raises the error instead.
 """
 
 from collections.abc import Callable, Mapping
-from math import log
+from itertools import chain
+from math import inf, log
+from operator import attrgetter
 
 from node_agent.linkstate.reader import Edge, Garbage, LinkStateError, NotOffered, Reader, Reading
 from node_agent.model.cost_graph import CostGraph
@@ -66,26 +68,26 @@ def graph_of(reading: Reading, names: Mapping[str, str], metric: str | None, now
         return names.get(main) or by_main.get(main, main)
 
     metric = metric or reading.metric
-    cost_of = (lambda edge: edge.cost) if metric == reading.metric else METRICS.get(metric)
+    cost_of = attrgetter("cost") if metric == reading.metric else METRICS.get(metric)
     if cost_of is None:
         raise NotOffered(f"{reading.source} reports {reading.metric}, not {metric}")
+    # Each name is looked up once: there are far more edges than nodes.
+    named = {address: name(address) for address in chain(reading.edges, *reading.edges.values())}
     costs: Costs = {}
     for sender, row in reading.edges.items():
-        announced = costs.setdefault(name(sender), {})
-        for receiver, edge in row.items():
-            costs.setdefault(name(receiver), {})
+        announced = costs.setdefault(named[sender], {})
+        for address, edge in row.items():
+            receiver = named[address]
+            if receiver not in costs:
+                costs[receiver] = {}
             cost = cost_of(edge)
             if cost is not None:
-                announced[name(receiver)] = _checked(cost, reading.source)
+                if not 0 <= cost < inf:  # also false for NaN
+                    raise Garbage(f"{reading.source} reports the impossible cost {cost}")
+                announced[receiver] = float(cost)
     if any(reading.edges.values()) and not any(costs.values()):
         raise NotOffered(f"{reading.source} does not report {metric}")
     return CostGraph(_mirrored(costs) if reading.own_only else costs, metric, reading.source, now_ns)
-
-
-def _checked(cost: float, source: str) -> float:
-    if not 0 <= cost < float("inf"):  # also false for NaN
-        raise Garbage(f"{source} reports the impossible cost {cost}")
-    return float(cost)
 
 
 def _mirrored(costs: Costs) -> Costs:

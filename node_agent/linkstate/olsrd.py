@@ -6,6 +6,7 @@ costs one hop.
 """
 
 from collections.abc import Container, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from node_agent.linkstate.reader import Edge, Edges, Reading, ipv4
@@ -58,6 +59,7 @@ def reading(tables: Tables, source: str) -> Reading:
     return Reading(edges, "hops" if hop_count else "etx", source, aliases)
 
 
+@lru_cache(maxsize=4096)  # few costs, each on many links
 def _edge(cost: float, delivery: float | None) -> Edge | None:
     if delivery == 0 or not 0 < cost < BROKEN:
         return None

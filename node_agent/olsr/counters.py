@@ -57,7 +57,7 @@ class Counters:
         packet.sent += 1
         packet.sent_bytes += PACKET_OVERHEAD
         for message in messages:
-            traffic = self.kinds[name(message.kind)]
+            traffic = self.kinds[_NAMES.get(message.kind, "other")]
             size = wire.MESSAGE_HEADER_SIZE + len(message.body)
             if message.originator == own:
                 traffic.sent += 1
@@ -68,7 +68,7 @@ class Counters:
 
     def seal(self) -> None:
         """Counts the seal of a sent packet."""
-        traffic = self.kinds[name(sealed.SEALED)]
+        traffic = self.kinds[_NAMES[sealed.SEALED]]
         traffic.sent += 1
         traffic.sent_bytes += sealed.OVERHEAD
 
@@ -79,15 +79,11 @@ class Counters:
         }
 
 
-def name(kind: int) -> str:
-    return _NAMES.get(kind, "other")
-
-
 def tally(messages: Iterable[wire.Message]) -> Tally:
     """Returns what one received packet adds to the counters."""
     sums: dict[str, tuple[int, int]] = {"packet": (1, PACKET_OVERHEAD)}
     for message in messages:
-        kind = name(message.kind)
+        kind = _NAMES.get(message.kind, "other")
         count, size = sums.get(kind, (0, 0))
         sums[kind] = (count + 1, size + wire.MESSAGE_HEADER_SIZE + len(message.body))
     return sums

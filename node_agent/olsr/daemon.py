@@ -310,7 +310,7 @@ class Olsr:
         self._networks.update(message.originator, networks, self._until(message, now))
 
     def _until(self, message: wire.Message, now: int) -> int:
-        return now + min(validity.nanoseconds(message.vtime), self._longest_ns)
+        return now + min(validity.NANOSECONDS[message.vtime], self._longest_ns)
 
 
 class _ParsedPacket(NamedTuple):

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from node_agent.manet.membership import ANYBODY, Manet
 from node_agent.olsr import quality, validity, wire
 from node_agent.olsr.quality import Metric
@@ -16,7 +18,7 @@ _CODES = tuple(link | kind << 2 for kind in (0, 1, 2) for link in _LINK_ORDER)
 _HELLO_HEADER, _GROUP_HEADER = 4, 4
 
 
-class Standing(NamedTuple):
+class Standing(Struct, frozen=True, gc=False):
     """How a HELLO mentions one address."""
 
     link: int | None  # None: not as the other end of a link
@@ -55,10 +57,11 @@ def _read(kind: int, body: bytes, metric: Metric, manet: Manet) -> HelloContent:
         relays = neighbour_type == MPR_NEIGHBOUR
         for address, packed in neighbours:
             measured = metric.unpack(packed)
-            link, received, relayed = standings.get(address, NOT_MENTIONED)
+            before = standings.get(address, NOT_MENTIONED)
+            link, received = before.link, before.quality
             if link_type != UNSPECIFIED:
                 link, received = link_type, measured[0]
-            standings[address] = Standing(link, received, relays or relayed)
+            standings[address] = Standing(link, received, relays or before.relays)
             if address not in manet.known and not manet.belongs(address):
                 continue
             if neighbour_type in (SYMMETRIC_NEIGHBOUR, MPR_NEIGHBOUR):
@@ -67,7 +70,7 @@ def _read(kind: int, body: bytes, metric: Metric, manet: Manet) -> HelloContent:
             elif neighbour_type == NOT_NEIGHBOUR:
                 gone.append(address)
     return HelloContent(
-        hello_ns=validity.nanoseconds(hello.htime),
+        hello_ns=validity.NANOSECONDS[hello.htime],
         willingness=min(hello.willingness, 7),
         standings=standings,
         listed=listed,
@@ -75,35 +78,28 @@ def _read(kind: int, body: bytes, metric: Metric, manet: Manet) -> HelloContent:
     )
 
 
-class Mention(NamedTuple):
-    """A neighbour in our own HELLO."""
-
-    link: int
-    kind: int
-    address: int
-    quality: bytes
+Mention = tuple[int, bytes]
+"""A neighbour in our own HELLO: the code of its group, and its encoded entry."""
 
 
-def compose(
-    mentions: Iterable[Mention], interval: float, willingness: int, kind: int, room: int
-) -> Iterator[bytes]:
+def compose(mentions: Iterable[Mention], interval: float, willingness: int, room: int) -> Iterator[bytes]:
     """Yields bodies of HELLOs of at most ``room`` bytes: one, unless there are very many neighbours."""
-    groups: dict[int, list[wire.Neighbour]] = {code: [] for code in _CODES}
-    for mention in mentions:
-        groups[mention.link | mention.kind << 2].append(wire.Neighbour(mention.address, mention.quality))
+    groups: dict[int, list[bytes]] = {}
+    for code, entry in mentions:
+        groups.setdefault(code, []).append(entry)
     htime = validity.encode(interval)
-    part: list[wire.Group] = []
+    part: list[tuple[int, bytes]] = []
     left = room - _HELLO_HEADER
-    for code, neighbours in groups.items():
-        rest = neighbours
+    for code in _CODES:
+        rest = groups.get(code, [])
         while rest:
-            each = 4 + len(rest[0].quality)
+            each = len(rest[0])
             fitting = (left - _GROUP_HEADER) // each
             if fitting < 1:
-                yield wire.encode_hello(wire.Hello(htime, willingness, tuple(part)), kind)
+                yield wire.join_hello(htime, willingness, part)
                 part, left = [], room - _HELLO_HEADER
                 continue
             taken, rest = rest[:fitting], rest[fitting:]
-            part.append(wire.Group(code, tuple(taken)))
+            part.append((code, b"".join(taken)))
             left -= _GROUP_HEADER + each * len(taken)
-    yield wire.encode_hello(wire.Hello(htime, willingness, tuple(part)), kind)
+    yield wire.join_hello(htime, willingness, part)

@@ -2,14 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from node_agent.olsr.quality import BROKEN
 
 WILL_NEVER, WILL_ALWAYS = 0, 7
 
 
-class Candidate(NamedTuple):
+class Candidate(Struct, frozen=True, gc=False):
     """A symmetric neighbour."""
 
     address: int
@@ -22,13 +23,14 @@ def by_cost(candidates: Sequence[Candidate], coverage: int) -> set[int]:
     """Selects, for each node two hops away, the ``coverage`` cheapest relays that beat a direct link."""
     direct = {candidate.address: candidate.cost for candidate in candidates}
     options_of = defaultdict[int, list[tuple[int, int, int]]](list)
-    for address, willingness, cost, reaches in candidates:
-        if willingness == WILL_NEVER:
+    for each in candidates:
+        if each.willingness == WILL_NEVER:
             continue
-        for target, second in reaches.items():
+        cost, unwillingness, address = each.cost, -each.willingness, each.address
+        for target, second in each.reaches.items():
             through = cost + second
             if through < direct.get(target, BROKEN):
-                options_of[target].append((through, -willingness, address))
+                options_of[target].append((through, unwillingness, address))
     chosen = {each.address for each in candidates if each.willingness == WILL_ALWAYS}
     for options in options_of.values():
         if len(options) > coverage:

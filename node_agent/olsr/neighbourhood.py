@@ -4,7 +4,6 @@ The counters ``link_changes`` and ``two_hop_changes`` grow whenever something th
 neighbours' lists, must be computed again.
 """
 
-from collections.abc import Iterator
 from typing import Literal
 
 from node_agent.manet.membership import Manet
@@ -95,15 +94,12 @@ class Neighbourhood:
         self._hold_ns = hold_ns
         self._longest_ns = longest_ns
 
-    def each_link(self) -> Iterator[Link]:
-        for by_remote in self.links:
-            yield from by_remote.values()
+    def each_link(self) -> list[Link]:
+        return [link for by_remote in self.links for link in by_remote.values()]
 
-    def symmetric(self) -> Iterator[tuple[Neighbour, Link]]:
-        """Yields symmetric neighbours, each with its best link."""
-        for neighbour in self.neighbours.values():
-            if neighbour.best is not None:
-                yield neighbour, neighbour.best
+    def symmetric(self) -> list[tuple[Neighbour, Link]]:
+        """Returns symmetric neighbours, each with its best link."""
+        return [(each, each.best) for each in self.neighbours.values() if each.best is not None]
 
     def receive_hello(
         self, interface: int, sender: int, packet_seqno: int, message: wire.Message, now: int
@@ -140,7 +136,7 @@ class Neighbourhood:
             if link.loss_ns <= now:
                 self._count_losses(link, now)
             link.meter.tick(link.last_hello.hello_ns // 1_000_000 if link.last_hello is not None else 0)
-            news = news or link.meter.differs(link.quality)
+            news = news or (link.meter.quality != link.quality and link.meter.differs(link.quality))
         if news:
             self._announce_qualities()
 
@@ -228,7 +224,7 @@ class Neighbourhood:
 
     def _sense(self, link: Link, content: HelloContent, vtime: int, now: int) -> None:
         standing = content.standings.get(self._own[link.interface], hello.NOT_MENTIONED)
-        link.vtime_ns = min(validity.nanoseconds(vtime), self._longest_ns)
+        link.vtime_ns = min(validity.NANOSECONDS[vtime], self._longest_ns)
         link.asymmetric_until = now + link.vtime_ns
         if standing.link == hello.LOST:
             link.symmetric_until = now
@@ -240,7 +236,7 @@ class Neighbourhood:
         link.loss_ns = now + content.hello_ns * 3 // 2
         link.meter.hello()
         link.hellos += 1
-        news = link.meter.differs(link.quality)
+        news = link.meter.quality != link.quality and link.meter.differs(link.quality)
         if standing.link is not None and standing.quality != link.neighbour_quality:
             news = news or quality.is_relevant(link.neighbour_quality, standing.quality)
             link.neighbour_quality = standing.quality
@@ -250,10 +246,9 @@ class Neighbourhood:
         self._note_status(link, now)
 
     def _learn(self, neighbour: Neighbour, content: HelloContent, now: int, until: int) -> None:
-        mentioned = [content.standings[own] for own in self._own if own in content.standings]
+        mentioned = [content.standings[own].relays for own in self._own if own in content.standings]
         if mentioned:
-            selects_us = any(standing.relays for standing in mentioned)
-            neighbour.selector_until = until if selects_us else now
+            neighbour.selector_until = until if True in mentioned else now
         if neighbour.willingness != content.willingness:
             neighbour.willingness = content.willingness
             self.two_hop_changes += 1
@@ -272,8 +267,9 @@ class Neighbourhood:
             link.previous_status, link.status = link.status, status
             self._price(link)
             self._choose_best(link.neighbour)
-        self._expect(link.symmetric_until, now)
-        self._expect(link.asymmetric_until, now)
+        for until in (link.symmetric_until, link.asymmetric_until):
+            if now < until < self.next_expiry:
+                self.next_expiry = until
 
     def _announce_qualities(self) -> None:
         for link in self.each_link():

@@ -16,16 +16,13 @@ MAX_READY = 64  # packets; a flood is cut beyond that
 class Outbox:
     def __init__(self, mtu: int) -> None:
         self.room = min(mtu, MOST_MTU) - 28  # without IP and UDP headers
+        self.message_room = self.room - wire.PACKET_HEADER_SIZE - wire.MESSAGE_HEADER_SIZE
+        """Length of the longest body of a message."""
         self.due_ns = NEVER
         self._ready: list[list[wire.Message]] = []
         self._filling: list[wire.Message] = []
         self._left = self.room - wire.PACKET_HEADER_SIZE
         self._latest_ns = NEVER
-
-    @property
-    def message_room(self) -> int:
-        """Returns the length of the longest body of a message."""
-        return self.room - wire.PACKET_HEADER_SIZE - wire.MESSAGE_HEADER_SIZE
 
     def put(self, message: wire.Message, latest_ns: int, now: int) -> bool:
         """Returns whether there was room. The message is sent at ``latest_ns`` at the latest."""

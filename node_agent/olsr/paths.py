@@ -14,6 +14,10 @@ class Path(NamedTuple):
     interface: int
 
 
+FirstHop = tuple[int, tuple[int, int, int, int]]
+"""A neighbour, and the path to it: a plain tuple, because many are made."""
+
+
 class Forwarding(NamedTuple):
     """A path without its cost, which changes far more often."""
 
@@ -51,7 +55,7 @@ class Paths(Mapping[int, Path]):
 
 
 def cheapest(
-    own: Iterable[int], first_hops: Iterable[tuple[int, Path]], edges: Mapping[int, Mapping[int, int]]
+    own: Iterable[int], first_hops: Iterable[FirstHop], edges: Mapping[int, Mapping[int, int]]
 ) -> Paths:
     """Finds paths from the node with the addresses ``own`` to all reachable nodes. No edge may cost 0."""
     # For speed costs and forwardings are plain integers, and so are the heap's entries: cost above address.

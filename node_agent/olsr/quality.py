@@ -7,6 +7,7 @@ Qualities are bytes (255 = all received), costs integers in units of 1/1024, so 
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple, Protocol
 
 from node_agent.olsr import wire
@@ -200,6 +201,7 @@ def settling_s(name: Quality, hello_s: float) -> float:
             return 0.0
 
 
+@cache  # of two bytes
 def cost(quality: int, neighbour_quality: int) -> int:
     """Returns the ETX of a link in units of 1/1024; BROKEN if a direction delivers almost nothing."""
     if quality < _USEFUL or neighbour_quality < _USEFUL:

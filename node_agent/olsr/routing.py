@@ -12,7 +12,7 @@ from node_agent.olsr import paths, topology
 from node_agent.olsr.accepted_networks import AcceptedNetworks
 from node_agent.olsr.announced import Announced
 from node_agent.olsr.neighbourhood import Neighbour, Neighbourhood
-from node_agent.olsr.paths import Forwarding, Path, Paths
+from node_agent.olsr.paths import FirstHop, Forwarding, Path, Paths
 from node_agent.olsr.quality import BROKEN, SCALE
 from node_agent.olsr.reach import Reach
 from node_agent.olsr.topology import Topology
@@ -39,7 +39,7 @@ class Known(NamedTuple):
     """Everything that routes depend on, frozen."""
 
     own: tuple[int, ...]
-    first_hops: list[tuple[int, Path]]
+    first_hops: list[FirstHop]
     edges: Mapping[int, Mapping[int, int]]  # by main address
     mains: Mapping[int, int]  # by alias
     links: list[UsableLink]  # to neighbours with several links
@@ -194,7 +194,7 @@ class Routing:
         return Known(
             own=self._own,
             first_hops=[
-                (neighbour.address, Path(link.cost, 1, link.remote, link.interface))
+                (neighbour.address, (link.cost, 1, link.remote, link.interface))
                 for neighbour, link in self._neighbourhood.symmetric()
                 if link.cost < BROKEN
             ],

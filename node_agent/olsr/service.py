@@ -126,7 +126,8 @@ class OlsrService:
                     return
             self.daemon.receive(data, interface, address, now)
             self._set_alarm()
-            self._update_later(now)
+            if self._update_timer is None or self.daemon.urgent_changes != self._urgent_changes:
+                self._update_later(now)
 
     def _send(self, interface: int, data: bytes) -> None:
         if self._seal is not None:

@@ -10,7 +10,7 @@ from node_agent.olsr.paths import Paths
 from node_agent.olsr.quality import BROKEN, SCALE
 from node_agent.olsr.routing import Routes
 from node_agent.olsr.speaker import Interface, Speaker
-from node_agent.olsr.topology import Edge, Topology
+from node_agent.olsr.topology import Topology
 from node_agent.olsr.view import (
     Costs,
     EdgeView,
@@ -88,15 +88,15 @@ def take(
 def costs(
     interfaces: Sequence[Interface], neighbourhood: Neighbourhood, topology: Topology, aliases: Announced[int]
 ) -> Costs:
-    own = tuple(interface.address for interface in interfaces)
+    own, share = tuple(interface.address for interface in interfaces), _FRACTIONS
     edges = [
-        (own[0], neighbour.address, link.cost / SCALE, _delivery(link))
+        (own[0], neighbour.address, link.cost / SCALE, share[link.quality] * share[link.neighbour_quality])
         for neighbour, link in neighbourhood.symmetric()
         if link.cost < BROKEN
     ]
     for address, origin in topology.origins.items():
         edges += [
-            (address, destination, edge.cost / SCALE, _delivery(edge))
+            (address, destination, edge.cost / SCALE, share[edge.quality] * share[edge.neighbour_quality])
             for destination, edge in origin.edges.items()
             if edge.cost < BROKEN
         ]
@@ -106,10 +106,6 @@ def costs(
 
 
 _ends = itemgetter(0, 1)
-
-
-def _delivery(link: Link | Edge) -> float:
-    return _fraction(link.quality) * _fraction(link.neighbour_quality)
 
 
 def _link(link: Link, interface: Interface, now: int) -> LinkView:

@@ -96,8 +96,15 @@ class Speaker:
 
     def forward(self, message: wire.Message, now: int, *, news: bool) -> None:
         """Forwards a message. ``news``: it changes routes and must not wait for a HELLO."""
-        kind, vtime, originator, ttl, hops, seqno, body = message
-        passed_on = wire.Message(kind, vtime, originator, ttl - 1, hops + 1, seqno, body)
+        passed_on = wire.Message(
+            message.kind,
+            message.vtime,
+            message.originator,
+            message.ttl - 1,
+            message.hops + 1,
+            message.seqno,
+            message.body,
+        )
         for schedule in self.schedules:
             self._put(schedule, passed_on, now, news=news)
 
@@ -170,7 +177,6 @@ class Speaker:
             self._mentions(index),
             config.hello_interval,
             config.willingness,
-            self._metric.hello_kind,
             self.schedules[index].outbox.message_room,
         )
         kind = self._metric.hello_kind
@@ -189,7 +195,7 @@ class Speaker:
         if neighbour.best is not None:
             kind = hello.MPR_NEIGHBOUR if neighbour.is_mpr else hello.SYMMETRIC_NEIGHBOUR
         packed = self._metric.pack(link.quality, link.neighbour_quality)
-        return hello.Mention(link_type, kind, address, packed)
+        return link_type | kind << 2, wire.encode_neighbour(address, packed)
 
     def _choose_relays(self) -> None:
         neighbourhood = self._neighbourhood

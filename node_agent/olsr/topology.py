@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from node_agent.manet.membership import ANYBODY, Manet
 from node_agent.olsr import quality, validity, wire
 from node_agent.olsr.eviction import ESTABLISHED, least_credible
@@ -40,7 +42,7 @@ class TcContent(NamedTuple):
     costs: Mapping[int, int]  # see usable
 
 
-class Edge(NamedTuple):
+class Edge(Struct, frozen=True, gc=False):
     quality: int
     neighbour_quality: int
     cost: int
@@ -155,7 +157,7 @@ class Topology:
 
     def _renew(self, origin: Origin, message: wire.Message, now: int) -> None:
         origin.times += 1
-        valid_ns = validity.nanoseconds(message.vtime)
+        valid_ns = validity.NANOSECONDS[message.vtime]
         origin.until = now + (valid_ns if valid_ns < self._longest_ns else self._longest_ns)
         origin.hops = message.hops
         if origin.until < self.next_expiry:

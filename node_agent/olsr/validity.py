@@ -7,7 +7,8 @@ _SHORTEST = 0x10  # what olsrd sends for anything below 125 ms
 _LONGEST = 0xFF
 
 _SECONDS = tuple(((16 + (code >> 4)) << (code & 0x0F)) / 256 for code in range(256))
-_NANOSECONDS = tuple(int(seconds * 1e9) for seconds in _SECONDS)
+NANOSECONDS = tuple(int(seconds * 1e9) for seconds in _SECONDS)
+"""By code."""
 
 
 def encode(seconds: float) -> int:
@@ -22,7 +23,3 @@ def encode(seconds: float) -> int:
 
 def seconds(code: int) -> float:
     return _SECONDS[code]
-
-
-def nanoseconds(code: int) -> int:
-    return _NANOSECONDS[code]

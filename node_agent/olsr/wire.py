@@ -4,32 +4,34 @@ A packet is decoded as far as its message headers; bodies stay bytes until they 
 received messages are duplicates. Every accepted packet encodes to the same bytes again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import IPv4Address
 from itertools import starmap
-from struct import Struct
+from struct import Struct as Layout
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 HELLO, TC, MID, HNA, LQ_HELLO, LQ_TC = 1, 2, 3, 4, 201, 202
 
 PACKET_HEADER_SIZE = 4
 MESSAGE_HEADER_SIZE = 12
 
-_PACKET = Struct("!HH")
-_MESSAGE = Struct("!BBHIBBH")
-_HELLO = Struct("!HBB")
-_GROUP = Struct("!BBH")
-_TC = Struct("!HBB")
-_ADDRESS = Struct("!I")
-_MEASURED = Struct("!I4s")
-_NETWORK = Struct("!II")
+_PACKET = Layout("!HH")
+_MESSAGE = Layout("!BBHIBBH")
+_HELLO = Layout("!HBB")
+_GROUP = Layout("!BBH")
+_TC = Layout("!HBB")
+_ADDRESS = Layout("!I")
+_MEASURED = Layout("!I4s")
+_NETWORK = Layout("!II")
 
 
 class Malformed(ValueError):
     """These bytes are not OLSR."""
 
 
-class Message(NamedTuple):
+class Message(Struct, frozen=True, gc=False):
     kind: int
     vtime: int  # the byte on the wire: see validity.py
     originator: int
@@ -102,10 +104,11 @@ def decode_packet(data: bytes) -> Packet:
 def encode_packet(seqno: int, messages: Sequence[Message]) -> bytes:
     parts = [b""]
     length = PACKET_HEADER_SIZE
-    for kind, vtime, originator, ttl, hops, message_seqno, body in messages:
-        size = MESSAGE_HEADER_SIZE + len(body)
-        parts.append(_MESSAGE.pack(kind, vtime, size, originator, ttl, hops, message_seqno))
-        parts.append(body)
+    for each in messages:
+        size = MESSAGE_HEADER_SIZE + len(each.body)
+        header = _MESSAGE.pack(each.kind, each.vtime, size, each.originator, each.ttl, each.hops, each.seqno)
+        parts.append(header)
+        parts.append(each.body)
         length += size
     parts[0] = _PACKET.pack(length, seqno)
     return b"".join(parts)
@@ -138,12 +141,21 @@ def decode_hello(message: Message) -> Hello:
 
 def encode_hello(hello: Hello, kind: int) -> bytes:
     measured = _is_measured(kind, HELLO, LQ_HELLO)
-    parts = [_HELLO.pack(0, hello.htime, hello.willingness)]
-    for code, neighbours in hello.groups:
-        listed = _encode_neighbours(neighbours, measured)
+    groups = [(code, _encode_neighbours(neighbours, measured)) for code, neighbours in hello.groups]
+    return join_hello(hello.htime, hello.willingness, groups)
+
+
+def join_hello(htime: int, willingness: int, groups: Iterable[tuple[int, bytes]]) -> bytes:
+    """Encodes a HELLO of groups whose neighbours are encoded: see ``encode_neighbour``."""
+    parts = [_HELLO.pack(0, htime, willingness)]
+    for code, listed in groups:
         parts.append(_GROUP.pack(code, 0, _GROUP.size + len(listed)))
         parts.append(listed)
     return b"".join(parts)
+
+
+def encode_neighbour(address: int, quality: bytes) -> bytes:
+    return _ADDRESS.pack(address) + quality
 
 
 def decode_tc(message: Message) -> Tc:
@@ -203,7 +215,7 @@ def _expect(message: Message, kind: int) -> None:
         raise Malformed(f"kind {message.kind} where {kind} is wanted")
 
 
-def _each(entry: Struct, data: bytes) -> Iterator[tuple[Any, ...]]:
+def _each(entry: Layout, data: bytes) -> Iterator[tuple[Any, ...]]:
     if len(data) % entry.size:
         raise Malformed(f"{len(data)} bytes are not a list of entries of {entry.size}")
     return entry.iter_unpack(data)
@@ -216,7 +228,7 @@ def _decode_neighbours(data: bytes, measured: bool) -> tuple[Neighbour, ...]:
 
 
 def _encode_neighbours(neighbours: Sequence[Neighbour], measured: bool) -> bytes:
-    data = b"".join([_ADDRESS.pack(address) + quality for address, quality in neighbours])
+    data = b"".join(starmap(encode_neighbour, neighbours))
     if len(data) != len(neighbours) * (_MEASURED.size if measured else _ADDRESS.size):
         raise ValueError("a neighbour's quality has four bytes in LQ messages and none in others")
     return data

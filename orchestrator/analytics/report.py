@@ -153,6 +153,7 @@ def _verdict(summary: Mapping[str, Any]) -> str:
     text = SPOKEN_VERDICTS.get(verdict, "No verdict: the run did not end in order, or is not judged yet.")
     text = _in_part(summary) or text
     reasons = bullets(summary.get("reasons") or [])
+    notes = "".join(f'<p class="note">{escape(str(note))}</p>' for note in summary.get("notes") or [])
     radio = punctuality(summary.get("radio") or {})
     refused = refused_text(summary.get("refused") or [], most=8)
     note = f'<p id="refused">Refused: {escape(refused)}.</p>' if refused else ""
@@ -160,9 +161,8 @@ def _verdict(summary: Mapping[str, Any]) -> str:
         what = escape("; ".join(str(each) for each in done[:MOST_INTERVENTIONS]))
         more = f" and {len(done) - MOST_INTERVENTIONS} more" if len(done) > MOST_INTERVENTIONS else ""
         note += f'<p id="interventions">Changed by hand, which its file does not repeat: {what}{more}.</p>'
-    return (
-        f'<section class="verdict {kind}"><strong>{escape(text)}</strong>{reasons}{note}{radio}</section>\n'
-    )
+    said = f"<strong>{escape(text)}</strong>{reasons}{notes}{note}{radio}"
+    return f'<section class="verdict {kind}">{said}</section>\n'
 
 
 def _expectations(runs: Sequence[RunInput]) -> str:

@@ -6,8 +6,10 @@ from typing import Any
 from orchestrator.analytics.layout import contributed
 from orchestrator.results.cells import cells
 from orchestrator.results.inputs import RunInput
+from orchestrator.results.silence import silences
 from orchestrator.runs.files import read_object
 from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.runs.verdict import shared_notes
 
 SUMMARY_SCHEMA = 1
 
@@ -43,6 +45,7 @@ def run_summary(run: RunInput, result: Mapping[str, Any]) -> Document:
         "clock": run.manifest.get("clock"),
         "verdict": run.verdict.get("verdict"),
         "reasons": list(run.verdict.get("reasons") or []),
+        "notes": notes_of(run, apps, result),
         "refused": list(run.verdict.get("refused") or []),
         **({"interventions": done} if (done := list(run.verdict.get("interventions") or [])) else {}),
         "started": run.manifest.get("started"),
@@ -54,6 +57,13 @@ def run_summary(run: RunInput, result: Mapping[str, Any]) -> Document:
         "nodes": result["series"]["nodes"],
         "radio": run.punctuality(),
     }
+
+
+def notes_of(run: RunInput, apps: Document, result: Mapping[str, Any]) -> list[str]:
+    """Returns what a reader must know: the verdict's notes, and who was silent without need."""
+    begin, end = result["series"]["window_s"]
+    window_s = end - begin if begin is not None and end is not None else 0.0
+    return list(dict.fromkeys([*(run.verdict.get("notes") or []), *silences(apps, window_s)]))
 
 
 def in_all(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -75,6 +85,7 @@ def sweep_summary(place: RunDirectory, runs: Sequence[RunInput], summaries: Sequ
         "factors": sweep.get("factors") or varied,
         "verdict": verdict.get("verdict"),
         "reasons": list(verdict.get("reasons") or []),
+        "notes": list(shared_notes({summary["run"]: summary["notes"] for summary in summaries})),
         "refused": [entry for summary in summaries for entry in summary["refused"]],
         "started": min((s["started"] for s in summaries if s["started"]), default=None),
         "finished": max((s["finished"] for s in summaries if s["finished"]), default=None),

@@ -18,6 +18,11 @@ _MARGIN_S = 3.0
 """Waiting ends this much before the phase's timeout, so that the error can name the nodes."""
 _NOT_TOLD = "no costs from the routing layer"
 
+SETTLED_S = 5.0
+"""Costs have settled if they have not changed much for so long."""
+
+Costs = Mapping[str, Mapping[str, float]]
+"""By node, the costs of reaching the nodes that it may send to."""
 Look = Callable[[Iterable[str]], Awaitable[dict[str, str]]]
 """Asks these nodes; returns those that are not ready, and why."""
 
@@ -39,6 +44,44 @@ async def unready_within(
         if waiting:
             await asyncio.sleep(_POLL_S)
     return waiting
+
+
+class Settling:
+    """Watches whether costs settle: none may change by more than ``share`` within ``SETTLED_S``. Pure."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._since = inf
+        self._lowest: dict[tuple[str, str], float] = {}
+        self._highest: dict[tuple[str, str], float] = {}
+
+    def settled(self, now_s: float, costs: Costs) -> bool:
+        """Takes the costs at ``now_s``. Says whether they have settled by now."""
+        found = {(node, peer): cost for node, row in costs.items() for peer, cost in row.items()}
+        lowest = {pair: min(cost, self._lowest.get(pair, cost)) for pair, cost in found.items()}
+        highest = {pair: max(cost, self._highest.get(pair, cost)) for pair, cost in found.items()}
+        if found.keys() != self._lowest.keys() or any(
+            not highest[pair] - lowest[pair] <= self._share * highest[pair] for pair in found
+        ):
+            lowest = highest = found
+            self._since = now_s
+        self._lowest, self._highest = lowest, highest
+        return now_s - min(self._since, now_s) >= SETTLED_S
+
+
+async def settled_within(
+    limit: float, share: float, look: Callable[[], Awaitable[Costs]], check: Callable[[], None]
+) -> float | None:
+    """Waits for costs to settle, for nearly ``limit`` seconds. Returns how long that took; None if they did
+    not.
+    """
+    settling, began = Settling(share), time.monotonic()
+    while not settling.settled(time.monotonic(), await look()):
+        check()
+        if time.monotonic() - began >= limit - _MARGIN_S:
+            return None
+        await asyncio.sleep(_POLL_S)
+    return time.monotonic() - began
 
 
 def unready(reports: Mapping[str, Report | None], links: Links, quorum: float) -> dict[str, str]:

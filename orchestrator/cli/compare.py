@@ -127,25 +127,35 @@ def _show(document: Mapping[str, Any]) -> None:
 
 
 def _table(groups: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any]) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("", "figure", "mean", "runs", "× the first", "95 % interval", "pairs"):
-        table.add_column(heading, justify="left" if heading in ("", "figure") else "right")
+    """Returns a row for each group, with the figures that have a word for their ratio; --json has all."""
+    shown = {name: each for name, each in metrics.items() if each["what"] != name} or metrics
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("")
+    for heading in ("runs", "pairs"):
+        table.add_column(heading, justify="right")
+    for metric in shown.values():
+        for heading in (f"{metric['what']}\n{metric['unit']}", "× the\nfirst", "95 %\ninterval"):
+            table.add_column(heading, justify="right", no_wrap=True)
     for number, group in enumerate(groups):
-        for row, (name, metric) in enumerate(metrics.items()):
-            cell = metric["groups"][number]
-            label = escape(group["label"]) if row == 0 else ""
-            unit = f" {metric['unit']}" if metric["unit"] else ""
-            table.add_row(label, name, f"{_number(cell['mean'])}{unit}", str(cell["n"]), *_ratio(cell))
+        cells = [metric["groups"][number] for metric in shown.values()]
+        figures = [text for cell in cells for text in (_number(cell["mean"]), *_ratio(cell))]
+        pairs = max((cell.get("pairs", 0) for cell in cells), default=0)
+        paired = str(pairs) if number else ""
+        table.add_row(escape(group["label"]), str(len(group["runs"])), paired, *figures)
     return table
 
 
-def _ratio(cell: Mapping[str, Any]) -> tuple[str, str, str]:
+def _ratio(cell: Mapping[str, Any]) -> tuple[str, str]:
     if "pairs" not in cell:
-        return "", "", ""
+        return "", ""
     interval = cell["ratio_of_means_95"]
-    span = _NOTHING if interval is None else f"{interval[0]:.2f} – {interval[1]:.2f}"
+    span = _NOTHING if interval is None else " – ".join(map(_times, interval))
     ratio = cell["ratio_of_means"]
-    return _NOTHING if ratio is None else f"{ratio:.2f}", span, str(cell["pairs"])
+    return _NOTHING if ratio is None else _times(ratio), span
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio < 100 else f"{ratio:.0f}"
 
 
 def _number(value: float | None) -> str:

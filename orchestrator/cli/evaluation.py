@@ -16,7 +16,7 @@ from orchestrator.runs.events import EventLog
 from orchestrator.runs.files import read_object, write_json
 from orchestrator.runs.journal import Journal
 from orchestrator.runs.run_directory import RunDirectory
-from orchestrator.runs.verdict import Verdict, judge_expectations, judge_reading
+from orchestrator.runs.verdict import Verdict, judge_expectations, judge_reading, noted
 
 
 class Owner(Protocol):
@@ -83,7 +83,7 @@ def _was_measured(directory: RunDirectory) -> bool:
 def _held_to(expect: Sequence[str], run: FinishedRun, summary: dict[str, Any] | None) -> FinishedRun:
     if summary is None:
         return run
-    sound = judge_reading(run.verdict, summary["nodes"])
+    sound = noted(judge_reading(run.verdict, summary["nodes"]), summary["notes"])
     if not expect and sound == run.verdict:
         return run
     failed = evaluate_expectations(expect, summary)

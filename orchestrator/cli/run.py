@@ -123,8 +123,10 @@ def run(
                 interrupted = True
                 again = command_line("analyze", invocation.directory.id, runs_dir)
                 errors.print(f"Analysis interrupted; the data is kept: {again}", markup=False)
-    if evaluated is None and experiment.expect:
-        errors.print("Without the analysis, what the file expects is not checked.")
+    if evaluated is None:
+        errors.print("Without the analysis nobody has looked whether anything was delivered.")
+        if experiment.expect:
+            errors.print("Without the analysis, what the file expects is not checked.")
     document = _document(invocation, finished, evaluated)
     for each in finished.runs:
         if nodes := waiting(each.directory.path):
@@ -243,6 +245,7 @@ def _document(
         "directory": str(invocation.directory.path),
         "verdict": (evaluated or finished).verdict.verdict,
         "reasons": list((evaluated or finished).verdict.reasons),
+        "notes": list((evaluated or finished).verdict.notes),
         "refused": [to_builtins(each) for run in runs for each in run.verdict.refused],
         "interventions": [each for run in runs for each in run.verdict.interventions],
         "runs": [
@@ -278,6 +281,8 @@ def _show(document: dict[str, Any], summary: dict[str, Any] | None) -> None:
                 _show_reasons(run["reasons"])
     console.print(f"verdict  {verdict_text(document['verdict'])}")
     _show_reasons(reasons)
+    for note in document["notes"]:
+        console.print(f"note     {note}", style="yellow", markup=False, soft_wrap=True)
     for done in document["interventions"]:
         console.print(f"by hand  {done}", markup=False, soft_wrap=True)
     if refused := refused_text(document["refused"]):

@@ -147,6 +147,8 @@ def _show_verdict(verdict: Verdict) -> None:
         console.print(f"refused: {refused}", markup=False, soft_wrap=True)
     for reason in verdict.reasons:
         console.print(f"  {reason}", markup=False, soft_wrap=True)
+    for note in verdict.notes:
+        console.print(f"  note: {note}", markup=False, soft_wrap=True)
     for done in verdict.interventions:
         console.print(f"  by hand: {done}", markup=False, soft_wrap=True)
     for phase in verdict.phases:

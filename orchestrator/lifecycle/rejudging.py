@@ -58,7 +58,7 @@ def rejudge(
         run = recorded_run(experiment, apps)
         unplanned = [NO_PLAN] if run is None and _got_beyond_planning(events) else []
         loads = _load_doubts(directory, experiment, known, missing)
-        doubts = list(dict.fromkeys([*_recorded_doubts(known), *unplanned, *loads, *examined.doubts]))
+        doubts = list(dict.fromkeys([*_recorded(known, "doubts"), *unplanned, *loads, *examined.doubts]))
         verdict = judge_run(
             history,
             examined.completeness,
@@ -67,6 +67,7 @@ def rejudge(
             [*examined.refused, *by_orchestrator(refused)],
             examined.never_emitted,
             interventions(events),
+            _recorded(known, "notes"),
         )
     if known:
         write_json(directory.manifest, {**known, "files": manifest.checksums(directory.path)})
@@ -80,10 +81,10 @@ def _got_beyond_planning(events: Sequence[Event]) -> bool:
     return any(event.get("phase") in beyond for event in events)
 
 
-def _recorded_doubts(known: Mapping[str, Any]) -> list[str]:
-    """Returns the doubts that were recorded when the run ended."""
-    recorded = known.get("doubts")
-    return [str(doubt) for doubt in recorded] if isinstance(recorded, list) else []
+def _recorded(known: Mapping[str, Any], what: str) -> list[str]:
+    """Returns the doubts or notes that were recorded when the run ended."""
+    recorded = known.get(what)
+    return [str(each) for each in recorded] if isinstance(recorded, list) else []
 
 
 def _load_doubts(

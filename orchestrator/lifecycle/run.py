@@ -3,7 +3,7 @@
 import asyncio
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from orchestrator.lifecycle.examination import Examined, agent_crashes, examine
 from orchestrator.lifecycle.interruption import Interruption
 from orchestrator.lifecycle.monitor import Monitor
 from orchestrator.planning.planned import PlannedRun
+from orchestrator.planning.settling import unsettled_note
 from orchestrator.runs import manifest, processes
 from orchestrator.runs.backend import Backend, NodeOutcome, Outcomes, Status
 from orchestrator.runs.checkout import checkout
@@ -92,6 +93,7 @@ class Run:
         self._events = EventLog(directory.events)
         self._backend: Backend | None = None
         self._manifest: dict[str, Any] = {}
+        self._up_ns: int | None = None
         self._checkout: dict[str, Any] | None = None
 
     async def execute(self) -> Verdict:
@@ -226,7 +228,9 @@ class Run:
             self._events.add("live", error=f"{type(error).__name__}: {error}")
 
     async def _up(self) -> Outcomes:
-        return await self._nodes.up(lambda fraction: self._observe(Phase.UP, fraction))
+        outcomes = await self._nodes.up(lambda fraction: self._observe(Phase.UP, fraction))
+        self._up_ns = self._nodes.now_ns()
+        return outcomes
 
     async def _converge(self) -> Outcomes:
         return await self._nodes.converge()
@@ -286,6 +290,7 @@ class Run:
         examined, sums = await asyncio.to_thread(self._examine)
         backend = self._backend
         doubts = (*self._own_doubts(), *(backend.doubts() if backend is not None else ()))
+        facts = backend.facts() if backend is not None else {}
         events = read_lines(self._directory.events)
         crashes = agent_crashes(self._run.crashes(), events) if self._manifest else {}
         refused = [
@@ -300,16 +305,24 @@ class Run:
             refused,
             examined.never_emitted,
             interventions(events),
+            notes := self._notes(facts),
         )
         finished = datetime.now(UTC).isoformat(timespec="milliseconds")
         if self._manifest:
-            facts = backend.facts() if backend is not None else {}
-            known = {**self._manifest, **facts, "doubts": list(doubts), "finished": finished, "files": sums}
+            judged = {"doubts": list(doubts), "notes": notes, "finished": finished, "files": sums}
+            known = {**self._manifest, **facts, **judged}
             write_json(self._directory.manifest, known)
         write_json(self._directory.verdict, verdict.document())
         self._events.add("verdict", verdict=verdict.verdict, reasons=verdict.reasons)
         self._observe(Phase.VERDICT, 1.0)
         return verdict
+
+    def _notes(self, facts: Mapping[str, Any]) -> list[str]:
+        begin = self._manifest.get("measure_from_ns")
+        if begin is None or self._up_ns is None:
+            return []
+        note = unsettled_note(self._experiment, facts.get(manifest.SETTLED), (begin - self._up_ns) / 1e9)
+        return [] if note is None else [note]
 
     def _own_doubts(self) -> list[str]:
         in_place = self._journal.is_at(self._directory.journal)

@@ -11,7 +11,7 @@ from orchestrator.radio.airtime import Airtime
 from orchestrator.radio.channel import NEGLIGIBLE, Channel
 from orchestrator.radio.interference import ln_success
 from orchestrator.radio.settings import Mac
-from orchestrator.radio.station import Overlap, Station
+from orchestrator.radio.station import Station
 from orchestrator.radio.units_db import dbm_to_mw
 
 UNICAST, BROADCAST, ACK, RTS, CTS = range(5)
@@ -119,12 +119,12 @@ class Air:
         overlaps = []
         disturbed, concerned = 0, contending
         for other in others:
-            mine = Overlap(sender.index, now, end)
+            mine = (sender.index, now, end)
             if other.overlaps is None:
                 other.overlaps = [mine]
             else:
                 other.overlaps.append(mine)
-            overlaps.append(Overlap(other.index, other.start, other.end))
+            overlaps.append((other.index, other.start, other.end))
             disturbed |= other.hearers
             concerned |= 1 << other.peer if other.peer >= 0 else other.decoders
         sender.overlaps = overlaps
@@ -140,8 +140,10 @@ class Air:
         received = noise + sum([other.power[receiver] for other in others])
         bit = 1 << receiver
         if self.locked & bit:
-            holder = next((other for other in others if other.locks & bit), None)
-            if holder is None:  # the sender has moved out of reach since
+            for holder in others:
+                if holder.locks & bit:
+                    break
+            else:  # the sender has moved out of reach since
                 return False
             held = holder.power[receiver]
             if now - holder.start >= _PREAMBLE_DETECTION_NS:

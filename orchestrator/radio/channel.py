@@ -84,7 +84,8 @@ def build_channel(
         raise BadInput("every position must be two finite numbers of metres")
     power_dbm = received_dbm(radio, distances(xy), path_loss)
     np.fill_diagonal(power_dbm, -np.inf)
-    power_dbm[list(silent), :] = power_dbm[:, list(silent)] = -np.inf
+    if silent:
+        power_dbm[list(silent), :] = power_dbm[:, list(silent)] = -np.inf
 
     may_decode = power_dbm >= radio.decode_threshold_dbm
     # A receiver that decodes a frame is busy, whatever its carrier-sense threshold says.

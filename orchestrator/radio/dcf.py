@@ -49,15 +49,15 @@ class Dcf(Exchanges):
         self.run_events(until_ns)
         self.now_ns = until_ns
 
-    def run_events(self, until_ns: int) -> None:
-        """Does the same, but time stops at the last event."""
+    def run_events(self, until_ns: int) -> int:
+        """Does the same, but time stops at the last event. Returns what ``next_event_ns`` would."""
         events, stations, access_at = self._events, self.stations, self._access_at
         while True:
             access = self._next_access
             now = events[0][0] if events else NEVER
             if access < now:
                 if access > until_ns:
-                    break
+                    return access
                 self.now_ns = access
                 station = stations[access_at.index(access)]
                 if self._on_access(access, station):
@@ -68,7 +68,7 @@ class Dcf(Exchanges):
                         self.now_ns = end
                         self._on_end(end, station)
             elif now > until_ns:
-                break
+                return now
             else:
                 self.now_ns = now
                 _, kind, node = heappop(events)

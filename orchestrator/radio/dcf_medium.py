@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from node_agent.model.link_layer import LinkReading
 from orchestrator.errors import BadInput
-from orchestrator.radio.airtime import ETHERNET_HEADER, check_size
+from orchestrator.radio.airtime import ETHERNET_HEADER, LARGEST_FRAME, check_size
 from orchestrator.radio.channel import Channel, Position, build_channel
 from orchestrator.radio.contention import NEVER
 from orchestrator.radio.dcf import Dcf
@@ -83,7 +83,10 @@ class DcfMedium:
         if len(queue) >= self._mac.queue_limit:
             self._queue_drops[source] += 1
             return
-        queue.append(Outgoing(destination, check_size(frame.size + ETHERNET_HEADER), frame))
+        size = frame.size + ETHERNET_HEADER
+        if not ETHERNET_HEADER <= size <= LARGEST_FRAME:
+            check_size(size)
+        queue.append(Outgoing(destination, size, frame))
         if self._running:
             self._dcf.offer(source, self._dcf.now_ns)
         else:
@@ -146,12 +149,11 @@ class DcfMedium:
         if at != self._wake_at:
             return  # an earlier wake-up was scheduled since
         self._wake_at = NEVER
-        dcf, jump_to_ns = self._dcf, self._schedule.jump_to_ns
+        run_events, jump_to_ns = self._dcf.run_events, self._schedule.jump_to_ns
         self._running = True
         try:
-            dcf.run_events(at)
-            while (at := dcf.next_event_ns()) != NEVER and jump_to_ns(at):
-                dcf.run_events(at)
+            while (at := run_events(at)) != NEVER and jump_to_ns(at):
+                pass
         finally:
             self._running = False
         self._arm()

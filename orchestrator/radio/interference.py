@@ -22,17 +22,18 @@ def ln_success(
     Each disturbance is (start, end, power).
     """
     start, end = interval
-    edges = [start, end]
+    edges = {start, end}
     for since, until, _ in disturbances:
         if start < since < end:
-            edges.append(since)
+            edges.add(since)
         if start < until < end:
-            edges.append(until)
-    edges.sort()
+            edges.add(until)
     total = 0.0
-    for left, right in pairwise(edges):
-        if left < right:
-            power = noise_mw + sum([p for since, until, p in disturbances if since < right and until > left])
-            per_byte = curve.ln_per_byte(mw_to_dbm(signal_mw / power))
-            total += per_byte * length * (right - left) / (end - start)
+    for left, right in pairwise(sorted(edges)):
+        interference = 0.0
+        for since, until, power in disturbances:
+            if since < right and until > left:
+                interference += power
+        per_byte = curve.ln_per_byte(mw_to_dbm(signal_mw / (noise_mw + interference)))
+        total += per_byte * length * (right - left) / (end - start)
     return total

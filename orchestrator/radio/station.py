@@ -1,6 +1,6 @@
 """The state of one node on the medium: its contention for the channel, and its last transmission."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 
@@ -18,12 +18,9 @@ class Outgoing(Struct, frozen=True, gc=False):
     payload: Any
 
 
-class Overlap(NamedTuple):
-    """Another node's transmission that was on the air together with the frame in question."""
-
-    sender: int
-    start_ns: int
-    end_ns: int
+Overlap = tuple[int, int, int]
+"""Another node's transmission that was on the air together with the frame in question: the node, when it
+started and when it ended."""
 
 
 class Station:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 from math import isfinite
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
+from msgspec import Struct
 from msgspec.json import Encoder
 
 from node_agent.model.cost_graph import CostGraph
@@ -47,7 +48,7 @@ def next_hops_towards(destination: str, links: Links) -> dict[str, str]:
     return next_hop
 
 
-class LinkUse(NamedTuple):
+class LinkUse(Struct, frozen=True):
     """How much a link was used during an interval, and the expected delivery of a full-size
     frame at its end.
     """

@@ -51,10 +51,12 @@ class Verdict(Struct, frozen=True):
     members: dict[str, Judgement] = {}
     interventions: tuple[str, ...] = ()
     """What was done to the network by hand while the run went on."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the numbers must know; it does not make them worthless."""
 
     def document(self) -> dict[str, Any]:
         document: dict[str, Any] = to_builtins(self)
-        for name in ("members", "interventions"):
+        for name in ("members", "interventions", "notes"):
             if not document[name]:
                 del document[name]
         return document
@@ -81,6 +83,7 @@ def judge_run(
     refused: Iterable[RefusedBy] = (),
     never_emitted: Mapping[str, int] = {},
     interventions: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> Verdict:
     """``doubts`` are the backend's own: it knows if it was too slow, or its clocks were off.
 
@@ -105,6 +108,7 @@ def judge_run(
         phases=tuple(PhaseRecord(r.phase.value, round(r.seconds, 3), r.ending.value) for r in history),
         refused=most_frequent(refused),
         interventions=tuple(interventions),
+        notes=tuple(notes),
     )
 
 
@@ -126,6 +130,11 @@ def judge_expectations(
         return judged
     reasons = tuple(f"expectation does not hold: {text}" for text in unmet)
     return replace(judged, verdict=Judgement.FAILED, reasons=reasons)
+
+
+def noted(verdict: Verdict, notes: Sequence[str]) -> Verdict:
+    """Adds what the analysis found that a reader must know."""
+    return replace(verdict, notes=tuple(dict.fromkeys((*verdict.notes, *notes))))
 
 
 def judge_reading(verdict: Verdict, read: Mapping[str, Mapping[str, int]]) -> Verdict:
@@ -170,6 +179,19 @@ def judge_sweep(members: Mapping[str, Verdict], planned: int) -> Verdict:
         verdict=worst([judgement for judgement, _ in findings] + [v.verdict for v in members.values()]),
         reasons=tuple(reason for _, reason in findings),
         members={run: verdict.verdict for run, verdict in members.items()},
+        notes=shared_notes({run: verdict.notes for run, verdict in members.items()}),
+    )
+
+
+def shared_notes(by_run: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Returns each note of a sweep's runs once, with the runs that it is about."""
+    about: dict[str, list[str]] = {}
+    for run, notes in by_run.items():
+        for note in notes:
+            about.setdefault(note, []).append(run)
+    return tuple(
+        f"{note} ({f'all {len(runs)} runs' if len(runs) == len(by_run) > 1 else _some(runs)})"
+        for note, runs in about.items()
     )
 
 

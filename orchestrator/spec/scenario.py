@@ -12,7 +12,7 @@ from orchestrator.spec.problems import shown, unusable
 from orchestrator.spec.registered import RegisteredName
 from orchestrator.spec.routing import RoutingField, read_protocol
 from orchestrator.spec.topology import Topology
-from orchestrator.spec.units import DURATION, Duration, PositiveDuration
+from orchestrator.spec.units import DURATION, SHARE, Duration, PositiveDuration
 
 _LONGEST_EXPECTATION = 100
 
@@ -29,6 +29,17 @@ class Timeouts(Section):
     stop: PositiveDuration = 30.0
     collect: PositiveDuration = 60.0
     down: PositiveDuration = 30.0
+
+
+class Converge(Section):
+    """What routing must have done before the query begins, besides knowing routes."""
+
+    settled: Annotated[float, SHARE] | None = Field(
+        default=None,
+        description="No cost that applications use has changed by more than this share within 5 s; waits for "
+        "that until timeouts.converge at most, and then goes on with a note",
+        examples=["10%"],
+    )
 
 
 class Clocks(Section):
@@ -90,6 +101,7 @@ class Scenario(Section):
     seed: Seed = 1
     expect: tuple[ExpectationText, ...] = ()
     timeouts: Timeouts = Timeouts()
+    converge: Converge = Converge()
     clocks: Clocks = Clocks()
     load: LoadLimits = LoadLimits()
     quorum: NodeShare = Field(

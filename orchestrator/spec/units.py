@@ -193,6 +193,7 @@ RATE = Quantity(
     1e6,
     above_low=True,
 )
+SHARE = Quantity("a share", {"%": 0.01}, ("10%", "0.1"), "of the whole", 0, 1, above_low=True)
 ANGLE = Quantity(
     "an angle",
     {**dict.fromkeys(("deg", "°", "degree", "degrees"), 1.0), "rad": math.degrees(1)},

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.backends.readiness import SETTLED_S
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.planning.load import load_experiment
 from orchestrator.runs.files import parse_lines
@@ -31,7 +32,8 @@ def test_nodes_wait_for_the_query_and_then_move_by_their_seed(
         without=("topology", "placement"),
         topology=TOPOLOGY,
         backend=backend,
-        routing="olsr",
+        routing={"protocol": "olsr", "metric": "hops"},
+        converge={"settled": "20%"},
         warmup=f"{WARMUP_S}s",
         duration=f"{DURATION_S}s",
         seed=7,
@@ -44,6 +46,7 @@ def test_nodes_wait_for_the_query_and_then_move_by_their_seed(
     experiment = load_experiment(file)
     trace = generate_trace(experiment.topology, experiment.seed, WARMUP_S + DURATION_S)
     manifest = json.loads(run.manifest.read_text())
+    assert SETTLED_S <= manifest["settled_s"] < 40, "hops are the same from the beginning"
     began = manifest["moving_from_ns"]
     assert manifest["measure_from_ns"] - began == pytest.approx(WARMUP_S * 1e9, abs=0.5e9)
     positions = list(parse_lines((run.path / "radio" / "positions.jsonl").read_bytes()))

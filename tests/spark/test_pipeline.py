@@ -4,6 +4,7 @@ Most tests look at what one analysis of several runs made of them: that is how t
 """
 
 import json
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,9 @@ def damaged_run(runs: Path) -> Path:
 
 
 def idle_run(runs: Path) -> Path:
-    """A source that has nowhere to send to."""
+    """A source that has nowhere to send to, though the sink is within range."""
     writer = RunWriter(runs, "idle", "i1")
+    writer.link(0, "n1", "n9", True)
     writer.record("n1", 0, AgentStart("0.1.0", "virtual", (SOURCE,)))
     for tau in range(1, 21):
         writer.record("n1", 10 + tau, TupleEmitted(SOURCE, SOURCE, tau, 10))
@@ -332,6 +334,10 @@ def test_a_run_that_recorded_or_delivered_nothing_is_no_crash(analysed: Analysed
     assert (held["emitted"], held["in_flight_at_end"], held["latency_p95_s"]) == (20, 20, None)
     assert held["no_route_s"] == 100.0  # the source never reported a route
     assert (single["delivered"], single["throughput_fps"], single["latency_p50_s"]) == (1, 0.0, 0.5)
+    assert summary_in(analysed["silent"])["notes"] == summary_in(analysed["lonely"])["notes"] == []
+    (note,) = summary_in(analysed["idle"])["notes"]
+    assert note.startswith("nothing was delivered in the measured window, although the radio had a way")
+    assert note in unescape(write_report(analysed["idle"]).read_text())
     page = write_report(analysed["silent"]).read_text()
     assert "Nothing was delivered" in page
     assert "&lt;b&gt;no&lt;/b&gt; nodes" in page
@@ -344,7 +350,7 @@ def test_a_tuple_held_by_an_agent_that_crashed_is_lost(analysed: Analysed) -> No
 
 def test_faults_and_lives_are_in_the_clock_of_the_figures(runs: Path, analysed: Analysed) -> None:
     series = json.loads(TableStore(runs).results("c1").read_bytes())["series"]
-    assert series["faults"] == [["crash", "n2", 22.0, 29.5]]
+    assert series["faults"] == [["crash", "n2", 22.0, 29.5, ""]]
     assert series["boots"] == {"n1": [[0.0, 112.0]], "n2": [[0.0, 21.0], [30.0, 112.0]]}
 
 

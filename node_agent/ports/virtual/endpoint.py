@@ -14,6 +14,7 @@ class VirtualStream:
         self._host = host
         self._key = key
         self._machine = machine
+        self._now_ns = host.clock.now_ns
         self._partial = bytearray()  # read for a read_exactly that is not complete or was cancelled
         self._wanted = 0  # how many bytes the reader waits for
         self._wake_at: int | None = None
@@ -47,7 +48,7 @@ class VirtualStream:
         while len(partial) < count or machine.closed_here:
             if machine.closed_here:
                 self._raise_if_over()
-            if data := machine.read(count - len(partial), self._host.clock.now_ns()):
+            if data := machine.read(count - len(partial), self._now_ns()):
                 partial += data
                 if machine.outbox:
                     self._settle()
@@ -72,7 +73,7 @@ class VirtualStream:
     def put(self, *data: Buffer) -> None:
         self._raise_if_over()
         # In one piece: each write may become segments of its own.
-        self._machine.write(b"".join(data), self._host.clock.now_ns())
+        self._machine.write(b"".join(data), self._now_ns())
         self._settle()
 
     async def drained(self) -> None:
@@ -86,15 +87,15 @@ class VirtualStream:
         await self.drained()
 
     def close(self) -> None:
-        self._machine.close(self._host.clock.now_ns())
+        self._machine.close(self._now_ns())
         self._settle()
 
     def abort(self) -> None:
-        self._machine.abort(self._host.clock.now_ns())
+        self._machine.abort(self._now_ns())
         self._settle()
 
     def on_segment(self, segment: Segment) -> None:
-        self._machine.on_segment(segment, self._host.clock.now_ns())
+        self._machine.on_segment(segment, self._now_ns())
         self._settle()
 
     def _settle(self) -> None:
@@ -107,8 +108,13 @@ class VirtualStream:
         if self._on_open is not None and machine.phase is Phase.OPEN:
             on_open, self._on_open = self._on_open, None
             on_open()
-        if self._reader is not None or self._waiting:
-            self._wake_coroutines()
+        over = machine.closed_here or machine.phase is Phase.CLOSED
+        if self._reader is not None and (over or machine.eof or (machine.unread and not self._read_on())):
+            _wake(self._reader)
+        if self._waiting and (over or (machine.has_room and machine.phase is Phase.OPEN)):
+            for waiter in self._waiting:
+                _wake(waiter)
+            self._waiting.clear()
         if machine.phase is Phase.CLOSED:
             self._host.release_stream(self._key)
             return
@@ -117,26 +123,16 @@ class VirtualStream:
             self._wake_at = deadline
             self._host.clock.call_at_ns(deadline, self._on_wake, deadline)
 
-    def _wake_coroutines(self) -> None:
-        machine = self._machine
-        over = machine.phase is Phase.CLOSED or machine.closed_here
-        if self._reader is not None and (over or machine.eof or (machine.readable and not self._read_on())):
-            _wake(self._reader)
-        if self._waiting and (over or (machine.has_room and machine.phase is Phase.OPEN)):
-            for waiter in self._waiting:
-                _wake(waiter)
-            self._waiting.clear()
-
     def _read_on(self) -> bool:
         """Reads for the waiting coroutine if that needs more than there is; waking it for each segment would
         cost much. Returns False if it must be woken.
         """
-        machine, missing = self._machine, self._wanted - len(self._partial)
         # A host that sends to itself delivers several segments before it reads.
-        if machine.readable >= missing or machine.announces_window or self._key[1] == self._host.address:
+        if self._key[1] == self._host.address:
             return False
-        self._partial += machine.read(missing, self._host.clock.now_ns())
-        return True
+        data = self._machine.read_part(self._wanted - len(self._partial))
+        self._partial += data
+        return bool(data)
 
     def _on_wake(self, at_ns: int) -> None:
         # Timers are never cancelled: an outdated one is ignored, an early one sets the next.

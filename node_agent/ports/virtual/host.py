@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+from msgspec import Struct
 
 from node_agent.ports import Unreachable
 from node_agent.ports.virtual.interface import BROADCAST, Frame, Interface
@@ -28,7 +30,7 @@ class NextHop(Protocol):
         ...
 
 
-class Datagram(NamedTuple):
+class Datagram(Struct, frozen=True, gc=False):
     """``ttl`` is the one it was sent with; for a broadcast also the
     received one, because nobody forwards it."""
 
@@ -42,7 +44,7 @@ class Datagram(NamedTuple):
         return UDP_HEADER + len(self.data)
 
 
-class Packet(NamedTuple):
+class Packet(Struct, frozen=True, gc=False):
     source: str
     destination: str
     ttl: int
@@ -203,15 +205,16 @@ class VirtualHost:
         if not self._up:
             return
         packet: Packet = frame.payload
-        if packet.destination == self.address or packet.destination == BROADCAST_HOST:
-            if self._forwarder is not None and packet.destination == self.address:
+        destination = packet.destination
+        if destination == self.address or destination == BROADCAST_HOST:
+            if self._forwarder is not None and destination == self.address:
                 self._forwarder.arrived(packet)
             self._deliver(packet)
         elif packet.ttl <= 1:
             self.counters.ttl_expired += 1
         else:
-            source, destination, ttl, size, body = packet
-            if self._forward(Packet(source, destination, ttl - 1, size, body), frame.source):
+            onward = Packet(packet.source, packet.destination, packet.ttl - 1, packet.size, packet.body)
+            if self._forward(onward, frame.source):
                 self.counters.forwarded += 1
 
     def _failed(self, frame: Frame) -> None:

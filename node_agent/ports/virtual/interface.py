@@ -4,12 +4,14 @@ The media are in the orchestrator; anything that implements ``Interface`` will d
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+from msgspec import Struct
 
 BROADCAST = "*"
 
 
-class Frame(NamedTuple):
+class Frame(Struct, frozen=True, gc=False):
     """``destination``: a node or BROADCAST; ``size`` (bytes) determines
     the airtime; ``payload`` is opaque."""
 

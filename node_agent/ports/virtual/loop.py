@@ -207,7 +207,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._cancelled_timers += 1
         if self._cancelled_timers > _COMPACT_FROM and self._cancelled_timers * 2 > len(self._timers):
             # In place: _run_once holds a reference to the list.
-            self._timers[:] = [timer for timer in self._timers if not _is_cancelled(timer)]
+            self._timers[:] = [timer for timer in self._timers if timer[4] is None or not timer[4]._cancelled]
             heapify(self._timers)
             self._cancelled_timers = 0
 
@@ -231,7 +231,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _advance(self, timers: list[Timer]) -> bool:
         """Moves the clock to the next instant and makes its timers ready. Returns False at the horizon."""
-        while timers and _is_cancelled(timers[0]):
+        while timers and (handle := timers[0][4]) is not None and handle._cancelled:
             heappop(timers)
             self._cancelled_timers -= 1
         horizon = self._horizon_ns
@@ -261,8 +261,3 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if self._errors:
             errors, self._errors = self._errors, []
             raise UnhandledErrors(f"unhandled at {self._now_ns} ns", errors)
-
-
-def _is_cancelled(timer: Timer) -> bool:
-    handle = timer[4]
-    return handle is not None and handle._cancelled

@@ -32,6 +32,7 @@ class VirtualPort:
 
     def __init__(self, host: VirtualHost, seed: int) -> None:
         self._host = host
+        self.now_ns = host.clock.now_ns
         self._random = random.Random(f"{seed}/{host.node}")
         self._fresh = random.Random(f"{seed}/{host.node}/fresh")
 
@@ -49,9 +50,6 @@ class VirtualPort:
 
     def fresh_bytes(self, count: int) -> bytes:
         return self._fresh.randbytes(count)
-
-    def now_ns(self) -> int:
-        return self._host.clock.now_ns()
 
     def sleep(self, seconds: float) -> Coroutine[Any, Any, None]:
         return asyncio.sleep(seconds)

@@ -8,15 +8,13 @@ class Reassembly:
         self.next = 0
         """Sequence number of the first byte not yet received in order."""
         self._capacity = capacity
-        self._in_order = bytearray()
+        self.in_order = bytearray()
+        """What was received and not read."""
         self._ahead: list[tuple[int, bytes]] = []
-
-    def __len__(self) -> int:
-        return len(self._in_order)
 
     @property
     def window(self) -> int:
-        left = self._capacity - len(self._in_order)
+        left = self._capacity - len(self.in_order)
         return left if left > 0 else 0
 
     @property
@@ -32,8 +30,8 @@ class Reassembly:
             if data and self._ahead[place : place + 1] != [(sequence, data)]:
                 self._ahead.insert(place, (sequence, data))
             return
-        if sequence == self.next and len(data) <= self._capacity - len(self._in_order):  # the usual case
-            self._in_order += data
+        if sequence == self.next and len(data) <= self._capacity - len(self.in_order):  # the usual case
+            self.in_order += data
             self.next += len(data)
         else:
             self._append(sequence, data)
@@ -41,18 +39,18 @@ class Reassembly:
             self._append(*self._ahead.pop(0))
 
     def take(self, limit: int) -> bytes:
-        data = bytes(self._in_order[:limit])
-        del self._in_order[:limit]
+        data = bytes(self.in_order[:limit])
+        del self.in_order[:limit]
         return data
 
     def discard(self) -> bool:
         """Drops unread data. Returns True if there was any."""
-        had = bool(self._in_order)
-        self._in_order.clear()
+        had = bool(self.in_order)
+        self.in_order.clear()
         return had
 
     def _append(self, sequence: int, data: bytes) -> None:
         skip = self.next - sequence
         fresh = data[skip : skip + self.window]
-        self._in_order += fresh
+        self.in_order += fresh
         self.next += len(fresh)

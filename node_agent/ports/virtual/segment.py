@@ -1,7 +1,5 @@
 """Segments that two stream machines exchange, and their common configuration."""
 
-from typing import NamedTuple
-
 from msgspec import Struct
 
 SEGMENT_HEADER = 32
@@ -14,7 +12,7 @@ FIN = 2
 RST = 4
 
 
-class Segment(NamedTuple):
+class Segment(Struct, frozen=True, gc=False):
     """SYN and FIN count one byte each in ``sequence``. ``ack`` is None until the peer has sent something."""
 
     source_port: int

@@ -63,6 +63,8 @@ class StreamMachine:
 
         # Receiving.
         self._received = Reassembly(config.receive_buffer)
+        self.unread = self._received.in_order
+        """What has arrived in order and was not read."""
         self._peer_fin: int | None = None
         self._heard = False
         self._echo_ns = NO_ECHO
@@ -107,10 +109,6 @@ class StreamMachine:
         return self._received.next
 
     @property
-    def readable(self) -> int:
-        return len(self._received)
-
-    @property
     def deadline_ns(self) -> int | None:
         if self.phase is Phase.CLOSED:
             return None
@@ -126,20 +124,22 @@ class StreamMachine:
     def read(self, limit: int, now_ns: int) -> bytes:
         """Returns up to ``limit`` bytes that have arrived in order, maybe none."""
         data = self._received.take(limit)
-        if data and self.announces_window:
+        if data and self.phase is Phase.OPEN:
+            # As in Linux: announce the window only when the peer's view of it has become poor.
             left = self._advertised_edge - self._received.next
-            if self._received.window >= 2 * left:
+            if 2 * left <= self._config.receive_buffer and self._received.window >= 2 * left:
                 self._send_ack(now_ns)
         return data
 
-    @property
-    def announces_window(self) -> bool:
-        """Says whether reading may send something.
-
-        As in Linux, the window is announced only when the peer's view of it has become poor.
+    def read_part(self, limit: int) -> bytes:
+        """Returns all that has arrived in order, if it is less than ``limit``, and reading it sends nothing;
+        otherwise nothing.
         """
-        left = self._advertised_edge - self._received.next
-        return self.phase is Phase.OPEN and 2 * left <= self._config.receive_buffer
+        received = self._received
+        left = self._advertised_edge - received.next
+        if len(received.in_order) >= limit or 2 * left <= self._config.receive_buffer:
+            return b""
+        return received.take(limit)
 
     def close(self, now_ns: int) -> None:
         if self.phase is Phase.CONNECTING:
@@ -315,7 +315,7 @@ class StreamMachine:
         algorithm but without needlessly small segments."""
         if self.phase is not Phase.OPEN:
             return
-        end = self._data_end
+        end = self._buffer_start + len(self._buffer)
         if self._next < end:
             self._send_up_to(end, now_ns)
         if self._next == end == self._fin:
@@ -369,7 +369,8 @@ class StreamMachine:
             self._echo_ns,
         )
         self.outbox.append(segment)
-        if (end := segment.end) > self._sent:
+        end = segment.end if flags else sequence + len(data)
+        if end > self._sent:
             self._sent = end
         self._acknowledged = acknowledged
         self._advertised_edge = acknowledged + window

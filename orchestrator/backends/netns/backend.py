@@ -26,7 +26,7 @@ from orchestrator.backends.netns.kind import NETNS
 from orchestrator.backends.netns.marks import Mark
 from orchestrator.backends.netns.radio.watch import RadioWatch
 from orchestrator.backends.netns.routed import RoutedNetwork
-from orchestrator.backends.readiness import unready, unready_within
+from orchestrator.backends.readiness import settled_within, unready, unready_within
 from orchestrator.backends.real_time import pass_until
 from orchestrator.backends.samples import SampleCheck
 from orchestrator.host_load.local import HostWatch
@@ -43,7 +43,7 @@ from orchestrator.runs.backend import (
     with_failures,
 )
 from orchestrator.runs.journal import Journal
-from orchestrator.runs.manifest import MOVING_FROM
+from orchestrator.runs.manifest import MOVING_FROM, SETTLED
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.routing import OWN_READER
 
@@ -68,6 +68,7 @@ class NetnsBackend:
         )
         self._emulation = self._network.emulation
         self._moving_from_ns: int | None = None
+        self._settled_s: float | None = None
         self._agents: dict[str, AgentProcess] = {}
         self._never_started: dict[str, str] = {}
         self._crashed: dict[str, None] = {}
@@ -94,7 +95,7 @@ class NetnsBackend:
 
     def facts(self) -> Mapping[str, Any]:
         began = {} if self._moving_from_ns is None else {MOVING_FROM: self._moving_from_ns}
-        return {**self._load.facts(), **began}
+        return {**self._load.facts(), **began, SETTLED: self._settled_s}
 
     async def up(self, progress: Progress) -> Outcomes:
         await self._network.up([agent_process.__name__, *self._preloaded()])
@@ -112,8 +113,11 @@ class NetnsBackend:
 
     async def converge(self) -> Outcomes:
         """Waits, within a bound, until every living agent knows the routes that exist; then nodes move."""
-        limit = self._experiment.timeouts.converge
-        waiting = await unready_within(limit, self._agents, self._unready, self._emulation.check)
+        limit, began, check = self._experiment.timeouts.converge, time.monotonic(), self._emulation.check
+        waiting = await unready_within(limit, self._agents, self._unready, check)
+        if (share := self._experiment.converge.settled) is not None and not waiting:
+            left = limit - (time.monotonic() - began)
+            self._settled_s = await settled_within(left, share, self._used_costs, check)
         self._moving_from_ns = await self._emulation.begin_moving()
         return with_failures(self._outcomes(), waiting)
 
@@ -123,6 +127,11 @@ class NetnsBackend:
         reports = await asyncio.gather(*(self._agents[node].status() for node in nodes))
         asked = dict(zip(nodes, reports, strict=True))
         return unready(asked, self._emulation.links, self._experiment.routing.ready_share)
+
+    async def _used_costs(self) -> dict[str, dict[str, float]]:
+        nodes = [node for node in self._agents if not self._failure(node)]
+        reports = await asyncio.gather(*(self._agents[node].status() for node in nodes))
+        return {node: report.costs for node, report in zip(nodes, reports, strict=True) if report is not None}
 
     async def advance(self, seconds: float, progress: Progress) -> Outcomes:
         end = time.monotonic() + seconds

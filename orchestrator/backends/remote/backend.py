@@ -14,7 +14,7 @@ from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_channel import METRICS_S, AgentLost
 from orchestrator.backends.by_hand import ByHand
 from orchestrator.backends.fault_injector import FaultInjector
-from orchestrator.backends.readiness import unready, unready_within
+from orchestrator.backends.readiness import settled_within, unready, unready_within
 from orchestrator.backends.real_time import pass_until
 from orchestrator.backends.remote import ledger
 from orchestrator.backends.remote.collection import collect, note_refused, remove_place
@@ -42,6 +42,7 @@ from orchestrator.runs.backend import (
     with_failures,
 )
 from orchestrator.runs.journal import Journal
+from orchestrator.runs.manifest import SETTLED
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.services.registry import service_of
 from orchestrator.ssh.errors import SshError, Unreachable
@@ -80,6 +81,7 @@ class RemoteBackend:
         self._collected: dict[str, None] = {}
         self._refused: list[Refusal] = []
         self._crashed: dict[str, None] = {}
+        self._settled_s: float | None = None
         self._flowed = False
         self._shut = dict.fromkeys((source.node for source, _ in run.traffic()), NOT_OPENED)
         self._faults = FaultInjector(run, self, self._directory.events)
@@ -109,7 +111,8 @@ class RemoteBackend:
 
     def facts(self) -> Mapping[str, Any]:
         loads = self._load.facts(self._collected, self._book)
-        return {**self._infrastructure.facts(), "clocks": self._book.document(), **loads}
+        settled = {SETTLED: self._settled_s}
+        return {**self._infrastructure.facts(), "clocks": self._book.document(), **loads, **settled}
 
     def refusals(self) -> Sequence[Refusal]:
         """Returns what nodes listed as records and was refused."""
@@ -162,9 +165,12 @@ class RemoteBackend:
         move.
         """
         await self._infrastructure.begin()
-        limit = self._experiment.timeouts.converge
+        limit, began = self._experiment.timeouts.converge, time.monotonic()
         check = self._infrastructure.check
         waiting = await unready_within(limit, self._present(), self._unready, check)
+        if (share := self._experiment.converge.settled) is not None and not waiting:
+            left = limit - (time.monotonic() - began)
+            self._settled_s = await settled_within(left, share, self._used_costs, check)
         await self._infrastructure.move()
         return with_failures(self._outcomes(), waiting)
 
@@ -176,6 +182,11 @@ class RemoteBackend:
         there = dict.fromkeys((*self._present(), *nodes))
         links = {node: {peer: 1.0 for peer in there if peer != node} for node in there}
         return unready(dict(zip(nodes, reports, strict=True)), links, self._experiment.routing.ready_share)
+
+    async def _used_costs(self) -> dict[str, dict[str, float]]:
+        nodes = self._present()
+        reports = await asyncio.gather(*map(self._status, nodes))
+        return {node: report.costs for node, report in zip(nodes, reports, strict=True) if report is not None}
 
     async def _status(self, node: str) -> Report | None:
         try:

@@ -17,6 +17,7 @@ from orchestrator.errors import RoveError
 from orchestrator.runs import processes
 from orchestrator.runs.backend import NodeNotSeen, Outcomes, Progress, Seen
 from orchestrator.runs.journal import Journal
+from orchestrator.runs.manifest import SETTLED
 
 GRACE_S = 5.0
 
@@ -37,6 +38,7 @@ class SimBackend:
         self._last_id = 0
         self._now_ns = 0
         self._outcomes: Outcomes = ()
+        self._settled_s: float | None = None
 
     def now_ns(self) -> int:
         return self._now_ns
@@ -95,7 +97,7 @@ class SimBackend:
         return ()
 
     def facts(self) -> Mapping[str, Any]:
-        return {}
+        return {SETTLED: self._settled_s}
 
     async def down(self) -> None:
         process = self._process
@@ -129,6 +131,7 @@ class SimBackend:
                 raise SimulatorFailed(reply.error)
             if reply.done:
                 self._outcomes = reply.outcomes
+                self._settled_s = reply.settled_s if do == "converge" else self._settled_s
                 return reply.outcomes
             if progress is not None:
                 progress(reply.progress)

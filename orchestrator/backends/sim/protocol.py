@@ -24,4 +24,6 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     progress: float = 0.0
     done: bool = False
     outcomes: tuple[NodeOutcome, ...] = ()
+    settled_s: float | None = None
+    """Of ``converge``: how long costs took to settle."""
     error: str = ""

@@ -26,7 +26,7 @@ from node_agent.telemetry.segment_log import SegmentLog
 from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_settings import agent_config
 from orchestrator.backends.fault_injector import ActiveFaults, inject_faults
-from orchestrator.backends.readiness import shortfalls
+from orchestrator.backends.readiness import Settling, shortfalls
 from orchestrator.backends.sim.air import make_air
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.model.trace import Position
@@ -70,6 +70,8 @@ class Simulation:
         self._routing = routing_service(experiment.routing).in_virtual_time(network)
         self._recorder = TruthRecorder(directory / "radio")
         self._secret = random.Random(f"key/{experiment.seed}").randbytes(KEY_SIZE)
+        self.settled_s: float | None = None
+        """How long costs took to settle, if that was waited for and they did."""
         self._ticks = 0
         self._moving_since_ns: int | None = None
         self._links: Links = {}
@@ -100,12 +102,23 @@ class Simulation:
             # While the first one is not ready, the others need not be asked.
             if self.now_ns() >= limit_ns or not self._unready([next(iter(waiting))]):
                 waiting = self._unready(waiting)
+        if (share := self._experiment.converge.settled) is not None and not waiting:
+            self.settled_s = self._settle(share, limit_ns)
         return tuple(
             outcome
             if outcome.status is not Status.OK or outcome.node not in waiting
             else NodeOutcome(outcome.node, Status.FAILED, waiting[outcome.node])
             for outcome in self.outcomes()
         )
+
+    def _settle(self, share: float, limit_ns: int) -> float | None:
+        """Waits for costs to settle. Returns how long that took; None if they did not."""
+        settling, began_ns = Settling(share), self.now_ns()
+        while not settling.settled(self.now_ns() / 1e9, self._loop.run_until_complete(_costs(self._agents))):
+            if self.now_ns() >= limit_ns:
+                return None
+            self.advance(LOOK_NS)
+        return (self.now_ns() - began_ns) / 1e9
 
     def _unready(self, waiting: Iterable[str]) -> dict[str, str]:
         """Returns the nodes that do not know enough routes yet, and why."""
@@ -144,7 +157,7 @@ class Simulation:
 
     async def change_air(self, changes: AirChanges) -> None:
         self._changes = changes
-        self._move()
+        self._move(self._places())
 
     async def metrics(self, node: str) -> tuple[Sample, ...]:
         return await self._agents[node].metrics() if node not in self._crashed else ()
@@ -229,17 +242,17 @@ class Simulation:
 
     def _tick(self) -> None:
         """Moves the nodes; records what changed, and passes the true links to what may use them."""
-        now, (positions, _) = self.now_ns(), self._places()
+        now, places = self.now_ns(), self._places()
         # Record sent frames with the link qualities that held while they were sent.
         if self._ticks % SAMPLE_TICKS == 0:
-            self._recorder.positions(now, positions)
+            self._recorder.positions(now, places[0])
             self._recorder.deliveries(now, self._air.uses())
-        self._move()
+        self._move(places)
         self._ticks += 1
         self._loop.call_at_ns(now + TICK_NS, self._tick)
 
-    def _move(self) -> None:
-        self._links = self._air.move(*self._places(), self._changes)
+    def _move(self, places: tuple[Mapping[str, Position], float]) -> None:
+        self._links = self._air.move(*places, self._changes)
         self._routing.update(self._links)
         self._recorder.links(self.now_ns(), self._links)
 
@@ -252,5 +265,14 @@ class Simulation:
 
 async def _asked(agents: Mapping[str, Agent]) -> dict[str, tuple[str, ...]]:
     """Returns, for nodes that have costs, the nodes that they have a route to."""
-    reaches = {node: await agent.reaches() for node, agent in agents.items()}
+    reaches = {node: tuple(await agent.ways()) for node, agent in agents.items()}
     return {node: reached for node, reached in reaches.items() if agents[node].ready}
+
+
+async def _costs(agents: Mapping[str, Agent]) -> dict[str, dict[str, float]]:
+    """Returns what it costs nodes to reach those that they may send to."""
+    ways = {node: await agent.ways() for node, agent in agents.items()}
+    return {
+        node: {peer: cost for peer, cost in row.items() if peer in agents[node].sends_to}
+        for node, row in ways.items()
+    }

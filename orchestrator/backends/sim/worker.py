@@ -55,7 +55,8 @@ class Worker:
             case "up":
                 self._answer(command, done=True, outcomes=simulation.up())
             case "converge":
-                self._answer(command, done=True, outcomes=simulation.converge())
+                outcomes = simulation.converge()
+                self._answer(command, done=True, outcomes=outcomes, settled_s=simulation.settled_s)
             case "advance":
                 self._advance(command)
                 self._answer(command, done=True, outcomes=simulation.outcomes())

@@ -90,7 +90,7 @@ def test_what_is_missing_is_run_once_and_the_longest_first(tmp_path: Path) -> No
     kept = Kept(tmp_path / "cells.jsonl")
     kept.add(kept_cell(key_of(small.experiment), 2, 5.0))
     todo = missing(tasks, kept)
-    assert [(task.name, task.experiment.seed) for task in todo] == [("large", 1), ("again", 1), ("small", 3)]
+    assert [(task.name, task.experiment.seed) for task in todo] == [("large", 1), ("small", 1), ("small", 3)]
     assert todo[0].cost > todo[1].cost
 
 

@@ -53,6 +53,7 @@ _FLOW = (
         console=Column(100, "goodput\n/s"),
         report=Column(100, "goodput\ntuples/s", digits=2),
         of_each_run=True,
+        activity=True,
         gain="goodput",
         headline=True,
         meaning=(

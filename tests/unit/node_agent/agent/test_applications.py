@@ -60,7 +60,7 @@ class Testbed:
         for agent in self.agents.values():
             await agent.start()
         await asyncio.sleep(0.5)
-        assert all([await agent.reaches() for agent in self.agents.values()])
+        assert all([await agent.ways() for agent in self.agents.values()])
         assert all(agent.ready for agent in self.agents.values())
         for agent in self.agents.values():
             agent.open_sources()
@@ -255,7 +255,7 @@ def test_an_application_from_elsewhere_is_run_like_ours(tmp_path: Path) -> None:
         assert isinstance(clock, Ticker)
         await agent.start()
         before = agent.ready  # nobody has asked the link state yet
-        assert (before, await agent.reaches(), agent.ready) == (False, (), True)
+        assert (before, await agent.ways(), agent.ready) == (False, {}, True)
         agent.open_sources()
         await asyncio.sleep(2.5)
         await agent.stop("done")
@@ -277,9 +277,9 @@ def test_an_agent_is_not_ready_before_the_link_state_tells_costs(tmp_path: Path)
         network.blind = True
         agent = one_agent(tmp_path, network, ticking())
         await agent.start()
-        assert (await agent.reaches(), agent.ready) == ((), False)
+        assert (await agent.ways(), agent.ready) == ({}, False)
         network.blind = False
-        await agent.reaches()
+        await agent.ways()
         assert agent.ready
         await agent.stop("done")
 

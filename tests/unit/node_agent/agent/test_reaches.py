@@ -32,7 +32,7 @@ def reaches(table: Path | None) -> set[str]:
 
     link_state = MeasuredLinkState(Captured(), NAMES, lambda: 0, "hops")
     costs = AgentCosts("n1", link_state, {}, None if table is None else routed)
-    return set(asyncio.run(costs.reaches()))
+    return set(asyncio.run(costs.ways()))
 
 
 def test_links_that_a_daemon_knows_are_no_routes_yet(tmp_path: Path) -> None:

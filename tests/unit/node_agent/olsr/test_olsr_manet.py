@@ -6,6 +6,7 @@ from collections import Counter
 from ipaddress import IPv4Network
 
 import pytest
+from msgspec.structs import replace
 
 from node_agent.host.guarded_routes import OtherRoute, claimed_by, read_routes
 from node_agent.host.interfaces import InterfaceFacts
@@ -146,7 +147,7 @@ def test_a_smart_gateways_networks_are_relayed_unchanged_and_used_by_consent(
     sent = hostile.daemon.wake(hostile.now + 2 * SECOND)
     messages = [message for out in sent for message in wire.decode_packet(out.data).messages]
     relayed = [message for message in messages if message.kind == wire.HNA]
-    assert relayed == [told._replace(ttl=told.ttl - 1, hops=told.hops + 1)]
+    assert relayed == [replace(told, ttl=told.ttl - 1, hops=told.hops + 1)]
 
 
 def test_who_is_no_node_of_the_run_is_not_heard() -> None:

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from benchmarks.shared.olsr_captures import CAPTURES, payloads
 from node_agent.olsr import validity
@@ -100,7 +101,7 @@ def reencoded(message: Message) -> Message:
         body = encode_mid(decode_mid(message))
     else:
         body = encode_hna(decode_hna(message))
-    return message._replace(body=body)
+    return replace(message, body=body)
 
 
 def test_every_captured_packet_decodes_to_what_the_reference_decoder_saw() -> None:

@@ -1,6 +1,8 @@
 """Has routing converged? By what the nodes know, held against ground truth."""
 
-from orchestrator.backends.readiness import DEPENDABLE, connected, shortfalls
+from math import nan
+
+from orchestrator.backends.readiness import DEPENDABLE, SETTLED_S, Settling, connected, shortfalls
 
 # a - b - c, d alone; e hears a badly, and a does not hear f.
 LINKS = {
@@ -42,3 +44,30 @@ def test_to_know_more_than_is_dependable_is_no_shortfall_and_a_long_list_is_cut(
     assert shortfalls({"hub": ("n0",)}, star, 0.9) == {
         "hub": "routing knows no way to 8 of 9 nodes (n1, n2, n3, n4, n5, …)"
     }
+
+
+def settled_at(share: float, *costs: float) -> float | None:
+    """When costs that are looked at every second have settled."""
+    settling = Settling(share)
+    for now, cost in enumerate(costs):
+        if settling.settled(float(now), {"a": {"b": cost, "c": 1.0}}):
+            return now
+    return None
+
+
+def test_costs_have_settled_when_none_changed_much_for_a_while() -> None:
+    assert settled_at(0.1, *[1.0] * 9) == SETTLED_S
+    assert settled_at(0.1, 53, 20, 8, 5, 3, 2, 1.05, *[1.0] * 9) == 6 + SETTLED_S
+    assert settled_at(0.1, *(1.05**n for n in range(40))) is None, "slow changes add up within 5 s"
+    assert settled_at(0.5, *(1.05**n for n in range(40))) == SETTLED_S
+    assert settled_at(0.1, *[1.0, 1.2] * 20) is None
+    assert settled_at(0.1, *[nan] * 9) is None
+
+
+def test_a_cost_that_comes_or_goes_is_a_change() -> None:
+    settling = Settling(0.1)
+    for now in range(4):
+        assert not settling.settled(now, {"a": {"b": 1.0}})
+    assert not settling.settled(4.0, {"a": {}})
+    assert not settling.settled(8.0, {"a": {}})
+    assert settling.settled(9.0, {"a": {}})

@@ -55,6 +55,6 @@ def test_signals_stay_those_of_the_last_frame() -> None:
     assert table.read([0, 0], zeros, zeros, zeros, [0.0, 1e-9], 0) == {}
     assert table.read([0, 1], zeros, zeros, zeros, [0.0, 1e-9], 10**9)[1].signal_dbm == pytest.approx(-90.0)
     later = table.read([0, 1], zeros, zeros, zeros, [0.0, 1e-5], 3 * 10**9)[1]
-    assert (later.signal_dbm, later.age_s) == (pytest.approx(-90.0), 2.0)
+    assert (later.signal_dbm, later.age_s) == pytest.approx((-90.0, 2.0))
     silenced = table.read([0, 2], zeros, zeros, zeros, [0.0, 0.0], 4 * 10**9)[1]
-    assert (silenced.signal_dbm, silenced.age_s) == (pytest.approx(-90.0), 0.0)
+    assert (silenced.signal_dbm, silenced.age_s) == pytest.approx((-90.0, 0.0))

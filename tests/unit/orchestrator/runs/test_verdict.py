@@ -14,6 +14,7 @@ from orchestrator.runs.verdict import (
     judge_reading,
     judge_run,
     judge_sweep,
+    noted,
 )
 
 WHOLE = Completeness(records=10, boots=1, missing=0, duplicates=0, torn=0, corrupt=0, unclosed_boots=0)
@@ -164,3 +165,12 @@ def test_exit_codes_and_document() -> None:
 def test_a_dead_run_failed() -> None:
     assert judge_dead("measure").reasons == ("orchestrator died during measure",)
     assert judge_dead(None).verdict is Judgement.FAILED
+
+
+def test_notes_make_nothing_invalid_and_are_said_once_for_a_sweep() -> None:
+    noted_run = noted(Verdict(Judgement.VALID, notes=("costs",)), ["costs", "silence"])
+    assert (noted_run.verdict, noted_run.notes) == (Judgement.VALID, ("costs", "silence"))
+    sweep = judge_sweep({"s.1": noted_run, "s.2": Verdict(Judgement.VALID, notes=("costs",))}, 2)
+    assert sweep.verdict is Judgement.VALID
+    assert sweep.notes == ("costs (all 2 runs)", "silence (s.1)")
+    assert "notes" not in Verdict(Judgement.VALID).document()
