@@ -121,8 +121,11 @@ def _per_second(totals: Sequence[tuple[int, int]], begin_ns: int) -> float:
     return (last[1] - first[1]) / (last[0] - first[0]) * 1e9 if last[0] > first[0] else 0.0
 
 
-def row(group: Group, quality: str, outcomes: Mapping[Case, Outcome], seeds: Sequence[int]) -> Row:
-    """Compares pairs only: seeds whose runs are there and valid with both routings."""
+def row(group: Group, quality: str, outcomes: Mapping[Case, Outcome], seeds: Sequence[int]) -> Row | None:
+    """Compares pairs only: seeds whose runs are there and valid with both routings; None if there is none.
+
+    ``overhead`` and ``reached`` are None if no run of etx_ff is there to compare with.
+    """
     speed, replicas, placement = group
 
     def valid(seed: int, *routings: str) -> bool:
@@ -139,7 +142,10 @@ def row(group: Group, quality: str, outcomes: Mapping[Case, Outcome], seeds: Seq
         for seed in seeds
         if valid(seed, DEFAULT, quality)
     ]
+    if not goodputs:
+        return None
     share, target = ratio(goodputs), TARGETS.get(speed, 0.0)
+    overhead = ratio(sent) if sent else None
     low, high = interval(goodputs)
     return {
         "speed_mps": speed,
@@ -147,14 +153,14 @@ def row(group: Group, quality: str, outcomes: Mapping[Case, Outcome], seeds: Seq
         "placement": placement,
         "quality": quality,
         "pairs": len(paired),
-        "ground_truth": mean([truth for _, truth in goodputs] or [0.0]),
-        "goodput": mean([ours for ours, _ in goodputs] or [0.0]),
+        "ground_truth": mean([truth for _, truth in goodputs]),
+        "goodput": mean([ours for ours, _ in goodputs]),
         "share": share,
         "share_low": low,
         "share_high": high,
         "target": target,
-        "overhead": ratio(sent),
-        "reached": share >= target and ratio(sent) <= MOST_OVERHEAD,
+        "overhead": overhead,
+        "reached": None if overhead is None else share >= target and overhead <= MOST_OVERHEAD,
     }
 
 
@@ -167,7 +173,7 @@ def ratio(pairs: Sequence[tuple[float, float]]) -> float:
 def interval(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Returns the 95 % interval of the ratio, by drawing seeds again and again."""
     draw = random.Random(1)
-    found = sorted(ratio(draw.choices(pairs, k=len(pairs))) for _ in range(DRAWS)) if pairs else [0.0]
+    found = sorted(ratio(draw.choices(pairs, k=len(pairs))) for _ in range(DRAWS))
     return found[len(found) // 40], found[-1 - len(found) // 40]
 
 
@@ -196,9 +202,11 @@ def main() -> None:
             case = case_of(group, seed, routing)
             outcomes[case] = run(case, options.backend, options.warmup, options.duration, Path(folder))
             print(case, outcomes[case], file=sys.stderr, flush=True)
-    rows = [
-        row(group, quality, outcomes, seeds) for group in groups for quality in routings if quality != TRUTH
-    ]
+    qualities = [routing for routing in routings if routing != TRUTH]
+    made = [row(group, quality, outcomes, seeds) for group in groups for quality in qualities]
+    rows = [each for each in made if each is not None]
+    if not rows:
+        raise SystemExit("routing_gap: no pair of valid runs to compare")
     figures = {
         "benchmark": "routing_gap",
         "backend": options.backend,
@@ -211,7 +219,9 @@ def main() -> None:
             )
             for each in rows
         },
-        "largest_overhead": max(each["overhead"] for each in rows),
+        "largest_overhead": max(
+            (each["overhead"] for each in rows if each["overhead"] is not None), default=None
+        ),
     }
     show("What OLSR is worth beside ground truth", figures, rows, as_json=options.json)
 
