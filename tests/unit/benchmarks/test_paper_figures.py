@@ -220,7 +220,12 @@ def _command(cells: Path, *arguments: str) -> list[str]:
 def test_a_small_figure_from_nothing_and_again_after_a_kill(tmp_path: Path) -> None:
     cells, pages = tmp_path / "cells.jsonl", tmp_path / "pages"
     arguments = ("--figure", "7", "--seeds", "1", "--write", str(pages))
-    running = subprocess.Popen(_command(cells, *arguments), start_new_session=True, stderr=subprocess.DEVNULL)
+    running = subprocess.Popen(
+        _command(cells, *arguments),
+        env={**os.environ, "TMPDIR": str(tmp_path)},  # a killed process leaves its runs behind
+        start_new_session=True,
+        stderr=subprocess.DEVNULL,
+    )
     deadline = time.monotonic() + 120
     while not Kept(cells).all() and time.monotonic() < deadline:
         time.sleep(0.1)
