@@ -120,8 +120,11 @@ def _per_second(totals: Sequence[tuple[int, int]], begin_ns: int) -> float:
     return (last[1] - first[1]) / (last[0] - first[0]) * 1e9 if last[0] > first[0] else 0.0
 
 
-def row(group: Group, quality: str, outcomes: Mapping[Case, Outcome], seeds: Sequence[int]) -> Row:
-    """Compares pairs only: seeds whose runs are there and valid with both routings."""
+def row(group: Group, quality: str, outcomes: Mapping[Case, Outcome], seeds: Sequence[int]) -> Row | None:
+    """Compares pairs only: seeds whose runs are there and valid with both routings; None if there is none.
+
+    ``overhead`` and ``reached`` are None if no run of etx_ff is there to compare with.
+    """
     speed, replicas, placement = group
 
     def valid(seed: int, *routings: str) -> bool:
@@ -138,7 +141,10 @@ def row(group: Group, quality: str, outcomes: Mapping[Case, Outcome], seeds: Seq
         for seed in seeds
         if valid(seed, DEFAULT, quality)
     ]
+    if not goodputs:
+        return None
     share, target = ratio(goodputs), TARGETS.get(speed, 0.0)
+    overhead = ratio(sent) if sent else None
     low, high = compare(goodputs).ratio_of_means_95 or (None, None)
     return {
         "speed_mps": speed,
@@ -146,14 +152,14 @@ def row(group: Group, quality: str, outcomes: Mapping[Case, Outcome], seeds: Seq
         "placement": placement,
         "quality": quality,
         "pairs": len(paired),
-        "ground_truth": mean([truth for _, truth in goodputs] or [0.0]),
-        "goodput": mean([ours for ours, _ in goodputs] or [0.0]),
+        "ground_truth": mean([truth for _, truth in goodputs]),
+        "goodput": mean([ours for ours, _ in goodputs]),
         "share": share,
         "share_low": low,
         "share_high": high,
         "target": target,
-        "overhead": ratio(sent) if sent else None,
-        "reached": share >= target and bool(sent) and ratio(sent) <= MOST_OVERHEAD,
+        "overhead": overhead,
+        "reached": None if overhead is None else share >= target and overhead <= MOST_OVERHEAD,
     }
 
 
@@ -188,9 +194,11 @@ def main() -> None:
             case = case_of(group, seed, routing)
             outcomes[case] = run(case, options.backend, options.warmup, options.duration, Path(folder))
             print(case, outcomes[case], file=sys.stderr, flush=True)
-    rows = [
-        row(group, quality, outcomes, seeds) for group in groups for quality in routings if quality != TRUTH
-    ]
+    qualities = [routing for routing in routings if routing != TRUTH]
+    made = [row(group, quality, outcomes, seeds) for group in groups for quality in qualities]
+    rows = [each for each in made if each is not None]
+    if not rows:
+        raise SystemExit("routing_gap: no pair of valid runs to compare")
     figures = {
         "benchmark": "routing_gap",
         "backend": options.backend,

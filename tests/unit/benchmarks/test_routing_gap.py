@@ -20,12 +20,16 @@ def outcomes(seeds: int, *routings: str) -> dict[Case, Outcome]:
 
 def test_one_pair_has_no_interval() -> None:
     found = row(GROUP, OURS, outcomes(1, TRUTH, DEFAULT, OURS), range(1))
+    assert found is not None
     assert (found["pairs"], found["share_low"], found["share_high"]) == (1, None, None)
     several = row(GROUP, OURS, outcomes(4, TRUTH, DEFAULT, OURS), range(4))
+    assert several is not None
     assert several["share_low"] < several["share"] < several["share_high"]
 
 
 def test_an_overhead_that_nobody_measured_reaches_no_target() -> None:
     found = row(GROUP, OURS, outcomes(4, TRUTH, OURS), range(4))
-    assert found["overhead"] is None and found["share"] > found["target"] and not found["reached"]
-    assert row(GROUP, OURS, outcomes(4, TRUTH, DEFAULT, OURS), range(4))["reached"]
+    assert found is not None and found["share"] > found["target"]
+    assert found["overhead"] is None and not found["reached"]
+    measured = row(GROUP, OURS, outcomes(4, TRUTH, DEFAULT, OURS), range(4))
+    assert measured is not None and measured["reached"]
