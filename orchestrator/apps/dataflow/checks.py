@@ -9,7 +9,12 @@ from orchestrator.apps.dataflow.planning.placement import Arrangement, arrange, 
 from orchestrator.apps.dataflow.planning.prospect import radio_range
 from orchestrator.apps.dataflow.setting import Setting
 from orchestrator.apps.dataflow.spec.delivery import Delivery
-from orchestrator.apps.dataflow.spec.placement import AUTO, ColocatePlacement, ExplicitPlacement
+from orchestrator.apps.dataflow.spec.placement import (
+    AUTO,
+    ColocatePlacement,
+    ExplicitPlacement,
+    NearPlacement,
+)
 from orchestrator.apps.dataflow.spec.query import Dataflow
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, listed, shown
 
@@ -122,7 +127,7 @@ def _room_findings(setting: Setting, arrangement: Arrangement) -> list[Finding]:
     if given:
         text = f"no node is left for {homeless[0]}, with roles as they are ({', '.join(sorted(given))})"
         return [Finding(setting.at("replicas"), text, "give more nodes the role, or use fewer replicas")]
-    if isinstance(setting.section.placement, ColocatePlacement):
+    if isinstance(setting.section.placement, ColocatePlacement | NearPlacement):
         needs = cpu_needs(setting.query)
         shares = ", ".join(f"{name} {needs[name]:.2g}" for name in setting.query.inner())
         text = f"no node has room for {homeless[0]} (cores that a replica needs: {shares})"
