@@ -16,6 +16,9 @@ cv2.setNumThreads(1)
 cv2.ocl.setUseOpenCL(False)
 
 JPEG_START, JPEG_END = b"\xff\xd8", b"\xff\xd9"
+PNG_START, PNG_END = b"\x89PNG\r\n\x1a\n", b"IEND"
+PNG_AROUND = 12
+"""Bytes of a PNG's chunk beside its data: length, kind, checksum."""
 JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # markers of segments that tell the size
 
 
@@ -29,6 +32,8 @@ def decode_image(data: bytes) -> Image:
         raise BadImage("empty picture")
     if data.startswith(JPEG_START):
         _check_jpeg(data)
+    elif data.startswith(PNG_START):
+        _check_png(data)
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
     except cv2.error as error:
@@ -53,6 +58,20 @@ def _check_jpeg(data: bytes) -> None:
             return
         at += 2 + int.from_bytes(data[at + 2 : at + 4])
     raise BadImage("JPEG without a size")
+
+
+def _check_png(data: bytes) -> None:
+    """Rejects damaged files: OpenCV allocates what a chunk claims to be long, up to gigabytes."""
+    at, kind = len(PNG_START), b""
+    while kind != PNG_END:
+        length, kind = int.from_bytes(data[at : at + 4]), data[at + 4 : at + 8]
+        if at + PNG_AROUND + length > len(data):
+            raise BadImage("PNG is cut short")
+        if at == len(PNG_START):
+            width, height = int.from_bytes(data[at + 8 : at + 12]), int.from_bytes(data[at + 12 : at + 16])
+            if kind != b"IHDR" or length < 8 or not 0 < width * height <= MAX_PIXELS:
+                raise BadImage("PNG without a usable size")
+        at += PNG_AROUND + length
 
 
 def encode_jpeg(image: Image, quality: int = 80) -> bytes:

@@ -4,7 +4,9 @@ import subprocess
 import sys
 from math import inf, nan
 
+import cv2
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 import node_agent.apps.dataflow  # noqa: F401 - the room that the operators belong to comes first
 from node_agent.apps.dataflow.faces.frames import BadFrame, Box, Face, Frame, decode_frame, encode_frame
 from node_agent.apps.dataflow.faces.heat import HeatMap, decode_heat, encode_heat, heat_of
+from node_agent.apps.dataflow.faces.pixels import BadImage, decode_image, encode_png
 
 DEEP = b"\x91" * 100_000 + b"\xc0"
 FRAME = Frame(1, 640, 480, b"")
@@ -73,3 +76,26 @@ def test_it_is_understood_or_bad(payload: bytes) -> None:
             continue
         if isinstance(made, Frame):
             heat_of(made, 4, 4)
+
+
+def test_a_png_whose_chunks_claim_more_than_there_is_is_refused_before_it_is_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = encode_png(np.zeros((48, 64, 3), np.uint8))
+    assert decode_image(whole).shape == (48, 64, 3)
+    at = whole.index(b"IDAT") - 4
+    damaged = [
+        whole[:at] + b"\x80" + whole[at + 1 :],  # a chunk of 2 GB, which OpenCV would allocate
+        whole[: at + 20],
+        whole[:16] + b"\x7f\xff\xff\xff" * 2 + whole[24:],
+        whole[:8] + whole[at:],
+        whole[:8],
+    ]
+
+    def decoded(*_: object) -> None:
+        raise AssertionError("it must not come to OpenCV")
+
+    monkeypatch.setattr(cv2, "imdecode", decoded)
+    for data in damaged:
+        with pytest.raises(BadImage, match="PNG"):
+            decode_image(data)
