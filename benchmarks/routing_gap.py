@@ -23,6 +23,7 @@ from statistics import mean
 from typing import Any, NamedTuple
 
 from benchmarks.radio.report import Row, show
+from benchmarks.shared.measured import measured
 from benchmarks.shared.runs import described, perform
 from node_agent.telemetry.segments import read_records
 from orchestrator.results.comparison import compare
@@ -92,24 +93,22 @@ def run(case: Case, backend: str, warmup_s: float, duration_s: float, root: Path
     finished = perform(experiment, root, "-".join(map(str, case)).replace("_", "-"))
     manifest = json.loads(finished.directory.manifest.read_text())
     begin, end = manifest["measure_from_ns"], manifest["measure_until_ns"]
-    return Outcome(*counted(finished.directory.nodes, begin, end), valid=finished.verdict.verdict == "valid")
+    goodput = measured(finished.directory)["goodput_fps"]
+    sent = routing_bytes(finished.directory.nodes, begin, end)
+    return Outcome(goodput, sent, valid=finished.verdict.verdict == "valid")
 
 
-def counted(nodes: Path, begin_ns: int, end_ns: int) -> tuple[float, float]:
-    """Returns the goodput and the routing bytes a second of the measured time."""
-    delivered, sent = 0, 0.0
-    seconds = (end_ns - begin_ns) / 1e9
+def routing_bytes(nodes: Path, begin_ns: int, end_ns: int) -> float:
+    """Returns the routing bytes a second of the measured time, of all nodes."""
+    sent = 0.0
     for node in sorted(nodes.iterdir()):
         totals: dict[str, list[tuple[int, int]]] = {}
         for record in read_records(node / "segments"):
-            at, kind = record["t_ns"], record["kind"]
-            if kind == "tuple_delivered" and begin_ns <= at < end_ns:
-                delivered += record.get("tuples", 1)
-            elif kind == "routing_overhead" and at <= end_ns:
+            if record["kind"] == "routing_overhead" and record["t_ns"] <= end_ns:
                 total = record["sent_bytes"] + record["forwarded_bytes"]
-                totals.setdefault(record["message"], []).append((at, total))
+                totals.setdefault(record["message"], []).append((record["t_ns"], total))
         sent += sum(_per_second(each, begin_ns) for each in totals.values())
-    return delivered / seconds, sent
+    return sent
 
 
 def _per_second(totals: Sequence[tuple[int, int]], begin_ns: int) -> float:

@@ -16,8 +16,7 @@ way.
 
 MOST_OPEN = 24
 """How many tuples of a source that saturates may be on their way to the sinks. Operators keep what they
-cannot send: without a limit, tuples would grow old there. At 10 m/s, 64 carry as much as 24, three times as
-slowly.
+cannot send: without a limit, tuples would grow old there.
 """
 
 

@@ -8,10 +8,12 @@ planner.
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from node_agent.apps.dataflow.model.query import Query
+
+_ROUNDING = 1e-9
 
 Slot = tuple[str, int]
 """An operator and the index of one of its replicas."""
@@ -48,6 +50,26 @@ def _filled(slots: Sequence[Slot], before: Placed, choose: Choose) -> dict[Slot,
         if (node := choose(slot, MappingProxyType(placed))) is not None:
             placed[slot] = node
     return placed
+
+
+def hosted(placed: Placed) -> dict[str, list[str]]:
+    """Returns the operators on each node that has some."""
+    found: dict[str, list[str]] = {}
+    for (name, _), node in placed.items():
+        found.setdefault(node, []).append(name)
+    return found
+
+
+def ends_of(query: Query, placed: Placed, operator: str) -> tuple[list[str], list[str]]:
+    """Returns the nodes of the sources that feed an operator, and those of the sinks that it feeds."""
+    sources = [name for name in query.sources() if operator in query.reachable_from([name])]
+    sinks = [name for name in query.sinks() if name in query.reachable_from([operator])]
+    return [placed[name, 0] for name in sources], [placed[name, 0] for name in sinks]
+
+
+def fits_in(needs: Mapping[str, float], operators: Iterable[str], cores: int) -> bool:
+    """Says whether these operators together need no more CPU than a node has."""
+    return sum(needs[name] for name in operators) <= cores + _ROUNDING
 
 
 def within_roles(roles: Mapping[str, Collection[str]], operators: Collection[str], choose: Choose) -> Choose:

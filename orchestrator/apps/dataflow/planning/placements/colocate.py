@@ -3,11 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from node_agent.apps.dataflow.model.query import Query
-from orchestrator.apps.dataflow.planning.arrangement import Choose, Placed, Slot
+from orchestrator.apps.dataflow.planning.arrangement import Choose, Placed, Slot, fits_in, hosted
 from orchestrator.apps.dataflow.planning.placement_policy import PlacementPolicy, one_by_one
 from orchestrator.apps.dataflow.spec.placement import ColocatePlacement
-
-_ROUNDING = 1e-9
 
 
 def colocate(
@@ -22,26 +20,24 @@ def colocate(
 
     def choose(slot: Slot, placed: Placed) -> str | None:
         operator, index = slot
-        hosted: dict[str, list[str]] = {}
-        for (name, _), node in placed.items():
-            hosted.setdefault(node, []).append(name)
-        fresh = [node for node in order if node not in hosted]
+        here = hosted(placed)
+        fresh = [node for node in order if node not in here]
         if operator not in inner:
             return fresh[0] if fresh else None
 
         def can_join(node: str) -> bool:
-            others = hosted[node]
+            others = here[node]
             if operator in others or not inner.issuperset(others):
                 return False
-            return sum(needs[name] for name in (*others, operator)) <= cores[node] + _ROUNDING
+            return fits_in(needs, (*others, operator), cores[node])
 
         before = [placed[name, index] for name in query.upstream(operator) if (name, index) in placed]
-        able = (node for node in fresh if needs[operator] <= cores[node] + _ROUNDING)
+        able = (node for node in fresh if fits_in(needs, [operator], cores[node]))
         choices = (
             *(node for node in before if can_join(node)),
             *able,
             *fresh[:1],
-            *(node for node in order if node in hosted and can_join(node)),
+            *(node for node in order if node in here and can_join(node)),
         )
         return choices[0] if choices else None
 

@@ -4,12 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
 from node_agent.apps.dataflow.model.query import Query
-from orchestrator.apps.dataflow.planning.arrangement import Choose, Placed, Slot
+from orchestrator.apps.dataflow.planning.arrangement import Choose, Placed, Slot, ends_of, fits_in, hosted
 from orchestrator.apps.dataflow.planning.placement_policy import PlacementPolicy, one_by_one
 from orchestrator.apps.dataflow.spec.placement import NearPlacement
 from orchestrator.planning.distances import Distance
-
-_ROUNDING = 1e-9
 
 
 def near(
@@ -27,28 +25,21 @@ def near(
     operator never share a node.
     """
     inner = frozenset(query.inner())
-    sources = {
-        name: [s for s in query.sources() if name in query.reachable_from([s])] for name in query.names()
-    }
-    sinks = {name: [s for s in query.sinks() if s in query.reachable_from([name])] for name in query.names()}
 
     def choose(slot: Slot, placed: Placed) -> str | None:
         operator, index = slot
-        hosted: dict[str, list[str]] = {}
-        for (name, _), node in placed.items():
-            hosted.setdefault(node, []).append(name)
-        free = [node for node in order if node not in hosted]
+        here = hosted(placed)
+        free = [node for node in order if node not in here]
         if operator not in inner:
             return free[0] if free else None
 
         def fits(node: str) -> bool:
-            others = hosted.get(node, ())
+            others = here.get(node, ())
             if operator in others or "" in others:  # "": not for this operator
                 return False
-            return sum(needs[name] for name in (*others, operator)) <= cores[node] + _ROUNDING
+            return fits_in(needs, (*others, operator), cores[node])
 
-        above = [placed[source, 0] for source in sources[operator]]
-        below = [placed[sink, 0] for sink in sinks[operator]]
+        above, below = ends_of(query, placed, operator)
 
         def way(node: str) -> float:
             return fmean(distance(end, node) for end in above) + fmean(distance(node, end) for end in below)
@@ -59,7 +50,7 @@ def near(
             by_way = sorted(free, key=way)  # among equals the order decides
             yield from filter(fits, by_way)
             yield from by_way
-            yield from filter(fits, (node for node in order if node in hosted))
+            yield from filter(fits, (node for node in order if node in here))
 
         return next(choices(), None)
 

@@ -5,7 +5,7 @@ from math import inf
 from statistics import fmean
 
 from node_agent.apps.dataflow.model.query import Query
-from orchestrator.apps.dataflow.planning.arrangement import Choose, Placed, Slot
+from orchestrator.apps.dataflow.planning.arrangement import Choose, Placed, Slot, ends_of
 from orchestrator.apps.dataflow.planning.placement_policy import PlacementPolicy, one_by_one
 from orchestrator.apps.dataflow.spec.placement import SpreadPlacement
 from orchestrator.planning.distances import Distance
@@ -20,10 +20,6 @@ def spread(query: Query, order: Sequence[str], distance: Distance) -> Choose:
     The first is where random placement puts it. Each further one maximises its distance to the nearest
     replica before it, minus ``DETOUR`` times the length of the way through it from the sources to the sinks.
     """
-    sources = {
-        name: [s for s in query.sources() if name in query.reachable_from([s])] for name in query.names()
-    }
-    sinks = {name: [s for s in query.sinks() if s in query.reachable_from([name])] for name in query.names()}
 
     def choose(slot: Slot, placed: Placed) -> str | None:
         operator, index = slot
@@ -32,8 +28,7 @@ def spread(query: Query, order: Sequence[str], distance: Distance) -> Choose:
         siblings = [placed[operator, i] for i in range(index) if (operator, i) in placed]
         if not siblings or not free:
             return free[0] if free else None
-        above = [placed[source, 0] for source in sources[operator]]
-        below = [placed[sink, 0] for sink in sinks[operator]]
+        above, below = ends_of(query, placed, operator)
 
         def merit(node: str) -> float:
             way = fmean(distance(end, node) for end in above) + fmean(distance(node, end) for end in below)
