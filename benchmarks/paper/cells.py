@@ -14,7 +14,7 @@ import msgspec
 from orchestrator.runs.files import append_line, open_to_append, read_lines
 from orchestrator.spec.experiment import Experiment
 
-_LEFT_OUT = ("name", "sweep", "timeouts", "expect", "seed")
+_LEFT_OUT = ("name", "sweep", "timeouts", "expect", "load", "seed")
 """Parts of an experiment that are not in the digest: they change nothing in a run, or stand beside it."""
 
 Place = tuple[str, int]

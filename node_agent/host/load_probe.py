@@ -1,8 +1,9 @@
 """Measures whether this machine keeps up: one line of JSON a second (``model.host_load.LoadSample``).
 
 ``python -m node_agent.host.load_probe [--group DIRECTORY]`` prints samples until its input ends; a supervisor
-runs the probe as a thread. It measures three things, each of which misses something that another shows:
+runs the probe as a thread. It measures four things, each of which misses something that another shows:
 
+- how long the processes of the run's control group waited each time they could run, where it has one;
 - the kernel's pressure stall information: for how much of the time processes waited;
 - how late the probe itself wakes up, at normal priority: the scheduler prefers a process that sleeps, so this
 stays small while processors are merely busy, and is large while the machine stands still;
@@ -34,6 +35,7 @@ STEP_NS = 5_000_000
 """If the wall clock moves by more than this against the steady clock,
 somebody set it. NTP slews both alike."""
 PRESSURE = Path("/proc/pressure")
+PROCESSES = Path("/proc")
 _MOST_MISSED = 10_000
 _READINGS = 3
 _JOIN_S = 5.0
@@ -110,6 +112,40 @@ class Stalls:
         return None
 
 
+class Delays:
+    """Reads how long the processes of a control group waited for a processor, from the scheduler's counters.
+
+    A process that starts or ends between two calls counts from or up to the call at which it was there.
+    """
+
+    def __init__(self, group: Path, processes: Path = PROCESSES) -> None:
+        self._members = group / "cgroup.procs"
+        self._processes = processes
+        self._known = self._read()
+
+    def mean_ms(self) -> float | None:
+        """Returns the mean wait since the last call; None if nothing ran, or the kernel does not count it."""
+        now, known = self._read(), self._known
+        self._known = now
+        waited_ns = turns = 0
+        for thread, (waited, ran) in now.items():
+            waited_before, ran_before = known.get(thread, (0, 0))
+            waited_ns += max(waited - waited_before, 0)
+            turns += max(ran - ran_before, 0)
+        return round(waited_ns / turns / 1e6, 4) if turns else None
+
+    def _read(self) -> dict[str, tuple[int, int]]:
+        """Returns by thread how long it has waited, and how often it has run."""
+        found = {}
+        with suppress(OSError):
+            for process in self._members.read_text().split():
+                for file in self._processes.glob(f"{process}/task/*/schedstat"):
+                    with suppress(OSError, ValueError):
+                        _, waited, turns = map(int, file.read_bytes().split())
+                        found[str(file)] = waited, turns
+        return found
+
+
 class Meter:
     """Collects measurements into one sample after another."""
 
@@ -121,6 +157,7 @@ class Meter:
         self._guard = ClockGuard(clocks)
         self._waited = Stalls(pressure / "cpu", "some")
         self._group = Stalls(group / "cpu.pressure", "some") if group is not None else None
+        self._delays = Delays(group) if group is not None else None
         self._memory = Stalls(pressure / "memory", "full")
         self._io = Stalls(pressure / "io", "full")
         self._begun = time.monotonic()
@@ -150,6 +187,7 @@ class Meter:
             memory_stalled=self._memory.share(seconds),
             io_stalled=self._io.share(seconds),
             step_ns=self._guard.step_ns(),
+            group_delay_ms=self._delays.mean_ms() if self._delays is not None else None,
         )
 
 

@@ -28,7 +28,8 @@ class LoadSample(Struct, frozen=True, omit_defaults=True):
     """Shares are of the ``seconds`` that ended at ``t_ns`` by the machine's own clock. None: not known there.
 
     ``waited``: some process that could run waited for a processor. ``group_waited``: the same for the run's
-    own processes. ``memory_stalled``, ``io_stalled``: every process that had work waited for memory or disk.
+    own processes. ``group_delay_ms``: how long they waited each time they could run, on average.
+    ``memory_stalled``, ``io_stalled``: every process that had work waited for memory or disk.
     ``work_waited``: the share of waiting in the time that a short piece of work took; measured only if the
     kernel does not report ``waited``. ``late``: wake-ups of the probe, by how late they came. ``step_ns``: by
     how much the clock was set.
@@ -44,6 +45,7 @@ class LoadSample(Struct, frozen=True, omit_defaults=True):
     memory_stalled: Share | None = None
     io_stalled: Share | None = None
     step_ns: Long = 0
+    group_delay_ms: Milliseconds | None = None
 
 
 _samples: Checked[LoadSample] = Checked(LoadSample, LONGEST_LINE)

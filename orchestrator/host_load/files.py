@@ -47,7 +47,8 @@ class Measured(Struct, frozen=True):
 
 
 def limits_of(experiment: Experiment) -> Limits:
-    return Limits(waited=experiment.load.waited, late_ms=experiment.load.late * 1e3)
+    load = experiment.load
+    return Limits(delay_ms=load.delay * 1e3, waited=load.waited, late_ms=load.late * 1e3)
 
 
 def of_host(directory: Path, who: str, window: Window, limits: Limits, clock: Pieces = ()) -> Measured:

@@ -19,16 +19,21 @@ LEAST_LATE = 5
 STRETCH_S = 10.0
 """How long a machine may be full at a time; a shorter burst counts only in the mean."""
 FULL = 0.9
+LONGER = 3.0
+"""How many times as long as on average processes may wait in each ``STRETCH_S``."""
 LEAST_MEASURED = 0.9
 """Share of the time that must be measured; the probe's last sample, about a second long, may be missing."""
 _OWED_S = 1.5
 
 
 class Limits(NamedTuple):
-    """``waited``: share of the time in which processes may wait for a processor. ``late_ms``: all wake-ups
-    but a share of ``late_share`` must come within that. ``memory``, ``disk``: share of the time in which
-    everything may wait for these. Each share is a mean; in every ``STRETCH_S`` it may be up to ``FULL``."""
+    """``delay_ms``: how long the run's own processes may wait for a processor each time, on average.
+    ``waited``: share of the time in which processes of the machine may wait for one, where that is not known.
+    ``late_ms``: all wake-ups but a share of ``late_share`` must come within that. ``memory``, ``disk``: share
+    of the time in which everything may wait for these. Each is a mean; in every ``STRETCH_S`` a share may be
+    up to ``FULL``, a delay ``LONGER`` times as long."""
 
+    delay_ms: float = 1.0
     waited: float = 0.5
     late_ms: float = 20.0
     late_share: float = 0.01
@@ -62,6 +67,7 @@ class Load(Struct, frozen=True):
     memory_stalled: float | None
     io_stalled: float | None
     worst: dict[str, float] = {}
+    group_delay_ms: float | None = None
 
 
 class ClockStep(Struct, frozen=True):
@@ -95,6 +101,7 @@ def summed_up(samples: Sequence[LoadSample], limits: Limits = LIMITS) -> Load | 
         memory_stalled=means["memory_stalled"],
         io_stalled=means["io_stalled"],
         worst=worst,
+        group_delay_ms=means["group_delay_ms"],
     )
 
 
@@ -104,6 +111,7 @@ _SHARES: dict[str, Callable[[LoadSample], float | None]] = {
     "work_waited": lambda sample: sample.work_waited,
     "memory_stalled": lambda sample: sample.memory_stalled,
     "io_stalled": lambda sample: sample.io_stalled,
+    "group_delay_ms": lambda sample: sample.group_delay_ms,
 }
 _Known = Sequence[tuple[float, float]]
 """Pairs: a share, and the seconds it covers."""
@@ -145,14 +153,14 @@ def doubts(who: str, load: Load | None, limits: Limits = LIMITS) -> list[str]:
     """Returns why programs on ``who`` were not as fast as they should be: one line, or none."""
     if load is None:
         return [f"it was not measured whether {who} kept up"]
-    shares = (
-        ("processes waited for a processor", "waited", load.waited, limits.waited),
-        ("the run's own processes waited for a processor", "group_waited", load.group_waited, limits.waited),
+    shares = [
         ("work waited for a processor", "work_waited", load.work_waited, limits.work),
         ("everything waited for memory", "memory_stalled", load.memory_stalled, limits.memory),
         ("everything waited for disks", "io_stalled", load.io_stalled, limits.disk),
-    )
-    found = []
+    ]
+    if load.group_delay_ms is None:
+        shares.insert(0, ("processes waited for a processor", "waited", load.waited, limits.waited))
+    found = _delay_doubts(load, limits)
     for what, name, share, limit in shares:
         worst, most = load.worst.get(name, 0.0), max(limit, FULL)
         if share is not None and share > limit:
@@ -165,6 +173,17 @@ def doubts(who: str, load: Load | None, limits: Limits = LIMITS) -> list[str]:
             f"(limit {limits.late_ms:g} ms)"
         )
     return [f"{who} was too busy: {', '.join(found)}"] if found else []
+
+
+def _delay_doubts(load: Load, limits: Limits) -> list[str]:
+    """Judges how long the run's own processes waited: others may use what they leave."""
+    what = "the run's own processes waited for a processor for"
+    worst, most = load.worst.get("group_delay_ms", 0.0), LONGER * limits.delay_ms
+    if load.group_delay_ms is not None and load.group_delay_ms > limits.delay_ms:
+        return [f"{what} {load.group_delay_ms:.1f} ms each time (limit {limits.delay_ms:g} ms)"]
+    if worst > most:
+        return [f"{what} {worst:.1f} ms each time in {STRETCH_S:g} s (limit {most:g} ms)"]
+    return []
 
 
 def steps(samples: Sequence[LoadSample]) -> list[ClockStep]:

@@ -183,7 +183,9 @@ class RunView:
         if self._measuring:
             self._doubts.load(machine, sample)
         value: dict[str, Any] = {"waited": sample.waited, "late_ms": sample.latest_ms}
-        if sample.waited is None and sample.work_waited is not None:
+        if sample.group_delay_ms is not None:  # what counts then
+            value = {"delay_ms": sample.group_delay_ms, "late_ms": sample.latest_ms}
+        elif sample.waited is None and sample.work_waited is not None:
             value |= {"waited": sample.work_waited, "probe": True}
         yield Change(t, "", "host", machine, value)
 

@@ -63,6 +63,7 @@ class RunFacts:
         from orchestrator.backends.netns.radio.lateness import MOST_LATE
 
         return {
+            "delay_ms": self.limits.delay_ms,
             "waited": self.limits.waited,
             "late_ms": self.limits.late_ms,
             "late_ratio": MOST_LATE,
@@ -112,6 +113,7 @@ def read_facts(directory: RunDirectory) -> RunFacts | None:
         writers=writers(run, nodes, record_format(), scopes) if scopes else {},
         clocks=clocks,
         limits=Limits(
+            delay_ms=number(_at(spec, "load", "delay"), LIMITS.delay_ms / 1e3) * 1e3,
             waited=number(_at(spec, "load", "waited"), LIMITS.waited),
             late_ms=number(_at(spec, "load", "late"), LIMITS.late_ms / 1e3) * 1e3,
         ),

@@ -41,6 +41,8 @@ RADIO_ATTEMPTED = "rove_radio_frames_attempted_total"
 RADIO_DELIVERED = "rove_radio_frames_delivered_total"
 RADIO_LATE = "rove_radio_late_ratio"
 RADIO_LATENESS = "rove_radio_lateness_p99_seconds"
+HOST_DELAY = "rove_host_delay_seconds"
+HOST_DELAY_LIMIT = "rove_host_delay_limit_seconds"
 HOST_WAITED = "rove_host_waited_ratio"
 HOST_LATE = "rove_host_late_seconds"
 HOST_WAITED_LIMIT = "rove_host_waited_limit_ratio"
@@ -122,9 +124,23 @@ RUN_METRICS = (
         unit="seconds",
     ),
     Metric(
+        HOST_DELAY,
+        _GAUGE,
+        f"How long the run's own processes on {_MACHINE} waited for a processor each time, on average.",
+        _PER_MACHINE,
+        "seconds",
+    ),
+    Metric(
+        HOST_DELAY_LIMIT,
+        _GAUGE,
+        "How long they may wait in the experiment (load.delay).",
+        unit="seconds",
+    ),
+    Metric(
         HOST_WAITED,
         _GAUGE,
-        f"Share of the time in which processes of {_MACHINE} waited for a processor.",
+        f"Share of the time in which processes of {_MACHINE} waited for a processor, where the run's own "
+        "are not known apart.",
         _PER_MACHINE,
         "ratio",
     ),

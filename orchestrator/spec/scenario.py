@@ -53,8 +53,13 @@ class Clocks(Section):
 class LoadLimits(Section):
     """How busy the machines of a run in real time may be for the run to be valid."""
 
+    delay: PositiveDuration = Field(
+        default=0.001,
+        description="How long the run's own processes may wait for a processor each time, on average",
+    )
     waited: NodeShare = Field(
-        default=0.5, description="Share of the measured time in which processes may wait for a processor"
+        default=0.5,
+        description="Where that is not known: share of the measured time in which processes may wait for one",
     )
     late: PositiveDuration = Field(
         default=0.02, description="How late 99 % of the wake-ups of a process that sleeps may come"

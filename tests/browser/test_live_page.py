@@ -142,6 +142,8 @@ def test_a_crashed_node_is_grey_with_reason_and_age_and_comes_back(
     [
         (None, "host", {"": (0.1, 45)}, "warn", "busy: timers 45 ms late (limit 20 ms)"),
         (None, "host", {"": (0.6, 1)}, "warn", "busy: waited 60 % (limit 50 %)"),
+        (None, "delay", {"": (1.6, 1)}, "warn", "busy: waits of 1.6 ms (limit 1 ms)"),
+        (None, "delay", {"": (0.4, 1)}, "good", "keeps up, waits of 0.4 ms"),
         (None, "host", {"a": (0.1, 1), "b": (0.2, 19)}, "good", "keeps up (b)"),
         ({"waited": 0.05, "late_ms": 60}, "host", {"": (0.1, 45)}, "warn", "waited 10 % (limit 5.0 %)"),
         ({"waited": 0.7, "late_ms": 60}, "host", {"": (0.6, 45)}, "good", "keeps up"),
@@ -163,14 +165,15 @@ def test_health_is_judged_by_the_limits_of_the_verdict(
 ) -> None:
     names = {
         "host": ("waited", "late_ms"),
+        "delay": ("delay_ms", "late_ms"),
         "clock": ("offset_ms", "uncertainty_ms"),
         "radio": ("late_ratio", "p99_us"),
     }
+    fields, channel = names[channel], "host" if channel == "delay" else channel
     head = {**world[0], "limits": limits} if limits else world[0]
     others = [c for c in world[1] if c.channel != channel]
     told = [
-        Change(5.0, "", channel, key, dict(zip(names[channel], pair, strict=True)))
-        for key, pair in values.items()
+        Change(5.0, "", channel, key, dict(zip(fields, pair, strict=True))) for key, pair in values.items()
     ]
     with MockServer(head, sorted([*others, *told], key=lambda change: change.t)) as server:
         go(page, server.url("?run=x#t=20"))

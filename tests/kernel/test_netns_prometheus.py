@@ -108,7 +108,7 @@ def _was_busy(run: RunDirectory) -> bool:
         return True
     samples = read_samples(run.path / FILE)
     assert samples
-    return any((sample.waited or 0.0) > LIMITS.waited for sample in samples)
+    return any((sample.group_delay_ms or 0.0) > LIMITS.delay_ms for sample in samples)
 
 
 @contextmanager

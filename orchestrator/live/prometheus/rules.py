@@ -177,7 +177,11 @@ ALERTS = (
     Alert(
         "RoveHostLate",
         _while_measured(
-            _measured_for(30, f"avg_over_time({m.HOST_WAITED}[30s]) > {m.HOST_WAITED_LIMIT}")
+            _measured_for(
+                30, f"avg_over_time({m.HOST_DELAY}[30s]) > on (run) group_left () {m.HOST_DELAY_LIMIT}"
+            )
+            + "\nor "
+            + _measured_for(30, f"avg_over_time({m.HOST_WAITED}[30s]) > {m.HOST_WAITED_LIMIT}")
             + "\nor "
             + _measured_for(
                 15, f"min_over_time({m.HOST_LATE}[15s]) > on (run) group_left () {m.HOST_LATE_LIMIT}"

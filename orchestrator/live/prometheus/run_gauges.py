@@ -40,6 +40,7 @@ class RunGauges:
         yield Sample(m.RUN_INFO, (self._clock,), 1)
         yield Sample(m.RUN_TIME, (), state.now)
         yield Sample(m.CLOCK_BOUND, (), self._clock_bound_s)
+        yield Sample(m.HOST_DELAY_LIMIT, (), self._limits.delay_ms * 1e-3)
         yield Sample(m.HOST_LATE_LIMIT, (), self._limits.late_ms * 1e-3)
         for app, seconds in self._windows.items():
             yield Sample(m.QUERY_WINDOWS, (app,), seconds)
@@ -60,9 +61,12 @@ class RunGauges:
             yield from _scaled(m.RADIO_ATTEMPTED, (node,), value, "attempted")
             yield from _scaled(m.RADIO_DELIVERED, (node,), value, "delivered")
         for machine, value in state.of("host").items():
-            limit = self._limits.work if value.get("probe") else self._limits.waited
-            yield Sample(m.HOST_WAITED_LIMIT, (machine,), limit)
-            yield from _scaled(m.HOST_WAITED, (machine,), value, "waited")
+            if "delay_ms" in value:
+                yield from _scaled(m.HOST_DELAY, (machine,), value, "delay_ms", 1e-3)
+            else:
+                limit = self._limits.work if value.get("probe") else self._limits.waited
+                yield Sample(m.HOST_WAITED_LIMIT, (machine,), limit)
+                yield from _scaled(m.HOST_WAITED, (machine,), value, "waited")
             yield from _scaled(m.HOST_LATE, (machine,), value, "late_ms", 1e-3)
         for change in state.changes("record"):
             own = (change.key,)

@@ -57,7 +57,7 @@ FLEET = Dashboard(
                 Panel(
                     "Waiting for a processor",
                     (Query(f"{m.HOST_WAITED}{{{RUN}}}", "{{machine}}"),),
-                    "Share of the time in which processes waited.",
+                    "Share of the time in which processes of machines with one node waited.",
                     "percentunit",
                     most=1,
                 ),

@@ -14,12 +14,21 @@ VALIDITY = Dashboard(
             "Machines",
             (
                 Panel(
+                    "Waits of the run's processes",
+                    (
+                        Query(f"{m.HOST_DELAY}{{{RUN}}}", "{{run}} {{machine}}"),
+                        Query(f"{m.HOST_DELAY_LIMIT}{{{RUN}}}", "{{run}} allowed"),
+                    ),
+                    "For a processor, each time, and what the experiment allows as a mean.",
+                    "s",
+                ),
+                Panel(
                     "Waiting for a processor",
                     (
                         Query(f"{m.HOST_WAITED}{{{RUN}}}", "{{run}} {{machine}}"),
                         Query(f"{m.HOST_WAITED_LIMIT}{{{RUN}}}", "{{run}} {{machine}} allowed"),
                     ),
-                    "Share of the time, and what the experiment allows as a mean.",
+                    "Where that is not known: share of the time, and what the experiment allows as a mean.",
                     "percentunit",
                     most=1,
                 ),

@@ -54,7 +54,7 @@ function node(run, scene, hit) {
       ["links", links.length > 0 ? `${links.length}; best ${links.slice(0, 3).map(([to, etx]) => `${to} ${fixed(etx, 2)}`).join(", ")}` : "none"],
       clock ? ["clock", `${fixed(clock.offset_ms, 2)} ms off, ± ${fixed(clock.uncertainty_ms, 2)} ms`] : null,
       kept ? ["records", recordWords(run, kept, record.since(t))] : null,
-      load ? ["load", `waited ${percent(load.waited)}, late ${fixed(load.late_ms, 1)} ms`] : null,
+      load ? ["load", `${load.delay_ms === undefined ? `waited ${percent(load.waited)}` : `waits of ${fixed(load.delay_ms, 2)} ms`}, late ${fixed(load.late_ms, 1)} ms`] : null,
     ]),
     (run.hosted.get(hit.node) ?? []).map(({ app, replica: each }) => el("p", { class: "row" }, icon(app, each), `${each.id}: ${replicaWords(run, app, each.id)}`)),
   ];

@@ -4,7 +4,7 @@
 import { el, refill, setText } from "../dom.js";
 import { brief, fixed, many, number, percent, span, text } from "../model/words.js";
 
-const DEFAULT_LIMITS = { waited: 0.5, late_ms: 20, late_ratio: 0.01, uncertainty_ms: 20 };
+const DEFAULT_LIMITS = { delay_ms: 1, waited: 0.5, late_ms: 20, late_ratio: 0.01, uncertainty_ms: 20 };
 const SIGNS = { good: "✓", warn: "!", bad: "✕", none: "·" };
 
 export class Health {
@@ -100,18 +100,21 @@ export class Health {
     const machines = [];
     for (const [machine, series] of run.history.keys("", "host")) {
       const value = series.at(run.t);
-      if (value) machines.push({ machine, waited: number(value.waited), late: number(value.late_ms) });
+      if (value) machines.push({ machine, delay: number(value.delay_ms), waited: number(value.waited), late: number(value.late_ms) });
     }
     if (machines.length === 0) return ["none", null];
-    const [mostWaited, mostLate] = [this.limit("waited"), this.limit("late_ms")];
-    const load = (each) => Math.max((each.waited ?? 0) / (mostWaited || 1e-9), (each.late ?? 0) / (mostLate || 1e-9));
+    const [mostDelay, mostWaited, mostLate] = ["delay_ms", "waited", "late_ms"].map((name) => this.limit(name));
+    const of = (value, limit) => (value ?? 0) / (limit || 1e-9);
+    const load = (each) => Math.max(of(each.delay, mostDelay), of(each.waited, mostWaited), of(each.late, mostLate));
     const worst = machines.reduce((a, b) => (load(b) > load(a) ? b : a));
     const where = worst.machine ? ` (${worst.machine})` : "";
     const over = [];
+    if ((worst.delay ?? 0) > mostDelay) over.push(`waits of ${brief(worst.delay)} ms (limit ${brief(mostDelay)} ms)`);
     if ((worst.waited ?? 0) > mostWaited) over.push(`waited ${percent(worst.waited)} (limit ${percent(mostWaited)})`);
     if ((worst.late ?? 0) > mostLate) over.push(`timers ${brief(worst.late)} ms late (limit ${brief(mostLate)} ms)`);
     if (over.length > 0) return ["warn", `busy${where}: ${over.join(", ")}`];
-    return ["good", `keeps up${where}, waited ${percent(worst.waited)}, timers ${brief(worst.late)} ms late`];
+    const waits = worst.delay === null ? `waited ${percent(worst.waited)}` : `waits of ${brief(worst.delay)} ms`;
+    return ["good", `keeps up${where}, ${waits}, timers ${brief(worst.late)} ms late`];
   }
 
   radio() {

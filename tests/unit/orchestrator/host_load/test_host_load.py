@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from node_agent.host.load_probe import STEP_NS, ClockGuard, Clocks, HostProbe, Meter, share_of_waiting
+from node_agent.host.load_probe import STEP_NS, ClockGuard, Clocks, Delays, HostProbe, Meter, share_of_waiting
 from node_agent.model.checked import Refused
 from node_agent.model.host_load import FILE, LATE_MS, LoadSample, late_bin, read_sample
 from orchestrator.backends.netns.backend import NetnsBackend
@@ -69,10 +69,21 @@ def test_one_accident_in_a_short_measurement_is_none() -> None:
     assert doubts("n1", summary(sample(0, 0.1, {80.0: 4}), sample(1))) == []
 
 
+def test_others_may_wait_if_the_runs_own_processes_do_not() -> None:
+    crowded = msgspec.structs.replace(sample(), waited=0.99, group_waited=0.2, group_delay_ms=0.5)
+    assert doubts("n1", summary(crowded)) == []
+
+
+def test_long_waits_for_ten_seconds_are_doubted_though_the_mean_is_short() -> None:
+    calm, held_up = (msgspec.structs.replace(sample(), group_delay_ms=ms) for ms in (0.1, 4.0))
+    (doubt,) = doubts("n1", summary(*[calm] * 100, *[held_up] * 10))
+    assert "waited for a processor for 4.0 ms each time in 10 s (limit 3 ms)" in doubt
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"group_waited": 0.7}, "the run's own processes waited for a processor 70%"),
+        ({"group_delay_ms": 1.7}, "the run's own processes waited for a processor for 1.7 ms each time"),
         ({"waited": None, "work_waited": 0.8}, "work waited for a processor 80%"),
         ({"memory_stalled": 0.3}, "everything waited for memory 30%"),
         ({"io_stalled": 0.6}, "everything waited for disks 60%"),
@@ -329,6 +340,23 @@ def test_pressure_is_the_share_of_the_time_since_the_last_look(tmp_path: Path) -
     assert (taken.waited, taken.group_waited, taken.memory_stalled, taken.io_stalled) == (1.0, 1.0, 1.0, 1.0)
     assert taken.work_waited is None
     assert meter.sample().waited == 0.0
+
+
+def test_waits_of_a_group_are_counted_since_the_last_look(tmp_path: Path) -> None:
+    def tell(thread: str, waited_ms: int, turns: int) -> None:
+        file = tmp_path / thread.split("-")[0] / "task" / thread / "schedstat"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"123456789 {waited_ms * 10**6} {turns}\n")
+
+    (tmp_path / "cgroup.procs").write_text("7\n8\n9\n")  # 9 has just ended
+    tell("7", 100, 1000)
+    tell("8", 100, 1000)
+    delays = Delays(tmp_path, processes=tmp_path)
+    assert delays.mean_ms() is None  # nobody ran
+    tell("7", 101, 1010)
+    tell("8-thread", 3, 10)  # a new one
+    assert delays.mean_ms() == pytest.approx(4 / 20)
+    assert Delays(tmp_path / "gone").mean_ms() is None
 
 
 def test_the_probe_writes_a_sample_a_second_and_survives_a_full_disk() -> None:

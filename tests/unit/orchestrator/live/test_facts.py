@@ -22,11 +22,11 @@ def planned(tmp_path: Path, experiment: str) -> RunDirectory:
 
 def test_the_limits_are_those_of_the_experiment(tmp_path: Path) -> None:
     text = EXPERIMENT.replace("duration: 30s", "duration: 2s").replace(DISC, "").partition("faults:")[0]
-    limits = "load: {waited: 0.3, late: 35 ms}\nclocks: {uncertainty: 50 ms}\n"
+    limits = "load: {delay: 2 ms, waited: 0.3, late: 35 ms}\nclocks: {uncertainty: 50 ms}\n"
     facts = read_facts(planned(tmp_path, text + limits))
     assert facts is not None
     assert facts.verdict_limits == pytest.approx(
-        {"waited": 0.3, "late_ms": 35.0, "late_ratio": 0.01, "uncertainty_ms": 50.0}
+        {"delay_ms": 2.0, "waited": 0.3, "late_ms": 35.0, "late_ratio": 0.01, "uncertainty_ms": 50.0}
     )
     assert facts.has_signals
 
@@ -36,6 +36,7 @@ def test_a_disc_has_no_snr_and_default_limits(watched: RunDirectory) -> None:
     assert facts is not None
     assert not facts.has_signals
     assert facts.verdict_limits == {
+        "delay_ms": 1.0,
         "waited": 0.5,
         "late_ms": 20.0,
         "late_ratio": 0.01,

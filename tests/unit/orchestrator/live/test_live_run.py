@@ -62,7 +62,13 @@ def test_the_head(watched: RunDirectory) -> None:
     assert json.loads(json.dumps(head)) == head
     assert head["nodes"] == NODES
     assert (head["area"], head["virtual"], head["links"]) == ([400.0, 400.0], True, "truth")
-    assert head["limits"] == {"waited": 0.5, "late_ms": 20.0, "late_ratio": 0.01, "uncertainty_ms": 20.0}
+    assert head["limits"] == {
+        "delay_ms": 1.0,
+        "waited": 0.5,
+        "late_ms": 20.0,
+        "late_ratio": 0.01,
+        "uncertainty_ms": 20.0,
+    }
     begin, end = head["measure"]
     assert end - begin == pytest.approx(30.0)
     (app,) = head["apps"]

@@ -40,6 +40,7 @@ def test_of_a_run_that_has_just_begun_nothing_is_made_up() -> None:
         ("rove_run_info", ("real",)): 1,
         ("rove_run_time_seconds", ()): 0,
         ("rove_clock_bound_seconds", ()): 0.02,
+        ("rove_host_delay_limit_seconds", ()): 0.001,
         ("rove_host_late_limit_seconds", ()): 0.04,
         ("rove_faults_injected_total", ()): 0,
         ("rove_run_doubts", ()): 0,
@@ -106,7 +107,11 @@ def test_each_machine_has_the_limit_for_what_is_known_of_it() -> None:
     found = values(
         change("host", "", {"waited": 0.4, "late_ms": 3.0}),
         change("host", "pi", {"waited": 0.4, "late_ms": 3.0, "probe": True}),
+        change("host", "emulator", {"delay_ms": 0.4, "late_ms": 3.0}),
     )
+    assert found["rove_host_delay_seconds", ("emulator",)] == pytest.approx(0.0004)
+    assert found["rove_host_delay_limit_seconds", ()] == pytest.approx(0.001)
+    assert ("rove_host_waited_limit_ratio", ("emulator",)) not in found
     assert found["rove_host_waited_limit_ratio", ("",)] == 0.7
     assert found["rove_host_waited_limit_ratio", ("pi",)] == pytest.approx(0.8)
 
