@@ -8,7 +8,12 @@ bytes a second between random nodes, on the routes of the true links.
 agents and telemetry; a chain of two operators, each with k replicas, whose source offers more tuples of 10 kB
 than the radio can carry. Only the time after routing has converged counts.
 
-Processor time, not wall time, so that other work on the machine does not count; the best of three rounds.
+Processor time, not wall time, so that other work on the machine counts less; the best of three rounds. Other
+work still costs, because it empties the caches: compare two versions in turns.
+
+A query's time is spread widely: over the medium, then OLSR packets received and sent, ticks of mobility,
+streams, and decisions of switching. Garbage collection, seals and telemetry take little. Functions take
+longer here than in a loop of their own, where their code and data are cached: try changes here.
 """
 
 import random

@@ -28,6 +28,7 @@ class Air:
     __slots__ = (
         "_by_kind",
         "_capture_ratio",
+        "_least_mw",
         "_overhead",
         "_preamble_ratio",
         "_random",
@@ -57,6 +58,7 @@ class Air:
         self.channel = channel
         for station in self.stations:
             station.place(channel)
+        self._least_mw = channel.noise_mw * NEGLIGIBLE
         radio, mac, air = channel.radio, self.mac, self.air
         curves = radio.reception.curves
         self._overhead = radio.reception.counted_overhead
@@ -76,12 +78,11 @@ class Air:
         """Decides whether ``receiver``, which locked on to ``sender``'s last frame, decodes all of it."""
         clean, curve, preamble = self._by_kind[sender.kind]
         if sender.overlaps is not None:
-            floor = self.channel.noise_mw * NEGLIGIBLE
-            power = self.channel.power_mw
+            power, least = self.channel.power_mw, self._least_mw
             disturbances = [
-                (start, end, power[other][receiver])
+                (start, end, disturbing)
                 for other, start, end in sender.overlaps
-                if power[other][receiver] > floor
+                if (disturbing := power[other][receiver]) > least
             ]
             if disturbances:
                 interval = (sender.start + preamble, sender.end)

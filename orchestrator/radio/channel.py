@@ -76,39 +76,58 @@ def build_channel(
     """Builds the channel. ``path_loss`` replaces the radio's own, for traces of link losses. The radios of
     ``silent`` nodes are off.
     """
-    count = len(positions)
+    return build_channels(radio, mac, [positions], path_loss, silent)[0]
+
+
+def build_channels(
+    radio: Radio,
+    mac: Mac,
+    moments: Sequence[Sequence[Position]],
+    path_loss: PathLoss | None = None,
+    silent: Sequence[int] = (),
+) -> list[Channel]:
+    """Builds the channel of each of several moments: together they cost less than one by one."""
+    count = len(moments[0])
     if count == 0:
         raise BadInput("a channel needs at least one node")
-    xy = np.array(positions, dtype=np.float64).reshape(count, 2)
+    xy = np.array(moments, dtype=np.float64).reshape(len(moments), count, 2)
     if not np.isfinite(xy).all():
         raise BadInput("every position must be two finite numbers of metres")
-    power_dbm = received_dbm(radio, distances(xy), path_loss)
-    np.fill_diagonal(power_dbm, -np.inf)
+    power_dbm = np.stack([received_dbm(radio, distance, path_loss) for distance in distances(xy)])
+    itself = np.arange(count)
+    power_dbm[:, itself, itself] = -np.inf
     if silent:
-        power_dbm[list(silent), :] = power_dbm[:, list(silent)] = -np.inf
+        power_dbm[:, list(silent), :] = power_dbm[:, :, list(silent)] = -np.inf
 
     may_decode = power_dbm >= radio.decode_threshold_dbm
     # A receiver that decodes a frame is busy, whatever its carrier-sense threshold says.
     hears = (power_dbm >= radio.busy_threshold_dbm) | may_decode | np.eye(count, dtype=bool)
+    heard = np.swapaxes(hears, 1, 2)
     snr_db = power_dbm - radio.noise_dbm
     power_mw, noise_mw = 10.0 ** (power_dbm / 10.0), dbm_to_mw(radio.noise_dbm)
     rates = dict.fromkeys((mac.unicast_rate, mac.broadcast_rate, mac.control_rate))
     ln = {rate: radio.reception.curves[rate].ln_per_byte_matrix(snr_db).tolist() for rate in rates}
-    return Channel(
-        radio=radio,
-        node_count=count,
-        power_mw=power_mw.tolist(),
-        noise_mw=noise_mw,
-        hearers=_bitsets(hears),
-        decoders=_bitsets(may_decode),
-        heard=_bitsets(hears.T),
-        rivals=_bitsets(_rivals(may_decode, power_mw > noise_mw * NEGLIGIBLE) | hears | hears.T),
-        heard_nodes=_lists(hears.T),
-        ln_unicast=ln[mac.unicast_rate],
-        ln_broadcast=ln[mac.broadcast_rate],
-        ln_control=ln[mac.control_rate],
-        snr_db=snr_db,
-    )
+    rivals = _rivals(may_decode, power_mw > noise_mw * NEGLIGIBLE) | hears | heard
+    powers, heard_nodes = power_mw.tolist(), _lists(heard)
+    sets = _bitsets(np.stack((hears, may_decode, heard, rivals)))
+    return [
+        Channel(
+            radio=radio,
+            node_count=count,
+            power_mw=powers[at],
+            noise_mw=noise_mw,
+            hearers=sets[0][at],
+            decoders=sets[1][at],
+            heard=sets[2][at],
+            rivals=sets[3][at],
+            heard_nodes=heard_nodes[at],
+            ln_unicast=ln[mac.unicast_rate][at],
+            ln_broadcast=ln[mac.broadcast_rate][at],
+            ln_control=ln[mac.control_rate][at],
+            snr_db=snr_db[at],
+        )
+        for at in range(len(moments))
+    ]
 
 
 def distances(xy: Matrix) -> Matrix:
@@ -124,17 +143,27 @@ def received_dbm(radio: Radio, distance_m: Matrix, path_loss: PathLoss | None = 
 
 def _rivals(may_decode: Flags, reaches: Flags) -> Flags:
     """Finds rivals: i and j are rivals if a signal of one reaches a possible receiver of the other."""
-    met: Flags = may_decode @ reaches.T
-    return met | met.T
+    met: Flags = may_decode @ np.swapaxes(reaches, -1, -2)
+    return met | np.swapaxes(met, -1, -2)
 
 
-def _bitsets(rows: Flags) -> list[int]:
-    packed = np.packbits(rows, axis=1, bitorder="little")
-    data, width = packed.tobytes(), packed.shape[1]
-    return [int.from_bytes(data[start : start + width], "little") for start in range(0, len(data), width)]
+def _bitsets(matrices: Flags) -> list[list[list[int]]]:
+    """Returns the rows as sets, in lists of the same shape."""
+    packed = np.packbits(matrices, axis=-1, bitorder="little")
+    if packed.shape[-1] <= 8:  # each set fits a machine word
+        words = np.zeros((*packed.shape[:-1], 8), dtype=np.uint8)
+        words[..., : packed.shape[-1]] = packed
+        sets: list[list[list[int]]] = words.view("<u8")[..., 0].tolist()
+        return sets
+    return [
+        [[int.from_bytes(row.tobytes(), "little") for row in matrix] for matrix in kind] for kind in packed
+    ]
 
 
-def _lists(rows: Flags) -> list[list[int]]:
-    members = np.nonzero(rows)[1].tolist()
-    ends = np.cumsum(rows.sum(axis=1)).tolist()
-    return [members[start:end] for start, end in pairwise([0, *ends])]
+def _lists(matrices: Flags) -> list[list[list[int]]]:
+    """Returns the rows as lists of members."""
+    members = np.nonzero(matrices)[2].tolist()
+    ends = np.cumsum(matrices.sum(axis=2)).tolist()
+    rows = [members[start:end] for start, end in pairwise([0, *ends])]
+    count = matrices.shape[1]
+    return [rows[first : first + count] for first in range(0, len(rows), count)]

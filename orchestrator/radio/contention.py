@@ -90,29 +90,32 @@ class Contention(Air):
         clean = self._by_kind[sender.kind][0][sender.index]
         locks, after, after_failing = sender.locks, sender.end + self._difs, sender.end + self._eifs
         after_decoding = max(after, sender.reserved + self._difs)
-        next_access = self._next_access
+        next_access, resumed = self._next_access, 0
         while nodes:
             bit = nodes & -nodes
             nodes ^= bit
             node = bit.bit_length() - 1
             station = stations[node]
+            # The same as _earliest, written out for speed.
             if not locks & bit:
                 earliest = after
-            elif not undisturbed:
-                earliest = self._earliest(station, sender)[1]
-            # The same as _earliest, inlined for speed: most nodes that wait hear one frame at a time.
-            elif (per_byte := clean[node]) == 0.0 or self._random() < exp(per_byte * length):
+            elif (
+                ((per_byte := clean[node]) == 0.0 or self._random() < exp(per_byte * length))
+                if undisturbed
+                else self.decodes(sender, node)
+            ):
                 earliest = after_decoding if node != sender.peer else after
             else:
                 earliest = after_failing
             if earliest > station.ready:
                 station.ready = earliest
             if not on_air & station.heard:
-                self._frozen ^= bit
-                self._counting |= bit
+                resumed |= bit
                 access_at[node] = at = station.ready + station.backoff * slot
                 if at < next_access:
                     next_access = at
+        self._frozen ^= resumed
+        self._counting |= resumed
         self._next_access = next_access
 
     def _earliest(self, station: Station, sender: Station) -> tuple[bool, int]:

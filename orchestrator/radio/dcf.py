@@ -17,16 +17,17 @@ from orchestrator.radio.settings import Mac
 
 class Dcf(Exchanges):
     """Calls ``pull(node)`` to get a node's next frame, and reports by ``deliver(receiver, sender, frame)``
-    and ``give_up(sender, frame)``. These run at ``now_ns`` and may call ``offer`` at once.
+    and ``give_up(sender, frame)``. These run at ``now_ns`` and may call ``offer`` at once, and ``pause``.
     """
 
-    __slots__ = ("now_ns",)
+    __slots__ = ("_paused", "_until_ns", "now_ns")
 
     def __init__(
         self, channel: Channel, mac: Mac, rng: random.Random, pull: Pull, deliver: Deliver, give_up: GiveUp
     ) -> None:
         super().__init__(channel, mac, rng, pull, deliver, give_up)
         self.now_ns = 0
+        self._paused, self._until_ns = False, 0
 
     def offer(self, node: int, now_ns: int) -> None:
         """Tells that ``node`` has something to send. It is pulled at once unless the node is busy with a
@@ -49,25 +50,33 @@ class Dcf(Exchanges):
         self.run_events(until_ns)
         self.now_ns = until_ns
 
+    def pause(self) -> bool:
+        """Lets ``run_events`` return after the events of this moment. Returns False if that was asked for."""
+        if self._paused:
+            return False
+        self._paused, self._until_ns = True, self.now_ns
+        return True
+
     def run_events(self, until_ns: int) -> int:
         """Does the same, but time stops at the last event. Returns what ``next_event_ns`` would."""
         events, stations, access_at = self._events, self.stations, self._access_at
+        self._paused, self._until_ns = False, until_ns
         while True:
             access = self._next_access
             now = events[0][0] if events else NEVER
             if access < now:
-                if access > until_ns:
+                if access > self._until_ns:
                     return access
                 self.now_ns = access
                 station = stations[access_at.index(access)]
                 if self._on_access(access, station):
                     end = station.end
-                    if end > until_ns or end > self._next_access or events:
+                    if end > self._next_access or end > self._until_ns or (events and events[0][0] <= end):
                         heappush(events, (end, END, station.index))
                     else:  # no event comes between, so its end need not be queued
                         self.now_ns = end
                         self._on_end(end, station)
-            elif now > until_ns:
+            elif now > self._until_ns:
                 return now
             else:
                 self.now_ns = now

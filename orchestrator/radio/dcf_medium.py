@@ -149,11 +149,11 @@ class DcfMedium:
         if at != self._wake_at:
             return  # an earlier wake-up was scheduled since
         self._wake_at = NEVER
-        run_events, jump_to_ns = self._dcf.run_events, self._schedule.jump_to_ns
+        run_events, free_until_ns = self._dcf.run_events, self._schedule.free_until_ns
         self._running = True
         try:
-            while (at := run_events(at)) != NEVER and jump_to_ns(at):
-                pass
+            while at != NEVER and at <= (until := free_until_ns()):
+                at = run_events(until)
         finally:
             self._running = False
         self._arm()
@@ -162,12 +162,18 @@ class DcfMedium:
         queue = self._queues[node]
         return queue.popleft() if queue else None
 
+    # Before somebody acts, the clock must be right; afterwards something else may happen earlier than before.
+
     def _deliver(self, receiver: int, sender: int, frame: Outgoing) -> None:
+        if self._dcf.pause():
+            self._schedule.jump_to_ns(self._dcf.now_ns)
         received = self._received[receiver]
         if received is not None:
             received(frame.payload)
 
     def _give_up(self, sender: int, frame: Outgoing) -> None:
+        if self._dcf.pause():
+            self._schedule.jump_to_ns(self._dcf.now_ns)
         failed = self._failed[sender]
         if failed is not None:
             failed(frame.payload)

@@ -88,13 +88,9 @@ class Exchanges(Contention):
                 station.locks = station.decoders
             self.locked |= station.locks
             self.on_air = on_air | bit
-        counting = self._counting
-        if counting:
-            if touched := counting & station.hearers:
-                self._freeze(now, touched)
-            self._next_access = min(self._access_at)
-        else:
-            self._next_access = NEVER
+        if touched := self._counting & station.hearers:
+            self._freeze(now, touched)
+        self._next_access = min(self._access_at) if self._counting else NEVER
 
     def _on_end(self, now: int, station: Station) -> None:
         """Handles the end of ``station``'s frame.

@@ -3,7 +3,7 @@ changes the SINR.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
+from math import inf
 
 from orchestrator.radio.reception import Curve
 from orchestrator.radio.units_db import mw_to_dbm
@@ -22,18 +22,25 @@ def ln_success(
     Each disturbance is (start, end, power).
     """
     start, end = interval
-    edges = {start, end}
+    edges = [end]
     for since, until, _ in disturbances:
         if start < since < end:
-            edges.add(since)
+            edges.append(since)
         if start < until < end:
-            edges.add(until)
-    total = 0.0
-    for left, right in pairwise(sorted(edges)):
+            edges.append(until)
+    if len(edges) > 1:
+        edges.sort()
+    total, left = 0.0, start
+    for right in edges:
+        if right == left:
+            continue
         interference = 0.0
         for since, until, power in disturbances:
             if since < right and until > left:
                 interference += power
         per_byte = curve.ln_per_byte(mw_to_dbm(signal_mw / (noise_mw + interference)))
+        if per_byte == -inf:
+            return per_byte  # one part that cannot be decoded is enough
         total += per_byte * length * (right - left) / (end - start)
+        left = right
     return total

@@ -19,8 +19,12 @@ class Schedule(Protocol):
 
     def call_at_ns(self, when_ns: int, callback: Callable[..., None], *args: Any) -> None: ...
 
-    def jump_to_ns(self, when_ns: int) -> bool:
-        """Makes it ``when_ns`` now and returns True, if nothing else happens until then."""
+    def free_until_ns(self) -> int:
+        """Returns up to when, inclusive, nothing else happens."""
+        ...
+
+    def jump_to_ns(self, when_ns: int) -> None:
+        """Makes it ``when_ns`` now, which must not be after ``free_until_ns``."""
         ...
 
 

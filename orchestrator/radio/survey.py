@@ -11,7 +11,7 @@ import numpy as np
 from orchestrator.model.path_loss import PathLoss
 from orchestrator.radio.airtime import ACK_BYTES
 from orchestrator.radio.changes import UNCHANGED, AirChanges
-from orchestrator.radio.channel import Channel, Position, build_channel
+from orchestrator.radio.channel import Channel, Position, build_channels
 from orchestrator.radio.path_loss.base import Matrix, losses_at
 from orchestrator.radio.settings import Mac, Radio
 
@@ -55,13 +55,31 @@ def survey(
     """Surveys the network. ``t`` (seconds) matters if losses change over time; ``positions`` are those after
     ``changes``.
     """
-    path_loss = losses_at(radio.path_loss, t)
-    off = [index for index, name in enumerate(positions) if name in changes.silent]
-    losses = _Changed(path_loss, list(positions), changes) if changes.affects_links() else path_loss
-    channel = build_channel(radio, mac, list(positions.values()), losses, off)
-    expected = delivery(radio, mac.unicast_rate, FULL_SIZE + radio.reception.counted_overhead, channel.snr_db)
-    success = exchange(radio, mac, expected, channel.snr_db)
-    return Survey(positions, path_loss, channel, expected, _links(list(positions), success), changes)
+    return surveys(radio, mac, [positions], losses_at(radio.path_loss, t), changes)[0]
+
+
+def surveys(
+    radio: Radio,
+    mac: Mac,
+    moments: Sequence[Mapping[str, Position]],
+    path_loss: PathLoss,
+    changes: AirChanges = UNCHANGED,
+) -> list[Survey]:
+    """Surveys the network at several moments with the same losses: together they cost less than one by one.
+
+    ``moments`` are the positions at each.
+    """
+    names = list(moments[0])
+    off = [index for index, name in enumerate(names) if name in changes.silent]
+    losses = _Changed(path_loss, names, changes) if changes.affects_links() else path_loss
+    channels = build_channels(radio, mac, [list(each.values()) for each in moments], losses, off)
+    snr_db = np.stack([channel.snr_db for channel in channels])
+    expected = delivery(radio, mac.unicast_rate, FULL_SIZE + radio.reception.counted_overhead, snr_db)
+    links = _links(names, exchange(radio, mac, expected, snr_db))
+    return [
+        Survey(positions, path_loss, channel, expected[at], links[at], changes)
+        for at, (positions, channel) in enumerate(zip(moments, channels, strict=True))
+    ]
 
 
 class _Changed:
@@ -77,15 +95,19 @@ class _Changed:
         return loss
 
 
-def _links(names: list[str], success: Matrix) -> Links:
+def _links(names: list[str], success: Matrix) -> list[Links]:
+    """Returns the links of each moment."""
     good = success >= WORST_LINK
     costs = np.round(1.0 / success[good], 1).tolist()
-    peers = [names[there] for there in np.nonzero(good)[1].tolist()]
-    ends = good.sum(axis=1).cumsum().tolist()
-    return {
-        name: dict(zip(peers[start:end], costs[start:end], strict=True))
-        for name, (start, end) in zip(names, pairwise([0, *ends]), strict=True)
-    }
+    peers = [names[there] for there in np.nonzero(good)[2].tolist()]
+    rows = pairwise([0, *good.sum(axis=2).cumsum().tolist()])  # of all moments, one after the other
+    return [
+        {
+            name: dict(zip(peers[start:end], costs[start:end], strict=True))
+            for name, (start, end) in zip(names, rows, strict=False)
+        }
+        for _ in success
+    ]
 
 
 def delivery(radio: Radio, rate: float, length: int, snr_db: Matrix) -> Matrix:

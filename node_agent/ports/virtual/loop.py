@@ -118,17 +118,18 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._sequence += 1
             heappush(self._timers, (when_ns, self._sequence, callback, args, None))
 
-    def jump_to_ns(self, when_ns: int) -> bool:
-        """Moves the clock on at once if nothing else happens up to and including ``when_ns``, and returns
-        whether it did. Saves a callback that would wake itself the way through the loop.
+    def free_until_ns(self) -> int:
+        """Returns up to when, inclusive, nothing else happens: a callback may act until then as if it had
+        been woken again and again, and saves the way through the loop.
         """
         if self._ready or self._stopping or self._errors:
-            return False
-        timers, horizon = self._timers, self._horizon_ns
-        if (timers and timers[0][0] <= when_ns) or (horizon is not None and horizon < when_ns):
-            return False
+            return self._now_ns
+        horizon = _NEVER if self._horizon_ns is None else self._horizon_ns
+        return min(self._timers[0][0] - 1, horizon) if self._timers else horizon
+
+    def jump_to_ns(self, when_ns: int) -> None:
+        """Moves the clock on, not further than ``free_until_ns``."""
         self._now_ns = when_ns
-        return True
 
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None

@@ -1,6 +1,6 @@
 """Makes the medium of a simulation from a topology's radio, and moves nodes in it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from orchestrator.model.trace import Position
@@ -9,14 +9,20 @@ from orchestrator.radio.dcf_medium import DcfMedium
 from orchestrator.radio.disc import DiscRadio
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.medium import Medium, Schedule
+from orchestrator.radio.path_loss.base import losses_at
 from orchestrator.radio.settings import Mac, Radio
-from orchestrator.radio.survey import survey
+from orchestrator.radio.survey import Survey, survey, surveys
 from orchestrator.radio.truth import Links, LinkUse
 from orchestrator.services.virtual import RadioOf
 from orchestrator.spec import radio as spec
 from orchestrator.spec.topology import Topology
 
 Positions = Mapping[str, Position]
+Moment = tuple[Positions, float]
+"""Where the nodes are, and for how many seconds they have moved."""
+
+MOST_FORESEEN = 64
+"""Nodes. In larger networks each moment is worth a computation of its own, and ten take much memory."""
 
 
 class Air(Protocol):
@@ -28,6 +34,10 @@ class Air(Protocol):
         ``positions`` are those after ``changes``. ``seconds``: time since they began to move, for losses that
         change by themselves.
         """
+        ...
+
+    def foresee(self, moments: Sequence[Moment], changes: AirChanges = UNCHANGED) -> None:
+        """Says where nodes will be if ``changes`` stay, so that what follows can be computed together."""
         ...
 
     def uses(self) -> Iterable[LinkUse]:
@@ -58,6 +68,9 @@ class _Disc:
         self._disc.move(positions, changes)
         return self._disc.links()
 
+    def foresee(self, moments: Sequence[Moment], changes: AirChanges = UNCHANGED) -> None:
+        pass
+
     def uses(self) -> Iterable[LinkUse]:
         return ()  # every frame in range arrives: nothing to record
 
@@ -71,6 +84,7 @@ class _Dcf:
         self._dcf = DcfMedium(schedule, list(positions), list(positions.values()), radio, mac, seed)
         self.medium: Medium = self._dcf
         self._survey = survey(radio, mac, positions)
+        self._foreseen: dict[float, Survey] = {}  # by seconds
         self._counted = self._dcf.link_counters()
         self._sensitivity_dbm = self._dcf.sensitivity_dbm
 
@@ -79,9 +93,22 @@ class _Dcf:
 
     def move(self, positions: Positions, seconds: float, changes: AirChanges = UNCHANGED) -> Links:
         if not self._survey.holds(self._radio, positions, seconds, changes):
-            self._survey = survey(self._radio, self._mac, positions, seconds, changes)
-            self._dcf.use_channel(self._survey.channel)
+            found = self._foreseen.pop(seconds, None)
+            if found is None or not found.holds(self._radio, positions, seconds, changes):
+                found = survey(self._radio, self._mac, positions, seconds, changes)
+            self._survey = found
+            self._dcf.use_channel(found.channel)
         return self._survey.links
+
+    def foresee(self, moments: Sequence[Moment], changes: AirChanges = UNCHANGED) -> None:
+        if len(self._survey.positions) > MOST_FORESEEN:
+            return
+        new = [(positions, seconds) for positions, seconds in moments if positions != self._survey.positions]
+        losses = [losses_at(self._radio.path_loss, seconds) for _, seconds in new]
+        self._foreseen = {}
+        if new and all(each is losses[0] for each in losses):
+            found = surveys(self._radio, self._mac, [positions for positions, _ in new], losses[0], changes)
+            self._foreseen = {seconds: each for (_, seconds), each in zip(new, found, strict=True)}
 
     def uses(self) -> Iterable[LinkUse]:
         before, self._counted = self._counted, self._dcf.link_counters()

@@ -27,9 +27,8 @@ from node_agent.transport.keys import KEY_SIZE
 from orchestrator.backends.agent_settings import agent_config
 from orchestrator.backends.fault_injector import ActiveFaults, inject_faults
 from orchestrator.backends.readiness import Settling, shortfalls
-from orchestrator.backends.sim.air import make_air
+from orchestrator.backends.sim.air import Moment, make_air
 from orchestrator.mobility.generate import generate_trace
-from orchestrator.model.trace import Position
 from orchestrator.planning.planned import PlannedRun
 from orchestrator.radio.changes import UNCHANGED, AirChanges
 from orchestrator.radio.truth import Links, TruthRecorder
@@ -43,6 +42,7 @@ from orchestrator.spec.routing import OWN_READER
 
 TICK_NS = 100_000_000
 SAMPLE_TICKS = 10
+FORESEEN_TICKS = 10
 LOOK_NS = 500_000_000
 NOT_TOLD = "no costs from the routing layer"
 # Short buffers, as in the paper's prototype: a tuple inside a socket cannot be switched any more.
@@ -157,7 +157,7 @@ class Simulation:
 
     async def change_air(self, changes: AirChanges) -> None:
         self._changes = changes
-        self._move(self._places())
+        self._move(self._places(self.now_ns()))
 
     async def metrics(self, node: str) -> tuple[Sample, ...]:
         return await self._agents[node].metrics() if node not in self._crashed else ()
@@ -242,7 +242,11 @@ class Simulation:
 
     def _tick(self) -> None:
         """Moves the nodes; records what changed, and passes the true links to what may use them."""
-        now, places = self.now_ns(), self._places()
+        now = self.now_ns()
+        if self._moving_since_ns is not None and self._ticks % FORESEEN_TICKS == 0:
+            moments = [self._places(now + tick * TICK_NS) for tick in range(FORESEEN_TICKS)]
+            self._air.foresee(moments, self._changes)
+        places = self._places(now)
         # Record sent frames with the link qualities that held while they were sent.
         if self._ticks % SAMPLE_TICKS == 0:
             self._recorder.positions(now, places[0])
@@ -251,15 +255,14 @@ class Simulation:
         self._ticks += 1
         self._loop.call_at_ns(now + TICK_NS, self._tick)
 
-    def _move(self, places: tuple[Mapping[str, Position], float]) -> None:
+    def _move(self, places: Moment) -> None:
         self._links = self._air.move(*places, self._changes)
         self._routing.update(self._links)
         self._recorder.links(self.now_ns(), self._links)
 
-    def _places(self) -> tuple[Mapping[str, Position], float]:
-        """Returns the nodes' positions, and for how many seconds they have moved."""
+    def _places(self, at_ns: int) -> Moment:
         since = self._moving_since_ns
-        moved_s = 0.0 if since is None else (self.now_ns() - since) / 1e9
+        moved_s = 0.0 if since is None else (at_ns - since) / 1e9
         return self._changes.placed(self._trace.at(moved_s)), moved_s
 
 

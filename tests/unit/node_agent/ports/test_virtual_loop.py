@@ -327,17 +327,31 @@ def test_a_closed_loop_takes_nothing_more() -> None:
         loop.call_at_ns(5, print)
 
 
-def test_the_clock_jumps_only_over_time_in_which_nothing_happens(loop: VirtualLoop) -> None:
-    jumps: list[tuple[bool, int]] = []
+def test_a_callback_learns_for_how_long_nothing_else_happens(loop: VirtualLoop) -> None:
+    free: list[tuple[int, int]] = []
 
-    def jump(to_ns: int) -> None:
-        jumps.append((loop.jump_to_ns(to_ns), loop.now_ns()))
+    def look() -> None:
+        free.append((loop.now_ns(), loop.free_until_ns()))
 
-    loop.call_at_ns(100, jump, 199)
-    loop.call_at_ns(200, jump, 300)  # something else happens at that very instant
-    loop.call_at_ns(300, jump, 400)
-    loop.call_at_ns(300, lambda: None)  # and here now
-    loop.call_at_ns(500, jump, 601)  # past the end of the step
+    loop.call_at_ns(100, look)
+    loop.call_at_ns(200, look)
+    loop.call_at_ns(300, look)
+    loop.call_at_ns(300, lambda: None)  # something else happens at that very instant
+    loop.call_at_ns(500, look)
+    loop.call_at_ns(601, look)  # past the end of the step
     loop.run_until_ns(600)
-    assert jumps == [(True, 199), (False, 200), (False, 300), (False, 500)]
+    assert free == [(100, 199), (200, 299), (300, 300), (500, 600)]
     assert loop.now_ns() == 600
+
+
+def test_the_clock_can_be_moved_on_within_a_callback(loop: VirtualLoop) -> None:
+    seen: list[int] = []
+
+    def jump() -> None:
+        loop.jump_to_ns(loop.free_until_ns())
+        loop.call_at_ns(loop.now_ns(), lambda: seen.append(loop.now_ns()))
+
+    loop.call_at_ns(100, jump)
+    loop.call_at_ns(200, lambda: seen.append(loop.now_ns()))
+    loop.run_until_ns(600)
+    assert seen == [199, 200]

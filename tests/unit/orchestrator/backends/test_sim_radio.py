@@ -11,6 +11,7 @@ from node_agent.ports.virtual.loop import VirtualLoop
 from orchestrator.backends.sim.air import Air, make_air
 from orchestrator.backends.sim.simulation import Simulation
 from orchestrator.model.trace import Position
+from orchestrator.radio.changes import AirChanges
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.medium import Frame
 from orchestrator.services.base import TrueMetric
@@ -70,6 +71,24 @@ def test_nodes_that_move_apart_lose_their_link() -> None:
     assert tested.move(near, 0.0) == {"a": {"b": 1.0}, "b": {"a": 1.0}}
     assert tested.move(far, 0.1) == {"a": {}, "b": {}}
     loop.close()
+
+
+def test_what_was_foreseen_is_what_would_have_been_found() -> None:
+    moments = [({"a": (0.0, 0.0), "b": (300.0 + 20.0 * step, 0.0)}, step / 10) for step in range(10)]
+    alone, ahead = (air(moments[0][0], VirtualLoop()) for _ in range(2))
+    ahead.foresee(moments)
+    found = [alone.move(*moment) for moment in moments]
+    assert [ahead.move(*moment) for moment in moments] == found
+    assert len({links["a"].get("b") for links in found}) > 3
+
+
+def test_what_was_foreseen_is_not_used_after_a_change_or_elsewhere() -> None:
+    near, far = {"a": (0.0, 0.0), "b": (100.0, 0.0)}, {"a": (0.0, 0.0), "b": (2000.0, 0.0)}
+    tested = air({"a": (0.0, 0.0), "b": (50.0, 0.0)}, VirtualLoop())
+    tested.foresee([(near, 0.1), (near, 0.2), (near, 0.3)])
+    assert tested.move(near, 0.1, AirChanges(silent=("b",))) == {"a": {}, "b": {}}
+    assert tested.move(far, 0.2) == {"a": {}, "b": {}}
+    assert tested.move(near, 0.3)["a"] == {"b": 1.0}
 
 
 def simulated(directory: Path, metric: str = "etx") -> list[dict[str, Any]]:

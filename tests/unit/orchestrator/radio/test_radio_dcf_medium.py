@@ -34,6 +34,36 @@ def test_it_is_a_medium_and_carries_frames_by_name() -> None:
     loop.close()
 
 
+@pytest.mark.parametrize("later", [1, 1000])
+def test_the_clock_is_right_at_a_delivery_whatever_happens_next(later: int) -> None:
+    loop = VirtualLoop()
+    medium = DcfMedium(loop, ["a", "b"], [(0, 0), (100, 0)], radio_preset("seed-80211b"), Mac(), 1)
+    happened: list[tuple[str, int]] = []
+    medium.attach("b", lambda frame: happened.append(("frame", loop.now_ns())), ignore)
+    medium.send(Frame("a", "b", 1498, None))
+    loop.call_at_ns(1_308_000 + later, lambda: happened.append(("timer", loop.now_ns())))
+    loop.run_until_ns(1_308_000 + later)
+    assert happened == [("frame", 1_308_000), ("timer", 1_308_000 + later)]
+    loop.close()
+
+
+def test_what_a_delivery_causes_happens_before_later_frames() -> None:
+    loop = VirtualLoop()
+    medium = DcfMedium(loop, ["a", "b"], [(0, 0), (100, 0)], radio_preset("seed-80211b"), Mac(), 1)
+    happened: list[object] = []
+
+    def received(frame: Frame) -> None:
+        happened.append(frame.payload)
+        loop.call_at_ns(loop.now_ns() + 1000, happened.append, f"after {frame.payload}")
+
+    medium.attach("b", received, ignore)
+    for number in range(3):
+        medium.send(Frame("a", "b", 1498, number))
+    loop.run_until_ns(10**9)
+    assert happened == [0, "after 0", 1, "after 1", 2, "after 2"]
+    loop.close()
+
+
 def test_a_full_queue_drops_and_every_frame_is_accounted_for() -> None:
     loop = VirtualLoop()
     medium = DcfMedium(loop, ["a", "b"], [(0, 0), (100, 0)], ns3_range(), Mac(queue_limit=10), 1)
