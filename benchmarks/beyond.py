@@ -7,7 +7,8 @@ the source's nor the sink's, so that no hop of the stream stays off the radio. R
 are on neither end's node are placed by how nodes will move, which nobody in the field would know; those of
 *apart* are not. The same seed has the same
 movements, source and sink in all of them. ``ratio`` is that of the means over paired seeds, ``ci_low`` the
-lower end of its 95 % interval; ``busiest_cpu`` the cores that the operators of one node need at most.
+lower end of its 95 % interval; ``busiest_cpu`` the cores that the operators of one node need at most,
+by the goodput and the plan of each seed.
 
 ``--parts`` also shows what routing and placement gain alone. Finished runs are kept, as by
 ``benchmarks.paper_figures``.
@@ -37,6 +38,7 @@ from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from orchestrator.apps.dataflow.recorded import deployment_in
 from orchestrator.errors import BadInput
 from orchestrator.planning.sweep import Cell
+from orchestrator.planning.sweep import cells as cells_of
 from orchestrator.results.comparison import compare, pairs_by_seed
 
 PAPER, OURS, APART = "paper", "ours", "apart"
@@ -71,8 +73,10 @@ def cpu_of(plan: DeploymentPlan) -> float:
     return max(needs.values())
 
 
-def plan_of(cell: Cell) -> DeploymentPlan:
-    (app,) = cell.run.apps.values()
+def plan_of(cell: Cell, seed: int) -> DeploymentPlan:
+    (task,) = tasks_of(cell, "", [seed])
+    (planned,) = cells_of(task.experiment)
+    (app,) = planned.run.apps.values()
     plan = deployment_in(app.record())
     assert plan is not None
     return plan
@@ -82,7 +86,6 @@ def row(way: str, cell: Cell, runs: Sequence[KeptCell], base: Sequence[KeptCell]
     ours, others = _by_seed(runs), _by_seed(base)
     found = compare(pairs_by_seed(ours, others))
     interval = found.ratio_of_means_95
-    goodput = _mean(runs, GOODPUT) or 0.0
     routing, (app,) = cell.experiment.resolved()["routing"], cell.experiment.apps.values()
     settings = app.model_dump(mode="json")
     return {
@@ -91,10 +94,10 @@ def row(way: str, cell: Cell, runs: Sequence[KeptCell], base: Sequence[KeptCell]
         "placement": settings["placement"]["policy"],
         "switching": settings["switching"]["policy"],
         "runs": len(runs),
-        "goodput": goodput,
+        "goodput": _mean(runs, GOODPUT) or 0.0,
         "offered": _mean(runs, OFFERED),
         "latency_p95_s": _mean(runs, LATENCY),
-        "busiest_cpu": goodput * cpu_of(plan_of(cell)),
+        "busiest_cpu": max((run.figures[GOODPUT] or 0.0) * cpu_of(plan_of(cell, run.seed)) for run in runs),
         "pairs": found.pairs,
         "ratio": found.ratio_of_means,
         "ci_low": None if interval is None else interval.low,

@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.paper.campaign import Bar, Task, missing, run_all, tasks_of
+from benchmarks.paper.campaign import ROOT, Bar, Task, missing, run_all, tasks_of
 from benchmarks.paper.cells import Kept
+from benchmarks.paper.commits import since
 from benchmarks.paper.figures import CORE, FIGURES, REPLICAS, Changes, PaperFigure, planned
 from benchmarks.paper.pages import machine_in_words, write_index, write_page
 from benchmarks.paper.summaries import Summary, in_json, summary
@@ -66,8 +67,9 @@ def main() -> None:
         for variant in _variants(figure, options.variant)
         for task in wanted(figure, variant, options.backend, seeds, also)
     ]
+    counts = since(options.since, ROOT) if options.since else lambda commit: True
     with Bar(jobs) as bar:
-        run_all(missing(tasks, kept), jobs, kept, bar)
+        run_all(missing(tasks, kept, counts), jobs, kept, bar)
     found: dict[str, Any] = {"benchmark": "paper_figures"}
     shown = [(figure, summaries(figure, kept, also)) for figure in figures]
     for figure, of_figure in shown:
@@ -105,6 +107,12 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         metavar="FILE",
         help="finished runs (default: cells.jsonl beside the pages, or in runs/paper)",
+    )
+    parser.add_argument(
+        "--since",
+        metavar="COMMIT",
+        help="run cells again that were not run by this commit or a descendant of it; until they are, pages "
+        "show the old ones",
     )
     parser.add_argument("--warmup", type=float, help="seconds, in place of the file's")
     parser.add_argument("--duration", type=float, help="seconds that count, in place of the file's")

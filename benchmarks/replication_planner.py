@@ -9,7 +9,9 @@ lost link (switching period included); 12 s by its authors' later configuration,
 from collections.abc import Iterator
 
 from benchmarks.radio.report import Row, main
+from orchestrator.apps.dataflow.planning.drawn_networks import Placing
 from orchestrator.apps.dataflow.planning.replication import Prospect, advise
+from orchestrator.apps.dataflow.spec.placement import PLACEMENT_POLICIES
 
 EMULATED = {  # nodes, side in m, m/s: the paper's ratios
     (25, 1200.0, 1.0): (1.3, 1.4),
@@ -23,9 +25,13 @@ EMULATED_RANGE_M, SIMULATED_RANGE_M = 450.0, 625.0
 def rows() -> Iterator[Row]:
     for (nodes, side, speed), paper in EMULATED.items():
         for settle_s in (12.0, 22.0):
-            yield row(Prospect(nodes, side, side, EMULATED_RANGE_M, speed, 2, settle_s), paper)
+            yield row(Prospect(nodes, side, side, EMULATED_RANGE_M, speed, at_random(2), settle_s), paper)
     for side in (1500.0, 3135.0):
-        yield row(Prospect(25, side, side, SIMULATED_RANGE_M, 4.0, 3, 6.0), (None, None))
+        yield row(Prospect(25, side, side, SIMULATED_RANGE_M, 4.0, at_random(3), 6.0), (None, None))
+
+
+def at_random(operators: int) -> Placing:
+    return Placing(PLACEMENT_POLICIES["random"], (0.0,) * (operators + 2), 1, stays=False)
 
 
 def row(prospect: Prospect, paper: tuple[float | None, float | None]) -> Row:

@@ -7,12 +7,17 @@ from its records. ``share`` is OLSR's goodput over ground truth's, both as means
 interval; ``etx_ff`` is the daemon's default and shows where we come from. ``overhead`` is what the daemons
 sent, relayed messages and headers included, over what they sent with etx_ff on the same seeds.
 
+``--handicaps`` instead shows, at 10 m/s, what single faults of routing cost: ground truth that is 2 or 4 s
+old, or that judges links by frames as short as HELLOs; and ``fast`` without one of its parts. In virtual time
+only.
+
 In virtual time (``--backend sim``) it needs a core for about 20 s a run; in namespaces (``netns``, root) a
 run takes as long as it says. Runs that are not valid (a late radio) are left out. Ctrl-C shows what there is.
 """
 
 import argparse
 import json
+import re
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -23,6 +28,7 @@ from statistics import mean
 from typing import Any, NamedTuple
 
 from benchmarks.radio.report import Row, show
+from benchmarks.routing import handicaps
 from benchmarks.shared.measured import measured
 from benchmarks.shared.runs import described, perform
 from node_agent.telemetry.segments import read_records
@@ -35,6 +41,31 @@ TRUTH, DEFAULT, OURS = "ground_truth", "etx_ff", "fast"
 TARGETS = {5: 0.85, 10: 0.75}
 MOST_OVERHEAD = 1.5
 PAYLOAD, RATE = "10 kB", "30 fps"
+_FILE = Path(handicaps.__file__).resolve()
+HANDICAPS: Mapping[str, dict[str, Any]] = {
+    "truth 2 s old": {"protocol": f"{_FILE}:Truth", "age": 2.0},
+    "truth 4 s old": {"protocol": f"{_FILE}:Truth", "age": 4.0},
+    "truth for short frames": {"protocol": f"{_FILE}:Truth", "short_frames": True},
+    OURS: {"protocol": "olsr", "quality": OURS},
+    **{
+        f"fast without {part}": {"protocol": f"{_FILE}:Olsr", "quality": OURS, "without": part}
+        for part in handicaps.PARTS
+    },
+}
+HANDICAP_SPEEDS = (10,)
+SHOWN = (
+    "speed_mps",
+    "replicas",
+    "placement",
+    "quality",
+    "pairs",
+    "ground_truth",
+    "goodput",
+    "share",
+    "share_low",
+    "share_high",
+)
+"""The columns of ``--handicaps``."""
 
 
 Group = tuple[int, int, str]
@@ -47,7 +78,7 @@ class Case(NamedTuple):
     placement: str
     seed: int
     routing: str
-    """``ground_truth``, or how the daemons rate links."""
+    """``ground_truth``, how the daemons rate links, or a handicap."""
 
 
 def case_of(group: Group, seed: int, routing: str) -> Case:
@@ -64,9 +95,9 @@ class Outcome(NamedTuple):
 
 
 def document(case: Case, backend: str, warmup_s: float, duration_s: float) -> dict[str, Any]:
-    routing: dict[str, Any] = {"protocol": TRUTH}
-    if case.routing != TRUTH:
-        routing = {"protocol": "olsr", "quality": case.routing}
+    routing = HANDICAPS.get(case.routing, {"protocol": "olsr", "quality": case.routing})
+    if case.routing == TRUTH:
+        routing = {"protocol": TRUTH}
     mobility = {
         "model": "random_waypoint",
         "speed": f"{case.speed} m/s",
@@ -90,7 +121,7 @@ def document(case: Case, backend: str, warmup_s: float, duration_s: float) -> di
 
 def run(case: Case, backend: str, warmup_s: float, duration_s: float, root: Path) -> Outcome:
     experiment = described(document(case, backend, warmup_s, duration_s))
-    finished = perform(experiment, root, "-".join(map(str, case)).replace("_", "-"))
+    finished = perform(experiment, root, re.sub("[^a-z0-9]+", "-", "-".join(map(str, case))))
     manifest = json.loads(finished.directory.manifest.read_text())
     begin, end = manifest["measure_from_ns"], manifest["measure_until_ns"]
     goodput = measured(finished.directory)["goodput_fps"]
@@ -173,7 +204,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--seeds", type=int, default=5, help="runs per row (default: 5)")
     parser.add_argument("--default-seeds", type=int, help=f"seeds with {DEFAULT}, too (default: all)")
-    parser.add_argument("--speeds", type=int, nargs="+", default=SPEEDS)
+    parser.add_argument("--handicaps", action="store_true", help="measure handicaps instead of qualities")
+    parser.add_argument("--speeds", type=int, nargs="+", help="m/s (default: 5 and 10; of handicaps 10)")
     parser.add_argument("--replicas", type=int, nargs="+", default=REPLICAS)
     parser.add_argument("--placements", nargs="+", default=PLACEMENTS, choices=PLACEMENTS)
     parser.add_argument("--quality", nargs="+", default=[OURS], help="how daemons rate links (default: fast)")
@@ -181,10 +213,15 @@ def main() -> None:
     parser.add_argument("--warmup", type=float, default=20.0, help="seconds (default: 20)")
     parser.add_argument("--duration", type=float, default=120.0, help="seconds that count (default: 120)")
     options = parser.parse_args()
-    groups = list(product(options.speeds, options.replicas, options.placements))
+    if options.handicaps and options.backend != "sim":
+        parser.error("--handicaps: in virtual time only (--backend sim)")
+    speeds = options.speeds or (HANDICAP_SPEEDS if options.handicaps else SPEEDS)
+    groups = list(product(speeds, options.replicas, options.placements))
     seeds = range(1, options.seeds + 1)
     with_default = options.seeds if options.default_seeds is None else options.default_seeds
     routings = list(dict.fromkeys((TRUTH, DEFAULT, *options.quality)))
+    if options.handicaps:
+        routings = [TRUTH, *HANDICAPS]
     outcomes: dict[Case, Outcome] = {}
     with tempfile.TemporaryDirectory() as folder, suppress(KeyboardInterrupt):
         for seed, group, routing in product(seeds, groups, routings):
@@ -198,7 +235,7 @@ def main() -> None:
     rows = [each for each in made if each is not None]
     if not rows:
         raise SystemExit("routing_gap: no pair of valid runs to compare")
-    figures = {
+    figures: dict[str, Any] = {
         "benchmark": "routing_gap",
         "backend": options.backend,
         "seeds": options.seeds,
@@ -214,6 +251,9 @@ def main() -> None:
             (each["overhead"] for each in rows if each["overhead"] is not None), default=None
         ),
     }
+    if options.handicaps:
+        rows = [{name: each[name] for name in SHOWN} for each in rows]
+        del figures["largest_overhead"]
     show("What OLSR is worth beside ground truth", figures, rows, as_json=options.json)
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from statistics import fmean
@@ -59,11 +59,15 @@ def tasks_of(cell: Cell, name: str, seeds: Sequence[int]) -> list[Task]:
     return [Task(key, name, cell.experiment.model_copy(update={"seed": seed}), factors) for seed in seeds]
 
 
-def missing(tasks: Sequence[Task], kept: Kept) -> list[Task]:
-    """Returns the tasks that are not done, each once, the longest first."""
+def missing(
+    tasks: Sequence[Task], kept: Kept, counts: Callable[[str | None], bool] = lambda commit: True
+) -> list[Task]:
+    """Returns the tasks that are not done, each once, the longest first. ``counts``: whether a cell counts
+    that was run by this commit.
+    """
     wanted: dict[Place, Task] = {}
     for task in tasks:
-        if not kept.is_done(task.place):
+        if not kept.is_done(task.place) or not counts(kept.at(task.place).commit):
             wanted.setdefault(task.place, task)
     rates: dict[int, list[float]] = {}
     for cell in kept.all():

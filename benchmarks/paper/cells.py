@@ -84,6 +84,9 @@ class Kept:
         """A run that was not valid is tried again."""
         return place in self._cells and self._cells[place].is_valid
 
+    def at(self, place: Place) -> KeptCell:
+        return self._cells[place]
+
     def of(self, key: str) -> list[KeptCell]:
         """Returns the cell's runs in the order of their seeds."""
         return sorted((cell for cell in self._cells.values() if cell.key == key), key=lambda cell: cell.seed)

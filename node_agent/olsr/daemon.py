@@ -113,8 +113,8 @@ class Olsr:
         for message in packet.hellos:
             if message.kind == self._metric.hello_kind and message.originator not in self._own:
                 self._take_hello(interface, sender, packet.seqno, message, now_ns)
-        if packet.greeting is not None and self._metric.quick:
-            self._take_greeting(interface, sender, packet.greeting)
+        if self._metric.quick and (packet.greeting is not None or packet.hellos):
+            self._take_greeting(interface, sender, packet.greeting, now_ns)
 
     def refuse(self, sender: int, reason: str, count: int = 1) -> None:
         self.counters.refusals.add("olsr", wire.dotted(sender), reason, count)
@@ -202,14 +202,19 @@ class Olsr:
         if self._neighbourhood.changed_links:
             self._notice_links(now)
 
-    def _take_greeting(self, interface: int, sender: int, body: bytes) -> None:
+    def _take_greeting(self, interface: int, sender: int, body: bytes | None, now: int) -> None:
+        """``body``: None if a packet has a HELLO and no greeting."""
         link = self._neighbourhood.links[interface].get(sender)
-        if link is not None:
-            try:
-                if not self._neighbourhood.greet(link, greeting.decode(body)):
-                    self.refuse(sender, "identity")
-            except wire.Malformed:
-                self.refuse(sender, "malformed")
+        if link is None:
+            return
+        if body is None:
+            self._neighbourhood.miss_greeting(link, now)
+            return
+        try:
+            if not self._neighbourhood.greet(link, greeting.decode(body), now):
+                self.refuse(sender, "identity")
+        except wire.Malformed:
+            self.refuse(sender, "malformed")
 
     def _take_hello(
         self, interface: int, sender: int, packet_seqno: int, message: wire.Message, now: int

@@ -82,6 +82,11 @@ class Fast:
         if not self.spoken:
             self.quality = self._fallback.quality
 
+    def unspoken(self) -> None:
+        """Counts as olsrd does from now on."""
+        self.spoken = False
+        self.quality = self._fallback.quality
+
     def differs(self, announced: int) -> bool:
         if not self.spoken:
             return self._fallback.differs(announced)

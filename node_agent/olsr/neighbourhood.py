@@ -27,6 +27,7 @@ class Link:
     __slots__ = (
         "asymmetric_until",
         "cost",
+        "greeted_ns",
         "hardware",
         "hellos",
         "interface",
@@ -62,6 +63,7 @@ class Link:
         self.last_hello: HelloContent | None = None  # the latest HELLO
         self.hellos = 0
         self.hardware = b""  # as the neighbour announces it
+        self.greeted_ns = 0  # when it did so last
 
 
 class Neighbour:
@@ -144,7 +146,7 @@ class Neighbourhood:
         if news:
             self._announce_qualities()
 
-    def greet(self, link: Link, hardware: bytes) -> bool:
+    def greet(self, link: Link, hardware: bytes, now: int) -> bool:
         """Notes that a neighbour rates links by our own metric.
 
         Returns False if its hardware address is another neighbour's: what the radio knows of that one says
@@ -152,12 +154,26 @@ class Neighbourhood:
         """
         if isinstance(link.meter, Fast):
             link.meter.spoken = True
+        link.greeted_ns = now
         if hardware == link.hardware:
             return True
         others = self.links[link.interface].values()
         is_own = not any(other.hardware == hardware for other in others if other is not link)
         link.hardware = hardware if is_own else b""
         return is_own or not any(hardware)
+
+    def miss_greeting(self, link: Link, now: int) -> None:
+        """Rates a link as olsrd does once two HELLOs in a row came without a greeting: another daemon has
+        taken the neighbour's place. A single greeting may get lost, because it may be in another packet.
+        """
+        last = link.last_hello
+        if (
+            last is not None
+            and now - link.greeted_ns > last.hello_ns * 3 // 2
+            and isinstance(link.meter, Fast)
+        ):
+            link.meter.unspoken()
+            link.hardware = b""
 
     def observe(self, readings: Readings, sensitivity: Sensitivity, now: int) -> None:
         """Measures links by what the radio knows of them."""

@@ -15,6 +15,10 @@ class ItemSender(Protocol[SentT]):
         """False while the other end is silent or cannot be reached."""
         ...
 
+    def hurry(self) -> None:
+        """Try to reach a silent receiver now."""
+        ...
+
     async def ready(self) -> None:
         """Wait until there is room: what gathers until then can be sent at once. Raise PortError."""
         ...
@@ -37,6 +41,9 @@ class LocalSender(Generic[ItemT]):
         self._deliver = deliver
 
     answers = True
+
+    def hurry(self) -> None:
+        pass
 
     async def ready(self) -> None:
         pass

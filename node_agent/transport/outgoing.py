@@ -30,7 +30,7 @@ REFUSED = "connection"
 
 OnMessage = Callable[[Pair, MessageT], None]
 OnLost = Callable[[Pair, Sequence[ItemT], str], None]
-OnSilent = Callable[[], None]
+OnChange = Callable[[], None]
 OnFailure = Callable[[BaseException], None]
 
 
@@ -42,7 +42,7 @@ def ignore_loss(pair: Pair, items: Sequence[object], reason: str) -> None:
     pass
 
 
-def ignore_silence() -> None:
+def ignore_change() -> None:
     pass
 
 
@@ -52,8 +52,8 @@ class OutgoingConnection(Generic[ItemT, DetailsT, MessageT]):
     It connects when it is first used. From then on it reconnects by itself, after a back-off with jitter,
     until it is closed. ``key`` is for the receiver's node; ``digests`` is shared by the application's
     connections. ``on_message`` gets what the receiver says; ``on_silent`` is called when the receiver does
-    not answer any more; ``on_failure`` gets errors that are not the peer's fault. ``refusals`` counts those
-    that are.
+    not answer any more, ``on_back`` when it answers again; ``on_failure`` gets errors that are not the peer's
+    fault. ``refusals`` counts those that are.
     """
 
     def __init__(
@@ -69,7 +69,8 @@ class OutgoingConnection(Generic[ItemT, DetailsT, MessageT]):
         on_failure: OnFailure,
         on_message: OnMessage[MessageT] = ignore_message,
         on_lost: OnLost[ItemT] = ignore_loss,
-        on_silent: OnSilent = ignore_silence,
+        on_silent: OnChange = ignore_change,
+        on_back: OnChange = ignore_change,
     ) -> None:
         self._port = port
         self._to = to
@@ -83,6 +84,7 @@ class OutgoingConnection(Generic[ItemT, DetailsT, MessageT]):
         self._on_message = on_message
         self._on_lost = on_lost
         self._on_silent = on_silent
+        self._on_back = on_back
         self._answers = True
         self._closed = False
         self._reconnecting: asyncio.Task[None] | None = None
@@ -91,6 +93,7 @@ class OutgoingConnection(Generic[ItemT, DetailsT, MessageT]):
         self._reader: asyncio.Task[None] | None = None
         self._failures = 0
         self._retry_at = 0.0
+        self._hurried = asyncio.Event()
 
     @property
     def connected(self) -> bool:
@@ -126,6 +129,10 @@ class OutgoingConnection(Generic[ItemT, DetailsT, MessageT]):
             return False
         return True
 
+    def hurry(self) -> None:
+        """Try to reach a silent receiver now, or right after the present attempt, without a back-off."""
+        self._hurried.set()
+
     async def close(self) -> None:
         """Close in order: what was sent still arrives. May be repeated."""
         self._closed = True
@@ -154,7 +161,7 @@ class OutgoingConnection(Generic[ItemT, DetailsT, MessageT]):
             self._fell_silent()
 
     async def _connect(self) -> SendingSession[ItemT, DetailsT, MessageT]:
-        await self._port.sleep(max(0.0, self._retry_at - asyncio.get_running_loop().time()))
+        await self._rest()
         self._back_off()
         stream = await self._port.connect(self._to, CONNECT_TIMEOUT)
         try:
@@ -162,9 +169,11 @@ class OutgoingConnection(Generic[ItemT, DetailsT, MessageT]):
         except BaseException:
             stream.abort()
             raise
-        self._answers = True
+        was_silent, self._answers = not self._answers, True
         self._session = session
         self._reader = asyncio.create_task(self._read(session), name=f"connection to {self._pair.receiver}")
+        if was_silent:
+            self._on_back()
         return session
 
     async def _greet(self, stream: Stream) -> SendingSession[ItemT, DetailsT, MessageT]:
@@ -184,6 +193,13 @@ class OutgoingConnection(Generic[ItemT, DetailsT, MessageT]):
         connection.post(Alive())  # shows the receiver that the hello was not somebody's recording
         connection.watch(Alive, self._limits.dead_after)
         return SendingSession(connection, welcome, codec, self._limits, self._digests)
+
+    async def _rest(self) -> None:
+        """Wait until the next attempt is due, or somebody is in a hurry."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(self._retry_at):
+                await self._hurried.wait()
+        self._hurried.clear()
 
     def _back_off(self) -> None:
         """Set the earliest time of the next attempt; ``_lost`` resets it after a connection that lasted."""

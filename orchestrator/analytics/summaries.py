@@ -8,6 +8,7 @@ from orchestrator.results.cells import cells
 from orchestrator.results.inputs import RunInput
 from orchestrator.results.silence import silences
 from orchestrator.runs.files import read_object
+from orchestrator.runs.manifest import ROUTING
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.runs.verdict import shared_notes
 
@@ -63,7 +64,8 @@ def notes_of(run: RunInput, apps: Document, result: Mapping[str, Any]) -> list[s
     """Returns what a reader must know: the verdict's notes, and who was silent without need."""
     begin, end = result["series"]["window_s"]
     window_s = end - begin if begin is not None and end is not None else 0.0
-    return list(dict.fromkeys([*(run.verdict.get("notes") or []), *silences(apps, window_s)]))
+    silent = silences(apps, window_s, relays=run.manifest.get(ROUTING) != "none")
+    return list(dict.fromkeys([*(run.verdict.get("notes") or []), *silent]))
 
 
 def in_all(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:

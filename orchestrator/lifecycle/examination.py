@@ -20,7 +20,7 @@ from orchestrator.runs.events import fault_in
 from orchestrator.runs.failed_extensions import FailedExtension, doubts_of
 from orchestrator.runs.files import read_lines
 from orchestrator.runs.manifest import RecordedApp
-from orchestrator.runs.outages import CRASH
+from orchestrator.runs.outages import CRASH, ENDED_BY
 from orchestrator.runs.refused import MOST_REFUSED, ORCHESTRATOR, RECORD, RefusedBy
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.spec.application import APPLICATIONS
@@ -101,12 +101,20 @@ def agent_starts(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return starts
 
 
-def agent_crashes(planned: Mapping[str, int], events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Counts how often each agent was killed on purpose: as planned, or as often as the run's events say."""
-    seen = Counter(
-        fault[1] for event in events if (fault := fault_in(event)) is not None and fault[0] == CRASH
-    )
-    return {node: max(planned.get(node, 0), seen[node]) for node in {**planned, **seen}}
+def agent_crashes(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Counts from the run's events how often each agent was killed on purpose. A second fault that hits a
+    node whose agent is down already kills nothing.
+    """
+    kills: dict[str, int] = {}
+    down: set[str] = set()
+    for event in events:
+        match fault_in(event):
+            case (action, node) if action == CRASH and node not in down:
+                kills[node] = kills.get(node, 0) + 1
+                down.add(node)
+            case (action, node) if action == ENDED_BY[CRASH]:
+                down.discard(node)
+    return kills
 
 
 class _Notes:

@@ -63,7 +63,7 @@ def rejudge(
             history,
             examined.completeness,
             doubts,
-            agent_crashes(run.crashes(), events) if run is not None else {},
+            agent_crashes(events),
             [*examined.refused, *by_orchestrator(refused)],
             examined.never_emitted,
             interventions(events),

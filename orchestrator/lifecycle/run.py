@@ -292,7 +292,6 @@ class Run:
         doubts = (*self._own_doubts(), *(backend.doubts() if backend is not None else ()))
         facts = backend.facts() if backend is not None else {}
         events = read_lines(self._directory.events)
-        crashes = agent_crashes(self._run.crashes(), events) if self._manifest else {}
         refused = [
             *examined.refused,
             *by_orchestrator(self._backend.refusals() if self._backend is not None else ()),
@@ -301,7 +300,7 @@ class Run:
             history,
             examined.completeness,
             (*doubts, *examined.doubts),
-            crashes,
+            agent_crashes(events),
             refused,
             examined.never_emitted,
             interventions(events),

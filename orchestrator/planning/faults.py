@@ -1,6 +1,6 @@
 """Turns the faults of an experiment into steps: which action, on whom, and when."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import inf
 from typing import NamedTuple
 
@@ -125,14 +125,3 @@ def node_of(target: NamedTarget, plans: Plans) -> str | InUse | Finding:
         text = f"there are several applications that it can be of: {', '.join(able)}"
         return Finding((), text, f"say which one, such as app: {able[0]}")
     return plans[target.app or able[0]].node_of(target.part(kind))
-
-
-def crashed_nodes(steps: Sequence[Step]) -> list[str]:
-    """Returns the nodes whose agents are killed, each as often as that is; without those that only the run
-    knows.
-    """
-    return [
-        step.fault.does.crashes
-        for step in steps
-        if step.begins and isinstance(step.fault.does, Effect) and step.fault.does.crashes is not None
-    ]

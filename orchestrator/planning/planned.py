@@ -2,14 +2,13 @@
 made once for each cell of a sweep and handed to everything that works on the run.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 from orchestrator.planning.application import AppPlan, End, InUse, application
-from orchestrator.planning.faults import Step, crashed_nodes, planned_faults
+from orchestrator.planning.faults import Step, planned_faults
 from orchestrator.runs.manifest import RecordedApp
 from orchestrator.spec.experiment import Experiment
 
@@ -25,10 +24,6 @@ class PlannedRun:
     def pinned(self, directory: Path) -> Self:
         """Returns the run with copies, in its directory, of files that applications need. Raises BadInput."""
         return replace(self, apps={name: plan.pinned(directory) for name, plan in self.apps.items()})
-
-    def crashes(self) -> Counter[str]:
-        """Counts how often each node's agent is killed, as far as that is known beforehand."""
-        return Counter(crashed_nodes(self.faults))
 
     def seeks_replicas(self) -> bool:
         """Whether a fault is to hit whatever is in use then, so that agents must be able to tell."""

@@ -24,7 +24,8 @@ Values = tuple[Varied, ...] | dict[str, Any]
 SECTIONS_TO_VARY = ("routing",)
 """The sections whose mappings have a name of their own in tables, so that a list of them will do."""
 _LONGEST_LABEL = 60
-_FILE = "file"
+FILE_KEYS = ("file", "trace")
+"""The keys of sections whose values name files of data."""
 
 
 class Choice(NamedTuple):
@@ -96,22 +97,17 @@ def _read(values: Any, folder: Path) -> Values:
     return tuple(_absolute(entry, folder) for entry in values)
 
 
-def _absolute(entry: Any, folder: Path) -> Any:
+def _absolute(entry: Any, folder: Path, key: str = "") -> Any:
     """Makes the names of a user's extensions, ``my_policy.py:decide``, and of files absolute. They are
     relative to the experiment's file.
     """
     if isinstance(entry, dict):
-        return {
-            key: str((folder / value).resolve())
-            if key == _FILE and isinstance(value, str)
-            else _absolute(value, folder)
-            for key, value in entry.items()
-        }
+        return {inner: _absolute(value, folder, inner) for inner, value in entry.items()}
     if isinstance(entry, list | tuple):
         return [_absolute(value, folder) for value in entry]
-    if not isinstance(entry, str) or not is_reference(entry):
-        return entry
-    return str((folder / entry).resolve())
+    if isinstance(entry, str) and (key in FILE_KEYS or is_reference(entry)):
+        return str((folder / entry).resolve())
+    return entry
 
 
 _LISTED = {"type": "array", "minItems": 1, "items": {"type": ["number", "string", "boolean"]}}

@@ -144,6 +144,7 @@ class Dataflow:
             on_message,
             lost,
             lambda: self._router.reconsider(),
+            lambda: self._router.found_again(),
         )
 
     def make_sender(self, sender: Replica, to: str, on_lost: OnLost) -> TupleSender:

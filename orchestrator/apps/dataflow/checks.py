@@ -5,7 +5,7 @@ from node_agent.extensions.files import short_name
 from orchestrator.apps.dataflow.faces.checks import face_findings
 from orchestrator.apps.dataflow.planning.buffers import shortages
 from orchestrator.apps.dataflow.planning.cpu import cpu_needs
-from orchestrator.apps.dataflow.planning.placement import Arrangement, arrange, asked_for, policy_name
+from orchestrator.apps.dataflow.planning.placement import Arrangement, arrange, asked_for
 from orchestrator.apps.dataflow.planning.prospect import radio_range
 from orchestrator.apps.dataflow.setting import Setting
 from orchestrator.apps.dataflow.spec.delivery import Delivery
@@ -42,7 +42,7 @@ def _placed(setting: Setting) -> tuple[list[Finding], Arrangement | None]:
     try:
         arrangement = arrange(setting)
     except ExtensionError as error:
-        text = f"the policy {short_name(policy_name(setting))} cannot be used: {error}"
+        text = f"the policy {short_name(setting.placement_policy())} cannot be used: {error}"
         return [Finding(setting.at("placement", "policy"), text)], None
     return _room_findings(setting, arrangement), arrangement
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from node_agent.apps.dataflow.model.query import Query
+from orchestrator.apps.dataflow.spec.placement import DEFAULT
 from orchestrator.apps.dataflow.spec.section import DataflowSection
 from orchestrator.spec.application import AppEntry
 from orchestrator.spec.problems import Place
@@ -40,6 +41,9 @@ class Setting:
 
     def at(self, *place: str | int) -> Place:
         return self.entry.at(*place)
+
+    def placement_policy(self) -> str:
+        return str(getattr(self.section.placement, "policy", DEFAULT))
 
     def placement_seed(self) -> str:
         """Of the draw of nodes: the one that the section gives, or else that of the run.

@@ -9,15 +9,18 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from benchmarks.paper.campaign import Task, missing, tasks_of
 from benchmarks.paper.cells import Kept, key_of
+from benchmarks.paper.commits import since
 from benchmarks.paper.drawings import drawing, standalone
 from benchmarks.paper.figures import CORE, FIGURES, IN_WORDS, REPLICAS, PaperFigure, planned
 from benchmarks.paper.pages import BY_HAND, END, machine_in_words, write_index, write_page
 from benchmarks.paper.summaries import in_json, summary
 from benchmarks.paper_figures import summaries
+from orchestrator.errors import BadInput
 from tests.unit.benchmarks.made_up_cells import kept_cell, made_up
 
 SHORT = ("--warmup", "1", "--duration", "2", "--jobs", "1")
@@ -62,6 +65,34 @@ def test_cells_are_kept_and_read_again(tmp_path: Path) -> None:
     assert again.is_done(("a", 1))
     assert not again.is_done(("a", 2))  # it is tried again
     assert [cell.seed for cell in again.of("a")] == [1, 2]
+
+
+def test_cells_of_older_code_are_run_again_if_asked(tmp_path: Path) -> None:
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b.c", *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=20).stdout.strip()
+
+    def commit(title: str) -> str:
+        git("commit", "-q", "--allow-empty", "-m", title)
+        return git("rev-parse", "HEAD")
+
+    git("init", "-q", "-b", "main")
+    old, new, newer = map(commit, ("old", "new", "newer"))
+    git("checkout", "-q", "-b", "beside", old)
+    beside = commit("beside")
+    cell = planned(FIGURES[5], CORE, "sim")[0]
+    commits = [old, new, newer, beside, None, "f" * 40, "--all"]
+    tasks = tasks_of(cell, "cell", range(len(commits)))
+    kept = Kept(tmp_path / "cells.jsonl")
+    for task, by in zip(tasks, commits, strict=True):
+        kept.add(msgspec.structs.replace(kept_cell(task.key, task.experiment.seed, 5.0), commit=by))
+    assert missing(tasks, kept) == []
+    again = missing(tasks, kept, since("main~1", tmp_path))
+    assert sorted(task.experiment.seed for task in again) == [0, 3, 4, 5, 6]
+    kept.add(msgspec.structs.replace(kept_cell(tasks[0].key, 0, 6.0), commit=newer))
+    assert len(missing(tasks, kept, since("main~1", tmp_path))) == 4
+    with pytest.raises(BadInput, match="--since nowhere: there is no such commit here"):
+        since("nowhere", tmp_path)
 
 
 def test_a_torn_line_loses_that_cell_only(tmp_path: Path) -> None:

@@ -1,8 +1,14 @@
 """The benchmark ``routing_gap``: what its rows claim of few runs."""
 
+import asyncio
+
 import pytest
 
-from benchmarks.routing_gap import DEFAULT, OURS, TRUTH, Case, Outcome, case_of, row
+from benchmarks.routing.handicaps import PARTS, LateRouting, TruthSection
+from benchmarks.routing_gap import DEFAULT, HANDICAPS, OURS, TRUTH, Case, Outcome, case_of, document, row
+from benchmarks.shared.runs import described
+from orchestrator.planning.sweep import cells
+from orchestrator.services.virtual import VirtualNetwork
 
 pytestmark = [pytest.mark.unit, pytest.mark.timeout(30)]
 
@@ -33,3 +39,33 @@ def test_an_overhead_that_nobody_measured_reaches_no_target() -> None:
     assert found["overhead"] is None and not found["reached"]
     measured = row(GROUP, OURS, outcomes(4, TRUTH, DEFAULT, OURS), range(4))
     assert measured is not None and measured["reached"]
+
+
+@pytest.mark.parametrize("routing", [TRUTH, *HANDICAPS])
+def test_every_handicap_plans_and_differs_in_routing_alone(routing: str) -> None:
+    base, found = (
+        described(document(case_of(GROUP, 1, each), "sim", 1.0, 2.0)).resolved() for each in (OURS, routing)
+    )
+    assert {key for key in base if base[key] != found[key]} <= {"routing"}
+    (cell,) = cells(described(document(case_of(GROUP, 1, routing), "sim", 1.0, 2.0)))
+    assert cell.experiment.routing.metric == "etx"
+
+
+def test_what_the_handicaps_replace_is_there() -> None:
+    for replaced in PARTS.values():
+        for owner, name, value in replaced:
+            assert getattr(owner, name) != value
+
+
+def test_late_truth_gives_the_links_of_some_seconds_ago() -> None:
+    now = [0]
+    network = VirtualNetwork({"10.0.0.1": "a", "10.0.0.2": "b"}, 1, lambda: now[0])
+    late = LateRouting(TruthSection(protocol="late", age=2.0), network)
+    costs = []
+    for tenths in range(50):
+        now[0] = tenths * 100_000_000
+        late.update({"a": {"b": 1.0 + tenths}})
+        costs.append(asyncio.run(late._truth.cost_graph()).costs["a"]["b"])
+    assert costs[:21] == [1.0] * 21
+    assert costs[21:] == [1.0 + tenths for tenths in range(1, 30)]
+    assert late.next_hop("a")("10.0.0.2") == "b"

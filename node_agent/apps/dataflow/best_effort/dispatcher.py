@@ -118,6 +118,7 @@ class Dispatcher:
             self._has_route.clear()
         else:
             self._has_route.set()
+            self._seek_others(hop)
         if self._attempt is not None and not self._attempt.deadline.expired():
             self._attempt.deadline.reschedule(self._give_up_at(self._attempt))
 
@@ -205,6 +206,14 @@ class Dispatcher:
         if companions:
             self._room.set()
         return companions
+
+    def _seek_others(self, hop: Hop) -> None:
+        """If the route leads to a silent replica, nobody who could be used answers: tries the others now."""
+        silent = self.silent()
+        if any(to in silent for to in hop.replicas()):
+            for to in silent:
+                if to not in hop.replicas():
+                    self._senders[to].hurry()
 
     def _next(self) -> StreamTuple:
         self._room.set()

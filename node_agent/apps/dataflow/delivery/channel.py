@@ -46,6 +46,10 @@ class Channel:
     def answers(self) -> bool:
         return self._connection.answers
 
+    def hurry(self) -> None:
+        """Tries to reach a silent replica now."""
+        self._connection.hurry()
+
     @property
     def waiting(self) -> int:
         """How many items the connection has not taken yet."""

@@ -150,8 +150,12 @@ class DeliveryRuntime:
     def steer(self, route: Route) -> None:
         self.route = route
         in_use = [to for hop in route.hops.values() if hop is not None for to in hop.replicas()]
+        silent = self.silent()
+        seeking = any(to in silent for to in in_use)  # nobody who could be used answers
         for to, channel in self._channels.items():
             channel.want(to in in_use)
+            if seeking and to in silent and to not in in_use:
+                channel.hurry()
         for downstream in self._core.neighbours.downstreams:
             self._do(self._core.steer(downstream, route.hops.get(downstream), self._now()))
 

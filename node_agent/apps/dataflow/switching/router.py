@@ -90,6 +90,16 @@ class Router:
         """
         self._reconsider.set()
 
+    def found_again(self) -> None:
+        """A replica answers again: decides now if a route leads to one that does not. Otherwise it waits for
+        the next period, as with all that is better than what works.
+        """
+        for steered in self._replicas:
+            silent = steered.silent()
+            if any(to in silent for hop in steered.route.hops.values() if hop for to in hop.replicas()):
+                self.reconsider()
+                return
+
     async def run(self) -> None:
         """Adapts routes every period until cancelled. Returns at once if there is nothing to route."""
         period = self._config.switching.period

@@ -9,9 +9,11 @@ planner.
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from statistics import fmean
 from types import MappingProxyType
 
 from node_agent.apps.dataflow.model.query import Query
+from orchestrator.planning.distances import Distance
 
 _ROUNDING = 1e-9
 
@@ -61,10 +63,19 @@ def hosted(placed: Placed) -> dict[str, list[str]]:
 
 
 def ends_of(query: Query, placed: Placed, operator: str) -> tuple[list[str], list[str]]:
-    """Returns the nodes of the sources that feed an operator, and those of the sinks that it feeds."""
+    """Returns the nodes of the sources that feed an operator, and those of the sinks that it feeds; sources
+    and sinks for which there was no node are missing.
+    """
     sources = [name for name in query.sources() if operator in query.reachable_from([name])]
     sinks = [name for name in query.sinks() if name in query.reachable_from([operator])]
-    return [placed[name, 0] for name in sources], [placed[name, 0] for name in sinks]
+    above, below = ([placed[name, 0] for name in ends if (name, 0) in placed] for ends in (sources, sinks))
+    return above, below
+
+
+def way_through(node: str, above: Collection[str], below: Collection[str], distance: Distance) -> float:
+    """Returns how long the way from sources to sinks through a node is, on average over these."""
+    to_it = fmean(distance(end, node) for end in above) if above else 0.0
+    return to_it + (fmean(distance(node, end) for end in below) if below else 0.0)
 
 
 def fits_in(needs: Mapping[str, float], operators: Iterable[str], cores: int) -> bool:

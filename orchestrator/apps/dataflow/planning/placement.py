@@ -12,7 +12,7 @@ from orchestrator.apps.dataflow.planning.placement_policy import Site, placed_by
 from orchestrator.apps.dataflow.planning.prospect import prospect_for
 from orchestrator.apps.dataflow.planning.replication import Advice, Prospect, advise
 from orchestrator.apps.dataflow.setting import Setting
-from orchestrator.apps.dataflow.spec.placement import AUTO, DEFAULT, PLACEMENT_POLICIES
+from orchestrator.apps.dataflow.spec.placement import AUTO, PLACEMENT_POLICIES
 from orchestrator.planning.distances import initial_distance, mean_distance
 
 
@@ -47,16 +47,12 @@ def hosts(setting: Setting, counts: Mapping[str, int]) -> dict[Slot, str]:
 
     Raises ExtensionError if a placement policy that others wrote fails.
     """
-    name = policy_name(setting)
+    name = setting.placement_policy()
     policy = PLACEMENT_POLICIES[name]
     site = _site(setting)
     if PLACEMENT_POLICIES.is_builtin(name):
         return policy.hosts(site, counts)
     return placed_by(name, policy, site, counts)
-
-
-def policy_name(setting: Setting) -> str:
-    return str(getattr(setting.section.placement, "policy", DEFAULT))
 
 
 def _site(setting: Setting) -> Site:

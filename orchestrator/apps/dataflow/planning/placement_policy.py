@@ -73,12 +73,17 @@ Place = Callable[[Slot, Placed, Site], str | None]
 class PlacementPolicy:
     """Decides where replicas go. ``section``: what may be in ``placement`` beside the policy's name.
 
+    ``on_any_nodes``: whether it goes by CPU and distance alone, one by one, so that ``replicas: auto`` can
+    ask it about networks that are only expected. Rove's own may say so; for others k is derived as for
+    ``random``.
+
     POLICY = PlacementPolicy(one_by_one(lambda site: at_random(site.order)), "drawn at random")
     """
 
     hosts: Hosts
     description: str = ""
     section: type[Section] = ForeignPlacement
+    on_any_nodes: bool = False
 
 
 def one_by_one(make: Callable[[Site], Choose]) -> Hosts:

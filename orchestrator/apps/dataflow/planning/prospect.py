@@ -2,8 +2,14 @@
 is derived from.
 """
 
+from statistics import median_low
+
+from node_agent.apps.dataflow.model.query import Query
+from orchestrator.apps.dataflow.planning.cpu import cpu_needs
+from orchestrator.apps.dataflow.planning.drawn_networks import Placing
 from orchestrator.apps.dataflow.planning.replication import Prospect
 from orchestrator.apps.dataflow.setting import Setting
+from orchestrator.apps.dataflow.spec.placement import DEFAULT, PLACEMENT_POLICIES
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.topology import Topology
@@ -19,13 +25,14 @@ def prospect_for(setting: Setting, operator: str) -> Prospect:
     topology = setting.topology
     reach = radio_range(topology)
     assert reach is not None, "checked when the file was read"
+    speed = _mean_speed(setting)
     return Prospect(
         nodes=len(topology.node_names),
         width_m=topology.area.width,
         height_m=topology.area.height,
         range_m=reach,
-        speed=_mean_speed(setting),
-        operators=_operators_on_the_way(setting, operator),
+        speed=speed,
+        placing=_placing(setting, operator, speed),
         settle_s=setting.section.switching.period
         + setting.scenario.routing.notices_after(setting.scenario.traits.link_feedback),
     )
@@ -53,14 +60,27 @@ def _mean_speed(setting: Setting) -> float:
     return mean_speed(generate_trace(topology, scenario.seed, seconds), 0.0, seconds)
 
 
-def _operators_on_the_way(setting: Setting, operator: str) -> int:
-    """Counts the operators between source and sink on the longest way through it, including itself."""
-    query = setting.query
-    inner = frozenset(query.inner())
-    above: dict[str, int] = {}
+def _placing(setting: Setting, operator: str, speed: float) -> Placing:
+    """Returns how the longest way is placed: at random if the policy depends on more than CPU and distance,
+    or is not Rove's own.
+    """
+    name = setting.placement_policy()
+    known = PLACEMENT_POLICIES.is_builtin(name) and PLACEMENT_POLICIES[name].on_any_nodes
+    needs = cpu_needs(setting.query)
+    return Placing(
+        policy=PLACEMENT_POLICIES[name if known else DEFAULT],
+        needs=tuple(needs[name] for name in _longest_way(setting.query, operator)),
+        cores=median_low(setting.topology.cores().values()),
+        stays=speed == 0.0,
+    )
+
+
+def _longest_way(query: Query, operator: str) -> list[str]:
+    """Returns a source, the operators on the longest way from it through this one, and a sink."""
+    above: dict[str, list[str]] = {}
     for name in query.topological():
-        above[name] = max((above[up] for up in query.upstream(name)), default=0) + (name in inner)
-    below: dict[str, int] = {}
+        above[name] = [*max((above[up] for up in query.upstream(name)), key=len, default=[]), name]
+    below: dict[str, list[str]] = {}
     for name in reversed(query.topological()):
-        below[name] = max((below[down] for down in query.downstream(name)), default=0) + (name in inner)
-    return above[operator] + below[operator] - 1
+        below[name] = [name, *max((below[down] for down in query.downstream(name)), key=len, default=[])]
+    return [*above[operator], *below[operator][1:]]

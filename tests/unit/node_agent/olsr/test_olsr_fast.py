@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from node_agent.model.link_layer import LinkReading
-from node_agent.olsr import greeting, quality, wire
+from node_agent.olsr import greeting, hello, quality, validity, wire
 from node_agent.olsr.config import OlsrConfig, Quality
 from node_agent.olsr.daemon import Interface, Olsr
 from node_agent.olsr.fast import Fast, delivery
@@ -206,6 +206,55 @@ def test_a_line_of_both_kinds_gets_routes_end_to_end() -> None:
     assert network.routes(1) == {2: 1, 3: 2, 4: 3, 5: 4}
     assert network.daemons[1].routes(network.now)[address(5)].cost == pytest.approx(4.0, rel=0.01)
     assert not any(list(daemon.counters.refusals) for daemon in network.daemons.values())
+
+
+def test_a_neighbour_that_restarts_as_olsrds_kind_is_rated_like_that_from_its_second_hello() -> None:
+    """Node 2 comes back within the validity of its link."""
+    theirs = OlsrConfig(hello_interval=1.0, hello_validity=20.0, tc_interval=1.0)
+    ours = msgspec.structs.replace(theirs, quality="fast")
+    configs = {2: ours}
+    network = Network([1, 2], edges((1, 2)), ours, configs=configs)
+    network.run(40)
+    assert speaks(network, 1, 2)
+    configs[2] = theirs
+    network.stop(2)
+    network.start(2, restarts=1)
+    assert network.seconds_until(lambda: not speaks(network, 1, 2), 10) <= 2.5
+    (link,) = network.daemons[1]._neighbourhood.each_link()
+    assert isinstance(link.meter, Fast)
+    assert link.hardware == b""
+    network.loss = edges((1, 2), loss=0.3)
+    network.run(60)
+    assert not speaks(network, 1, 2)
+    assert link.meter.quality == link.meter._fallback.quality < 230
+    configs[2] = ours
+    network.stop(2)
+    network.start(2, restarts=2)
+    network.run(10)
+    assert speaks(network, 1, 2)
+
+
+def test_one_lost_greeting_changes_nothing() -> None:
+    """HELLO and greeting may be in two packets, of which one gets lost."""
+    neighbour, hardware = address(2), bytes.fromhex("025200000002")
+    config = OlsrConfig(hello_interval=1.0, hello_validity=4.0, tc_interval=1.0, quality="fast")
+    here = Olsr(config, [Interface("wlan0", address(1))], random.Random(1), 0)
+    there = Olsr(config, [Interface("wlan0", neighbour, 1500, hardware)], random.Random(2), 0)
+    now = exchanged(here, {2: there}, 6)
+    (link,) = here._neighbourhood.each_link()
+    (body,) = hello.compose([], 1.0, 3, 100)
+    message = wire.Message(wire.LQ_HELLO, validity.encode(4.0), neighbour, 1, 0, 1, body)
+    hello_only = wire.encode_packet(1, [message])
+    here.receive(hello_only, 0, neighbour, link.greeted_ns + SECOND)
+    assert link.hardware == hardware
+    here.receive(hello_only, 0, neighbour, max(now, link.greeted_ns + 2 * SECOND))
+    assert link.hardware == b""
+
+
+def speaks(network: Network, node: int, neighbour: int) -> bool:
+    """Whether a node rates the link to its neighbour by our own metric."""
+    link = network.daemons[node]._neighbourhood.links[0][address(neighbour)]
+    return isinstance(link.meter, Fast) and link.meter.spoken
 
 
 def test_a_new_link_is_used_within_seconds_not_half_a_minute() -> None:

@@ -111,15 +111,15 @@ def test_plan_says_why_there_are_so_many_replicas_and_who_shares_a_node(tmp_path
     file.write_text(yaml.safe_dump(document))
     shown = runner.invoke(app, ["plan", str(file)])
     assert shown.exit_code == 0
-    assert "k = 3 for detect, recognise: " in shown.stdout
+    assert "k = 2 for detect, recognise: " in shown.stdout
     assert "hops from source to sink (k = 1: " in shown.stdout
     (cell,) = json.loads(runner.invoke(app, ["plan", str(file), "--json"]).stdout)["cells"]
     assert [(found["operator"], found["replicas"]) for found in cell["derived"]] == [
-        ("detect", 3),
-        ("recognise", 3),
+        ("detect", 2),
+        ("recognise", 2),
     ]
     nodes = {replica["replica"]: replica["node"] for replica in cell["replicas"]}
-    assert all(nodes[f"detect/{i}"] == nodes[f"recognise/{i}"] for i in range(3))
+    assert all(nodes[f"detect/{i}"] == nodes[f"recognise/{i}"] for i in range(2))
 
 
 def test_plan_numbers_cells_as_run_directories_are() -> None:

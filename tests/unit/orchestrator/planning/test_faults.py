@@ -55,7 +55,6 @@ def test_a_node_that_dies_falls_silent_before_its_agent_is_killed() -> None:
         (13.0, "unsilence", "a"),
         (13.0, "restart", "a"),
     ]
-    assert planned(faulty(*dies)).crashes() == {"a": 1}
     assert planned(faulty()).faults == ()
 
 
@@ -107,6 +106,24 @@ def simulated(described: Experiment, directory: Path) -> Simulation:
     run.advance(round((described.warmup + described.duration) * NS))
     assert {outcome.status for outcome in run.stop()} == {Status.OK}
     return run
+
+
+def test_a_crash_of_the_replica_in_use_is_bridged_by_one_that_was_dead_itself(tmp_path: Path) -> None:
+    """The second replica was used while the first was away, and dies later. Its new agent starts when the
+    first one is killed.
+    """
+    faults: list[dict[str, Any]] = [
+        {"at": "2s", "for": "3s", "crash": FIRST},
+        {"at": "9s", "for": "8s", "crash": {"operator": "op1", "replica": 1}},
+        {"at": "17s", "crash": {"operator": "op1", "in_use": True}},
+    ]
+    simulated(faulty(*faults, duration="22s"), tmp_path)
+    events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    (died,) = [event for event in events if "in_use" in event]
+    assert died["in_use"] == "op1/0"
+    records = tuple_by_tuple(read_records(tmp_path / "nodes" / "b" / "segments"))
+    since = [r["t_ns"] - died["t_ns"] for r in records if r["kind"] == "tuple_processed"]
+    assert min(t_ns for t_ns in since if t_ns > 0) < 0.5 * NS
 
 
 @pytest.mark.parametrize("kinds", [("crash",), ("silence",), ("crash", "silence")])

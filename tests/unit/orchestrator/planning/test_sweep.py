@@ -1,6 +1,8 @@
 """Sweeps: cells in file order, factors in base units, and everything else alike."""
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -173,11 +175,7 @@ def test_topologies_of_a_sweep_are_read_from_files_next_to_it_and_kept_with_the_
     loaded = load_planned(file)
     assert [cell.factors for cell in loaded.cells] == [{"topology": "few"}, {"topology": "many"}]
     assert [len(cell.experiment.topology.node_names) for cell in loaded.cells] == [4, 9]
-    kept = tmp_path / "kept"
-    for name, content in bundle(loaded.experiment).items():
-        (kept / name).parent.mkdir(parents=True, exist_ok=True)
-        (kept / name).write_bytes(content)
-    again = load_planned(kept / "spec.yaml")
+    again = load_planned(written(tmp_path / "kept", bundle(loaded.experiment)))
     assert [cell.factors for cell in again.cells] == [{"topology": "few"}, {"topology": "many"}]
 
 
@@ -191,6 +189,61 @@ def test_code_that_a_named_choice_names_is_relative_to_the_file_and_kept_with_th
     loaded = load_planned(file)
     assert [cell.factors["switching"] for cell in loaded.cells] == ["mine", "plain"]
     assert any(name.endswith("mine.py") for name in bundle(loaded.experiment))
+
+
+def written(folder: Path, files: dict[str, bytes]) -> Path:
+    """Stores what was packed. Returns the experiment's file."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder / "spec.yaml"
+
+
+def test_files_that_named_choices_name_are_relative_to_the_file_and_kept_with_the_run(tmp_path: Path) -> None:
+    walks = tmp_path / "walks"
+    walks.mkdir()
+    for name, x in (("slow", 10), ("fast", 90)):
+        (walks / f"{name}.movements").write_text(f"0 0 0 9 {x} 0\n" * 4)
+        (walks / f"{name}.params").write_text("x=100\ny=100\nduration=9\nnn=4\n")
+    choices = {name: {"model": "trace", "file": f"walks/{name}.movements"} for name in ("slow", "fast")}
+    document = {
+        "name": "walks",
+        "topology": topology(nodes=4, area="100 m x 100 m"),
+        "query": "synthetic_chain",
+        "duration": "5s",
+        "sweep": {"topology.mobility": choices},
+    }
+    file = tmp_path / "experiment.yaml"
+    file.write_text(yaml.safe_dump(document, sort_keys=False))
+    packed = bundle(load_planned(file).experiment)
+    assert [name for name in packed if name.startswith("sweep.")] == [
+        f"sweep.topology.mobility.{number}.1/{name}.{kind}"
+        for number, name in enumerate(choices)
+        for kind in ("movements", "params")
+    ]
+    kept = written(tmp_path / "kept", packed)
+    shutil.rmtree(walks)
+    again = load_planned(kept)
+    assert [cell.factors for cell in again.cells] == [{"topology.mobility": name} for name in choices]
+    places = [generate_trace(cell.experiment.topology, 1, 9.0).at(9.0)["n01"] for cell in again.cells]
+    assert places == [(10.0, 0.0), (90.0, 0.0)]
+
+
+def test_traces_of_flows_in_named_choices_are_kept_with_the_run(tmp_path: Path) -> None:
+    (tmp_path / "web.csv").write_text("t,size\n0,100\n1,200\n")
+    document: dict[str, Any] = {
+        "name": "flows",
+        "topology": topology(nodes=4),
+        "duration": "5s",
+        "flows": {"web": {"from": "n01", "to": "n02", "rate": "10 kb/s"}},
+        "sweep": {"flows.web": {"even": {"from": "n01", "to": "n02", "rate": "10 kb/s"}}},
+    }
+    document["sweep"]["flows.web"]["recorded"] = {"from": "n01", "to": "n02", "trace": "web.csv"}
+    file = tmp_path / "experiment.yaml"
+    file.write_text(yaml.safe_dump(document))
+    kept = written(tmp_path / "kept", bundle(load_planned(file).experiment))
+    (tmp_path / "web.csv").unlink()
+    assert len(load_planned(kept).cells) == 2
 
 
 def test_names_of_choices_lead_no_file_out_of_the_directory(tmp_path: Path) -> None:

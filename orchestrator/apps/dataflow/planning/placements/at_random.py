@@ -21,4 +21,5 @@ POLICY = PlacementPolicy(
     one_by_one(lambda site: at_random(site.order)),
     "nodes drawn at random, one replica on each",
     RandomPlacement,
+    on_any_nodes=True,
 )

@@ -48,4 +48,5 @@ POLICY = PlacementPolicy(
     one_by_one(lambda site: colocate(site.query, site.order, site.needs, site.cores)),
     "replicas of consecutive operators on the same nodes, as far as their CPUs allow",
     ColocatePlacement,
+    on_any_nodes=True,
 )

@@ -1,10 +1,17 @@
 """Placement ``near``: replicas on the nodes of sources and sinks, or else on nodes that stay between them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean
 
 from node_agent.apps.dataflow.model.query import Query
-from orchestrator.apps.dataflow.planning.arrangement import Choose, Placed, Slot, ends_of, fits_in, hosted
+from orchestrator.apps.dataflow.planning.arrangement import (
+    Choose,
+    Placed,
+    Slot,
+    ends_of,
+    fits_in,
+    hosted,
+    way_through,
+)
 from orchestrator.apps.dataflow.planning.placement_policy import PlacementPolicy, one_by_one
 from orchestrator.apps.dataflow.spec.placement import NearPlacement
 from orchestrator.planning.distances import Distance
@@ -42,7 +49,7 @@ def near(
         above, below = ends_of(query, placed, operator)
 
         def way(node: str) -> float:
-            return fmean(distance(end, node) for end in above) + fmean(distance(node, end) for end in below)
+            return way_through(node, above, below, distance)
 
         def choices() -> Iterator[str]:
             before = [placed[name, index] for name in query.upstream(operator) if (name, index) in placed]
@@ -61,4 +68,5 @@ POLICY = PlacementPolicy(
     one_by_one(lambda site: near(site.query, site.order, site.needs, site.cores, site.mean_distance)),
     "replicas on the nodes of sources and sinks, or else on nodes that stay between them",
     NearPlacement,
+    on_any_nodes=True,
 )

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from math import inf
-from statistics import fmean
 
 from node_agent.apps.dataflow.model.query import Query
-from orchestrator.apps.dataflow.planning.arrangement import Choose, Placed, Slot, ends_of
+from orchestrator.apps.dataflow.planning.arrangement import Choose, Placed, Slot, ends_of, way_through
 from orchestrator.apps.dataflow.planning.placement_policy import PlacementPolicy, one_by_one
 from orchestrator.apps.dataflow.spec.placement import SpreadPlacement
 from orchestrator.planning.distances import Distance
@@ -31,7 +30,7 @@ def spread(query: Query, order: Sequence[str], distance: Distance) -> Choose:
         above, below = ends_of(query, placed, operator)
 
         def merit(node: str) -> float:
-            way = fmean(distance(end, node) for end in above) + fmean(distance(node, end) for end in below)
+            way = way_through(node, above, below, distance)
             if way == inf:
                 return -inf  # no tuple would ever pass through it
             return min(distance(node, sibling) for sibling in siblings) - DETOUR * way
@@ -45,4 +44,5 @@ POLICY = PlacementPolicy(
     one_by_one(lambda site: spread(site.query, site.order, site.distance)),
     "replicas of an operator far from each other, but not out of the way",
     SpreadPlacement,
+    on_any_nodes=True,
 )

@@ -42,6 +42,9 @@ class ScriptedSender:
         self.batches: list[list[int]] = []
         self.closed = False
 
+    def hurry(self) -> None:
+        pass
+
     async def ready(self) -> None:
         await self.behaviour()
 

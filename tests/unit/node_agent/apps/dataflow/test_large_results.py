@@ -159,6 +159,9 @@ class Narrow:
     def __init__(self) -> None:
         self.sent: list[StreamTuple] = []
 
+    def hurry(self) -> None:
+        pass
+
     async def ready(self) -> None:
         pass
 

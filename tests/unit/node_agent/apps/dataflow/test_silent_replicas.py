@@ -109,6 +109,49 @@ def test_the_stream_goes_on_through_another_replica_before_routing_knows(
     run(scenario)
 
 
+async def restarted(testbed: RadioTestbed, node: str) -> None:
+    """Starts a new agent on a node whose agent was killed."""
+    port = testbed.network.port(node)
+    log = SegmentLog(testbed.directory / node, "run", node, port.now_ns)
+    testbed.agents[node] = Agent(testbed.agents[node].config, port, testbed.network, log)
+    await testbed.agents[node].start()
+
+
+@pytest.mark.parametrize("level", ["best_effort", "exactly_once"])
+def test_when_the_replica_in_use_dies_others_that_were_silent_are_sought_at_once(
+    tmp_path: Path, level: Reliability
+) -> None:
+    """The agent of the second replica was dead for so long that it is tried every 3 s only. It is back when
+    the agent of the first one is killed; no costs say so.
+    """
+
+    async def scenario() -> None:
+        query = msgspec.structs.replace(finite_chain(600), reliability=level)
+        # The first replica is the cheaper one.
+        testbed = RadioTestbed(
+            tmp_path, plan(query, TWICE), switching=Switching(period=10.0), node_costs={"n5": 1.0}
+        )
+        await testbed.start()
+        await asyncio.sleep(2)
+        await testbed.agents["n2"].stop("killed")
+        await asyncio.sleep(1)
+        await restarted(testbed, "n2")
+        await asyncio.sleep(11)
+        await testbed.agents["n5"].stop("killed")
+        await asyncio.sleep(8)
+        before = testbed.records("route_switch", replica="camera/0")
+        await restarted(testbed, "n5")
+        died_ns = testbed.network.port("n1").now_ns()
+        await testbed.agents["n2"].stop("killed")
+        await asyncio.sleep(6)
+        await testbed.stop()
+        assert [r["new"] for r in before] == ["detect/0", "detect/1", "detect/0"]
+        taken = [r["t_ns"] for r in testbed.records("tuple_processed", replica="detect/1")]
+        assert min(t_ns for t_ns in taken if t_ns > died_ns) - died_ns < 0.5 * NS
+
+    run(scenario)
+
+
 def test_whoever_is_back_is_used_again_at_the_next_decision(tmp_path: Path) -> None:
     """Its agent was killed; the node, and so the network layer's view of it, lives on."""
 
@@ -121,13 +164,9 @@ def test_whoever_is_back_is_used_again_at_the_next_decision(tmp_path: Path) -> N
         )
         await testbed.start()
         await asyncio.sleep(5)
-        killed = testbed.agents["n2"]
-        await killed.stop("killed")
+        await testbed.agents["n2"].stop("killed")
         await asyncio.sleep(4)
-        port = testbed.network.port("n2")
-        log = SegmentLog(tmp_path / "n2", "run", "n2", port.now_ns)
-        testbed.agents["n2"] = Agent(killed.config, port, testbed.network, log)
-        await testbed.agents["n2"].start()
+        await restarted(testbed, "n2")
         await asyncio.sleep(15)
         await testbed.stop()
         switches = testbed.records("route_switch", replica="camera/0")

@@ -298,6 +298,18 @@ def test_what_an_operator_needs_follows_the_rates_of_the_sources() -> None:
     assert needs == pytest.approx({"left": 0, "right": 0, "first": 0.2, "both": 0.15, "screen": 0})
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_too_few_nodes_for_source_and_sink_are_a_finding(policy: str) -> None:
+    alone = experiment(topology=topology(nodes=1), placement={"policy": policy})
+    (found,) = plan_run(alone).findings
+    assert found.at == ("replicas",)
+    cameras = with_roles(3, n01=["camera"], n02=["detect"], n03=["detect"])
+    (found,) = plan_run(
+        experiment(topology=cameras, replicas={"detect": 2}, placement={"policy": policy})
+    ).findings
+    assert "no node is left for" in found.message
+
+
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
 def test_the_plan_does_not_depend_on_pythons_hash(hash_seed: str) -> None:
     program = (

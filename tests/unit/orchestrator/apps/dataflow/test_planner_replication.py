@@ -6,12 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchestrator.apps.dataflow.planning.drawn_networks import MOST, Placing
 from orchestrator.apps.dataflow.planning.placement import arrange, derived_counts
-from orchestrator.apps.dataflow.planning.replication import MOST, Prospect, advise
+from orchestrator.apps.dataflow.planning.replication import Prospect, advise
+from orchestrator.apps.dataflow.spec.placement import PLACEMENT_POLICIES
 from tests.unit.specs import experiment, setting, topology
 
 SETTLE_S = 12.0
 """A switching period of 2 s, and 10 s until routing gives a link up."""
+
+
+def placing(operators: int, policy: str = "random", cpu: float = 0.0, stays: bool = False) -> Placing:
+    return Placing(PLACEMENT_POLICIES[policy], (0.0, *[cpu] * operators, 0.0), 1, stays)
 
 
 def prospect(**changes: Any) -> Prospect:
@@ -22,7 +28,7 @@ def prospect(**changes: Any) -> Prospect:
         "height_m": 1200.0,
         "range_m": 450.0,
         "speed": 5.0,
-        "operators": 2,
+        "placing": placing(2),
         "settle_s": SETTLE_S,
     }
     return Prospect(**values | changes)
@@ -30,7 +36,7 @@ def prospect(**changes: Any) -> Prospect:
 
 def simulated(side: float, speed: float = 4.0) -> Prospect:
     """The paper's simulation."""
-    changes = {"width_m": side, "height_m": side, "range_m": 625.0, "operators": 3, "settle_s": 6.0}
+    changes = {"width_m": side, "height_m": side, "range_m": 625.0, "placing": placing(3), "settle_s": 6.0}
     return prospect(speed=speed, **changes)
 
 
@@ -82,7 +88,7 @@ def test_links_of_a_moving_network_live_as_long_as_it_takes_to_cross_a_disc() ->
 def test_any_network_gets_an_answer_within_bounds(
     nodes: int, side: float, range_m: float, speed: float, operators: int
 ) -> None:
-    asked = Prospect(nodes, side, side, range_m, speed, operators, 6.0)
+    asked = Prospect(nodes, side, side, range_m, speed, placing(operators), 6.0)
     assert 1 <= advise(asked).replicas <= max(1, min(MOST, (nodes - 2) // operators))
 
 
@@ -119,3 +125,55 @@ def test_where_there_is_no_room_for_all_the_last_of_the_largest_gives_way() -> N
         ("first", 3, 3),
         ("both", 3, 2),
     ]
+
+
+def test_where_replicas_share_nodes_with_source_and_sink_one_is_enough() -> None:
+    near = advise(prospect(placing=placing(2, "near")))
+    far = advise(prospect())
+    assert near.replicas == 1
+    assert near.hops is not None and far.hops is not None
+    assert near.hops < far.hops
+    field = experiment(replicas="auto", placement={"policy": "near"})
+    assert (
+        arrange(setting(field)).counts["detect"]
+        == 1
+        < arrange(setting(experiment(replicas="auto"))).counts["detect"]
+    )
+
+
+def test_where_cpus_are_too_small_to_share_replicas_help_again() -> None:
+    shared, apart = (advise(prospect(placing=placing(4, "near", cpu))) for cpu in (0.25, 0.9))
+    assert shared.replicas == 1 < apart.replicas
+    together, alone = (advise(prospect(placing=placing(3, "colocate", cpu))) for cpu in (0.3, 0.9))
+    assert together.hops_of_one is not None and alone.hops_of_one is not None
+    assert together.hops_of_one < alone.hops_of_one
+    assert alone == advise(prospect(placing=placing(3)))  # one on each node, as at random
+
+
+def test_nodes_that_stay_are_chosen_for_their_place() -> None:
+    moving, standing = (advise(prospect(placing=placing(3, "near", 0.9, stays))) for stays in (False, True))
+    assert standing.hops_of_one is not None and moving.hops_of_one is not None
+    assert standing.hops_of_one < moving.hops_of_one
+
+
+@pytest.mark.parametrize("policy", ["near", "colocate", "spread"])
+def test_sharing_nodes_needs_no_more_of_them_than_there_are(policy: str) -> None:
+    few = prospect(nodes=3, placing=placing(2, policy))
+    assert advise(few).replicas == 1
+    assert advise(prospect(nodes=1, placing=placing(2, policy))).hops is None
+
+
+def test_the_longest_way_counts_with_the_needs_of_its_operators() -> None:
+    operators = {
+        "camera": {"kind": "synthetic_source", "rate": "10 fps"},
+        "other": {"kind": "synthetic_source", "rate": "10 fps"},
+        "short": {"kind": "work", "after": "other", "cpu": "70 ms"},
+        "first": {"kind": "work", "after": "camera", "cpu": "10 ms"},
+        "second": {"kind": "work", "after": "first", "cpu": "20 ms"},
+        "both": {"kind": "work", "after": ["short", "second"], "cpu": "5 ms"},
+        "screen": {"kind": "sink", "after": "both"},
+    }
+    described = experiment(query={"operators": operators}, replicas="auto", placement={"policy": "near"})
+    needs = {found.operator: found.prospect.placing.needs for found in derived_counts(setting(described))}
+    assert needs["both"] == needs["first"] == pytest.approx((0, 0.1, 0.2, 0.1, 0))
+    assert needs["short"] == pytest.approx((0, 0.7, 0.1, 0))

@@ -1,0 +1,1 @@
+"""What ``benchmarks.routing_gap`` injects into simulations: routing with handicaps."""
