@@ -35,7 +35,7 @@ ZIPF = 1.0
 WINDOW = 60.0
 RANKS = (1, 8, 4, 5, 2, 7, 3, 6)
 SIZES = Sizes(event=1000.0, request=50.0)
-TOLERANCES_MIN = (*range(0, 60, 5), *range(60, 251, 10))
+TOLERANCES_MIN = (0, 10, 15, *range(20, 251, 10))
 """The range of Figures 4 to 8, in minutes."""
 
 

@@ -12,7 +12,8 @@ import random
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
+from typing import Any
 
 from node_agent.apps.comet.conjuncts import Conjunct, matches_with
 from node_agent.apps.comet.events import Detection, EventSource, Instance, detection_of
@@ -122,9 +123,32 @@ class _Outlet:
 
     edge: Edge
     pulled: bool
-    matches: list[tuple[Instance, ...]] = field(default_factory=list)
-    asked: list[Bounds] = field(default_factory=list)
+    span: float
+    """No request bounds the times of an event by more than this."""
+    matches: list[tuple[float, tuple[Instance, ...]]] = field(default_factory=list)
+    asked: list[tuple[float, Bounds]] = field(default_factory=list)
     sent: set[Instance] = field(default_factory=set)
+
+    @cached_property
+    def key(self) -> str:
+        """The event by whose times matches and requests are kept in order."""
+        return min(self.edge.events)
+
+    def keep_match(self, match: tuple[Instance, ...]) -> bool:
+        """Returns whether somebody asked for it."""
+        start = next(each.start for each in match if each.event == self.key)
+        insort(self.matches, (start, match), key=_first)
+        low = bisect_left(self.asked, start - self.span, key=_first)
+        high = bisect_right(self.asked, start, key=_first)
+        return any(_within(match, bounds) for _, bounds in self.asked[low:high])
+
+    def keep_request(self, bounds: Bounds) -> list[tuple[Instance, ...]]:
+        """Returns the matches that it asks for."""
+        start, end = bounds[self.key]
+        insort(self.asked, (start, bounds), key=_first)
+        low = bisect_left(self.matches, start, key=_first)
+        high = bisect_right(self.matches, end, key=_first)
+        return [match for _, match in self.matches[low:high] if _within(match, bounds)]
 
 
 class _Run:
@@ -141,10 +165,11 @@ class _Run:
         self.stores = {junction.node: _Store() for junction in plan.tree.junctions}
         self.asks: dict[tuple[str, int], list[Bounds]] = {}
         self.outlets: dict[str, tuple[_Outlet, Junction]] = {}
+        span = 2 * max(self.conjunct.windows.values(), default=0.0)
         for junction in plan.tree.junctions:
             pushed = plan.steps[junction.node][0]
             for edge in junction.inputs:
-                self.outlets[edge.name] = (_Outlet(edge, edge.name not in pushed), junction)
+                self.outlets[edge.name] = (_Outlet(edge, edge.name not in pushed, span), junction)
                 for hop in edge.hops:
                     self._connect(hop)
 
@@ -172,16 +197,13 @@ class _Run:
         if not outlet.pulled:
             self.send_events(outlet, match)
             return
-        outlet.matches.append(match)
-        if any(_within(match, bounds) for bounds in outlet.asked):
+        if outlet.keep_match(match):
             self.send_events(outlet, match)
 
     def ask(self, outlet: _Outlet, bounds: Bounds) -> None:
         """A request arrived."""
-        outlet.asked.append(bounds)
-        for match in outlet.matches:
-            if _within(match, bounds):
-                self.send_events(outlet, match)
+        for match in outlet.keep_request(bounds):
+            self.send_events(outlet, match)
 
     def send_events(self, outlet: _Outlet, match: tuple[Instance, ...]) -> None:
         junction = self.outlets[outlet.edge.name][1]
@@ -251,6 +273,10 @@ def _bounds(conjunct: Conjunct, match: tuple[Instance, ...], event: str) -> tupl
         if (event, each.event) in conjunct.before:
             high = min(high, each.start)
     return low, high
+
+
+def _first(pair: tuple[float, Any]) -> float:
+    return pair[0]
 
 
 def _covers(wide: Bounds, narrow: Bounds) -> bool:

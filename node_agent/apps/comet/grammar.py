@@ -51,7 +51,7 @@ def parse(text: str) -> Pattern:
         raise PatternError(text, LONGEST, f"a pattern has at most {LONGEST} characters")
     reader = _Reader(text)
     start = reader.next_place()
-    pattern = reader.pattern(0, in_operator=False)
+    pattern = reader.pattern(0)
     if isinstance(pattern, Not):
         raise PatternError(text, start, 'a negation stands inside "and" or "seq", like and(a, !b; 60s)')
     rest = reader.next_place()
@@ -70,13 +70,13 @@ class _Reader:
         self.at = found.end() if found else self.at
         return self.at
 
-    def pattern(self, depth: int, *, in_operator: bool) -> Pattern:
+    def pattern(self, depth: int) -> Pattern:
         place = self.next_place()
         if depth > DEEPEST:
             raise PatternError(self.text, place, f"more than {DEEPEST} operators stand inside one another")
         if self.accept("!"):
             inner_place = self.next_place()
-            inner = self.pattern(depth + 1, in_operator=False)
+            inner = self.pattern(depth + 1)
             if isinstance(inner, Not):
                 raise PatternError(self.text, inner_place, "a negation cannot be negated: leave out both")
             return Not(inner)
@@ -99,7 +99,7 @@ class _Reader:
         parts, places = [], []
         while True:
             places.append(self.next_place())
-            parts.append(self.pattern(depth + 1, in_operator=True))
+            parts.append(self.pattern(depth + 1))
             if not self.accept(","):
                 break
         window = self.window(word)

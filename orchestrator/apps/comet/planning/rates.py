@@ -154,6 +154,8 @@ def _without_each(factors: Array, terms: Sequence[Array]) -> list[Array]:
 def together_matches(rates: Sequence[float], window: float) -> float:
     if len(rates) == 1:
         return rates[0]
+    if window <= 0:
+        return 0.0
     spans = window * _PLACES
     rate = np.asarray(rates)[:, None]
     held = np.maximum(-np.expm1(-rate * spans), 1e-300)
