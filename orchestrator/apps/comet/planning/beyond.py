@@ -23,30 +23,30 @@ from orchestrator.apps.comet.planning.optimum import best_on_tree
 
 BEAM = 3
 ROUNDS = 8
-MOST_WORK = 2000
-"""Edges of all trees that are planned, one after another, before the search ends."""
-FEW_INPUTS = 6
-"""Of a junction: so many are planned exactly."""
+MOST_OPERATIONS = 400_000
+"""After so much work the search ends (``Estimator.operations``): some seconds."""
+FEW_INPUTS = 8
+"""Of a junction: so many are planned by weighing all ways."""
+FEW_EDGES = 24
+"""Of a tree with so many, junctions of ``FEW_INPUTS`` are; of a larger one, those of half as many."""
 SOME_INPUTS = 12
 """Of a junction: with so many, conversions are reversed one by one."""
 POINTS = 24
-"""Pairs of cost and delay that a junction keeps."""
+"""Pairs of cost and delay that a junction keeps; a quarter of them in large trees."""
 
 
 def beyond(estimator: Estimator, tree: CedTree) -> Plan | None:
     """Returns None if no plan is fast enough."""
     tried: dict[frozenset[str], Plan] = {}
-    work = 0
+    end = estimator.operations + MOST_OPERATIONS
 
     def attempt(nodes: frozenset[str]) -> None:
-        nonlocal work
-        if nodes in tried:
-            return
-        shorted = short(tree, nodes)
-        work += sum(len(junction.inputs) for junction in shorted.junctions)
-        plan = improved(estimator, shorted)
-        if plan is not None:
-            tried[nodes] = plan
+        if nodes not in tried:
+            shorted = short(tree, nodes)
+            hurried = estimator.operations > end
+            plan = convert(estimator, shorted) if hurried else improved(estimator, shorted)
+            if plan is not None:
+                tried[nodes] = plan
 
     for level in range(tree.height, 0, -1):
         attempt(shorted_at(tree, level))
@@ -60,7 +60,7 @@ def beyond(estimator: Estimator, tree: CedTree) -> Plan | None:
         beam = following
         for nodes in beam:
             for node in tree.inner:
-                if work < MOST_WORK:
+                if estimator.operations < end:
                     attempt(nodes ^ {node})
     return min(tried.values(), key=lambda plan: plan.cost)
 
@@ -68,8 +68,9 @@ def beyond(estimator: Estimator, tree: CedTree) -> Plan | None:
 def improved(estimator: Estimator, tree: CedTree) -> Plan | None:
     """A plan on a tree that is at least as cheap as what the two phases find."""
     widest = max(len(junction.inputs) for junction in tree.junctions)
-    if widest <= FEW_INPUTS:
-        return best_on_tree(estimator, tree, most_points=POINTS)
+    small = sum(len(junction.inputs) for junction in tree.junctions) <= FEW_EDGES
+    if widest <= (FEW_INPUTS if small else FEW_INPUTS // 2):
+        return best_on_tree(estimator, tree, most_points=POINTS if small else POINTS // 4)
     plan = convert(estimator, tree)
     return plan if plan is None or widest > SOME_INPUTS else reversed_conversions(estimator, plan)
 

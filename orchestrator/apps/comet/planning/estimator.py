@@ -23,6 +23,7 @@ costs matches · request cost + λ · kept · CF. The sink must know that it did
 the last constituent, the delay is at least the window and its path.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -40,6 +41,8 @@ Discounts = Mapping[tuple[str, str, str], float]
 """Lower node, upper node, event: the share of instances that another plan does not send over that link
 anyway.
 """
+
+_LOG_NEVER = math.log(1e-18)
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,9 @@ class Estimator:
         self.task = task
         self.given = given
         self.discounts = discounts or {}
+        self.operations = 0
+        """A count of the work done, by which searches bound themselves: the same on every machine."""
+        self._log_rates = {name: math.log(given.sources[name].rate) for name in task.conjunct.events}
         self._occurrences: dict[frozenset[str], Occurrence] = {}
         self._costs: dict[tuple[str, int, frozenset[str] | None], float] = {}
         self._prices: dict[tuple[str, int, str], float] = {}
@@ -90,6 +96,7 @@ class Estimator:
         return Traffic(rates, 0.0 if known is None else self.occurrence(known).matches)
 
     def edge_cost(self, edge: Edge, known: frozenset[str] | None) -> float:
+        self.operations += 1
         key = (edge.name, len(edge.hops), known)
         cost = self._costs.get(key)
         if cost is None:
@@ -118,7 +125,20 @@ class Estimator:
         for step in steps:
             total += sum(self.edge_cost(edges[name], known) for name in step)
             known = (known or frozenset()).union(*(edges[name].events for name in step))
+            if self._never(known):
+                break  # nothing is ever asked for
         return total
+
+    def _never(self, events: frozenset[str]) -> bool:
+        """Whether events match so rarely that pulls for their matches cost nothing.
+
+        At most n w^(n-1) Π λ combinations per second lie within the outermost window.
+        """
+        shape, number = self.task.conjunct.shape, len(events)
+        if number < 4 or isinstance(shape, Event):
+            return False
+        logarithm = math.log(number) + (number - 1) * math.log(shape.window)
+        return logarithm + sum(self._log_rates[name] for name in events) < _LOG_NEVER
 
     def absent_traffic(self, edge: Edge, pulled: bool) -> Traffic:
         rate = self.given.sources[edge.name].rate

@@ -11,10 +11,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
+from typing import TypeVar
 
 from orchestrator.apps.comet.planning.ced_tree import CedTree, Edge, Junction, short
 from orchestrator.apps.comet.planning.conversion import SLACK, convert
 from orchestrator.apps.comet.planning.estimator import Estimator, Plan, Steps, in_order, with_absences
+
+T = TypeVar("T")
 
 MOST_INPUTS = 12
 """Of a junction: the work grows as 3 to the power of them."""
@@ -82,12 +85,12 @@ def _frontier(estimator: Estimator, junction: Junction, limit: float, most_point
     labels[0] = [(Point(0.0, 0.0, ()), ())]
     bound = [min((point.cost for point in points), default=math.inf) for points in below]
     for mask in range(full):  # a superset has a larger number
-        for point, steps in labels[mask]:
+        for point, steps in _spread(sorted(labels[mask], key=_delay), most_points):
             rest = full & ~mask
             group = rest
             while group:
                 known = events[mask] if mask else None
-                for cost, delay, chosen in _groups(estimator, edges, group, below, known, point):
+                for cost, delay, chosen in _groups(estimator, edges, group, below, known, point, most_points):
                     remaining = sum(bound[i] for i in range(len(edges)) if (rest & ~group) >> i & 1)
                     late = delay > estimator.task.tolerance + SLACK
                     if not late and cost + remaining <= limit * (1 + 1e-12):
@@ -98,15 +101,19 @@ def _frontier(estimator: Estimator, junction: Junction, limit: float, most_point
             labels[mask] = []
     found = [
         Point(point.cost, point.delay, (*point.steps, (junction.node, in_order(steps))))
-        for point, steps in sorted(labels[full], key=lambda label: label[0].delay)
+        for point, steps in sorted(labels[full], key=_delay)
     ]
-    return found if most_points is None else _spread(found, most_points)
+    return _spread(found, most_points)
 
 
-def _spread(points: Sequence[Point], number: int) -> list[Point]:
+def _delay(label: tuple[Point, Steps]) -> float:
+    return label[0].delay
+
+
+def _spread(points: list[T], number: int | None) -> list[T]:
     """Keeps the fastest point, the cheapest one, and those between that lie evenly."""
-    if len(points) <= number:
-        return list(points)
+    if number is None or len(points) <= number:
+        return points
     return [points[round(place * (len(points) - 1) / (number - 1))] for place in range(number)]
 
 
@@ -117,6 +124,7 @@ def _groups(
     below: Sequence[Sequence[Point]],
     known: frozenset[str] | None,
     so_far: Point,
+    most_points: int | None,
 ) -> Iterator[tuple[float, float, tuple[tuple[str, Steps], ...]]]:
     """Ways to obtain a group of inputs at once, after ``so_far``: one for each choice of points below.
 
@@ -135,7 +143,8 @@ def _groups(
             for cost, delay, steps in found
             for point in below[index]
         ]
-        found = _unbeaten(extended)
+        estimator.operations += len(extended)
+        found = _spread(_unbeaten(extended), most_points)
     yield from found
 
 
