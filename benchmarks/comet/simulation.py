@@ -93,7 +93,7 @@ class _Direction:
 
 
 @dataclass
-class _Store:
+class Store:
     """Instances that a node knows, by event, in order of their starts."""
 
     instances: dict[str, list[Instance]] = field(default_factory=dict)
@@ -162,7 +162,7 @@ class _Run:
         self.queue: list[tuple[float, int, Callable[[], None]]] = []
         self.number = 0
         self.directions: dict[tuple[str, str], _Direction] = {}
-        self.stores = {junction.node: _Store() for junction in plan.tree.junctions}
+        self.stores = {junction.node: Store() for junction in plan.tree.junctions}
         self.asks: dict[tuple[str, int], list[Bounds]] = {}
         self.outlets: dict[str, tuple[_Outlet, Junction]] = {}
         span = 2 * max(self.conjunct.windows.values(), default=0.0)
