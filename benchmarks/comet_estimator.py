@@ -2,12 +2,14 @@
 
 On the networks of the figures, for Comet's plan and ours and several tolerances. ``max_relative_error``: of
 the cost; ``late``: detections later than promised; ``missed``, ``invented``: detections that differ from
-those in the events that occurred. The run is the simulation in ``benchmarks/comet/simulation.py``, not
-agents.
+those in the events that occurred. ``chance``: the standard error of the counted cost. The run is the
+simulation in ``benchmarks/comet/simulation.py``, not agents.
 """
 
 import argparse
+import math
 import sys
+from statistics import mean, stdev
 
 from benchmarks.comet.networks import (
     MINUTE,
@@ -28,9 +30,10 @@ from orchestrator.apps.comet.planning.estimator import Plan
 from orchestrator.apps.comet.planning.planners import comet
 
 TOLERANCES_MIN = (30, 100)
-PACKETS = 3000
-"""So many events are sent in a run, or more: then chance alone is a few per cent."""
-LONGEST_S = 1e6
+RUN_S = 5e5
+FEWEST_RUNS, MOST_RUNS = 4, 40
+EXACT_ENOUGH = 0.025
+"""Runs are repeated until the standard error of their mean cost is at most this share of it."""
 
 
 def networks() -> list[Network]:
@@ -38,26 +41,40 @@ def networks() -> list[Network]:
     return [figure4(), figure5(), *six, figure8(), figure9(4)]
 
 
-def row(network: Network, tolerance_min: float, name: str, plan: Plan, packets: int) -> Row:
-    cheapest = min(link.cost_factor(network.world.sizes) for link in network.world.links)
-    duration = min(packets * cheapest / plan.cost, LONGEST_S)
-    outcome = simulate(plan, network.world, seed=1, duration=duration)
-    true = occurred(plan, outcome)
+def row(network: Network, tolerance_min: float, name: str, plan: Plan, most_runs: int) -> Row:
+    counted: list[float] = []
+    detections = late = missed = invented = 0
+    worst = 0.0
+    while len(counted) < FEWEST_RUNS or (len(counted) < most_runs and _chance(counted) > EXACT_ENOUGH):
+        outcome = simulate(plan, network.world, seed=len(counted), duration=RUN_S)
+        found, true = set(outcome.delays), occurred(plan, outcome)
+        counted.append(outcome.cost)
+        detections += len(found)
+        late += sum(delay > plan.delay for delay in outcome.delays.values())
+        missed += len(true - found)
+        invented += len(found - true)
+        worst = max(worst, outcome.worst_delay)
     return {
         "network": network.name,
         "tolerance_min": tolerance_min,
         "planner": name,
         "estimated": plan.cost * MINUTE,
-        "counted": outcome.cost * MINUTE,
-        "error": plan.cost / outcome.cost - 1,
-        "events_sent": outcome.events_sent,
+        "counted": mean(counted) * MINUTE,
+        "error": plan.cost / mean(counted) - 1,
+        "chance": _chance(counted),
+        "runs": len(counted),
         "promised_min": plan.delay / MINUTE,
-        "worst_min": outcome.worst_delay / MINUTE,
-        "detections": len(outcome.delays),
-        "late": sum(delay > plan.delay for delay in outcome.delays.values()),
-        "missed": len(true - set(outcome.delays)),
-        "invented": len(set(outcome.delays) - true),
+        "worst_min": worst / MINUTE,
+        "detections": detections,
+        "late": late,
+        "missed": missed,
+        "invented": invented,
     }
+
+
+def _chance(counted: list[float]) -> float:
+    """The standard error of the mean, as a share of it."""
+    return stdev(counted) / math.sqrt(len(counted)) / mean(counted)
 
 
 def occurred(plan: Plan, outcome: Outcome) -> set[Detection]:
@@ -78,7 +95,7 @@ def occurred(plan: Plan, outcome: Outcome) -> set[Detection]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--packets", type=int, default=PACKETS, help=f"(default: {PACKETS})")
+    parser.add_argument("--most-runs", type=int, default=MOST_RUNS, help=f"of a plan (default: {MOST_RUNS})")
     options = parser.parse_args()
     rows: list[Row] = []
     for network in networks():
@@ -87,7 +104,7 @@ def main() -> None:
             for name, planner in (("Comet", comet), ("ours", beyond)):
                 plan = planner(estimator, tree)
                 if plan is not None:
-                    rows.append(row(network, tolerance, name, plan, options.packets))
+                    rows.append(row(network, tolerance, name, plan, options.most_runs))
                     print(rows[-1], file=sys.stderr, flush=True)
     figures = {
         "benchmark": "comet_estimator",
