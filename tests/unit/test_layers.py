@@ -24,6 +24,7 @@ NODE_AGENT = (
     "node_agent.apps",
     "node_agent.apps.dataflow",
     "node_agent.apps.flows",
+    "node_agent.apps.comet",
     "node_agent.agent",
     "node_agent.supervisor",
     "node_agent.query",  # what files of users import: this, switching and testing
@@ -47,6 +48,7 @@ ORCHESTRATOR = (
     "orchestrator.apps",
     "orchestrator.apps.dataflow",
     "orchestrator.apps.flows",
+    "orchestrator.apps.comet",
     "orchestrator.backends",
     "orchestrator.lifecycle",
     "orchestrator.analytics",
@@ -54,7 +56,7 @@ ORCHESTRATOR = (
     "orchestrator.captures",
     "orchestrator.cli",
 )
-APPLICATIONS = ("dataflow", "flows")
+APPLICATIONS = ("dataflow", "flows", "comet")
 """They do not import each other."""
 
 
