@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from tests.independent.believing import read_line
 from tests.independent.world import NODES, World
 
 Record = dict[str, Any]
@@ -16,7 +17,9 @@ def lie(world: World) -> None:
     for _ in range(random.choice((0, 0, 3))):
         t_ns = world.zero_ns + random.randrange(world.end_ns - world.zero_ns)
         node = random.choice(NODES)
-        world.happens(t_ns, node, "", "weather", sunny=True)  # a kind of another version: counted, no more
+        # A kind of another version is counted, no more. Without a name it is of the application ``query``.
+        if world.happens(t_ns, node, "", "weather", sunny=True) and "query" not in world.apps:
+            world.told.refused += 1
         if world.happens(t_ns + 1, node, "nobody", "queue", replica="x/0", queue="input", length=1):
             world.told.refused += 1
         if not queries:
@@ -73,8 +76,9 @@ def damaged(world: World) -> dict[tuple[str, int], list[bytes]]:
             else:
                 lines.append(line + b"\n")
         if records[-1]["kind"] != "agent_stop" and random.random() < 0.5:
-            lines[-1] = lines[-1][: random.randint(1, len(lines[-1]) - 2)]  # torn by the crash
-            told.corrupt += 1
+            torn = lines[-1][: random.randint(1, len(lines[-1]) - 2)]  # by the crash
+            told.corrupt += read_line(lines[-1], key[1]) is not None
+            lines[-1] = torn
         found[key] = lines
     return found
 
@@ -91,7 +95,6 @@ BREAKS: tuple[Callable[[Record, bytes], bytes], ...] = (
     lambda record, line: line[: len(line) // 2],
     lambda record, line: b"\x00\xff" + line,
     lambda record, line: b"[1, 2]",
-    lambda record, line: b"",
     _without("kind"),
     _without("seq"),
     _without("node"),

@@ -90,7 +90,7 @@ class Dataflow:
                         t_ns += S // 3
                         continue
                 self.forward(t_ns, name, 0, replica, taus, sizes, births)
-            t_ns += self.random.randrange(S // 20, S // 2)
+            t_ns += self.random.randrange(S // 3, 3 * S // 2)
 
     def tuples(
         self,

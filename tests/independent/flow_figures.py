@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from node_agent.apps.flows.delays import middle_ns
 from tests.independent.believing import Record
@@ -19,11 +19,22 @@ class Second:
     t_ns: int
     sent: int | None = None
     sent_bytes: int = 0
-    heard: dict[int, list[int]] = field(default_factory=dict)
+    source_ahead_ns: int = 0
+    """How far the source's clock was ahead when it told of the second for the last time."""
+    heard: dict[int, "Heard"] = field(default_factory=dict)
     """By boot of the sink: what it says of the second at last."""
     arrived_bytes: int = 0
     delivered: int = 0
-    best: list[int] = field(default_factory=list)
+    best: "Heard | None" = None
+
+
+class Heard(NamedTuple):
+    """A row of ``heard``, with when it was told and how far the sink's clock was ahead then."""
+
+    packets: int
+    now_ns: int
+    row: list[int]
+    ahead_ns: int
 
 
 class Flow:
@@ -38,10 +49,10 @@ class Flow:
         self._read_heard()
         self._read_arrived()
         for each in self.seconds.values():
-            rows = [each.heard[boot] for boot in sorted(each.heard)]
-            total = sum(row[1] for row in rows)
+            told = [each.heard[boot] for boot in sorted(each.heard)]
+            total = sum(heard.packets for heard in told)
             each.delivered = total if each.sent is None else min(total, each.sent)
-            each.best = max(rows, key=lambda row: row[1], default=[])
+            each.best = max(told, key=lambda heard: heard.packets, default=None)
 
     def _own_ahead(self, record: Record) -> int:
         ahead_ns: int = record["now_ns"] - record["t_ns"]
@@ -55,18 +66,19 @@ class Flow:
         return self.seconds.setdefault(second, Second(t_ns))
 
     def _read_sent(self) -> None:
-        for record in self._sent:
+        for record in sorted(self._sent, key=lambda each: each["now_ns"]):
             for second, packets, size in record["seconds"]:
                 found = self._at(second, self._opened(record) + second * S)
+                found.t_ns, found.source_ahead_ns = self._opened(record) + second * S, self._own_ahead(record)
                 found.sent, found.sent_bytes = max(found.sent or 0, packets), max(found.sent_bytes, size)
 
     def _read_heard(self) -> None:
         for record in self._received:
             for row in record["heard"]:
                 found = self._at(row[0], 0)
-                known = found.heard.get(record["boot"])
-                if known is None or row[1] > known[1]:
-                    found.heard[record["boot"]] = row
+                told = Heard(row[1], record["now_ns"], row, self._own_ahead(record))
+                known = found.heard.get(record["boot"], told)
+                found.heard[record["boot"]] = max(known, told)
 
     def _read_arrived(self) -> None:
         """Adds what arrived to the source's second that is nearest to the sink's."""
@@ -83,12 +95,6 @@ class Flow:
             found = self._at(place, begin + place * S)
             found.t_ns = max(found.t_ns, begin + place * S)
             found.arrived_bytes += size
-
-    def correction_ns(self) -> int | None:
-        """Returns how far the sink's clock is ahead of the source's; None if one of them said nothing."""
-        if not (self._sent and self._received):
-            return None
-        return self._own_ahead(self._received[0]) - self._own_ahead(self._sent[0])
 
     def totals(self, name: str) -> int:
         """Returns a counter of the sink at last, added over its boots."""
@@ -121,7 +127,7 @@ class Part:
         self.duplicates += flow.totals("duplicates")
         self.reordered += flow.totals("reordered")
         for each in flow.seconds.values():
-            total = sum(row[1] for row in each.heard.values())
+            total = sum(heard.packets for heard in each.heard.values())
             if each.sent is not None and total > each.sent:
                 self.duplicates += total - each.sent  # what a sink that was started anew counted again
             if not each.t_ns or not run.inside(each.t_ns + S // 2):
@@ -132,18 +138,18 @@ class Part:
                 continue  # what was sent then may still be on its way
             self.sent += each.sent or 0
             self.delivered += min(each.delivered, each.sent or 0)
-            self._add_delays(flow, each)
+            self._add_delays(each)
         return self
 
-    def _add_delays(self, flow: Flow, second: Second) -> None:
-        if not second.best:
+    def _add_delays(self, second: Second) -> None:
+        if second.best is None:
             return
-        _, packets, _, jitter, base, total, _, most, *pairs = second.best
+        _, packets, _, jitter, base, total, _, most, *pairs = second.best.row
         self.jitter_ns += jitter * second.delivered
         self.heard += second.delivered
-        off = flow.correction_ns()
-        if off is None or second.sent is None:
+        if second.sent is None:
             return
+        off = second.best.ahead_ns - second.source_ahead_ns
         self.delayed += second.delivered
         self.delay_ns += (base - off + total / packets) * second.delivered
         self.longest_ns.append(base - off + most)

@@ -11,8 +11,8 @@ def fill(world: World) -> None:
     for node in NODES:
         counted = dict.fromkeys(("HELLO", "TC", "costs"), (0, 0))
         boots = world.boots(node)
-        for t_ns in range(world.zero_ns + world.random.randrange(S), world.end_ns, 5 * S // 2):
-            if any(begin <= t_ns - 5 * S // 2 < begin + 5 * S // 2 for begin, _ in boots[1:]):
+        for t_ns in range(world.zero_ns + world.random.randrange(S), world.end_ns, 5 * S):
+            if any(begin <= t_ns - 5 * S < begin + 5 * S for begin, _ in boots[1:]):
                 counted = dict.fromkeys(counted, (0, 0))
             for place, (message, (own, others)) in enumerate(counted.items()):
                 own += world.random.randrange(400)
