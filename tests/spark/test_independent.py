@@ -59,7 +59,7 @@ def untruths(told: Told, telemetry: Mapping[str, int]) -> Iterator[str]:
         yield f"records, refused and missing are {known}, Rove counts {telemetry}"
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_analysis_agrees_with_an_independent_recomputation(spark: "SparkSession", tmp_path: Path) -> None:
     made = [make(seed, tmp_path) for seed in range(RUNS)]
     summaries = analyze([directory for _, directory in made], spark=spark)
