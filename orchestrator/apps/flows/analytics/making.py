@@ -161,10 +161,10 @@ def _heard(records: DataFrame) -> DataFrame:
     earlier one if both received as much.
     """
     row, packets = F.col("row"), _value(_PACKETS)
-    most = F.struct(packets, -F.col("sink_boot"))
+    latest, most = F.struct(packets, "now_ns"), F.struct(packets, -F.col("sink_boot"))
     listed = records.withColumn("row", F.explode("heard")).withColumn("second", _value(0))
     last = listed.groupBy(*SECOND, "sink_boot").agg(
-        F.max_by(row, packets).alias("row"), F.max_by("ahead_ns", packets).alias("ahead_ns")
+        F.max_by(row, latest).alias("row"), F.max_by("ahead_ns", latest).alias("ahead_ns")
     )
     return (
         last.groupBy(*SECOND)

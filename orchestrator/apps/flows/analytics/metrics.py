@@ -81,7 +81,8 @@ METRICS = (
     Metric("flow_delay_max_s", f"largest {_DELAY}", "s", "less", averaged=True),
     Metric(
         "flow_jitter_s",
-        "interarrival jitter of RFC 3550, the mean over the seconds of the window and over flows",
+        "interarrival jitter of RFC 3550, the mean over the packets that `flow_delivery_ratio` counts, then "
+        "over flows",
         "s",
         "less",
         averaged=True,
