@@ -185,7 +185,7 @@ def _require_applications(cells: "Sequence[Cell]") -> None:
 
 def _require_java() -> None:
     """Checks for Java now rather than after an hour of measuring."""
-    from orchestrator.analytics.java import find_java
+    from orchestrator.spark.java import find_java
 
     try:
         find_java()

@@ -32,6 +32,7 @@ NODE_AGENT = (
 )
 ORCHESTRATOR = (
     "orchestrator",  # errors, names and text from other machines
+    "orchestrator.spark",
     "orchestrator.model",
     "orchestrator.runs",
     "orchestrator.clocks",

@@ -25,8 +25,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from orchestrator.analytics.java import Java, find_java, java_home
 from orchestrator.errors import RoveError
+from orchestrator.spark.java import Java, find_java, java_home
 
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 15.0
