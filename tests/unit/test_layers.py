@@ -50,6 +50,7 @@ ORCHESTRATOR = (
     "orchestrator.apps.flows",
     "orchestrator.backends",
     "orchestrator.lifecycle",
+    "orchestrator.sweeps",
     "orchestrator.analytics",
     "orchestrator.live",
     "orchestrator.captures",

@@ -32,6 +32,7 @@ VERBS = [
     "plan",
     "up",
     "run",
+    "sweep",
     "status",
     "top",
     "events",

@@ -1,0 +1,80 @@
+"""A run's directory as bytes on its way between machines: packed there, checked and unpacked here.
+
+The bytes come from another machine. So number, size and names are bounded, and only plain files and
+directories inside the target are made.
+"""
+
+import io
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from orchestrator.errors import RoveError
+from orchestrator.foreign_names import path_inside
+from orchestrator.runs.manifest import regular_files
+
+MOST_BYTES = 256 * 2**20
+"""Of an archive, compressed."""
+MOST_UNPACKED = 8 * 2**30
+MOST_FILES = 100_000
+_PIECE = 1 << 20
+
+
+class BadArchive(RoveError):
+    """The archive is too large, broken, or names what lies outside of its directory."""
+
+
+class _Bounded(io.BytesIO):
+    def write(self, data: "bytes | bytearray | memoryview") -> int:  # type: ignore[override]
+        if self.tell() + len(data) > MOST_BYTES:
+            raise BadArchive(
+                f"its records are more than {MOST_BYTES >> 20} MiB when compressed, too many to come back"
+                " through Spark: run this sweep without --on"
+            )
+        return super().write(data)
+
+
+def pack(directory: Path) -> bytes:
+    """Packs all plain files below ``directory``. The same files give the same bytes. Raises BadArchive."""
+    target = _Bounded()
+    with tarfile.open(fileobj=target, mode="w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as archive:
+        for file in sorted(regular_files(directory)):
+            entry = tarfile.TarInfo(file.relative_to(directory).as_posix())
+            entry.size = file.stat().st_size
+            with file.open("rb") as content:
+                archive.addfile(entry, content)
+    return target.getvalue()
+
+
+def unpack(pieces: Iterable[bytes], into: Path) -> None:
+    """Unpacks into the empty directory ``into``. Raises BadArchive, UnsafeName; it may be half full then."""
+    source = io.BytesIO()
+    for piece in pieces:
+        if source.tell() + len(piece) > MOST_BYTES:
+            raise BadArchive("an executor sent more than a run may have")
+        source.write(piece)
+    source.seek(0)
+    try:
+        with tarfile.open(fileobj=source, mode="r:gz") as archive:
+            _extract(archive, into)
+    except (tarfile.TarError, EOFError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # of this machine's disk
+        raise BadArchive(f"an executor sent a broken archive: {error}") from error
+
+
+def _extract(archive: tarfile.TarFile, into: Path) -> None:
+    left = MOST_UNPACKED
+    for number, entry in enumerate(archive):
+        left -= entry.size
+        if number >= MOST_FILES or left < 0:
+            raise BadArchive("an executor sent more than a run may have")
+        path = path_inside(into, entry.name)
+        if not entry.isreg():
+            raise BadArchive(f"an executor sent something else than a file: {entry.name}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = archive.extractfile(entry)
+        assert content is not None
+        with path.open("xb") as file:
+            while piece := content.read(_PIECE):
+                file.write(piece)
