@@ -102,16 +102,16 @@ def executors(spark: "SparkSession") -> int:
     return int(scala.getExecutorMemoryStatus().size()) - 1
 
 
-def await_executor(spark: "SparkSession", master: Master, timeout: float = EXECUTOR_TIMEOUT_S) -> None:
+def await_executor(spark: "SparkSession", master: Master) -> None:
     """Waits for the first executor. Raises RoveError if none comes."""
     if master.is_local:
         return
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + EXECUTOR_TIMEOUT_S
     while executors(spark) < 1:
         if time.monotonic() > deadline:
             raise RoveError(
-                f"{master.url} answers, but gave no executor within {timeout:g} s: see that workers are"
-                " there, have a free core and 1 GB, and can connect to this machine"
+                f"{master.url} answers, but gave no executor within {EXECUTOR_TIMEOUT_S:g} s: see that"
+                " workers are there, have a free core and 1 GB, and can connect to this machine"
             )
         time.sleep(_MOMENT_S)
 

@@ -84,7 +84,7 @@ def spark_session(
     home = java_home(java or find_java())
     address = reach(master)
     with _scratch_directory() as (scratch, held_open):
-        tuning = QUICK if master.is_local and input_bytes < BULK_BYTES else BULK
+        tuning = QUICK if input_bytes < BULK_BYTES else BULK
         settings = {**_settings(scratch, tuning), **settings_at(master, address), **conf}
         process = _start_jvm(home, scratch, settings, held_open, master)
         try:
@@ -163,6 +163,7 @@ def _settings(scratch: Path, tuning: Mapping[str, str]) -> dict[str, str]:
     return {
         **tuning,
         "spark.driver.extraJavaOptions": options,
+        "spark.executor.extraJavaOptions": tuning["spark.driver.extraJavaOptions"],
         "spark.app.name": "rove",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
