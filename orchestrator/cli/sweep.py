@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from orchestrator.spark.cluster import Master
 
 
+DRIVER_MEMORY = "2g"
+"""Some of the largest results at the same time, on their way to the disk."""
+
+
 class Retry(StrEnum):
     FAILED = "failed"
     INVALID = "invalid"
@@ -88,9 +92,9 @@ def sweep(
 
       rove sweep experiments/quickstart.yaml --retry failed
 
-      rove sweep experiments/paper/figure-5.yaml --on spark://head:7077
+      rove sweep experiments/paper/fig5.yaml --on spark://head:7077
 
-      rove sweep experiments/paper/figure-5.yaml --on 'local\\[4]' --no-analyze --json
+      rove sweep experiments/paper/fig5.yaml --on 'local\\[4]' --no-analyze --json
     """
     from orchestrator.lifecycle.interruption import signals_as_keyboard_interrupt
 
@@ -155,13 +159,13 @@ def _where(on: str | None, conf: list[str], jobs: int | None) -> _Where | None:
 
 def _begun(prepared: Prepared, run_id: str | None, runs_dir: Path) -> RunDirectory | None:
     """Returns the sweep to go on with."""
-    from orchestrator.lifecycle.resumption import latest_sweep
+    from orchestrator.lifecycle.resumption import latest_sweep, remove_unborn
 
     name = prepared.experiment.name
     if run_id is None:
         return latest_sweep(runs_dir, name)
     named = RunDirectory(runs_dir / name / run_id)
-    if not named.path.exists():
+    if not named.path.exists() or remove_unborn(named):
         return None
     if not named.is_sweep:
         raise BadInput(f"run {run_id} is no sweep: choose another --run-id")
@@ -227,7 +231,8 @@ def _executors(where: _Where | None, attempt: _Attempt) -> "Iterator[Elsewhere |
     from orchestrator.sweeps.driver import on_executors
 
     attempt.display.say(f"Starting Spark on {where.master.url}")
-    with spark_session(master=where.master, conf=where.conf) as spark, on_executors(spark) as elsewhere:
+    conf = {"spark.driver.memory": DRIVER_MEMORY, **where.conf}
+    with spark_session(master=where.master, conf=conf) as spark, on_executors(spark) as elsewhere:
         yield elsewhere
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -156,12 +157,15 @@ class Invocation:
         schedule = Schedule(self._cells, perform, self._verdict_of, interruption, most_failures, tell)
         # A single run always gets a verdict; it starts nothing if the user has asked to stop already.
         schedule.starts_when_interrupted = not self.is_sweep
-        if elsewhere is None:
-            await schedule.run(lambda: jobs, lambda: jobs)
-        else:
-            await schedule.run(elsewhere.places, elsewhere.slots, on_interruption=elsewhere.cancel)
-        if self.state is not None:
-            self.state.skip_the_rest()
+        try:
+            if elsewhere is None:
+                await schedule.run(lambda: jobs, lambda: jobs)
+            else:
+                await schedule.run(elsewhere.places, elsewhere.slots, on_interruption=elsewhere.cancel)
+        finally:
+            if self.state is not None:
+                with suppress(OSError):  # the disk may be full, and what is done is on it
+                    self.state.skip_the_rest()
         runs = tuple(self._finished[number] for number in sorted(self._finished))
         return Finished(self.judge(runs), runs, interruption.urgency is not Urgency.NONE)
 

@@ -19,7 +19,7 @@ from orchestrator.planning.sweep import Cell
 from orchestrator.runs import run_directory
 from orchestrator.runs.files import readable, sync_directory
 from orchestrator.runs.journal import Journal
-from orchestrator.runs.run_directory import RunDirectory, member_id
+from orchestrator.runs.run_directory import RunDirectory, member_id, remove_path
 from orchestrator.runs.sweep_state import was_cut_off
 from orchestrator.runs.verdict import Verdict, read_verdict
 from orchestrator.spec.experiment import Experiment
@@ -45,6 +45,15 @@ def latest_sweep(root: Path, experiment: str) -> RunDirectory | None:
     """Returns the newest sweep of this experiment, by whichever verb it was begun."""
     runs = (run for run in run_directory.all_runs(root) if run.experiment == experiment)
     return next((run for run in runs if run.is_sweep), None)
+
+
+def remove_unborn(directory: RunDirectory) -> bool:
+    """Removes the directory of a command that was killed before it had written what it wanted to run."""
+    written = (directory.sweep, directory.manifest, directory.verdict, directory.network)
+    if any(path.exists() for path in written) or state_of(directory) is not State.DEAD:
+        return False
+    remove_path(directory.path)
+    return True
 
 
 def require_unchanged(experiment: Experiment, directory: RunDirectory, anew: str) -> None:

@@ -108,11 +108,20 @@ class Schedule:
             raise error
 
     async def _cancel(self, cancel: Callable[[], None]) -> None:
-        """Ends cells on other machines; does not wait long for an answer."""
+        """Ends cells on other machines; does not wait long for an answer, and not at all for a user in
+        haste."""
+        asked = asyncio.ensure_future(asyncio.to_thread(cancel))
+        at_once = asyncio.create_task(self._interruption.reaches(Urgency.AT_ONCE))
+        deadline = time.monotonic() + CANCEL_S
+        while waited := {task for task in (asked, *self._running) if not task.done()}:
+            left = deadline - time.monotonic()
+            if left <= 0 or at_once.done():
+                break
+            await asyncio.wait({*waited, at_once}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        at_once.cancel()
         with suppress(Exception):
-            await asyncio.wait_for(asyncio.to_thread(cancel), CANCEL_S)
-        if self._running:
-            await asyncio.wait({*self._running}, timeout=CANCEL_S)
+            if asked.done():
+                asked.result()
         self._take_ended()
         for task in self._running:
             task.cancel()

@@ -4,8 +4,10 @@ The bytes come from another machine. So number, size and names are bounded, and 
 directories inside the target are made.
 """
 
+import gzip
 import io
 import tarfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -18,6 +20,7 @@ MOST_BYTES = 256 * 2**20
 MOST_UNPACKED = 8 * 2**30
 MOST_FILES = 100_000
 _PIECE = 1 << 20
+_COMPILED = "__pycache__"
 
 
 class BadArchive(RoveError):
@@ -34,11 +37,28 @@ class _Bounded(io.BytesIO):
         return super().write(data)
 
 
+class _Checked:
+    """A file for tarfile, which reads the head of an entry in one piece, however large it claims to be."""
+
+    def __init__(self, file: gzip.GzipFile) -> None:
+        self.seek = file.seek
+        self.tell = file.tell
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        if not 0 <= size <= _PIECE:
+            raise BadArchive("an executor sent an archive with a head that is too large")
+        return self._file.read(size)
+
+
 def pack(directory: Path) -> bytes:
-    """Packs all plain files below ``directory``. The same files give the same bytes. Raises BadArchive."""
+    """Packs all plain files below ``directory`` but what Python compiled of users' code. The same files give
+    the same bytes. Raises BadArchive."""
     target = _Bounded()
     with tarfile.open(fileobj=target, mode="w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as archive:
         for file in sorted(regular_files(directory)):
+            if _COMPILED in file.parts:
+                continue
             entry = tarfile.TarInfo(file.relative_to(directory).as_posix())
             entry.size = file.stat().st_size
             with file.open("rb") as content:
@@ -55,9 +75,13 @@ def unpack(pieces: Iterable[bytes], into: Path) -> None:
         source.write(piece)
     source.seek(0)
     try:
-        with tarfile.open(fileobj=source, mode="r:gz") as archive:
-            _extract(archive, into)
-    except (tarfile.TarError, EOFError, OSError) as error:
+        with gzip.GzipFile(fileobj=source) as content:
+            with tarfile.open(fileobj=_Checked(content), mode="r:") as archive:  # type: ignore[call-overload]
+                _extract(archive, into)
+            while content.read(_PIECE):  # to the end, where the checksum is
+                if content.tell() > MOST_UNPACKED:
+                    raise BadArchive("an executor sent more than a run may have")
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # of this machine's disk
         raise BadArchive(f"an executor sent a broken archive: {error}") from error

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from orchestrator.errors import BadInput, RoveError
 from orchestrator.lifecycle.invocation import CellLost
@@ -24,6 +24,7 @@ from orchestrator.runs.durable import sync_tree
 from orchestrator.runs.files import sync_directory
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.runs.verdict import Verdict, read_verdict
+from orchestrator.spark.plain_results import collect_bytes
 from orchestrator.sweeps.archive import BadArchive, unpack
 from orchestrator.sweeps.task import ERROR, RUN, CellOrder, perform, plan_digest
 
@@ -47,16 +48,20 @@ def require_virtual_time(cells: Sequence[Cell]) -> None:
         )
 
 
-@dataclass(frozen=True)
+@dataclass
 class SparkCells:
     """Runs cells on the executors of a session. Use ``on_executors`` to make one."""
 
     spark: "SparkSession"
     threads: ThreadPoolExecutor
+    _slots: int = 1
+    _cancelled: bool = False
 
     def slots(self) -> int:
         """Returns how many cells run at the same time; executors come and go."""
-        return int(self.spark.sparkContext.defaultParallelism)
+        if self._is_alive():
+            self._slots = int(self.spark.sparkContext.defaultParallelism)
+        return self._slots
 
     def places(self) -> int:
         """Returns how many cells Spark should have now."""
@@ -66,35 +71,51 @@ class SparkCells:
     async def run(self, cell: Cell, order: RunOrder, directory: RunDirectory, scratch: Path) -> Verdict:
         """Runs one cell; in the end its run is in ``directory``. ``scratch``: for what is not yet complete.
 
-        Raises CellLost if there is no result.
+        Raises CellLost if there is no result, RoveError if there is no Spark any more.
         """
-        sent = _order(cell, order, directory)
+        sent = order_for(cell, order, directory)
         return await asyncio.get_running_loop().run_in_executor(
             self.threads, self._performed, sent, directory, scratch
         )
 
     def cancel(self) -> None:
-        """Ends what runs on executors; these cells are lost."""
+        """Ends what runs on executors, and starts no more; these cells are lost."""
+        self._cancelled = True
         self.spark.sparkContext.cancelAllJobs()
 
     def _performed(self, order: CellOrder, directory: RunDirectory, scratch: Path) -> Verdict:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
+        if self._cancelled:
+            raise CellLost("it was not started any more")
         try:
-            pieces = _collected(self.spark, order)
+            pieces = collect_bytes(self.spark, [order], _on_executor)
         except (Py4JError, PySparkException, OSError, EOFError) as error:
+            if not self._is_alive():
+                raise RoveError("Spark has ended; the same command goes on with the sweep") from error
             raise CellLost(f"Spark gave it up: {_reason(error)}") from error
         return accept(pieces, directory, scratch)
+
+    def _is_alive(self) -> bool:
+        """Whether the session can still be used: its JVM may be gone, or the master may have ended it."""
+        from py4j.protocol import Py4JError
+
+        try:
+            return not self.spark.sparkContext._jsc.sc().isStopped()
+        except (Py4JError, OSError, AttributeError):  # the last of a context that was stopped here
+            return False
 
 
 @contextmanager
 def on_executors(spark: "SparkSession") -> Iterator[SparkCells]:
-    """Opens what hands cells to the session's executors."""
-    from orchestrator.spark.session import side_by_side
-
-    with side_by_side(MOST_AT_ONCE) as threads:
+    """Opens what hands cells to the session's executors. Threads that still wait in the end do so until the
+    session is closed."""
+    threads = ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="cell")
+    try:
         yield SparkCells(spark, threads)
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
 
 
 def accept(pieces: Sequence[bytes], directory: RunDirectory, scratch: Path) -> Verdict:
@@ -133,7 +154,8 @@ def _rename(half: Path, place: Path) -> None:
             raise
 
 
-def _order(cell: Cell, order: RunOrder, directory: RunDirectory) -> CellOrder:
+def order_for(cell: Cell, order: RunOrder, directory: RunDirectory) -> CellOrder:
+    """Returns all that an executor needs for a cell whose run will be in ``directory``."""
     return CellOrder(
         run_id=directory.id,
         experiment=directory.experiment,
@@ -146,16 +168,6 @@ def _order(cell: Cell, order: RunOrder, directory: RunDirectory) -> CellOrder:
         plan=plan_digest(cell.run),
         checkout=checkout(),
     )
-
-
-def _collected(spark: "SparkSession", order: CellOrder) -> list[bytes]:
-    """Returns what the task yields, as the plain bytes it is: nothing that executors send is unpickled."""
-    from pyspark.serializers import NoOpSerializer
-
-    context = spark.sparkContext
-    result: Any = context.parallelize([order], 1).mapPartitions(_on_executor)
-    result._jrdd_deserializer = NoOpSerializer()
-    return [bytes(piece) for piece in result.collect()]
 
 
 def _on_executor(orders: Iterable[CellOrder]) -> Iterator[bytes]:
