@@ -1,11 +1,14 @@
 """Masters as users write them; one that does not answer is one clear error, in bounded time."""
 
 import socket
+import threading
 import time
+from typing import Any
 
 import pytest
 
 from orchestrator.errors import BadInput, RoveError
+from orchestrator.spark import cluster
 from orchestrator.spark.cluster import HERE, Kind, parse_master, reach
 from orchestrator.spark.placing import parse_conf, settings_at
 
@@ -101,3 +104,27 @@ def test_settings_of_users() -> None:
 def test_only_analyses_here_are_split_in_two() -> None:
     assert settings_at(HERE, "127.0.0.1")["spark.default.parallelism"] == "2"
     assert "spark.default.parallelism" not in settings_at(parse_master("local[8]"), "127.0.0.1")
+
+
+def test_a_cluster_that_loses_all_executors_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "executors", lambda spark: 0)
+    monkeypatch.setattr(cluster, "EXECUTOR_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(cluster, "_LOOK_S", 0.01)
+    given_up = threading.Event()
+    spark: Any = None
+    with (
+        pytest.raises(RoveError, match="has had no executor for 0 s: start its workers again"),
+        cluster.executors_watched(spark, parse_master("spark://head:7077"), given_up.set),
+    ):
+        assert given_up.wait(10.0)
+        raise ConnectionResetError("the JVM was killed")
+
+
+def test_errors_of_a_cluster_that_has_executors_are_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "executors", lambda spark: 1)
+    spark: Any = None
+    with (
+        pytest.raises(ValueError, match="bad query"),
+        cluster.executors_watched(spark, parse_master("spark://head:7077"), pytest.fail),
+    ):
+        raise ValueError("bad query")
