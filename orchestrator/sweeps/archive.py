@@ -4,11 +4,14 @@ The bytes come from another machine. So number, size and names are bounded, and 
 directories inside the target are made.
 """
 
+import errno
 import gzip
 import io
+import os
 import tarfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from orchestrator.errors import RoveError
@@ -21,6 +24,8 @@ MOST_UNPACKED = 8 * 2**30
 MOST_FILES = 100_000
 _PIECE = 1 << 20
 _COMPILED = "__pycache__"
+_CONTRADICTORY = (errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
+"""Errors of an archive that names something twice, or a file in no directory."""
 
 
 class BadArchive(RoveError):
@@ -55,15 +60,29 @@ def pack(directory: Path) -> bytes:
     """Packs all plain files below ``directory`` but what Python compiled of users' code. The same files give
     the same bytes. Raises BadArchive."""
     target = _Bounded()
-    with tarfile.open(fileobj=target, mode="w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as archive:
-        for file in sorted(regular_files(directory)):
-            if _COMPILED in file.parts:
+    with (
+        gzip.GzipFile(fileobj=target, mode="wb", compresslevel=1, mtime=0) as compressed,
+        tarfile.open(fileobj=compressed, mode="w:", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for path in sorted(_kept(directory)):
+            entry = tarfile.TarInfo(path.relative_to(directory).as_posix())
+            entry.mode = path.stat().st_mode & 0o777  # galleries are their owner's alone
+            if path.is_dir():
+                entry.type = tarfile.DIRTYPE
+                archive.addfile(entry)
                 continue
-            entry = tarfile.TarInfo(file.relative_to(directory).as_posix())
-            entry.size = file.stat().st_size
-            with file.open("rb") as content:
+            entry.size = path.stat().st_size
+            with path.open("rb") as content:
                 archive.addfile(entry, content)
     return target.getvalue()
+
+
+def _kept(directory: Path) -> Iterator[Path]:
+    files = [file for file in regular_files(directory) if _COMPILED not in file.parts]
+    yield from files
+    yield from {folder for file in files for folder in file.parents if folder.is_relative_to(directory)} - {
+        directory
+    }
 
 
 def unpack(pieces: Iterable[bytes], into: Path) -> None:
@@ -82,7 +101,7 @@ def unpack(pieces: Iterable[bytes], into: Path) -> None:
                 if content.tell() > MOST_UNPACKED:
                     raise BadArchive("an executor sent more than a run may have")
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
-        if isinstance(error, OSError) and error.errno is not None:
+        if isinstance(error, OSError) and error.errno not in (None, *_CONTRADICTORY):
             raise  # of this machine's disk
         raise BadArchive(f"an executor sent a broken archive: {error}") from error
 
@@ -94,11 +113,13 @@ def _extract(archive: tarfile.TarFile, into: Path) -> None:
         if number >= MOST_FILES or left < 0:
             raise BadArchive("an executor sent more than a run may have")
         path = path_inside(into, entry.name)
+        if entry.isdir():
+            path.mkdir(mode=entry.mode & 0o777 | 0o700)
+            continue
         if not entry.isreg():
             raise BadArchive(f"an executor sent something else than a file: {entry.name}")
-        path.parent.mkdir(parents=True, exist_ok=True)
         content = archive.extractfile(entry)
         assert content is not None
-        with path.open("xb") as file:
+        with open(path, "xb", opener=partial(os.open, mode=entry.mode & 0o666 | 0o600)) as file:
             while piece := content.read(_PIECE):
                 file.write(piece)

@@ -3,6 +3,7 @@
 import io
 import shutil
 import tarfile
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -46,16 +47,25 @@ def entry(name: str, kind: bytes = tarfile.REGTYPE, size: int = 0, link: str = "
     return found
 
 
-def test_what_is_packed_comes_out_and_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
+def test_what_is_packed_comes_out_and_the_same_files_give_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = run_in(tmp_path / "run")
+    (run / "galleries").mkdir(0o700)
+    (run / "galleries" / "people.gallery").write_bytes(b"faces")
+    (run / "galleries" / "people.gallery").chmod(0o600)
     data = pack(run)
     (run / "switching" / "__pycache__").mkdir(parents=True)
     (run / "switching" / "__pycache__" / "mine.cpython-311.pyc").write_bytes(b"")
-    assert data == pack(run)
+    with monkeypatch.context() as later:
+        later.setattr("time.time", lambda: 2e9)
+        assert data == pack(run)
     (tmp_path / "out").mkdir()
     unpack([data[:7], data[7:]], tmp_path / "out")
     shutil.rmtree(run / "switching")
     assert contents(tmp_path / "out") == contents(run)
+    for name in ("galleries", "galleries/people.gallery", "verdict.json", "nodes/a"):
+        assert (tmp_path / "out" / name).stat().st_mode == (run / name).stat().st_mode
 
 
 @pytest.mark.parametrize(
@@ -89,6 +99,23 @@ def test_a_link_that_was_unpacked_before_is_not_followed(tmp_path: Path) -> None
     assert not (tmp_path / "outside").exists()
 
 
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [entry("a"), entry("a")],
+        [entry("a"), entry("a/b")],
+        [entry("a", tarfile.DIRTYPE), entry("a")],
+        [entry("nowhere/a")],
+    ],
+)
+def test_an_archive_that_contradicts_itself_is_refused(
+    tmp_path: Path, entries: list[tarfile.TarInfo]
+) -> None:
+    (tmp_path / "in").mkdir()
+    with pytest.raises(BadArchive, match="broken archive"):
+        unpack([archive_of(*entries)], tmp_path / "in")
+
+
 @pytest.mark.parametrize("cut", [0, 1, 10, 60, -5])
 def test_a_torn_archive_is_refused(tmp_path: Path, cut: int) -> None:
     data = pack(run_in(tmp_path / "run"))
@@ -111,9 +138,7 @@ def test_sizes_are_bounded_on_both_sides(tmp_path: Path, monkeypatch: pytest.Mon
     for name, limit in (("MOST_BYTES", 10), ("MOST_UNPACKED", 100), ("MOST_FILES", 1)):
         with monkeypatch.context() as lower, pytest.raises(BadArchive, match="more than a run may have"):
             lower.setattr(archive, name, limit)
-            for file in (tmp_path / "in").rglob("*.*"):
-                file.unlink()
-            unpack([data], tmp_path / "in")
+            unpack([data], Path(tempfile.mkdtemp(dir=tmp_path / "in")))
     monkeypatch.setattr(archive, "MOST_BYTES", 10)
     with pytest.raises(BadArchive, match="without --on"):
         pack(run)
@@ -138,7 +163,7 @@ def test_a_result_is_accepted_once_and_a_second_one_is_dropped(tmp_path: Path) -
         ([b"hello"], "something else than a run"),
         ([RUN], "broken archive"),
         ([RUN, b"hello"], "broken archive"),
-        ([RUN, archive_of(entry("nodes/a"))], "without a verdict"),
+        ([RUN, archive_of(entry("a"))], "without a verdict"),
         ([RUN, archive_of(entry("../a"))], "cannot be used here"),
         ([ERROR, b"it has ", b"no faces"], "it has no faces"),
     ],
