@@ -1,4 +1,4 @@
-"""Runs a function on executors and takes back plain bytes: nothing that executors send is unpickled here."""
+"""Runs a function on executors and takes its results back as plain bytes, which are not unpickled here."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
