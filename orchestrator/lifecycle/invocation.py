@@ -121,11 +121,6 @@ class Invocation:
             return self.directory.path
         return self.directory.path.parent / run_directory.member_id(self.directory.id, number)
 
-    @property
-    def waiting(self) -> tuple[Cell, ...]:
-        """Returns the cells that have no result yet."""
-        return tuple(cell for cell in self._cells if cell.number not in self._finished)
-
     async def run(
         self,
         jobs: int,
