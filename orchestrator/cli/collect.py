@@ -213,10 +213,10 @@ class _Collection:
 
 
 def _evaluated(owner: _Collection, runs: "Sequence[FinishedRun]", verdict: "Verdict") -> "Verdict":
-    from orchestrator.analytics.java import find_java
     from orchestrator.cli.evaluation import evaluate
     from orchestrator.lifecycle.invocation import Finished
     from orchestrator.planning.load import load_experiment
+    from orchestrator.spark.java import find_java
 
     try:
         find_java()

@@ -113,7 +113,7 @@ def _installed(distribution: str) -> str | None:
 
 
 def _java() -> Check:
-    from orchestrator.analytics.java import find_java
+    from orchestrator.spark.java import find_java
 
     try:
         java = find_java()

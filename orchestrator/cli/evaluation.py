@@ -51,7 +51,7 @@ def evaluate(
 ) -> Evaluated:
     # Imported here: only the analysis needs it.
     from orchestrator.analytics import pipeline
-    from orchestrator.analytics.session import spark_session
+    from orchestrator.spark.session import spark_session
 
     measured = [read_run(run.directory) for run in finished.runs if _was_measured(run.directory)]
     if not any(run.segments for run in measured):

@@ -14,6 +14,7 @@ from orchestrator.runs.phases import Phase
 
 if TYPE_CHECKING:
     from orchestrator.cli.run_watch import RunWatch
+    from orchestrator.lifecycle.schedule import Standing
     from orchestrator.live.summary import Summary
 
 MOST_BARS = 12
@@ -141,6 +142,9 @@ class RunProgress:
         self._follow(number, finished)
         if finished:
             self._finish(number)
+
+    def tell(self, standing: "Standing") -> None:
+        """Says nothing more: each cell has a line of its own."""
 
     def _finish(self, number: int) -> None:
         self._done += 1

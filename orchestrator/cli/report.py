@@ -3,7 +3,7 @@
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,8 +11,12 @@ from orchestrator.cli.analyze import RunReferences
 from orchestrator.cli.output import JsonFlag, console, errors, print_json
 from orchestrator.cli.progress import step
 from orchestrator.cli.references import DEFAULT_ROOT, RunsDir
+from orchestrator.cli.spark_options import MasterOption, SparkConf, chosen_session
 from orchestrator.errors import EXIT_INTERRUPTED, BadInput
 from orchestrator.runs.run_directory import RunDirectory, resolve
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 REPLAY = "replay.html"
 
@@ -28,6 +32,8 @@ def report(
         typer.Option("--replay", help="Write a page that plays the run instead: replay.html, without Spark."),
     ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    master: MasterOption = None,
+    conf: SparkConf = None,
     runs_dir: RunsDir = DEFAULT_ROOT,
     as_json: JsonFlag = False,
 ) -> None:
@@ -48,7 +54,11 @@ def report(
         raise BadInput("--output takes one run; without it, each report goes to its run's directory")
     directories = [resolve(reference, runs_dir) for reference in runs]
     try:
-        pages = [_replay(each, output) for each in directories] if replay else _reports(directories, output)
+        if replay:
+            pages = [_replay(each, output) for each in directories]
+        else:
+            with chosen_session(master, conf, directories) as spark:
+                pages = _reports(directories, output, spark)
     except KeyboardInterrupt:
         errors.print("Report interrupted; the data is kept.")
         raise typer.Exit(EXIT_INTERRUPTED) from None
@@ -62,12 +72,14 @@ def report(
             webbrowser.open(page.resolve().as_uri())
 
 
-def _reports(directories: Sequence[RunDirectory], output: Path | None) -> list[Path]:
+def _reports(
+    directories: Sequence[RunDirectory], output: Path | None, spark: "SparkSession | None"
+) -> list[Path]:
     from orchestrator.analytics import pipeline
 
     paths = [directory.path for directory in directories]
     with step(errors, "report") as progress:
-        analysis = pipeline.analysed(paths, progress)
+        analysis = pipeline.analysed(paths, progress, spark=spark)
         analysis.write_summaries()
         progress("writing reports", 0.95)
         pages = [analysis.write_report(path, output) for path in paths]

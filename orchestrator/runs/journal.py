@@ -76,6 +76,15 @@ class Journal:
             file.write(b"\n")  # end the torn line, so that ours is separate
         return cls(file, 1 + max((entry.get("id", 0) for entry in read(path)), default=0))
 
+    @classmethod
+    def reopen(cls, path: Path, timeout: float) -> Self | None:
+        """Does the same for a run that goes on: this process is its orchestrator now."""
+        journal = cls.take_over(path, timeout)
+        if journal is not None:
+            owner = this_process()
+            journal._append("opened", pid=owner.pid, started=owner.started)
+        return journal
+
     def intend(self, kind: str, **facts: Any) -> int:
         """Records an action before it is done. Pass the returned number to ``done`` afterwards."""
         number = self._next_id
@@ -166,8 +175,8 @@ def is_locked(path: Path) -> bool:
 
 
 def owner(entries: list[Entry]) -> Identity | None:
-    """Returns the orchestrator that opened the journal."""
-    for entry in entries:
+    """Returns the orchestrator that opened the journal last."""
+    for entry in reversed(entries):
         if entry.get("entry") == "opened":
             return Identity(entry["pid"], entry["started"])
     return None

@@ -112,7 +112,7 @@ def one_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     def shared(*arguments: object, **options: object) -> Iterator[SparkSession]:
         yield spark
 
-    monkeypatch.setattr("orchestrator.analytics.session.spark_session", shared)
+    monkeypatch.setattr("orchestrator.spark.session.spark_session", shared)
 
 
 def rove(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:

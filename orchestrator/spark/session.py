@@ -1,4 +1,7 @@
-"""Starts a local Spark session that starts fast, prints nothing on the terminal and leaves nothing behind.
+"""Starts a Spark session that starts fast, prints nothing on the terminal and leaves nothing behind.
+
+It computes on this machine, or on a cluster: then it brings Rove's code to the executors, and no step waits
+without bound for a master or an executor.
 
 The JVM and its scratch directory belong to the ``with`` block. They also go if this process is killed: the
 JVM ends when its standard input does, and a watcher removes the directory when both processes are gone.
@@ -19,14 +22,18 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from orchestrator.analytics.java import Java, find_java, java_home
 from orchestrator.errors import RoveError
+from orchestrator.spark.cluster import HERE, Kind, Master, await_executor, executors_watched, reach
+from orchestrator.spark.java import Java, find_java, java_home
+from orchestrator.spark.placing import executors_python, settings_at
+from orchestrator.spark.shipping import code_archive
 
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 15.0
@@ -63,19 +70,35 @@ WATCHER = 'cat >/dev/null; rm -rf -- "$1"'
 
 
 @contextmanager
-def spark_session(java: Java | None = None, input_bytes: int = 0) -> Iterator[SparkSession]:
+def spark_session(
+    java: Java | None = None,
+    input_bytes: int = 0,
+    master: Master = HERE,
+    conf: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[SparkSession]:
     """Opens one session with one JVM, tuned for about this much input.
     A process can have only one at a time.
+
+    ``conf``: Spark's settings, instead of ours. Raises RoveError if no master or no executor answers.
     """
     home = java_home(java or find_java())
+    address = reach(master)
     with _scratch_directory() as (scratch, held_open):
-        settings = _settings(scratch, QUICK if input_bytes < BULK_BYTES else BULK)
-        process = _start_jvm(home, scratch, settings, held_open)
+        tuning = QUICK if input_bytes < BULK_BYTES else BULK
+        settings = {**_settings(scratch, tuning), **settings_at(master, address), **conf}
+        process = _start_jvm(home, scratch, settings, held_open, master)
         try:
-            spark = _connect(process, scratch, settings)
+            with _bounded_start(process, master):
+                spark = _connect(process, scratch, settings, executors_python(master))
             _say_nothing_of_broken_connections(spark)
             try:
-                yield spark
+                if master.is_local:
+                    yield spark
+                else:
+                    await_executor(spark, master)
+                    spark.sparkContext.addPyFile(str(code_archive(scratch)))
+                    with executors_watched(spark, master, process.kill):
+                        yield spark
             except BaseException:
                 # An interrupted call leaves the connection to the JVM unusable, so it cannot stop in order.
                 process.kill()
@@ -84,6 +107,31 @@ def spark_session(java: Java | None = None, input_bytes: int = 0) -> Iterator[Sp
                 _disconnect(spark)
         finally:
             _end(process)
+
+
+@contextmanager
+def _bounded_start(process: subprocess.Popen[bytes], master: Master) -> Iterator[None]:
+    """Kills the JVM if it does not connect in time: something else than a master may listen there."""
+    timer = threading.Timer(START_TIMEOUT_S, process.kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except RoveError:
+        raise
+    except Exception as error:
+        late = "" if timer.is_alive() else f" within {START_TIMEOUT_S:.0f} s"
+        text = f"Spark could not start with {master.url}{late}: is that a Spark master of version"
+        raise RoveError(f"{text} {pyspark.__version__}? ({_first_line(error)})") from error
+    finally:
+        timer.cancel()
+
+
+def _first_line(error: Exception) -> str:
+    """Returns what happened in the JVM, without its stack."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    told = [line for line in lines if line.startswith((": ", "Caused by: "))]
+    return (told or [line for line in lines if line] or [type(error).__name__])[0].removeprefix(": ")[:300]
 
 
 @contextmanager
@@ -115,16 +163,13 @@ def _settings(scratch: Path, tuning: Mapping[str, str]) -> dict[str, str]:
     return {
         **tuning,
         "spark.driver.extraJavaOptions": options,
+        "spark.executor.extraJavaOptions": tuning["spark.driver.extraJavaOptions"],
         "spark.app.name": "rove",
-        "spark.master": "local[2]",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.catalogImplementation": "in-memory",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.default.parallelism": "2",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # Hundreds of small files: pack many into a task, and list them here instead of in a job of its own.
@@ -138,7 +183,7 @@ def _settings(scratch: Path, tuning: Mapping[str, str]) -> dict[str, str]:
 
 
 def _start_jvm(
-    home: Path, scratch: Path, settings: Mapping[str, str], held_open: int
+    home: Path, scratch: Path, settings: Mapping[str, str], held_open: int, master: Master
 ) -> subprocess.Popen[bytes]:
     (scratch / "log4j2.properties").write_text(QUIET_LOG)
     command = [str(_spark_home() / "bin" / "spark-submit")]
@@ -150,7 +195,7 @@ def _start_jvm(
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
-            env=_jvm_environment(home, scratch),
+            env=_jvm_environment(home, scratch, master, settings),
             pass_fds=[held_open],
             start_new_session=True,  # Ctrl-C is for us to handle
         )
@@ -160,28 +205,33 @@ def _spark_home() -> Path:
     return Path(pyspark.__file__).parent
 
 
-def _jvm_environment(home: Path, scratch: Path) -> dict[str, str]:
+def _jvm_environment(
+    home: Path, scratch: Path, master: Master, settings: Mapping[str, str]
+) -> dict[str, str]:
     """Returns our environment without what the user may have set for another Spark or Hadoop."""
-    foreign = ("SPARK_", "PYSPARK_", "HADOOP_", "YARN_")
+    hadoop = () if master.kind is Kind.YARN else ("HADOOP_", "YARN_")  # there it says where the master is
+    foreign = ("SPARK_", "PYSPARK_", *hadoop)
     return {
         **{key: value for key, value in os.environ.items() if not key.startswith(foreign)},
         "JAVA_HOME": str(home),
         "SPARK_HOME": str(_spark_home()),
         "SPARK_CONF_DIR": str(scratch),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": settings["spark.driver.bindAddress"],
+        "PYSPARK_PYTHON": executors_python(master),
         "SPARK_CONNECT_MODE": "0",
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(scratch / "connection"),
     }
 
 
-def _connect(process: subprocess.Popen[bytes], scratch: Path, settings: Mapping[str, str]) -> SparkSession:
+def _connect(
+    process: subprocess.Popen[bytes], scratch: Path, settings: Mapping[str, str], python: str
+) -> SparkSession:
     port, secret = _await_connection(process, scratch)
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     variables = {
         "PYSPARK_GATEWAY_PORT": str(port),
         "PYSPARK_GATEWAY_SECRET": secret,
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": python,
     }
     with _environment(variables), _interrupt_handler_kept():
         gateway = launch_gateway()  # type: ignore[no-untyped-call]

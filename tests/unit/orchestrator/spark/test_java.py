@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.analytics.java import find_java, java_home, parse_version
 from orchestrator.errors import RoveError
+from orchestrator.spark.java import find_java, java_home, parse_version
 
 KNOWS_ALL = "exit 0"
 LACKS_MODULE = 'case "$*" in *incubator*) echo "Module not found" >&2; exit 1;; esac'
