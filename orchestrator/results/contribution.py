@@ -94,7 +94,8 @@ class Metric:
     False. ``averaged``: sweeps show its mean over seeds. ``compared``: sweeps also show its ratio to that at
     the least value of a ``Factor``. ``activity``: a value above 0 shows that the application did something.
     ``meaning``: a word and a short explanation for the report. ``gain``: what the ratio is one of, for the
-    report's heading. ``headline``: the ratio is also said in words, on the console and in the report.
+    report's heading. ``headline``: the ratio is also said in words, on the console and in the report:
+    ``in_words`` stands between the names of the two cells.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Metric:
     """Whether the report's table of single runs shows it."""
     gain: str = ""
     headline: bool = False
+    in_words: str = "has {times} the {what} of"
     meaning: tuple[str, str] | None = None
 
 

@@ -324,7 +324,7 @@ def test_a_sweep_is_summarised_by_cell(analysed: Analysed) -> None:
     assert all(summary_in(member)["metrics"]["loss_ratio"] == 0.0 for member in members)
     page = write_report(sweep).read_text()
     assert "k = 3" in page
-    assert "2 pairs of runs" in page and "are no result yet" in page
+    assert "2 paired runs" in page and "are no result yet" in page
     assert page.count("<svg") == 8
 
 

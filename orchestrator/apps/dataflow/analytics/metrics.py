@@ -56,6 +56,7 @@ _FLOW = (
         activity=True,
         gain="goodput",
         headline=True,
+        in_words="carries {times} the tuples of",
         meaning=(
             "goodput",
             "arrivals at the sink per second over the whole measured window, outages included",
