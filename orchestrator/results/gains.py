@@ -37,7 +37,7 @@ def _compared(rows: Sequence[Document], app: str, kind: str) -> Iterator[tuple[D
 
 
 def _sentence(row: Document, metric: Metric, ratio: Document) -> str:
-    """Returns ``k = 3 carries 2.20 × [1.60, 2.90] the tuples of k = 1 at speed = 10 m/s, 5 paired runs (…)``."""
+    """Returns ``k = 3 carries 2.20 × [1.60, 2.90] the tuples of k = 1 at speed = 10 m/s, 5 paired runs``."""
     base = row["versus"]["factors"]
     (path,) = (name for name, value in row["factors"].items() if base.get(name) != value)
     rest = label_of(without(dict(row["factors"]), path))
@@ -53,7 +53,7 @@ def _sentence(row: Document, metric: Metric, ratio: Document) -> str:
 
 
 def _beside(ratio: Document, theirs: str) -> Iterator[str]:
-    """Yields what the ratio is, the other one, and how large the effect is beside the scatter of the pairs."""
+    """Yields which ratio it is, the other one, and how large the effect is beside the pairs' scatter."""
     yield "ratio of means"
     if ratio["mean"] is not None:
         some = "" if ratio["n"] == ratio["pairs"] else f" of the {ratio['n']} in which {theirs} has some"

@@ -108,3 +108,8 @@ def overlap(begin: "Column", end: "Column") -> "Column":
 def rounded(value: float) -> float:
     """Rounds a figure as it is stored."""
     return round(value, 9)
+
+
+def over_window(amount: float, window_ns: int) -> float:
+    """Returns the amount per second of a window; 0 without one."""
+    return rounded(amount * 1e9 / window_ns) if window_ns else 0.0

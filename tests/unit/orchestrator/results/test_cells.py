@@ -50,8 +50,8 @@ def test_three_pairs_have_intervals_and_are_said_in_words() -> None:
     assert (ratio["ratio_of_means"], ratio["mean"]) == pytest.approx((19 / 6, 9.5 / 3))
     (said,) = gains(found, "query", "query")
     assert said == (
-        "k = 3 carries 3.17 × [2.50, 4.01] the tuples of k = 1, 3 paired runs (ratio of means; mean of ratios "
-        "3.17 × [2.45, 3.88]; large effect, d = 12.9)"
+        "k = 3 carries 3.17 × [2.50, 4.01] the tuples of k = 1, 3 paired runs (ratio of means; mean of "
+        "ratios 3.17 × [2.45, 3.88]; large effect, d = 12.9)"
     )
 
 
