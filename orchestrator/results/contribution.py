@@ -222,7 +222,8 @@ class Contribution:
 
     ``reader``: set only in the contribution that is registered under the name of the kind. ``applies``: says
     whether it is about this application of the kind. Raise ``version`` when values are computed in another
-    way.
+    way. ``carried``: two metrics in one unit, what arrived and what was offered; their ratio is compared
+    between the applications of a run.
     """
 
     kind: str = ""
@@ -235,6 +236,7 @@ class Contribution:
     sections: tuple[Section, ...] = ()
     factors: tuple[Factor, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()
+    carried: tuple[str, str] | None = None
     notes: Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], Sequence[str]] = _no_notes
     """Returns sentences below the results, from the application's entry in a summary and its metrics in all
     runs.

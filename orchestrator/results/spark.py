@@ -1,7 +1,7 @@
 """Defines what the analysis gives to the functions of a contribution that make tables and compute values."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orchestrator.results.columns import Columns
@@ -62,12 +62,16 @@ class Reading(Frames, Protocol):
 
 @dataclass(frozen=True)
 class Subject:
-    """The run, and its application, that values are computed for. ``app``: None for the run itself."""
+    """The run, and its application, that values are computed for. ``app``: None for the run itself.
+
+    ``of_apps``: for the run itself, the metrics of its applications, which are computed first.
+    """
 
     run: RunInput
     app: AppInput | None
     zero_ns: int
     ended_ns: int | None
+    of_apps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def window_ns(self) -> int:

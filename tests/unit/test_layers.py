@@ -50,6 +50,7 @@ ORCHESTRATOR = (
     "orchestrator.backends",
     "orchestrator.lifecycle",
     "orchestrator.analytics",
+    "orchestrator.api",  # importable as rove
     "orchestrator.live",
     "orchestrator.captures",
     "orchestrator.cli",

@@ -195,6 +195,12 @@ ROUTES = Figures(
             ),
         ),
         Metric(
+            "switches_per_min",
+            "`switches` per minute of the window",
+            "1/min",
+            averaged=True,
+        ),
+        Metric(
             "no_route_s",
             "how long sources had no route in the window, summed over sources and their outputs",
             "s",

@@ -43,10 +43,12 @@ def _shares(complete: DataFrame) -> DataFrame:
 
 
 def _arrived(hops: DataFrame, windows: DataFrame) -> DataFrame:
-    """Counts tuples when they first reach an operator: those that come again, to any replica, do not count."""
+    """Counts tuples when they first reach an operator; those that come again do not count."""
     operator = operator_in(F.col("receiver")).alias("operator")
     first = F.min(F.struct("received_ns", "receiver", "size")).alias("first")
-    reached = hops.where("received_ns is not null").groupBy("run", "app", operator, "origin", "tau").agg(first)
+    reached = (
+        hops.where("received_ns is not null").groupBy("run", "app", operator, "origin", "tau").agg(first)
+    )
     return (
         reached.select("run", "app", "operator", "first.*")
         .join(windows, "run")
@@ -62,7 +64,9 @@ def _arrived(hops: DataFrame, windows: DataFrame) -> DataFrame:
 
 def _made(tuples: DataFrame, windows: DataFrame) -> DataFrame:
     """Counts what sources made: their streams have the names of replicas."""
-    made = tuples.where(F.col("origin").contains("/")).select("run", "app", "origin", "tau", "emitted_ns", "size")
+    made = tuples.where(F.col("origin").contains("/")).select(
+        "run", "app", "origin", "tau", "emitted_ns", "size"
+    )
     operator = operator_in(F.col("origin")).alias("operator")
     return (
         made.distinct()

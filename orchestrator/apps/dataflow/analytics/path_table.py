@@ -1,4 +1,4 @@
-"""Makes the table of paths: follows each delivered tuple back from its sink, hop by hop, to where it began."""
+"""Makes the table of paths: follows each delivered tuple back from its sink, hop by hop."""
 
 from collections.abc import Sequence
 
@@ -24,8 +24,8 @@ def paths(ingest: Ingest) -> DataFrame:
     duplicate.
 
     The time between two records is divided without rest. From birth or reception to the next sending, a tuple
-    was in a replica: ``took_ns`` of that in its operator, the rest in its queues. From sending to reception it
-    was on the network.
+    was in a replica: ``took_ns`` of that in its operator, the rest in its queues. From sending to reception,
+    it was on the network.
     """
     records = ingest.records
     way = F.aggregate(
@@ -64,9 +64,7 @@ _STEPS = "array<struct<t_ns bigint, at string, sender string, sent_ns bigint, to
 
 def _steps(runs: Sequence[RunInput]) -> int:
     """Returns how many replicas a path can have at most."""
-    sizes = [
-        len(app.plan.query.names()) for run in runs for app in run.apps.values() if app.kind == "query"
-    ]
+    sizes = [len(app.plan.query.names()) for run in runs for app in run.apps.values() if app.kind == "query"]
     return min(max(sizes, default=1) + PASSED_ON, MOST_STEPS)
 
 

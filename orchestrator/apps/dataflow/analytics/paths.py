@@ -23,8 +23,8 @@ _HERE = "orchestrator.apps.dataflow.analytics"
 
 PATHS = Table(
     "paths",
-    "a delivered tuple's path to a `sink`: its replicas, and for each of them the nanoseconds on the way to it "
-    "(`network_ns`), waiting there (`queue_ns`) and in its operator (`compute_ns`), which add up to "
+    "a delivered tuple's path to a `sink`: its replicas, and for each of them the nanoseconds on the way to "
+    "it (`network_ns`), waiting there (`queue_ns`) and in its operator (`compute_ns`), which add up to "
     "`latency_ns`; not `complete`: a part of it was not recorded",
     {
         "run": TEXT,
@@ -46,8 +46,8 @@ PATHS = Table(
 
 PARTS = ("network", "queue", "compute")
 _PARTS = (
-    "mean time that a tuple born in the window spent between replicas (from when the sender's connection took "
-    "it until the receiver accepted it), waiting in replicas, and in operators; they add up to the mean "
+    "mean time that a tuple born in the window spent between replicas (from when the sender's connection "
+    "took it until the receiver accepted it), waiting in replicas, and in operators; they add up to the mean "
     "latency of the tuples whose path is known completely. A tuple that a window or join made begins there: "
     "the time since the birth of its last input counts as waiting"
 )
@@ -59,7 +59,8 @@ _PATHS = (
 OPERATORS_TEXT = (
     "by operator, in the window: `arrived_fps` and `arrived_kbps`, the tuples and payload (10³ bit) that "
     "reached a replica of it for the first time (of a source: that it made) per second; `replicas` that got "
-    "some; and the means behind `latency_network_s` (on the way to it), `latency_queue_s`, `latency_compute_s`"
+    "some; and the means behind `latency_network_s` (on the way to it), `latency_queue_s` and "
+    "`latency_compute_s`"
 )
 
 METRICS = (
