@@ -38,9 +38,7 @@ def canonical(record: dict[str, Any]) -> str:
 def recorded(run: Path) -> dict[str, list[str]]:
     """Returns the records; segments of a node are joined, because their borders do not matter."""
     files = {f"nodes/{node.name}": sorted(node.glob("segments/*.jsonl")) for node in run.glob("nodes/*")}
-    files |= {
-        f"radio/{name}": [file] for name in RADIO if (file := run / "radio" / f"{name}.jsonl").is_file()
-    }
+    files |= {f"radio/{file.stem}": [file] for file in run.glob("radio/*.jsonl") if file.stem in RADIO}
     return {
         part: [canonical(json.loads(line)) for file in files[part] for line in file.read_bytes().splitlines()]
         for part in sorted(files)

@@ -7,7 +7,7 @@ from orchestrator.api.runs import RUNS_DIR, Reference, Runs, directories_of, loa
 from orchestrator.errors import BadInput
 
 if TYPE_CHECKING:
-    import pandas
+    import pandas as pd
 
 
 def compare(
@@ -40,9 +40,9 @@ class ComparedRuns:
         """Returns what the comparison shows, in words."""
         return list(self.document["sentences"])
 
-    def frame(self) -> "pandas.DataFrame":
+    def frame(self) -> "pd.DataFrame":
         """Returns one row for each application, metric and group of runs."""
-        import pandas
+        import pandas as pd
 
         rows = [
             {"app": app, "metric": name, "unit": metric["unit"], **group}
@@ -50,7 +50,7 @@ class ComparedRuns:
             for name, metric in entry["metrics"].items()
             for group in metric["groups"]
         ]
-        return pandas.DataFrame(rows)
+        return pd.DataFrame(rows)
 
     def __str__(self) -> str:
         return "\n".join(self.sentences)

@@ -15,7 +15,7 @@ from orchestrator.results.rows import run_rows
 from orchestrator.runs.run_directory import RunDirectory, resolve
 
 if TYPE_CHECKING:
-    import pandas
+    import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
     from orchestrator.analytics.pipeline import Analysis
@@ -101,20 +101,20 @@ class Runs:
         parts = [TableStore(root).read(spark, name, runs) for root, runs in by_root.items()]
         return reduce(lambda one, other: one.unionByName(other), parts)
 
-    def pandas(self, name: str) -> "pandas.DataFrame":
+    def pandas(self, name: str) -> "pd.DataFrame":
         """Returns a table of these runs in pandas; it must fit into memory."""
         return self.table(name).toPandas()
 
-    def metrics(self) -> "pandas.DataFrame":
+    def metrics(self) -> "pd.DataFrame":
         """Returns one row a run: its factors, seed and verdict, and every metric that is a single number.
 
         If the runs have several applications, the names of their metrics begin with the application's:
         ``faces.goodput_fps``. ``usable``: whether the run may enter a mean.
         """
-        import pandas
+        import pandas as pd
 
         rows = run_rows(self.summaries, [run.is_usable for run in self._members])
-        return pandas.DataFrame(rows)
+        return pd.DataFrame(rows)
 
     def report(self) -> list[Path]:
         """Writes the reports, and returns where they are."""

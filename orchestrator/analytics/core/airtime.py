@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from orchestrator.analytics.core.connectivity import read_changes
 from orchestrator.analytics.core.neighbourhood import Neighbours, over_time
+from orchestrator.results.cells import spread
 from orchestrator.results.columns import COUNT, TEXT
 from orchestrator.results.contribution import Figures, Later, Metric, Rows, Section, Table
 from orchestrator.results.markup import number, table
@@ -128,9 +129,9 @@ def figures(uses: Sequence[Use], window_ns: int, power: RadioPower = POWER) -> d
 AIRTIME_FIGURES = Figures(Later(f"{_HERE}.airtime_frames:frames"), _values, METRICS)
 
 _NOTE = (
-    "Near a node: while it, or a node with a link to it, sent; times of several senders are added. The energy is "
-    f"that of all radios by a model: {POWER.send:g} W sending, {POWER.receive:g} W hearing, {POWER.idle:g} W idle, "
-    "without processors; active is what exceeds idling."
+    "Near a node: while it, or a node with a link to it, sent; times of several senders add up. The energy "
+    f"is that of all radios by a model: {POWER.send:g} W sending, {POWER.receive:g} W hearing, "
+    f"{POWER.idle:g} W idle, without processors; active is what exceeds idling."
 )
 
 
@@ -143,8 +144,14 @@ def _section(view: View) -> str:
         ("radio_energy_j", "radios<br>J", 1, 0),
         ("radio_energy_active_j", "of that<br>active J", 1, 1),
     ]
-    found = [(cell.label or "run", [cell.metric(name) for name, *_ in columns]) for cell in view.cells]
-    if not any(spread["mean"] is not None for _, spreads in found for spread in spreads):
+    found = [
+        (
+            cell.label or "run",
+            [spread([result["metrics"].get(name) for _, result in cell.runs]) for name, *_ in columns],
+        )
+        for cell in view.cells
+    ]
+    if not any(each["mean"] is not None for _, spreads in found for each in spreads):
         return ""
     rows = [
         [

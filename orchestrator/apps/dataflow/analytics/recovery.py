@@ -56,7 +56,7 @@ def faults_in_window(run: RunInput) -> list[Outage]:
 def values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
     assert subject.app is not None
     sinks = len(subject.app.plan.query.sinks())
-    window_end = subject.run.manifest.get("measure_until_ns")
+    window_end = subject.run.manifest.get("measure_until_ns") or 0
     faults = faults_in_window(subject.run)
     recovered = [_seconds(fault.from_ns, rows["began"], number, sinks) for number, fault in enumerate(faults)]
     resumed = [
