@@ -14,68 +14,49 @@ from orchestrator.results.spark import SUM, Reading
 
 
 def frames(reading: Reading) -> Mapping[str, DataFrame]:
-    paths = reading.table("paths").where("in_window")
-    complete = paths.where("complete")
-    known = F.count(F.when(F.col("complete"), True)).alias("complete")
+    tuples, hops = reading.table("tuples"), reading.table("hops")
     return {
-        "known": paths.groupBy("run", "app").agg(F.count("*").alias("delivered"), known),
-        "stages": _stages(complete),
-        "shares": _shares(complete),
-        "arrived": _arrived(reading.table("hops"), reading.windows),
-        "made": _made(reading.table("tuples"), reading.windows),
+        "stages": _stages(reading.table("paths").where("in_window")),
+        "arrived": _arrived(tuples, hops, reading.windows),
     }
 
 
-def _stages(complete: DataFrame) -> DataFrame:
-    """Sums up the time of all tuples by operator."""
-    columns = ["path", *(f"{part}_ns" for part in PARTS)]
-    stage = complete.select("run", "app", F.explode(F.arrays_zip(*columns)).alias("stage"))
-    operator = operator_in(F.col("stage.path")).alias("operator")
-    sums = (F.sum(F.col(f"stage.{name}").cast(SUM)).alias(name) for name in columns[1:])
-    return stage.groupBy("run", "app", operator).agg(*sums)
-
-
-def _shares(complete: DataFrame) -> DataFrame:
-    """Returns by stream and sink how many tuples took each path."""
-    taken = complete.groupBy("run", "app", "origin", "sink", "path").agg(F.count("*").alias("count"))
-    counts = F.array_sort(F.collect_list("count")).alias("tuples")
-    return taken.groupBy("run", "app", "origin", "sink").agg(counts)
-
-
-def _arrived(hops: DataFrame, windows: DataFrame) -> DataFrame:
-    """Counts tuples when they first reach an operator; those that come again do not count."""
-    operator = operator_in(F.col("receiver")).alias("operator")
-    first = F.min(F.struct("received_ns", "receiver", "size")).alias("first")
-    reached = (
-        hops.where("received_ns is not null").groupBy("run", "app", operator, "origin", "tau").agg(first)
+def _stages(paths: DataFrame) -> DataFrame:
+    """Sums up the time of all tuples that took a path, by path and place in it. Tuples whose path is not
+    known completely have neither.
+    """
+    parts = [f"{part}_ns" for part in PARTS]
+    stages = F.when(F.col("complete"), F.arrays_zip("path", *parts))
+    key = ("run", "app", "origin", "sink", F.when(F.col("complete"), F.col("path")).alias("path"))
+    each = paths.select(*key, F.posexplode_outer(stages).alias("place", "stage"))
+    sums = (F.sum(F.col(f"stage.{name}").cast(SUM)).alias(name) for name in parts)
+    return each.groupBy("run", "app", "origin", "sink", "path", "place").agg(
+        F.count("*").alias("tuples"), *sums
     )
+
+
+def _arrived(tuples: DataFrame, hops: DataFrame, windows: DataFrame) -> DataFrame:
+    """Counts tuples when they first reach an operator, or their source makes them; those that come again do
+    not count. Streams of sources have the names of replicas.
+    """
+    key = ("run", "app", "origin", "tau")
+    received = hops.where("received_ns is not null").select(
+        *key, F.col("receiver").alias("replica"), F.col("received_ns").alias("t_ns"), "size"
+    )
+    made = tuples.where(F.col("emitted_ns").isNotNull() & F.col("origin").contains("/")).select(
+        *key, F.col("origin").alias("replica"), F.col("emitted_ns").alias("t_ns"), "size"
+    )
+    operator = operator_in(F.col("replica")).alias("operator")
+    first = F.min(F.struct("t_ns", "replica", "size")).alias("first")
+    reached = received.union(made).groupBy("run", "app", operator, "origin", "tau").agg(first)
     return (
         reached.select("run", "app", "operator", "first.*")
         .join(windows, "run")
-        .where(inside("received_ns"))
+        .where(inside("t_ns"))
         .groupBy("run", "app", "operator")
         .agg(
             F.count("*").alias("tuples"),
             F.sum(F.col("size").cast(SUM)).alias("bytes"),
-            F.size(F.collect_set("receiver")).alias("replicas"),
-        )
-    )
-
-
-def _made(tuples: DataFrame, windows: DataFrame) -> DataFrame:
-    """Counts what sources made: their streams have the names of replicas."""
-    made = tuples.where(F.col("origin").contains("/")).select(
-        "run", "app", "origin", "tau", "emitted_ns", "size"
-    )
-    operator = operator_in(F.col("origin")).alias("operator")
-    return (
-        made.distinct()
-        .join(windows, "run")
-        .where(inside("emitted_ns"))
-        .groupBy("run", "app", operator)
-        .agg(
-            F.count("*").alias("tuples"),
-            F.sum(F.col("size").cast(SUM)).alias("bytes"),
-            F.size(F.collect_set("origin")).alias("replicas"),
+            F.size(F.collect_set("replica")).alias("replicas"),
         )
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import exp, log
 from typing import Any
 
+from node_agent.apps.dataflow.model.plan import operator_of
 from orchestrator.results.columns import COUNT, COUNTS, FLAG, TEXT, TEXTS
 from orchestrator.results.contribution import (
     Breakdown,
@@ -94,37 +95,53 @@ OPERATORS = Breakdown(
 
 
 def values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
-    known = next(iter(rows["known"]), {"delivered": 0, "complete": 0})
-    stages = {row["operator"]: row for row in rows["stages"]}
-    arrived = {row["operator"]: row for row in (*rows["arrived"], *rows["made"])}
-    count = known["complete"]
+    assert subject.app is not None
+    # At the first place of each path stand all tuples that took it.
+    begins = [row for row in rows["stages"] if not row["place"]]
+    delivered = sum(row["tuples"] for row in begins)
+    count = sum(row["tuples"] for row in begins if row["path"] is not None)
+    spent = _spent(rows["stages"])
+    arrived = {row["operator"]: row for row in rows["arrived"]}
     means = {
-        part: rounded(sum(row[f"{part}_ns"] for row in stages.values()) / count / 1e9) if count else None
+        part: rounded(sum(row[part] for row in spent.values()) / count / 1e9) if count else None
         for part in PARTS
     }
-    shares: Sequence[Sequence[int]] = [row["tuples"] for row in rows["shares"]]
-    assert subject.app is not None
+    shares: dict[tuple[str, str], list[int]] = {}
+    for row in begins:
+        if row["path"] is not None:
+            shares.setdefault((row["origin"], row["sink"]), []).append(row["tuples"])
     return {
         **{f"latency_{part}_s": mean for part, mean in means.items()},
-        "paths_known_ratio": rounded(count / known["delivered"]) if known["delivered"] else None,
-        "paths_used": sum(map(len, shares)),
-        "paths_effective": effective_number(shares),
+        "paths_known_ratio": rounded(count / delivered) if delivered else None,
+        "paths_used": sum(map(len, shares.values())),
+        "paths_effective": effective_number(list(shares.values())),
         "operators": {
-            operator: _of_operator(arrived.get(operator), stages.get(operator), count, subject.window_ns)
+            operator: _of_operator(arrived.get(operator), spent.get(operator), count, subject.window_ns)
             for operator in subject.app.plan.query.names()
         },
     }
 
 
+def _spent(stages: Rows) -> dict[str, dict[str, int]]:
+    """Returns by operator the nanoseconds of all tuples together, by part."""
+    found: dict[str, dict[str, int]] = {}
+    for row in stages:
+        if row["path"] is not None:
+            spent = found.setdefault(operator_of(row["path"][row["place"]]), dict.fromkeys(PARTS, 0))
+            for part in PARTS:
+                spent[part] += row[f"{part}_ns"]
+    return found
+
+
 def _of_operator(
-    arrived: Mapping[str, Any] | None, stage: Mapping[str, Any] | None, count: int, window_ns: int
+    arrived: Mapping[str, Any] | None, spent: Mapping[str, int] | None, count: int, window_ns: int
 ) -> dict[str, Any]:
     return {
         "arrived_fps": over_window(arrived["tuples"] if arrived else 0, window_ns),
         "arrived_kbps": over_window(arrived["bytes"] * 8 / 1e3 if arrived else 0, window_ns),
         "replicas": arrived["replicas"] if arrived else 0,
         **{
-            f"{part}_s": rounded((stage[f"{part}_ns"] if stage else 0) / count / 1e9) if count else None
+            f"{part}_s": rounded((spent[part] if spent else 0) / count / 1e9) if count else None
             for part in PARTS
         },
     }

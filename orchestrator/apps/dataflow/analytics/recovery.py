@@ -1,6 +1,6 @@
 """Declares how long an application takes to recover from a fault."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.results.contribution import Figures, Later, Metric, Rows
@@ -10,6 +10,7 @@ from orchestrator.runs.outages import Outage, read_outages
 
 _HERE = "orchestrator.apps.dataflow.analytics"
 
+BEGAN, ENDED = "began", "ended"
 MOST_FAULTS = 200
 """Of more, the first are looked at."""
 
@@ -58,9 +59,14 @@ def values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
     sinks = len(subject.app.plan.query.sinks())
     window_end = subject.run.manifest.get("measure_until_ns") or 0
     faults = faults_in_window(subject.run)
-    recovered = [_seconds(fault.from_ns, rows["began"], number, sinks) for number, fault in enumerate(faults)]
+    first: dict[tuple[int, str], list[int]] = {}
+    for row in rows["first"]:
+        first.setdefault((row["fault"], row["after"]), []).append(row["first_ns"])
+    recovered = [
+        _seconds(fault.from_ns, first.get((number, BEGAN), ()), sinks) for number, fault in enumerate(faults)
+    ]
     resumed = [
-        _seconds(fault.until_ns, rows["ended"], number, sinks)
+        _seconds(fault.until_ns, first.get((number, ENDED), ()), sinks)
         if fault.until_ns is not None and fault.until_ns < window_end
         else None
         for number, fault in enumerate(faults)
@@ -78,9 +84,8 @@ def values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
     }
 
 
-def _seconds(since_ns: int, rows: Rows, number: int, sinks: int) -> float | None:
+def _seconds(since_ns: int, first: Sequence[int], sinks: int) -> float | None:
     """Returns how long it took until every sink had got something; None if one never did."""
-    first = [row["first_ns"] for row in rows if row["fault"] == number]
     return rounded((max(first) - since_ns) / 1e9) if len(first) == sinks else None
 
 

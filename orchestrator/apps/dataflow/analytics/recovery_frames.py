@@ -6,23 +6,22 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from orchestrator.apps.dataflow.analytics.recovery import faults_in_window
+from orchestrator.apps.dataflow.analytics.recovery import BEGAN, ENDED, faults_in_window
 from orchestrator.results.columns import COUNT, TEXT
 from orchestrator.results.spark import Reading
 
-_COLUMNS = {"run": TEXT, "fault": COUNT, "since_ns": COUNT}
+_COLUMNS = {"run": TEXT, "fault": COUNT, "after": TEXT, "since_ns": COUNT}
 
 
 def frames(reading: Reading) -> Mapping[str, DataFrame]:
-    began: list[dict[str, Any]] = []
-    ended: list[dict[str, Any]] = []
-    for run in reading.runs:
-        for number, fault in enumerate(faults_in_window(run)):
-            began.append({"run": run.run, "fault": number, "since_ns": fault.from_ns})
-            if fault.until_ns is not None:
-                ended.append({"run": run.run, "fault": number, "since_ns": fault.until_ns})
-    found = {"began": began, "ended": ended}
-    return {name: _first_after(reading, moments) for name, moments in found.items() if moments}
+    moments = [
+        {"run": run.run, "fault": number, "after": after, "since_ns": since_ns}
+        for run in reading.runs
+        for number, fault in enumerate(faults_in_window(run))
+        for after, since_ns in ((BEGAN, fault.from_ns), (ENDED, fault.until_ns))
+        if since_ns is not None
+    ]
+    return {"first": _first_after(reading, moments)} if moments else {}
 
 
 def _first_after(reading: Reading, moments: list[dict[str, Any]]) -> DataFrame:
@@ -33,6 +32,6 @@ def _first_after(reading: Reading, moments: list[dict[str, Any]]) -> DataFrame:
         .where("delivered")
         .join(after, "run")
         .where("born_ns >= since_ns")
-        .groupBy("run", "app", "sink", "fault")
+        .groupBy("run", "app", "sink", "fault", "after")
         .agg(F.min("delivered_ns").alias("first_ns"))
     )
