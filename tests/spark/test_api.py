@@ -57,7 +57,7 @@ def test_a_sweep_and_a_run_are_loaded_together(spark: SparkSession, runs_dir: Pa
 
 def test_comparisons_are_those_of_the_verb(runs_dir: Path) -> None:
     found = compare("quickstart", runs_dir=runs_dir)
-    assert str(found).startswith("k = 3 has 1.67 × the goodput of k = 1 (95 % interval ")
+    assert str(found).startswith("k = 3 has 1.68 × the goodput of k = 1 (95 % interval ")
     row = found.frame().query("metric == 'goodput_fps' and label == 'k = 3'").iloc[0]
     assert (row.pairs, row.n) == (3, 3) and row.effect_size == "large"
     with load("known", runs_dir=runs_dir) as runs, pytest.raises(BadInput, match="labels for 1 things"):
