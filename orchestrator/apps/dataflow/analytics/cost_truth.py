@@ -22,6 +22,8 @@ _HERE = "orchestrator.apps.dataflow.analytics"
 MOST_SECONDS = 60
 """Of a longer window, samples of this many seconds are compared, spread evenly."""
 HOPS, ETX = "hops", "etx"
+LEAST, MOST = 1e-6, 1e12
+"""Costs beyond these cannot be meant; files of somebody else's run may contain anything."""
 
 _ERROR = (
     "how far the costs of paths that replicas believed were from those of the true links at the same time, "
@@ -72,7 +74,7 @@ def values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
 
 def figures(found: Sequence[tuple[Sample, float | None]]) -> dict[str, float | None]:
     """Returns the metrics. Each sample comes with its true cost; None: there was no path."""
-    both = [(each.believed, true) for each, true in found if each.believed and true]
+    both = [pair for each, true in found if (pair := _both(each, true))]
     with_path = [each.believed for each, true in found if true is not None]
     without = [each.believed for each, true in found if true is None]
     return {
@@ -83,6 +85,12 @@ def figures(found: Sequence[tuple[Sample, float | None]]) -> dict[str, float | N
     }
 
 
+def _both(sample: Sample, true: float | None) -> tuple[float, float] | None:
+    if sample.believed is None or true is None or not LEAST <= sample.believed <= MOST:
+        return None
+    return sample.believed, true
+
+
 def _share(costs: Sequence[float | None], wanted: Any) -> float | None:
     return rounded(sum(map(wanted, costs)) / len(costs)) if costs else None
 
@@ -91,9 +99,9 @@ def over_time(subject: Subject, found: Sequence[tuple[Sample, float | None]]) ->
     """Returns the median error of each second that has samples with both costs."""
     seconds: dict[int, list[float]] = {}
     for sample, true in found:
-        if sample.believed and true:
+        if (pair := _both(sample, true)) is not None:
             second = (sample.t_ns - subject.zero_ns) // 10**9
-            seconds.setdefault(second, []).append(abs(sample.believed - true) / true)
+            seconds.setdefault(second, []).append(abs(pair[0] - pair[1]) / pair[1])
     return [[float(second), rounded(median(errors))] for second, errors in sorted(seconds.items())]
 
 
@@ -107,7 +115,7 @@ def compared(samples: Sequence[Sample], changes: Iterator[LinkLine]) -> Iterator
     known: dict[tuple[str, str], dict[str, float]] = {}
     for sample in samples:
         while coming is not None and coming.t_ns <= sample.t_ns:
-            if coming.up and coming.cost is not None and coming.cost > 0:
+            if coming.up and coming.cost is not None and LEAST <= coming.cost <= MOST:
                 links.setdefault(coming.src, {})[coming.dst] = coming.cost
             else:
                 links.get(coming.src, {}).pop(coming.dst, None)

@@ -49,6 +49,12 @@ def test_the_truth_is_the_cheapest_path_of_that_moment() -> None:
     assert (got["cost_unknown_ratio"], got["cost_phantom_ratio"]) == (0.0, 0.5)
 
 
+@pytest.mark.parametrize("believed", [-1.0, 0.0, 1e300])
+def test_impossible_costs_are_not_compared(believed: float) -> None:
+    got = figures([(sample(0, "a", "b", believed), 1.0)])
+    assert (got["cost_error_ratio"], got["cost_bias_ratio"], got["cost_unknown_ratio"]) == (None, None, 0.0)
+
+
 def test_without_samples_nothing_is_claimed(tmp_path: Path) -> None:
     assert set(figures([]).values()) == {None}
     assert list(read_link_lines(tmp_path / "links.jsonl")) == []
