@@ -21,7 +21,7 @@ from node_agent.model.telemetry import AgentStart, AgentStop
 from orchestrator.analytics.pipeline import Analysis, analysed
 from tests.synthetic_runs import END_S, SINK, SOURCE, RunWriter, deliver, known_run, ns, small_sweep
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(480)
 
 NODES = ("n1", "n2", "n3", "n9")
 

@@ -12,7 +12,7 @@ from orchestrator.api import compare, load
 from orchestrator.errors import BadInput, RoveError
 from tests.synthetic_runs import known_run, small_sweep
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(480)
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "example.ipynb"
 EXECUTE = """\
