@@ -22,19 +22,10 @@ from statistics import fmean
 
 from benchmarks.paper.campaign import Bar, missing, run_all, tasks_of
 from benchmarks.paper.cells import Kept, KeptCell, key_of
-from benchmarks.paper.figures import (
-    FIGURES,
-    GOODPUT,
-    LATENCY,
-    OFFERED,
-    REPLICAS,
-    SEED,
-    SPEED,
-    Changes,
-    cells_in,
-)
+from benchmarks.paper.figures import FIGURES, OFFERED, SEED, Changes, cells_in
 from benchmarks.radio.report import Row, show
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
+from orchestrator.apps.dataflow.paper import GOODPUT, LATENCY, REPLICAS, SPEED
 from orchestrator.apps.dataflow.recorded import deployment_in
 from orchestrator.errors import BadInput
 from orchestrator.planning.sweep import Cell

@@ -20,9 +20,10 @@ from typing import Any
 from benchmarks.paper.campaign import ROOT, Bar, Task, missing, run_all, tasks_of
 from benchmarks.paper.cells import Kept
 from benchmarks.paper.commits import since
-from benchmarks.paper.figures import CORE, FIGURES, REPLICAS, Changes, PaperFigure, planned
+from benchmarks.paper.figures import CORE, FIGURES, Changes, PaperFigure, planned
 from benchmarks.paper.pages import machine_in_words, write_index, write_page
 from benchmarks.paper.summaries import Summary, in_json, summary
+from orchestrator.apps.dataflow.paper import REPLICAS
 from orchestrator.errors import BadInput
 
 BACKENDS = ("sim", "netns")

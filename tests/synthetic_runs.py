@@ -51,7 +51,12 @@ class RunWriter:
         self._lines: dict[tuple[str, int], list[bytes]] = {}
         self._events: list[dict[str, Any]] = []
         self._facts: dict[str, Any] = {}
-        self._truth: dict[str, list[dict[str, Any]]] = {"links": [], "positions": [], "deliveries": []}
+        self._truth: dict[str, list[dict[str, Any]]] = {
+            "links": [],
+            "positions": [],
+            "deliveries": [],
+            "airtime": [],
+        }
 
     def record(self, node: str, t_s: float, event: Event, boot: int = 1) -> None:
         lines = self._lines.setdefault((node, boot), [])
@@ -110,6 +115,9 @@ class RunWriter:
     ) -> None:
         line = {"t_ns": ns(t_s), "src": src, "dst": dst, "attempted": attempted, "delivered": delivered}
         self._truth["deliveries"].append({**line, "expected": expected, "snr_db": 8.0})
+
+    def airtime(self, t_s: float, node: str, sent_s: float) -> None:
+        self._truth["airtime"].append({"t_ns": ns(t_s), "node": node, "sent_ns": ns(sent_s)})
 
     def plan(self) -> DeploymentPlan:
         query = Query("faces", self.operators)

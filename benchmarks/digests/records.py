@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 IGNORED = ("run", "app")
 """Fields of records that may differ."""
+RADIO = ("deliveries", "links", "positions")
+"""Files of ground truth that digests cover: those that were there when the digests were made."""
 
 Lines = Mapping[str, Sequence[str]]
 """Canonical records, one a line, by where they are from: ``nodes/a``, ``radio/links``."""
@@ -36,7 +38,7 @@ def canonical(record: dict[str, Any]) -> str:
 def recorded(run: Path) -> dict[str, list[str]]:
     """Returns the records; segments of a node are joined, because their borders do not matter."""
     files = {f"nodes/{node.name}": sorted(node.glob("segments/*.jsonl")) for node in run.glob("nodes/*")}
-    files |= {f"radio/{file.stem}": [file] for file in run.glob("radio/*.jsonl")}
+    files |= {f"radio/{file.stem}": [file] for file in run.glob("radio/*.jsonl") if file.stem in RADIO}
     return {
         part: [canonical(json.loads(line)) for file in files[part] for line in file.read_bytes().splitlines()]
         for part in sorted(files)

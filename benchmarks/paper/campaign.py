@@ -18,9 +18,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from benchmarks.paper.cells import Kept, KeptCell, Place, key_of
-from benchmarks.paper.figures import GOODPUT, LATENCY, OFFERED, THROUGHPUT
+from benchmarks.paper.figures import OFFERED, THROUGHPUT
 from benchmarks.shared.measured import measured
 from benchmarks.shared.runs import Interrupted, performed
+from orchestrator.apps.dataflow.paper import GOODPUT, LATENCY
 from orchestrator.lifecycle.interruption import Interruption
 from orchestrator.planning.sweep import Cell
 from orchestrator.runs.checkout import commit_of

@@ -1,29 +1,20 @@
 """Draws a figure of the paper by our runs, as an SVG file that stands alone."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from benchmarks.paper.figures import LATENCY, PaperFigure
+from benchmarks.paper.figures import PaperFigure
 from benchmarks.paper.summaries import Row, Summary
+from orchestrator.apps.dataflow.paper import LATENCY
 from orchestrator.results.colours import INK, PAPER, SERIES
 from orchestrator.results.svg import WIDTH, Figure, canvas, finish
 
 HEIGHT = 3.1
 BAR = 0.25
-_REPORT_CSS = Path(__file__).parents[2] / "orchestrator" / "analytics" / "report.css"
 
 
 def drawing(figure: PaperFigure, found: Summary) -> Figure:
     return _bars(figure, found) if figure.stated else _percentiles(figure, found)
-
-
-def standalone(figure: Figure) -> str:
-    """Returns the drawing as a file of its own: with the colours that the page of a report gives it."""
-    colours = _REPORT_CSS.read_text().partition("* {")[0].replace(":root", "svg")
-    head, rest = figure.markup.split(">", 1)
-    style = f"<style>{colours}svg {{ background: var(--paper); font-family: sans-serif; }}</style>"
-    return f'{head} xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">{style}{rest}\n'
 
 
 def unit_of(figure: PaperFigure) -> str:

@@ -1,4 +1,5 @@
-"""What each of the paper's Figures 5 to 9 shows, what the paper states about it, and which cells it needs.
+"""Which cells each of the paper's Figures 5 to 9 needs. ``orchestrator.apps.dataflow.paper`` has what the
+paper states.
 
 The files ``experiments/paper/fig5.yaml`` … are the base; their sweeps say which values a figure varies. A
 *variant* gives other values to what the paper leaves open. It is a sweep over single values.
@@ -9,22 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from orchestrator.apps.dataflow.paper import AREA, CLAIMS, Claim
 from orchestrator.planning.load import load_planned
 from orchestrator.planning.sweep import Cell
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.sweep import SECTIONS_TO_VARY, Values
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "paper"
-SPEED, AREA, THRESHOLD, REPLICAS, SEED = (
-    "topology.mobility.speed",
-    "topology.area",
-    "switching.threshold",
-    "replicas",
-    "seed",
-)
+SEED = "seed"
 CORE = "core"
 """The file as it is."""
-GOODPUT, LATENCY, THROUGHPUT, OFFERED = "goodput_fps", "latency_p95_s", "throughput_fps", "offered_fps"
+THROUGHPUT, OFFERED = "throughput_fps", "offered_fps"
 
 Changes = Mapping[str, Any]
 """Values by their paths in the file."""
@@ -81,98 +77,29 @@ IN_WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class PaperFigure:
-    """``by``: the factor beside the replicas; empty: there is none. ``stated``: the paper's ratio to k=1, by
-    the factor's value and k. ``says``: what it says without numbers. ``across``: the factor's values are
-    compared with each other, too.
-    """
+@dataclass(frozen=True, kw_only=True)
+class PaperFigure(Claim):
+    """``across``: the factor's values are compared with each other, too."""
 
-    number: int
-    title: str
-    metric: str
-    by: str
-    by_words: Mapping[Any, str]
     variants: Mapping[str, Changes]
     key: str
-    stated: Mapping[tuple[Any, int], float]
-    says: str
     across: bool = False
 
     @property
     def file(self) -> Path:
         return FOLDER / f"fig{self.number}.yaml"
 
-    def value(self, factors: Mapping[str, Any]) -> Any:
-        """Returns the cell's value of the factor; empty if replicas are all that varies."""
-        return factors[self.by] if self.by else ""
 
-    def label(self, factors: Mapping[str, Any]) -> str:
-        """Returns it in words: ``10 m/s``, ``dense``."""
-        return self.by_words[self.value(factors)]
+def _figure(number: int, variants: Mapping[str, Changes], key: str, across: bool = False) -> PaperFigure:
+    return PaperFigure(**vars(CLAIMS[number]), variants={CORE: {}, **variants}, key=key, across=across)
 
-
-_SPEEDS = {1.0: "1 m/s", 5.0: "5 m/s", 10.0: "10 m/s"}
 
 FIGURES = {
-    5: PaperFigure(
-        5,
-        "Throughput by node speed",
-        GOODPUT,
-        SPEED,
-        _SPEEDS,
-        {CORE: {}, **_TIMERS, **_AREAS, **_LOADS, **_FACES},
-        "fig5_gain",
-        {(1.0, 2): 1.3, (1.0, 3): 1.4, (5.0, 2): 1.6, (5.0, 3): 1.8, (10.0, 2): 2.1, (10.0, 3): 2.6},
-        "Replication gains more the faster nodes are, while absolute throughput falls.",
-    ),
-    6: PaperFigure(
-        6,
-        "95th percentile of latency by node speed",
-        LATENCY,
-        SPEED,
-        _SPEEDS,
-        {CORE: {}, **_TIMERS, **_AREAS, **_LOADS, **_FACES},
-        "fig6_latency",
-        {(1.0, 2): 0.5, (1.0, 3): 0.5, (5.0, 2): 0.5, (5.0, 3): 0.6, (10.0, 2): 1.0, (10.0, 3): 0.8},
-        "With replication the mean 95th percentile is below a second at 1 and 5 m/s, and about a second at "
-        "10 m/s.",
-    ),
-    7: PaperFigure(
-        7,
-        "Throughput in a network of 50 nodes at 5 m/s",
-        GOODPUT,
-        "",
-        {"": "50 nodes"},
-        {CORE: {}, **_TIMERS, **_FACES},
-        "fig7_gain",
-        {("", 2): 1.8, ("", 3): 2.3},
-        "Absolute throughput is lower than with 25 nodes; replication still helps.",
-    ),
-    8: PaperFigure(
-        8,
-        "Throughput in a dense and in a sparse network, 3 operators, 4 m/s",
-        GOODPUT,
-        AREA,
-        {"1500 m x 1500 m": "dense", "3135 m x 3135 m": "sparse"},
-        {CORE: {}, **_OLSR},
-        "fig8_gain",
-        {},
-        "Dense: k = 2 helps, k = 3 hardly more, larger k cost throughput. Sparse: k > 3 still helps; "
-        "absolute throughput is lower than in the dense network.",
-    ),
-    9: PaperFigure(
-        9,
-        "Throughput with switching thresholds of 1 and 3 hops, dense, 3 operators, 10 m/s",
-        GOODPUT,
-        THRESHOLD,
-        {1.0: "threshold 1", 3.0: "threshold 3"},
-        {CORE: {}, **_OLSR},
-        "fig9_gain",
-        {},
-        "The higher threshold improves throughput for larger k, by avoiding switches that do not pay.",
-        across=True,
-    ),
+    5: _figure(5, {**_TIMERS, **_AREAS, **_LOADS, **_FACES}, "fig5_gain"),
+    6: _figure(6, {**_TIMERS, **_AREAS, **_LOADS, **_FACES}, "fig6_latency"),
+    7: _figure(7, {**_TIMERS, **_FACES}, "fig7_gain"),
+    8: _figure(8, _OLSR, "fig8_gain"),
+    9: _figure(9, _OLSR, "fig9_gain", across=True),
 }
 
 

@@ -9,9 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from benchmarks.paper.drawings import drawing, standalone, unit_of
-from benchmarks.paper.figures import CORE, FIGURES, IN_WORDS, LATENCY, Changes, PaperFigure
+from benchmarks.paper.drawings import drawing, unit_of
+from benchmarks.paper.figures import CORE, FIGURES, IN_WORDS, Changes, PaperFigure
 from benchmarks.paper.summaries import Row, Summary, agreement
+from orchestrator.analytics.report_files import standalone
+from orchestrator.apps.dataflow.paper import LATENCY
 from orchestrator.results.comparison import METHODS, Interval
 from orchestrator.runs.files import write_atomic
 

@@ -9,8 +9,9 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from benchmarks.paper.cells import Kept, KeptCell, key_of
-from benchmarks.paper.figures import GOODPUT, OFFERED, REPLICAS, THROUGHPUT, PaperFigure
+from benchmarks.paper.figures import OFFERED, THROUGHPUT, PaperFigure
 from benchmarks.shared.measured import percentile
+from orchestrator.apps.dataflow.paper import GOODPUT, REPLICAS
 from orchestrator.planning.sweep import Cell
 from orchestrator.results.comparison import Comparison, Interval, compare, mean_interval, pairs_by_seed
 

@@ -71,7 +71,8 @@ def compute(spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) ->
         times = clocks[run.run]
         parts: dict[str, Document] = {}
         for app, found in _parts(run):
-            subject = Subject(run, app, times["zero_ns"] or 0, times["ended_ns"])
+            of_apps = {} if app else {name: part["metrics"] for name, part in parts.items()}
+            subject = Subject(run, app, times["zero_ns"] or 0, times["ended_ns"], of_apps)
             own = of_part.get((run.run, app.name if app else ""), {})
             parts[app.name if app else ""] = _part(
                 subject, found, {f: own.get(wanted.index(f), {}) for f in found}
@@ -84,7 +85,8 @@ def compute(spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) ->
 
 
 def _parts(run: RunInput) -> Iterator[tuple[AppInput | None, list[Figures]]]:
-    for app in (None, *run.apps.values()):
+    """Yields the applications, then None for the run itself."""
+    for app in (*run.apps.values(), None):
         yield app, [figures for each in contributed(app) for figures in each.figures]
 
 

@@ -28,6 +28,8 @@ Progress = Callable[[str, float], None]
 """Called with what is being done and the fraction of the whole that is done, 0 to 1."""
 
 Document = dict[str, Any]
+Spark = Callable[[], "SparkSession"]
+"""Returns the session to use; called only if something must be computed."""
 
 
 def _say_nothing(stage: str, fraction: float) -> None:
@@ -77,9 +79,7 @@ class Analysis:
         from orchestrator.analytics.report import render
 
         place = RunDirectory(directory.resolve())
-        group = self.members[[each.resolve() for each in self.directories].index(place.path)]
-        pairs = [(run, self.results[run.directory.path]) for run in group]
-        page = render(place, self.summaries[place.path], pairs)
+        page = render(place, self.summaries[place.path], self._pairs(place))
         target = output or place.report
         try:
             write_atomic(target, page.encode())
@@ -87,9 +87,26 @@ class Analysis:
             raise BadInput(f"cannot write the report to {target}: {error.strerror}") from error
         return target
 
+    def write_files(self, directory: Path, folder: Path) -> list[Path]:
+        """Writes the report's figures and tables as files of their own; returns them."""
+        from orchestrator.analytics.report_files import write_files
+
+        place = RunDirectory(directory.resolve())
+        pairs = self._pairs(place)
+        summaries = [self.summaries[run.directory.path] for run, _ in pairs]
+        return write_files(folder, place, self.summaries[place.path], pairs, summaries)
+
+    def _pairs(self, place: RunDirectory) -> list[tuple[RunInput, Document]]:
+        """Returns the runs of one of the directories with their results."""
+        group = self.members[[each.resolve() for each in self.directories].index(place.path)]
+        return [(run, self.results[run.directory.path]) for run in group]
+
 
 def analysed(
-    directories: Sequence[Path], progress: Progress | None = None, *, spark: "SparkSession | None" = None
+    directories: Sequence[Path],
+    progress: Progress | None = None,
+    *,
+    spark: "SparkSession | Spark | None" = None,
 ) -> Analysis:
     """Ingests and computes. ``spark``: uses this session instead of a new one."""
     tell = progress or _say_nothing
@@ -141,7 +158,9 @@ def _restate(runs: Sequence[RunInput]) -> None:
         TableStore(_root(run)).restate(run)
 
 
-def _results(runs: Sequence[RunInput], tell: Progress, spark: "SparkSession | None") -> dict[Path, Document]:
+def _results(
+    runs: Sequence[RunInput], tell: Progress, spark: "SparkSession | Spark | None"
+) -> dict[Path, Document]:
     """Returns results by run directory: stored ones of unchanged runs, the others computed in one go."""
     from orchestrator.analytics.kept import is_result
     from orchestrator.analytics.layout import layout, stamp
@@ -168,12 +187,13 @@ def _results(runs: Sequence[RunInput], tell: Progress, spark: "SparkSession | No
 
 @contextmanager
 def _session(
-    tell: Progress, spark: "SparkSession | None", runs: Sequence[RunInput]
+    tell: Progress, spark: "SparkSession | Spark | None", runs: Sequence[RunInput]
 ) -> Iterator["SparkSession"]:
     from orchestrator.spark.session import spark_session
 
     tell("starting Spark", 0.02)
-    with nullcontext(spark) if spark else spark_session(input_bytes=sum(r.bytes() for r in runs)) as session:
+    given = spark() if callable(spark) else spark
+    with nullcontext(given) if given else spark_session(input_bytes=sum(r.bytes() for r in runs)) as session:
         yield session
 
 

@@ -6,9 +6,11 @@ applications, each has a part of its own with its results, sections and figures.
 """
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from orchestrator.analytics.blame import blaming
@@ -35,6 +37,9 @@ SPOKEN_VERDICTS = {
 }
 
 MOST_INTERVENTIONS = 8
+MOST_LETTERS = 1000
+"""Of a command line."""
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
 RESULTS, FIGURES = 100, 400
 """Places of the sections that every report has."""
 
@@ -44,17 +49,9 @@ def render(place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple
     results.
     """
     style = files("orchestrator.analytics").joinpath("report.css").read_text()
-    views = views_of(place, summary, runs)
-    if len(views) == 1:
-        (only,) = views.values()
-        body = _sections(only)
-        shown = [only]
-    else:
-        whole = View(
-            place, summary, "", "", cells_shown(_whole(runs), ""), _groups(summary), _whole(runs), views
-        )
-        body = "".join(_app_part(view) for view in views.values()) + _sections(whole)
-        shown = list(views.values())
+    *shown, last = all_views(place, summary, runs)
+    body = "".join(map(_app_part, shown)) + _sections(last)
+    shown = shown or [last]
     parts = (
         _header(place, summary),
         _verdict(summary),
@@ -70,6 +67,17 @@ def render(place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple
         f"<title>{escape(place.experiment)} · Rove report</title>\n<style>\n{style}</style>\n</head>\n"
         f"<body>\n<main>\n{''.join(parts)}</main>\n</body>\n</html>\n"
     )
+
+
+def all_views(
+    place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]
+) -> list[View]:
+    """Returns the view of the only application; of several, all of them, and last that of the whole run."""
+    views = views_of(place, summary, runs)
+    if len(views) == 1:
+        return list(views.values())
+    whole = View(place, summary, "", "", cells_shown(_whole(runs), ""), _groups(summary), _whole(runs), views)
+    return [*views.values(), whole]
 
 
 def views_of(
@@ -230,6 +238,23 @@ def _commit(checkout: Any) -> str | None:
     return f"{checkout['commit'][:64]}{changed}"
 
 
+def _command(words: Any) -> str | None:
+    """Returns the command line that started the run, if the manifest has one."""
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        return None
+    return shlex.join(words)[:MOST_LETTERS] or None
+
+
+def _again(place: RunDirectory, checkout: Any) -> str:
+    """Returns the command that runs the same again: with the version of Rove, if it is a known commit."""
+    spec = Path(place.path.parent.parent.name, place.experiment, place.id, place.spec.name)
+    run = shlex.join(["rove", "run", str(spec)])
+    commit = checkout.get("commit") if isinstance(checkout, Mapping) else None
+    if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
+        return run
+    return f"git checkout {commit} && {run}"
+
+
 def _provenance(
     place: RunDirectory, summary: Mapping[str, Any], runs: Sequence[tuple[RunInput, Result]]
 ) -> str:
@@ -244,6 +269,7 @@ def _provenance(
         "finished": summary.get("finished"),
         **{f"{name} version": value for name, value in (manifest.get("versions") or {}).items()},
         "commit": _commit(manifest.get(CHECKOUT)),
+        "command": _command(manifest.get("command")),
     }
     if len(runs) == 1:
         known |= {f"telemetry, {name}": count for name, count in (summary.get("telemetry") or {}).items()}
@@ -253,7 +279,7 @@ def _provenance(
     return (
         "<h2>How to reproduce</h2>"
         "<p>The file holds every parameter and seed of this run; in virtual time the result is the same.</p>"
-        '<code class="card command">rove run spec.yaml</code>'
+        f'<code class="card command">{escape(_again(place, manifest.get(CHECKOUT)))}</code>'
         f'<details class="card"><summary>spec.yaml</summary><pre>{escape(specification)}</pre></details>'
         f"<h2>Provenance</h2>{definitions(entries)}\n"
     )

@@ -1,7 +1,8 @@
 """`rove compare`: any runs or sweeps side by side, paired where seeds match."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -10,13 +11,8 @@ from rich.table import Table
 from orchestrator.cli.output import JsonFlag, console, errors, print_json
 from orchestrator.cli.progress import step
 from orchestrator.cli.references import DEFAULT_ROOT, RUN_HELP, RunsDir, complete_run
-from orchestrator.errors import EXIT_INTERRUPTED, BadInput
-from orchestrator.runs.files import read_object
-from orchestrator.runs.run_directory import RunDirectory, resolve
-
-if TYPE_CHECKING:
-    from orchestrator.results.inputs import RunInput
-    from orchestrator.results.side_by_side import Member
+from orchestrator.errors import EXIT_INTERRUPTED
+from orchestrator.runs.run_directory import resolve
 
 _NOTHING = "–"
 
@@ -48,69 +44,25 @@ def compare(
 
       rove compare 20260301-120000-1a2b latest --label before --label after --json
     """
-    from orchestrator.results.side_by_side import compared, grouped
+    from orchestrator.analytics.beside import side_by_side
 
-    labels = label or []
-    if labels and len(labels) != len(runs):
-        raise BadInput(f"{len(labels)} labels for {len(runs)} things to compare: give each one, or none")
-    if len(set(labels)) < len(labels):
-        raise BadInput("two labels are the same: rows could not be told apart")
     directories = [resolve(reference, runs_dir) for reference in runs]
-    members = _members(directories)
-    document = compared(grouped(members, labels))
+    document = side_by_side(directories, label or [], _analyse)
     if as_json:
         print_json(document)
         return
     _show(document)
 
 
-def _members(directories: Sequence[RunDirectory]) -> "list[Member]":
-    """Returns every run once, as part of the first thing it belongs to; analyses those that are not."""
-    from orchestrator.results.inputs import runs_in
-
-    found = {
-        run.directory.path: (number, run)
-        for number, directory in reversed(list(enumerate(directories)))
-        for run in runs_in(directory.path)
-    }
-    members = sorted(found.values(), key=lambda each: (each[0], each[1].run))
-    _analyse([run.directory for _, run in members if not _summary(run.directory)])
-    return [_member(number, directories[number], run) for number, run in members]
-
-
-def _summary(directory: RunDirectory) -> dict[str, Any]:
-    found = read_object(directory.summary)
-    return found if isinstance(found.get("metrics"), dict) else {}
-
-
-def _analyse(directories: Sequence[RunDirectory]) -> None:
-    if not directories:
-        return
+def _analyse(directories: Sequence[Path]) -> None:
     from orchestrator.analytics import pipeline
 
     try:
         with step(errors, "analysis") as progress:
-            pipeline.analyze([directory.path for directory in directories], progress)
+            pipeline.analyze(directories, progress)
     except KeyboardInterrupt:
         errors.print("Analysis interrupted; the data is kept.")
         raise typer.Exit(EXIT_INTERRUPTED) from None
-
-
-def _member(number: int, directory: RunDirectory, run: "RunInput") -> "Member":
-    from orchestrator.results.side_by_side import Member, parameters_of
-    from orchestrator.runs.manifest import CHECKOUT
-    from orchestrator.spec.problems import BadSpec
-    from orchestrator.spec.yaml_source import read_document
-
-    try:
-        spec = read_document(run.directory.spec).value
-    except BadSpec:
-        spec = {}  # the run of somebody who deleted it: its factors are known all the same
-    checkout = run.manifest.get(CHECKOUT)
-    commit = str(checkout.get("commit"))[:10] if isinstance(checkout, Mapping) else ""
-    parameters = parameters_of(spec, run.factors, commit)
-    name = f"{directory.experiment} {directory.id}"
-    return Member(number, name, _summary(run.directory), run.is_usable, parameters)
 
 
 def _show(document: Mapping[str, Any]) -> None:

@@ -31,6 +31,12 @@ def report(
         bool,
         typer.Option("--replay", help="Write a page that plays the run instead: replay.html, without Spark."),
     ] = False,
+    files: Annotated[
+        bool,
+        typer.Option(
+            "--files", help="Also write its figures as SVG and PNG and its tables as CSV: report-files/."
+        ),
+    ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     master: MasterOption = None,
     conf: SparkConf = None,
@@ -48,33 +54,42 @@ def report(
 
       rove report latest --output result.html
 
+      rove report quickstart --files
+
       rove report latest --replay --output moment.html
     """
     if output is not None and len(runs) > 1:
         raise BadInput("--output takes one run; without it, each report goes to its run's directory")
     directories = [resolve(reference, runs_dir) for reference in runs]
+    if files and replay:
+        raise BadInput("--files writes what the report shows: a replay has none")
+    written: list[Path] = []
     try:
         if replay:
             pages = [_replay(each, output) for each in directories]
         else:
             with chosen_session(master, conf, directories) as spark:
-                pages = _reports(directories, output, spark)
+                pages, written = _reports(directories, output, files, spark)
     except KeyboardInterrupt:
         errors.print("Report interrupted; the data is kept.")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     if as_json:
-        print_json({"replays" if replay else "reports": [str(page) for page in pages]})
+        document = {"replays" if replay else "reports": [str(page) for page in pages]}
+        print_json(document | ({"files": [str(file) for file in written]} if files else {}))
     else:
         for page in pages:
             console.print(f"{'replay' if replay else 'report'}  {page}", markup=False, soft_wrap=True)
+        for folder in dict.fromkeys(file.parent for file in written):
+            console.print(f"files   {folder}", markup=False, soft_wrap=True)
     if show:
         for page in pages:
             webbrowser.open(page.resolve().as_uri())
 
 
 def _reports(
-    directories: Sequence[RunDirectory], output: Path | None, spark: "SparkSession | None"
-) -> list[Path]:
+    directories: Sequence[RunDirectory], output: Path | None, files: bool, spark: "SparkSession | None"
+) -> tuple[list[Path], list[Path]]:
+    """Returns the pages, and the files beside them."""
     from orchestrator.analytics import pipeline
 
     paths = [directory.path for directory in directories]
@@ -83,8 +98,14 @@ def _reports(
         analysis.write_summaries()
         progress("writing reports", 0.95)
         pages = [analysis.write_report(path, output) for path in paths]
+        written = [
+            file
+            for path, page in zip(paths, pages, strict=True)
+            if files
+            for file in analysis.write_files(path, page.with_name(f"{page.stem}-files"))
+        ]
         progress("done", 1.0)
-    return pages
+    return pages, written
 
 
 def _replay(directory: RunDirectory, output: Path | None) -> Path:

@@ -86,11 +86,11 @@ def _factors(rows: Sequence[Cell]) -> list[str]:
 
 def _parts_table(rows: Sequence[Cell], app: str, breakdown: Breakdown) -> Table | None:
     """Returns a row for each part, such as a sink, so that one that received nothing is seen."""
-    if not any(row["apps"].get(app, {}).get(breakdown.metric) for row in rows):
+    columns = [(column.metric, column.console) for column in breakdown.columns if column.console]
+    if not columns or not any(row["apps"].get(app, {}).get(breakdown.metric) for row in rows):
         return None
     table = _table()
     factors = _factors(rows)
-    columns = [(column.metric, column.console) for column in breakdown.columns if column.console]
     for heading in (*map(short, factors), breakdown.one):
         table.add_column(heading, no_wrap=True)
     for _, column in columns:

@@ -127,6 +127,10 @@ class DcfMedium:
     def link_counters(self) -> list[LinkCounters]:
         return [LinkCounters(s.link_attempts.copy(), s.link_received.copy()) for s in self._dcf.stations]
 
+    def airtimes_ns(self) -> dict[str, int]:
+        """Returns how long each node has sent so far."""
+        return {name: s.air_ns for name, s in zip(self._names, self._dcf.stations, strict=True)}
+
     def node_truth(self) -> list[NodeTruth]:
         return [
             NodeTruth(name, s.acknowledged, s.broadcasts, s.timeouts, s.given_up, drops)

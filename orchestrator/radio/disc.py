@@ -25,6 +25,8 @@ class StationCounters:
     failed: int = 0
     queue_drops: int = 0
     received: int = 0
+    air_ns: int = 0
+    """How long it has sent."""
 
 
 def _ignore(frame: Frame) -> None:
@@ -93,6 +95,10 @@ class DiscRadio:
     def counters(self) -> dict[str, StationCounters]:
         return {station.name: station.counters for station in self._stations.values()}
 
+    def airtimes_ns(self) -> dict[str, int]:
+        """Returns how long each node has sent so far."""
+        return {station.name: station.counters.air_ns for station in self._stations.values()}
+
     def airtime_ns(self, size: int) -> int:
         return -(-size * 8 * NS // self._bandwidth_bps)
 
@@ -120,12 +126,14 @@ class DiscRadio:
             self._schedule.call_at_ns(station.busy_until_ns, self._contend, station)
             return
         frame = station.queue.popleft()
-        end = now + self.airtime_ns(frame.size)
+        duration = self.airtime_ns(frame.size)
+        end = now + duration
         station.busy_until_ns = end
         for neighbour in station.neighbours.values():
             if neighbour.busy_until_ns < end:
                 neighbour.busy_until_ns = end
         station.counters.sent += 1
+        station.counters.air_ns += duration
         self._schedule.call_at_ns(end, self._finish, station, frame)
 
     def _finish(self, station: _Station, frame: Frame) -> None:

@@ -73,6 +73,7 @@ class Exchanges(Contention):
         station.peer = peer
         station.start = now
         station.end = end = now + duration
+        station.air_ns += duration
         station.length = length
         station.overlaps = None
         bit, on_air = station.bit, self.on_air
@@ -142,6 +143,7 @@ class Exchanges(Contention):
         receiver.peer = sender.index
         receiver.start = now + self._sifs
         receiver.end = end = now + self._answer_ns
+        receiver.air_ns += self._ack_ns
         receiver.length = ACK_BYTES
         receiver.locks = locks = receiver.decoders
         receiver.overlaps = None

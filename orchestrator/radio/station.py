@@ -26,6 +26,7 @@ started and when it ended."""
 class Station:
     __slots__ = (
         "acknowledged",
+        "air_ns",
         "backoff",
         "bit",
         "broadcasts",
@@ -94,6 +95,7 @@ class Station:
         self.link_timeouts = [0] * count
         self.link_given_up = [0] * count
         self.acknowledged = 0
+        self.air_ns = 0  # how long it has sent, answers included
         self.broadcasts = 0
         self.timeouts = 0
         self.given_up = 0

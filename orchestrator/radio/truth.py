@@ -62,14 +62,18 @@ class LinkUse(Struct, frozen=True):
 
 
 class TruthRecorder:
-    """Writes ``positions.jsonl`` (samples), ``links.jsonl`` (changes) and ``deliveries.jsonl`` (sums)."""
+    """Writes ``positions.jsonl`` (samples), ``links.jsonl`` (changes), ``deliveries.jsonl`` and
+    ``airtime.jsonl`` (sums since the last sample).
+    """
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._positions = (directory / "positions.jsonl").open("wb")
         self._links = (directory / "links.jsonl").open("wb")
         self._deliveries = (directory / "deliveries.jsonl").open("wb")
+        self._airtime = (directory / "airtime.jsonl").open("wb")
         self._known: Links = {}
+        self._sent_ns: Mapping[str, int] = {}
 
     def positions(self, t_ns: int, positions: Mapping[str, tuple[float, float]]) -> None:
         _write(
@@ -118,15 +122,30 @@ class TruthRecorder:
         )
         self._flush()
 
+    def airtimes(self, t_ns: int, sent_ns: Mapping[str, int]) -> None:
+        """``sent_ns``: how long each node has sent so far. What was nothing since the last call is not
+        written.
+        """
+        before, self._sent_ns = self._sent_ns, dict(sent_ns)
+        grown = {node: total - before.get(node, 0) for node, total in sent_ns.items()}
+        _write(
+            self._airtime,
+            [{"t_ns": t_ns, "node": node, "sent_ns": each} for node, each in grown.items() if each],
+        )
+        self._flush()
+
     def close(self) -> None:
-        self._positions.close()
-        self._links.close()
-        self._deliveries.close()
+        for file in self._files:
+            file.close()
 
     def _flush(self) -> None:
         """Lets whoever follows the run read what there is; called once for each sample."""
-        for file in (self._positions, self._links, self._deliveries):
+        for file in self._files:
             file.flush()
+
+    @property
+    def _files(self) -> tuple[IO[bytes], ...]:
+        return self._positions, self._links, self._deliveries, self._airtime
 
 
 _NO_PEERS: Mapping[str, float] = {}

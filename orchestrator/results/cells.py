@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.results import registry
-from orchestrator.results.comparison import Interval, compare, pairs_by_seed
+from orchestrator.results.comparison import compare, ends, further, pairs_by_seed
 from orchestrator.results.contribution import Breakdown
 from orchestrator.results.inputs import OLD_KIND, OLD_NAME
 
@@ -156,15 +156,12 @@ def _ratio(runs: Sequence[Document], others: Sequence[Document], app: str, metri
     found = compare(pairs)
     return {
         **spread([ours / base for ours, base in pairs if base]),
-        "mean_95": _rounded(found.mean_of_ratios_95),
+        "mean_95": ends(found.mean_of_ratios_95),
         "pairs": found.pairs,
         "ratio_of_means": None if found.ratio_of_means is None else round(found.ratio_of_means, 9),
-        "ratio_of_means_95": _rounded(found.ratio_of_means_95),
+        "ratio_of_means_95": ends(found.ratio_of_means_95),
+        **further(found),
     }
-
-
-def _rounded(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else [round(end, 9) for end in interval]
 
 
 def spread(values: Sequence[float | None]) -> Document:

@@ -94,7 +94,8 @@ class Metric:
     False. ``averaged``: sweeps show its mean over seeds. ``compared``: sweeps also show its ratio to that at
     the least value of a ``Factor``. ``activity``: a value above 0 shows that the application did something.
     ``meaning``: a word and a short explanation for the report. ``gain``: what the ratio is one of, for the
-    report's heading. ``headline``: the ratio is also said in words, on the console and in the report.
+    report's heading. ``headline``: the ratio is also said in words, on the console and in the report:
+    ``in_words`` stands between the names of the two cells.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Metric:
     """Whether the report's table of single runs shows it."""
     gain: str = ""
     headline: bool = False
+    in_words: str = "has {times} the {what} of"
     meaning: tuple[str, str] | None = None
 
 
@@ -220,7 +222,8 @@ class Contribution:
 
     ``reader``: set only in the contribution that is registered under the name of the kind. ``applies``: says
     whether it is about this application of the kind. Raise ``version`` when values are computed in another
-    way.
+    way. ``carried``: two metrics in one unit, what arrived and what was offered; their ratio is compared
+    between the applications of a run.
     """
 
     kind: str = ""
@@ -233,6 +236,7 @@ class Contribution:
     sections: tuple[Section, ...] = ()
     factors: tuple[Factor, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()
+    carried: tuple[str, str] | None = None
     notes: Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], Sequence[str]] = _no_notes
     """Returns sentences below the results, from the application's entry in a summary and its metrics in all
     runs.

@@ -30,7 +30,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 LATEST_NS = 2**62
 Time = Annotated[int, Meta(ge=0, le=LATEST_NS)]
 PUNCTUALITY = ("deliveries", "late_ratio", "p99_us", "channel_lag_max_ms")
-TRUTH = ("links.jsonl", "positions.jsonl", "deliveries.jsonl")
+TRUTH = ("links.jsonl", "positions.jsonl", "deliveries.jsonl", "airtime.jsonl")
 
 
 OLD_NAME = OLD_KIND = FIRST

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from orchestrator.errors import BadInput
 from orchestrator.results import registry
 from orchestrator.results.cells import SEED, apps_of, spread
-from orchestrator.results.comparison import ENOUGH_PAIRS, Interval, compare, pairs_by_seed
+from orchestrator.results.comparison import ENOUGH_PAIRS, compare, ends, further, pairs_by_seed
 from orchestrator.results.contribution import Metric
 from orchestrator.results.views import label_of, short
 
@@ -205,9 +205,10 @@ def _of_metric(app: str, metric: Metric, groups: Sequence[Group]) -> Document:
             cell |= {
                 "pairs": ratio.pairs,
                 "ratio_of_means": ratio.ratio_of_means if pairs else _unpaired(own, base),
-                "ratio_of_means_95": _ends(ratio.ratio_of_means_95),
+                "ratio_of_means_95": ends(ratio.ratio_of_means_95),
                 "mean_of_ratios": ratio.mean_of_ratios,
-                "mean_of_ratios_95": _ends(ratio.mean_of_ratios_95),
+                "mean_of_ratios_95": ends(ratio.mean_of_ratios_95),
+                **further(ratio),
             }
         cells.append(cell)
     return {"unit": metric.unit, "better": metric.better, "what": metric.gain or metric.name, "groups": cells}
@@ -225,10 +226,6 @@ def _by_seed(group: Group, app: str, metric: str) -> dict[Any, float | None]:
 def _unpaired(own: Mapping[Any, float | None], base: Mapping[Any, float | None]) -> float | None:
     ours, theirs = (spread(list(each.values()))["mean"] for each in (own, base))
     return None if ours is None or not theirs else ours / theirs
-
-
-def _ends(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else list(interval)
 
 
 def _sentences(app: str, entry: Document, apps: Mapping[str, Any]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Defines what the analysis gives to the functions of a contribution that make tables and compute values."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orchestrator.results.columns import Columns
@@ -62,12 +62,16 @@ class Reading(Frames, Protocol):
 
 @dataclass(frozen=True)
 class Subject:
-    """The run, and its application, that values are computed for. ``app``: None for the run itself."""
+    """The run, and its application, that values are computed for. ``app``: None for the run itself.
+
+    ``of_apps``: for the run itself, the metrics of its applications, which are computed first.
+    """
 
     run: RunInput
     app: AppInput | None
     zero_ns: int
     ended_ns: int | None
+    of_apps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def window_ns(self) -> int:
@@ -108,3 +112,8 @@ def overlap(begin: "Column", end: "Column") -> "Column":
 def rounded(value: float) -> float:
     """Rounds a figure as it is stored."""
     return round(value, 9)
+
+
+def over_window(amount: float, window_ns: int) -> float:
+    """Returns the amount per second of a window; 0 without one."""
+    return rounded(amount * 1e9 / window_ns) if window_ns else 0.0

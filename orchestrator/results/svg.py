@@ -8,6 +8,7 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -18,6 +19,7 @@ from cycler import cycler
 matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt
+from matplotlib.colors import to_hex, to_rgb, to_rgba_array
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from orchestrator.results.colours import BAD, FAINT, GOOD, GRID, INK, PAPER, SERIES
@@ -34,6 +36,17 @@ _VARIABLES = {
     GOOD: "var(--good)",
     BAD: "var(--bad)",
 }
+
+# As in report.css for light pages.
+_LIGHT = {
+    INK: "#1c2430",
+    GRID: "#e4e8ee",
+    FAINT: "#c9d0da",
+    PAPER: "#ffffff",
+    GOOD: "#00805c",
+    BAD: "#c7502a",
+}
+PICTURE_DPI = 150
 
 _STYLE: Any = {
     "svg.fonttype": "none",
@@ -74,6 +87,21 @@ class Figure:
     title: str
     alternative: str
     markup: str
+    picture: bytes = b""
+    """The drawing as PNG; empty unless it was made ``with_pictures``."""
+
+
+_wants_pictures: ContextVar[bool] = ContextVar("wants_pictures", default=False)
+
+
+@contextmanager
+def with_pictures() -> Iterator[None]:
+    """Figures that are drawn meanwhile are made as PNG, too."""
+    before = _wants_pictures.set(True)
+    try:
+        yield
+    finally:
+        _wants_pictures.reset(before)
 
 
 @contextmanager
@@ -102,7 +130,37 @@ def finish(drawing: Any, name: str, title: str, alternative: str) -> Figure:
         buffer = io.StringIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         drawing.savefig(buffer, format="svg", metadata=nothing)
-    return Figure(name, title, alternative, _inline(buffer.getvalue(), name, alternative))
+    picture = _painted(drawing) if _wants_pictures.get() else b""
+    return Figure(name, title, alternative, _inline(buffer.getvalue(), name, alternative), picture)
+
+
+def _painted(drawing: Any) -> bytes:
+    """Returns the drawing as PNG, in the colours of a light page. It cannot be used for a page afterwards."""
+    for artist in drawing.findobj():
+        for kind in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
+            get, put = getattr(artist, f"get_{kind}", None), getattr(artist, f"set_{kind}", None)
+            if get is not None and put is not None and (colours := _light(get())) is not None:
+                put(colours)
+    buffer = io.BytesIO()
+    drawing.savefig(buffer, format="png", dpi=PICTURE_DPI, facecolor="white", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def _light(colours: Any) -> Any:
+    """Returns the colours with those of a page in place of those that stand for them; None: none does."""
+    try:
+        rows = to_rgba_array(colours)
+    except (TypeError, ValueError):
+        return None
+    changed = False
+    for row in rows:
+        light = _LIGHT.get(to_hex(row))
+        if light is not None and row[3]:
+            row[:3] = to_rgb(light)
+            changed = True
+    if not changed:
+        return None
+    return rows if len(rows) > 1 else tuple(rows[0])
 
 
 def _inline(document: str, name: str, alternative: str) -> str:

@@ -14,6 +14,7 @@ from node_agent.model.telemetry import AgentStart, AgentStop
 from orchestrator.analytics.pipeline import analyze, write_report
 from orchestrator.analytics.store import TableStore
 from orchestrator.errors import BadInput
+from orchestrator.results import registry
 from orchestrator.results.expectations import evaluate_expectations
 from orchestrator.results.inputs import read_run
 from orchestrator.runs.run_directory import RunDirectory
@@ -78,7 +79,8 @@ def test_each_has_its_own_figures(summary: dict[str, Any]) -> None:
 
 
 def test_what_is_of_the_run_stands_at_the_top(summary: dict[str, Any]) -> None:
-    assert set(summary["metrics"]) == {"routing_overhead", "routing_overhead_bps"}
+    assert set(summary["metrics"]) == set(registry.metrics(""))
+    assert summary["metrics"]["app_fairness"] == pytest.approx(1.0, abs=0.001)  # both got all they offered
     assert summary["operator_faults"] == {"bad_image": 3}
     assert summary["apps"]["faces"]["operator_faults"] == {}
     assert summary["apps"]["heat"]["operator_faults"] == {"bad_image": 3}

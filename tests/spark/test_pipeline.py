@@ -29,10 +29,38 @@ from orchestrator.errors import BadInput
 from orchestrator.results import registry
 from tests.synthetic_runs import SINK, SOURCE, RunWriter, deliver, known_run, small_sweep
 
+PARTS = ("network_s", "queue_s", "compute_s")
+
 # The first test also pays for the start of Spark and for the analysis.
 pytestmark = pytest.mark.timeout(240)
 
 Analysed = dict[str, Path]
+
+# Of the known run: each quarter of a latency is on a link, in detect, on a link, waiting at the sink.
+FURTHER: dict[str, Any] = {
+    "latency_network_s": 0.275,
+    "latency_queue_s": 0.1375,
+    "latency_compute_s": 0.1375,
+    "paths_known_ratio": 1.0,
+    "paths_used": 1,
+    "paths_effective": 1.0,
+    "operators": {
+        name: {"arrived_fps": fps, "arrived_kbps": kbps, "replicas": 1} | dict(zip(PARTS, times, strict=True))
+        for name, fps, kbps, times in (
+            ("source", 1.0, 8.0, (0.0, 0.0, 0.0)),
+            ("detect", 0.91, 7.28, (0.1375, 0.0, 0.1375)),
+            ("sink", 0.91, 3.64, (0.1375, 0.1375, 0.0)),
+        )
+    },
+    "switches_per_min": 1.2,
+    # No faults, no costs in the window, and nobody sent anything.
+    **dict.fromkeys(("recovery_mean_s", "recovery_max_s", "resumed_mean_s")),
+    "faults_unrecovered": 0,
+    **dict.fromkeys(f"cost_{name}_ratio" for name in ("error", "bias", "unknown", "phantom")),
+    **dict.fromkeys(("airtime_sent_ratio", "airtime_near_ratio", "airtime_near_max_ratio"), 0.0),
+    "radio_energy_j": 300.0,  # four idle radios for 100 s
+    "radio_energy_active_j": 0.0,
+}
 
 
 @pytest.fixture(scope="module")
@@ -229,6 +257,7 @@ def test_every_figure_of_a_known_run(analysed: Analysed) -> None:
         "source_sink_connected_ratio": 0.8,
         "routing_overhead": {},
         "routing_overhead_bps": None,  # nothing was counted
+        **FURTHER,
     }
     assert (summary["schema"], summary["run"], summary["verdict"]) == (1, "007", "valid")
     assert summary["telemetry"]["records"] == 683
@@ -324,7 +353,7 @@ def test_a_sweep_is_summarised_by_cell(analysed: Analysed) -> None:
     assert all(summary_in(member)["metrics"]["loss_ratio"] == 0.0 for member in members)
     page = write_report(sweep).read_text()
     assert "k = 3" in page
-    assert "2 pairs of runs" in page and "are no result yet" in page
+    assert "2 paired runs" in page and "are no result yet" in page
     assert page.count("<svg") == 8
 
 

@@ -54,6 +54,7 @@ ORCHESTRATOR = (
     "orchestrator.lifecycle",
     "orchestrator.sweeps",
     "orchestrator.analytics",
+    "orchestrator.api",  # importable as rove
     "orchestrator.live",
     "orchestrator.captures",
     "orchestrator.cli",

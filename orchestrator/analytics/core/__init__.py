@@ -4,6 +4,8 @@
 go into a file of their own and into the tuples below; ``results.contribution`` says what they are made of.
 """
 
+from orchestrator.analytics.core.airtime import AIRTIME, AIRTIME_FIGURES, AIRTIME_SECTION
+from orchestrator.analytics.core.fairness import FAIRNESS
 from orchestrator.analytics.core.overhead import OVERHEAD, OVERHEAD_FIGURES, OVERHEAD_SECTION
 from orchestrator.analytics.core.tables import (
     APPS,
@@ -20,8 +22,8 @@ from orchestrator.results.contribution import ANY, Contribution, Drawing, Later,
 _HERE = "orchestrator.analytics.core"
 
 CONTRIBUTION = Contribution(
-    tables=(LINKS_TRUTH, NODES, RUNS, APPS, OVERHEAD, POSITIONS, DELIVERIES),
-    figures=(TIMES, LOGS, NETWORK, OVERHEAD_FIGURES),
+    tables=(LINKS_TRUTH, NODES, RUNS, APPS, OVERHEAD, POSITIONS, DELIVERIES, AIRTIME),
+    figures=(TIMES, LOGS, NETWORK, OVERHEAD_FIGURES, FAIRNESS, AIRTIME_FIGURES),
     drawings=(
         Drawing(600, Later(f"{_HERE}.run_figures:trajectories")),
         Drawing(200, Later(f"{_HERE}.radio_section:degrees"), "radio"),
@@ -31,6 +33,7 @@ CONTRIBUTION = Contribution(
     sections=(
         Section(200, Later(f"{_HERE}.faults_section:faults")),
         OVERHEAD_SECTION,
+        AIRTIME_SECTION,
         Section(600, Later(f"{_HERE}.radio_section:radio")),
         Section(700, Later(f"{_HERE}.clocks_section:clocks")),
     ),

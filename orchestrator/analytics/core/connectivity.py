@@ -4,26 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-import msgspec
-
-from node_agent.model.checked import Checked, Refused
-from node_agent.telemetry.records import LONGEST_LINE
-from node_agent.telemetry.segment_files import lines_in, open_regular
+from orchestrator.results.link_changes import read_link_lines
 
 LinkChange = tuple[int, str, str, bool]
 """Time, from node, to node, whether the link is up from then on."""
-
-
-class _Line(msgspec.Struct):
-    t_ns: Annotated[int, msgspec.Meta(ge=0, le=2**62)]
-    src: str
-    dst: str
-    up: bool
-
-
-_line: Checked[_Line] = Checked(_Line, LONGEST_LINE)
 
 
 class Interval(NamedTuple):
@@ -34,21 +20,12 @@ class Interval(NamedTuple):
 
 def read_changes(links: Path) -> Iterator[LinkChange]:
     """Yields when links came up or went down, in the order of the ground truth; ignores changes of cost."""
-    try:
-        file = open_regular(links)
-    except OSError:
-        return
     up: set[tuple[str, str]] = set()
-    with file:
-        for text in lines_in(file):
-            try:
-                line = _line.decode(text or b"")
-            except Refused:  # the last line of a run that was killed may be cut
-                continue
-            link = (line.src, line.dst)
-            if line.up != (link in up):
-                (up.add if line.up else up.discard)(link)
-                yield line.t_ns, line.src, line.dst, line.up
+    for t_ns, src, dst, is_up, _ in read_link_lines(links):
+        link = (src, dst)
+        if is_up != (link in up):
+            (up.add if is_up else up.discard)(link)
+            yield t_ns, src, dst, is_up
 
 
 def connected_intervals(

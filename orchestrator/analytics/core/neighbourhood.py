@@ -22,7 +22,7 @@ def moments(changes: Iterable[LinkChange], nodes: Iterable[str], times_ns: Seque
     first link on.
     """
     found = []
-    for t_ns, neighbours in _over_time(changes, nodes, times_ns):
+    for t_ns, neighbours in over_time(changes, nodes, times_ns):
         degrees = [len(peers) for peers in neighbours.values()] or [0]
         found.append(Moment(t_ns, sum(degrees) / len(degrees), min(degrees), max(degrees)))
     return found
@@ -37,13 +37,14 @@ def hops(
     None if a source has no path to any sink.
     """
     wanted = frozenset(sinks)
-    states = _over_time(changes, (), times_ns)
+    states = over_time(changes, (), times_ns)
     return [(t_ns, _farthest(neighbours, sources, wanted)) for t_ns, neighbours in states]
 
 
-def _over_time(
+def over_time(
     changes: Iterable[LinkChange], nodes: Iterable[str], times_ns: Sequence[int]
 ) -> Iterator[tuple[int, Neighbours]]:
+    """Yields whom each node reached at each of ``times_ns``, in order; the same mapping, which changes."""
     neighbours: Neighbours = {node: set() for node in nodes}
     coming = sorted(changes, reverse=True)
     for t_ns in times_ns:

@@ -44,6 +44,10 @@ class Air(Protocol):
         """Returns what was sent over each link since the last call."""
         ...
 
+    def airtimes_ns(self) -> Mapping[str, int]:
+        """Returns how long each node has sent so far."""
+        ...
+
     def radio_of(self, node: str) -> RadioOf | None:
         """Returns what the node's radio can tell; None: nothing."""
         ...
@@ -74,6 +78,9 @@ class _Disc:
     def uses(self) -> Iterable[LinkUse]:
         return ()  # every frame in range arrives: nothing to record
 
+    def airtimes_ns(self) -> Mapping[str, int]:
+        return self._disc.airtimes_ns()
+
     def radio_of(self, node: str) -> None:
         return None
 
@@ -87,6 +94,9 @@ class _Dcf:
         self._foreseen: dict[float, Survey] = {}  # by seconds
         self._counted = self._dcf.link_counters()
         self._sensitivity_dbm = self._dcf.sensitivity_dbm
+
+    def airtimes_ns(self) -> Mapping[str, int]:
+        return self._dcf.airtimes_ns()
 
     def radio_of(self, node: str) -> RadioOf:
         return RadioOf(self._dcf.station_table(node), self._sensitivity_dbm)

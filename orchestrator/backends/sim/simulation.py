@@ -165,6 +165,7 @@ class Simulation:
     def stop(self) -> tuple[NodeOutcome, ...]:
         self._loop.run_until_complete(self._stop())
         self._recorder.deliveries(self.now_ns(), self._air.uses())
+        self._recorder.airtimes(self.now_ns(), self._air.airtimes_ns())
         self._recorder.close()
         return self.outcomes()
 
@@ -251,6 +252,7 @@ class Simulation:
         if self._ticks % SAMPLE_TICKS == 0:
             self._recorder.positions(now, places[0])
             self._recorder.deliveries(now, self._air.uses())
+            self._recorder.airtimes(now, self._air.airtimes_ns())
         self._move(places)
         self._ticks += 1
         self._loop.call_at_ns(now + TICK_NS, self._tick)

@@ -4,7 +4,8 @@ import random
 from pathlib import Path
 
 from benchmarks.paper.cells import Kept, KeptCell, key_of
-from benchmarks.paper.figures import REPLICAS, PaperFigure, planned
+from benchmarks.paper.figures import PaperFigure, planned
+from orchestrator.apps.dataflow.paper import REPLICAS
 
 
 def made_up(

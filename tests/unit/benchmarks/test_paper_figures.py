@@ -15,11 +15,13 @@ import pytest
 from benchmarks.paper.campaign import Task, missing, tasks_of
 from benchmarks.paper.cells import Kept, key_of
 from benchmarks.paper.commits import since
-from benchmarks.paper.drawings import drawing, standalone
-from benchmarks.paper.figures import CORE, FIGURES, IN_WORDS, REPLICAS, PaperFigure, planned
+from benchmarks.paper.drawings import drawing
+from benchmarks.paper.figures import CORE, FIGURES, IN_WORDS, PaperFigure, planned
 from benchmarks.paper.pages import BY_HAND, END, machine_in_words, write_index, write_page
 from benchmarks.paper.summaries import in_json, summary
 from benchmarks.paper_figures import summaries
+from orchestrator.analytics.report_files import standalone
+from orchestrator.apps.dataflow.paper import REPLICAS
 from orchestrator.errors import BadInput
 from tests.unit.benchmarks.made_up_cells import kept_cell, made_up
 

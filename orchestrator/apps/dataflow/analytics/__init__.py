@@ -4,6 +4,7 @@
 its own and into the tuples below. Modules with Spark or matplotlib are imported when they are needed.
 """
 
+from orchestrator.apps.dataflow.analytics import cost_truth, paths, recovery
 from orchestrator.apps.dataflow.analytics.metrics import ROUTES, SINKS, TUPLES, notes
 from orchestrator.apps.dataflow.analytics.reader import READER
 from orchestrator.apps.dataflow.analytics.tables import TABLES
@@ -14,8 +15,8 @@ _HERE = "orchestrator.apps.dataflow.analytics"
 CONTRIBUTION = Contribution(
     kind="query",
     reader=READER,
-    tables=TABLES,
-    figures=(TUPLES, ROUTES),
+    tables=(*TABLES, paths.PATHS),
+    figures=(TUPLES, ROUTES, paths.FIGURES, recovery.FIGURES, cost_truth.FIGURES),
     drawings=(
         Drawing(100, Later(f"{_HERE}.drawings:goodput_over_time")),
         Drawing(200, Later(f"{_HERE}.drawings:latency_distribution")),
@@ -23,8 +24,12 @@ CONTRIBUTION = Contribution(
         Drawing(400, Later(f"{_HERE}.drawings:fates")),
         Drawing(500, Later(f"{_HERE}.route_drawing:routes")),
     ),
-    sections=(Section(110, Later("orchestrator.apps.dataflow.promises:reliability_section")),),
+    sections=(
+        Section(110, Later("orchestrator.apps.dataflow.promises:reliability_section")),
+        Section(120, Later("orchestrator.apps.dataflow.paper:paper_section")),
+    ),
     factors=(Factor("replicas", "k", "replicas per operator (k)"),),
-    breakdowns=(SINKS,),
+    breakdowns=(SINKS, paths.OPERATORS),
+    carried=("goodput_fps", "offered_fps"),
     notes=notes,
 )

@@ -56,6 +56,7 @@ _FLOW = (
         activity=True,
         gain="goodput",
         headline=True,
+        in_words="carries {times} the tuples of",
         meaning=(
             "goodput",
             "arrivals at the sink per second over the whole measured window, outages included",
@@ -192,6 +193,12 @@ ROUTES = Figures(
                 "switches",
                 "how often a replica that carried tuples switched to another downstream replica",
             ),
+        ),
+        Metric(
+            "switches_per_min",
+            "`switches` per minute of the window",
+            "1/min",
+            averaged=True,
         ),
         Metric(
             "no_route_s",

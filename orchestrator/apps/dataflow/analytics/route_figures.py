@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from orchestrator.apps.dataflow.analytics.tuple_figures import inside
 from orchestrator.results.columns import TEXT
 from orchestrator.results.contribution import Rows
-from orchestrator.results.spark import SUM, Reading, Subject, overlap, rounded
+from orchestrator.results.spark import SUM, Reading, Subject, over_window, overlap, rounded
 
 
 def frames(reading: Reading) -> Mapping[str, DataFrame]:
@@ -31,8 +31,10 @@ def frames(reading: Reading) -> Mapping[str, DataFrame]:
 def values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
     routes = sorted(rows["routes"], key=itemgetter("t_ns", "replica", "downstream"))
     passed_over = sorted(rows["passed_over"], key=itemgetter("kind"))
+    switches = next(iter(rows["switched"]), {"switches": 0})["switches"]
     return {
-        "switches": next(iter(rows["switched"]), {"switches": 0})["switches"],
+        "switches": switches,
+        "switches_per_min": over_window(60 * switches, subject.window_ns),
         "no_route_s": _no_route_s(subject, rows["unrouted"]),
         "operator_faults": {row["kind"]: row["times"] for row in passed_over},
         "routes": [[row["t"], row["replica"], row["downstream"], row["new"]] for row in routes],

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from orchestrator.apps.dataflow.analytics.tuple_table import IN_FLIGHT, NEVER_EMITTED, SET_ASIDE, SHED
 from orchestrator.results.contribution import Rows
-from orchestrator.results.spark import SUM, Reading, Subject, rounded
+from orchestrator.results.spark import SUM, Reading, Subject, over_window, rounded
 
 # The distribution of latency is stored at every half percent, which includes the reported percentiles.
 QUANTILES = 200
@@ -185,10 +185,6 @@ def arrival_figures(arrived: Row | None, window_ns: int) -> Figures:
         "goodput_fps": over_window(arrivals, window_ns),
         "goodput_kbps": over_window(arrived["bytes"] * 8 / 1e3 if arrived else 0, window_ns),
     }
-
-
-def over_window(amount: float, window_ns: int) -> float:
-    return rounded(amount * 1e9 / window_ns) if window_ns else 0.0
 
 
 def latency_figures(born: Row | None) -> Figures:

@@ -182,6 +182,7 @@ class RadioHelper:
                 )
             )
         self._recorder.deliveries(now_ns, uses)
+        self._recorder.airtimes(now_ns, dict(zip(nodes, counted.air_ns, strict=True)))
 
     # The owner
 

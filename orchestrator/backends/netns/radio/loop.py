@@ -129,6 +129,7 @@ class AirLoop:
                 if self._station_tables:
                     rows += [station.link_acknowledged, station.link_timeouts, station.link_given_up]
                 memory.put_links(station.index, *rows)
+            memory.put_airtimes([station.air_ns for station in stations])
             cells[shared.LATENESS_MAX_NS] = self._tally.latest_ns
             cells[shared.ACKNOWLEDGED] = sum([station.acknowledged for station in stations])
             cells[shared.BROADCASTS] = sum([station.broadcasts for station in stations])

@@ -49,12 +49,14 @@ _NOT_SENT = np.empty((0, 0))
 
 @dataclass(frozen=True)
 class Counters:
-    """What the loop has counted; the last five of each link, row by row. ``acknowledged``, ``timeouts`` and
-    ``given_up`` are of unicast frames only, and are counted for station tables.
+    """What the loop has counted; ``air_ns`` of each node, the last five of each link, row by row.
+    ``acknowledged``, ``timeouts`` and ``given_up`` are of unicast frames only, and are counted for station
+    tables.
     """
 
     scalars: list[int]
     lateness: list[int]
+    air_ns: list[int]
     attempts: list[int]
     received: list[int]
     acknowledged: list[int]
@@ -70,7 +72,8 @@ class Shared:
         square = node_count * node_count
         self._lengths = _SCALARS
         self._bins = self._lengths + SLOTS
-        self._attempts = self._bins + BINS
+        self._air_ns = self._bins + BINS
+        self._attempts = self._air_ns + node_count
         self._square = square
         cell_count = self._attempts + len(_LINKS) * square
         # Four matrices of floats at 9 bytes, lists of neighbours at 5, bit sets: an upper limit.
@@ -78,7 +81,7 @@ class Shared:
         self._memory = mmap.mmap(-1, cell_count * 8 + SLOTS * self._slot_size)
         everything = memoryview(self._memory)
         self.cells = everything[: cell_count * 8].cast("q")
-        self.lateness = self.cells[self._bins : self._attempts]
+        self.lateness = self.cells[self._bins : self._air_ns]
         self._slots = everything[cell_count * 8 :]
 
     # The helper's side
@@ -107,7 +110,8 @@ class Shared:
             time.sleep(_LOOK_AGAIN_S)
         return Counters(
             scalars=copy[:_SCALARS],
-            lateness=copy[self._bins : self._attempts],
+            lateness=copy[self._bins : self._air_ns],
+            air_ns=copy[self._air_ns : self._attempts],
             **{
                 name: copy[start : start + self._square]
                 for name, start in zip(_LINKS, range(self._attempts, len(copy), self._square), strict=True)
@@ -131,6 +135,10 @@ class Shared:
         self.cells[VERSION] += 1
         yield
         self.cells[VERSION] += 1
+
+    def put_airtimes(self, air_ns: Sequence[int]) -> None:
+        """Stores how long each node has sent."""
+        self.cells[self._air_ns : self._attempts] = memoryview(array("q", air_ns))
 
     def put_links(self, node: int, *rows: Sequence[int]) -> None:
         """Stores the counts of the node's links: the first of those in ``Counters``, or all."""

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from orchestrator.analytics.core import airtime
 from orchestrator.analytics.kept import is_result
+from orchestrator.apps.dataflow.analytics import cost_truth, paths, recovery
 from orchestrator.results.inputs import RunInput, read_run
 from orchestrator.runs.run_directory import RunDirectory
 from tests.synthetic_runs import known_run
@@ -15,9 +17,11 @@ COUNTS = ("emitted", "delivered", "duplicates", "in_flight_at_end", "lost", "she
 SHARES = ("loss_ratio", "shed_ratio", "network_loss_ratio", "source_sink_connected_ratio")
 RATES = ("throughput_fps", "throughput_kbps", "goodput_fps", "goodput_kbps", "offered_fps")
 LATENCIES = [f"latency_{name}_s" for name in ("mean", "p50", "p95", "p99", "max")]
+ANALYSES = [metric.name for figures in (paths, recovery, cost_truth) for metric in figures.METRICS]
+AIRTIME = [metric.name for metric in airtime.METRICS]
 KEPT: dict[str, Any] = {
     "stamp": "7 x",
-    "metrics": {"routing_overhead": None, "routing_overhead_bps": None},
+    "metrics": {"routing_overhead": None, "routing_overhead_bps": None, **dict.fromkeys(AIRTIME)},
     "series": {
         "telemetry": {"records": 3},
         "nodes": {"a": {"records": 3}},
@@ -33,8 +37,10 @@ KEPT: dict[str, Any] = {
         "query": {
             "kind": "query",
             "metrics": {
-                **dict.fromkeys(COUNTS, 1),
-                **dict.fromkeys((*SHARES, *RATES, *LATENCIES)),
+                **dict.fromkeys((*SHARES, *RATES, *LATENCIES, *ANALYSES)),
+                **dict.fromkeys((*COUNTS, "paths_used", "faults_unrecovered"), 1),
+                "switches_per_min": 0.6,
+                "operators": {"a": {"arrived_fps": 1.0}},
                 "fates": {"delivered": 1},
                 "no_route_s": 0.0,
             },
@@ -46,6 +52,8 @@ KEPT: dict[str, Any] = {
                 "routes": [[0.5, "a/0", "b", None]],
                 "connectivity": [[0.0, 9.0, True]],
                 "hops": [[0.0, 3], [1.0, None]],
+                "recoveries": [["crash", "a", 1.0, None, 2.0]],
+                "cost_errors": [[1.0, 0.5]],
             },
         }
     },

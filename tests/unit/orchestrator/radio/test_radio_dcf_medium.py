@@ -10,6 +10,7 @@ import pytest
 
 from node_agent.ports.virtual.loop import VirtualLoop
 from orchestrator.errors import BadInput
+from orchestrator.radio.airtime import ETHERNET_HEADER, Airtime
 from orchestrator.radio.dcf_medium import DcfMedium
 from orchestrator.radio.medium import BROADCAST, Frame, Medium
 from orchestrator.radio.presets import ns3_range, radio_preset
@@ -75,6 +76,24 @@ def test_a_full_queue_drops_and_every_frame_is_accounted_for() -> None:
     truth = medium.node_truth()[0]
     assert (truth.acknowledged, truth.queue_drops) == (11, 39)
     assert [frame.payload for frame in arrived] == list(range(11))
+    loop.close()
+
+
+def test_airtime_is_that_of_frames_and_answers() -> None:
+    loop = VirtualLoop()
+    medium = DcfMedium(loop, ["a", "b", "c"], [(0, 0), (100, 0), (200, 0)], ns3_range(), Mac(), 1)
+    air = Airtime(Mac())
+    for number in range(3):
+        medium.send(Frame("a", "b", 1000, number))
+    loop.run_until_ns(10**8)
+    medium.send(Frame("c", BROADCAST, 100, "x"))
+    loop.run_until_ns(10**9)
+    data, answer = air.unicast[1000 + ETHERNET_HEADER], air.ack
+    assert medium.airtimes_ns() == {
+        "a": 3 * data,
+        "b": 3 * answer,
+        "c": air.broadcast[100 + ETHERNET_HEADER],
+    }
     loop.close()
 
 

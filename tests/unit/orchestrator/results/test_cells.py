@@ -50,8 +50,8 @@ def test_three_pairs_have_intervals_and_are_said_in_words() -> None:
     assert (ratio["ratio_of_means"], ratio["mean"]) == pytest.approx((19 / 6, 9.5 / 3))
     (said,) = gains(found, "query", "query")
     assert said == (
-        "goodput of k = 3: 3.17 × k = 1 (ratio of means, 95 % 2.50 to 4.01; mean of ratios 3.17 ×, "
-        "95 % 2.45 to 3.88; 3 pairs of runs)"
+        "k = 3 carries 3.17 × [2.50, 4.01] the tuples of k = 1, 3 paired runs (ratio of means; mean of "
+        "ratios 3.17 × [2.45, 3.88]; large effect, d = 12.9)"
     )
 
 
@@ -59,7 +59,8 @@ def test_one_pair_is_called_no_result() -> None:
     runs = [run(k, 1, float(k), speed=speed) for speed in (1, 5) for k in (1, 2)]
     said = gains(cells(runs, [True] * 4), "query", "query")
     assert said[0] == (
-        "speed = 1: goodput of k = 2: 2.00 × k = 1 (ratio of means; mean of ratios 2.00 ×; 1 pair of runs)"
+        "k = 2 carries 2.00 × the tuples of k = 1 at speed = 1, 1 paired run (ratio of means; mean of ratios "
+        "2.00 ×)"
     )
     assert said[2:] == [NO_RESULT]
     assert gains(cells(runs[:1], [True]), "query", "query") == []
@@ -76,7 +77,10 @@ def test_pairs_without_a_ratio_of_their_own_are_not_counted_for_the_mean_of_rati
     runs = [run(1, seed, base) for seed, base in enumerate((0.0, 1.0, 1.0, 1.0))]
     runs += [run(3, seed, 2.0) for seed in range(4)]
     (said,) = gains(cells(runs, [True] * 8), "query", "query")
-    assert "; mean of ratios of the 3 in which k = 1 has some 2.00 ×, 95 % 2.00 to 2.00; 4 pairs" in said
+    assert (
+        "k = 1, 4 paired runs (ratio of means; mean of ratios of the 3 in which k = 1 has some 2.00 × "
+        in said
+    )
 
 
 def test_gain_compares_like_with_like() -> None:

@@ -5,7 +5,14 @@ import random
 
 import pytest
 
-from orchestrator.results.comparison import Interval, compare, mean_interval, pairs_by_seed, t95
+from orchestrator.results.comparison import (
+    Interval,
+    compare,
+    effect_in_words,
+    mean_interval,
+    pairs_by_seed,
+    t95,
+)
 
 
 def test_both_ratios_are_named_and_differ() -> None:
@@ -66,6 +73,30 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say(many: int) -> None
         for index, interval in enumerate(intervals):
             inside[index] += interval.low <= truth <= interval.high
     assert min(inside) >= 0.9 * 400
+
+
+def test_bootstrap_intervals_are_repeatable_and_lie_about_the_ratio() -> None:
+    pairs = [(3.0, 1.0), (5.0, 2.0), (4.0, 2.0), (9.0, 3.0), (8.0, 4.0)]
+    found, again = compare(pairs), compare(list(pairs))
+    assert found == again
+    low, high = found.ratio_of_means_bootstrap_95 or Interval(0, 0)
+    assert 2.0 < low < (found.ratio_of_means or 0) < high < 3.0
+    low, high = found.mean_of_ratios_bootstrap_95 or Interval(0, 0)
+    assert 2.0 <= low < (found.mean_of_ratios or 0) < high <= 3.0
+    assert compare(pairs[:2]).ratio_of_means_bootstrap_95 is None
+    # A resample could have nothing but pairs without a base.
+    nothing = compare([*pairs, (1.0, 0.0)])
+    assert nothing.ratio_of_means_bootstrap_95 is None and nothing.mean_of_ratios_bootstrap_95 is not None
+
+
+def test_the_effect_is_in_standard_deviations_of_the_pairs() -> None:
+    ratios = (math.e, math.e**2, math.e**3)  # logarithms 1, 2, 3: mean 2, standard deviation 1
+    assert compare([(ratio, 1.0) for ratio in ratios]).effect == pytest.approx(2.0)
+    assert compare([(1.0, ratio) for ratio in ratios]).effect == pytest.approx(-2.0)
+    assert compare([(2.0, 1.0)] * 4).effect is None  # nothing scatters
+    assert compare([(0.0, 1.0), (2.0, 1.0), (3.0, 1.0)]).effect is None
+    words = [effect_in_words(effect) for effect in (None, 0.1, -0.3, 0.6, -2.0)]
+    assert words == [None, "no", "small", "medium", "large"]
 
 
 def test_pairs_are_made_by_seed() -> None:

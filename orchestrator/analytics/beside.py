@@ -1,0 +1,61 @@
+"""Prepares runs and sweeps for being put side by side: reads their summaries and parameters, and analyses
+those that have none yet.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.errors import BadInput
+from orchestrator.results.inputs import RunInput, runs_in
+from orchestrator.results.side_by_side import Member, compared, grouped, parameters_of
+from orchestrator.runs.files import read_object
+from orchestrator.runs.manifest import CHECKOUT
+from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.spec.problems import BadSpec
+from orchestrator.spec.yaml_source import read_document
+
+Analyse = Callable[[Sequence[Path]], object]
+
+
+def side_by_side(
+    directories: Sequence[RunDirectory], labels: Sequence[str], analyse: Analyse
+) -> dict[str, Any]:
+    """Returns the document of the comparison. ``analyse`` is called with the runs that have no summary."""
+    if labels and len(labels) != len(directories):
+        raise BadInput(
+            f"{len(labels)} labels for {len(directories)} things to compare: give each one, or none"
+        )
+    if len(set(labels)) < len(labels):
+        raise BadInput("two labels are the same: rows could not be told apart")
+    return compared(grouped(_members(directories, analyse), labels))
+
+
+def _members(directories: Sequence[RunDirectory], analyse: Analyse) -> list[Member]:
+    """Returns every run once, as part of the first thing it belongs to."""
+    found = {
+        run.directory.path: (number, run)
+        for number, directory in reversed(list(enumerate(directories)))
+        for run in runs_in(directory.path)
+    }
+    members = sorted(found.values(), key=lambda each: (each[0], each[1].run))
+    if missing := [run.directory.path for _, run in members if not _summary(run.directory)]:
+        analyse(missing)
+    return [_member(number, directories[number], run) for number, run in members]
+
+
+def _summary(directory: RunDirectory) -> dict[str, Any]:
+    found = read_object(directory.summary)
+    return found if isinstance(found.get("metrics"), dict) else {}
+
+
+def _member(number: int, directory: RunDirectory, run: RunInput) -> Member:
+    try:
+        spec = read_document(run.directory.spec).value
+    except BadSpec:
+        spec = {}  # the run of somebody who deleted it: its factors are known all the same
+    checkout = run.manifest.get(CHECKOUT)
+    commit = str(checkout.get("commit"))[:10] if isinstance(checkout, Mapping) else ""
+    parameters = parameters_of(spec, run.factors, commit)
+    name = f"{directory.experiment} {directory.id}"
+    return Member(number, name, _summary(run.directory), run.is_usable, parameters)
