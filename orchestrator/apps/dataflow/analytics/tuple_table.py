@@ -43,16 +43,15 @@ def tuple_by_tuple(records: DataFrame) -> DataFrame:
     count = F.greatest(F.col("tuples"), F.lit(1))  # greatest() ignores null
     place = F.col("place")
     alike = (F.col("size") / count).cast("long")
+    shares = {
+        "tau": F.col("tau") + place,
+        "size": F.coalesce(F.get("sizes", place), alike),
+        "took_ns": (F.col("took_ns") / count).cast("long"),
+        "born_ns": F.col("born_ns") + F.coalesce(F.get("births", place), F.lit(0)),
+    }
     return (
         records.withColumn("place", F.explode(F.sequence(F.lit(0), (count - 1).cast("int"))))
-        .withColumns(
-            {
-                "tau": F.col("tau") + place,
-                "size": F.coalesce(F.get("sizes", place), alike),
-                "took_ns": (F.col("took_ns") / count).cast("long"),
-                "born_ns": F.col("born_ns") + F.coalesce(F.get("births", place), F.lit(0)),
-            }
-        )
+        .withColumns({name: share for name, share in shares.items() if name in records.columns})
         .drop("tuples", "sizes", "births", "place")
     )
 
@@ -100,9 +99,9 @@ def _vouched(ingest: Ingest) -> DataFrame:
 
 
 def hops(ingest: Ingest) -> DataFrame:
-    records = tuple_by_tuple(ingest.records)
+    records = tuple_by_tuple(ingest.records("tuple_sent", "tuple_received"))
     sent = _is("tuple_sent")
-    ends = records.where(sent | _is("tuple_received")).select(
+    ends = records.select(
         "run",
         "app",
         "origin",
@@ -136,7 +135,7 @@ def tuples(ingest: Ingest) -> DataFrame:
     """
     key = ["run", "app", "origin", "tau", "sink"]
     sinks = F.broadcast(_sinks(ingest))
-    records, nodes = tuple_by_tuple(ingest.records), ingest.table("nodes")
+    records, nodes = tuple_by_tuple(ingest.records(*map(tag_of, TUPLE_KINDS))), ingest.table("nodes")
     at_sink = F.when(_is("tuple_delivered"), F.struct("t_ns", "size", "replica"))
     is_loss = ~F.col("reason").isin(*SET_ASIDE)
     # Tuples on a connection when it failed may have arrived: any other reason takes precedence.
@@ -148,8 +147,7 @@ def tuples(ingest: Ingest) -> DataFrame:
         .otherwise(F.col("replica"))
     )
     lives = (
-        records.where(F.col("kind").isin(*map(tag_of, TUPLE_KINDS)))
-        .withColumn("toward", toward)
+        records.withColumn("toward", toward)
         .join(sinks, ["run", "app", "toward"])
         .groupBy(*key)
         .agg(
