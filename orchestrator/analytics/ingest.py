@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from node_agent.apps.records import record_format
 from orchestrator.analytics.blame import blaming
@@ -27,7 +28,7 @@ Progress = Callable[[float], None]
 
 WRITERS = 2
 """How many tables are written at the same time: while Spark plans one, it computes another."""
-FILE_BYTES = 256 * 2**20
+FILE_BYTES = 128 * 2**20
 """Telemetry for one file of a table."""
 
 
@@ -39,6 +40,9 @@ class TablesInTheMaking:
         self._store = store
         self._runs = tuple(runs)
         self._names = [run.run for run in runs]
+        size = sum(run.bytes() for run in runs)
+        self.files = 1 if size < BULK_BYTES else max(2, size // FILE_BYTES)
+        """How many files a table gets."""
         self._declared = {table.name: table for table in tables_of(runs)}
         self._made: dict[str, DataFrame | pa.Table] = {}
         self._frames: dict[str, DataFrame] = {}
@@ -50,14 +54,20 @@ class TablesInTheMaking:
 
     def records(self, *kinds: str) -> DataFrame:
         schema = kept.record_columns(record_format(), *kinds)
-        return self._store.frame(self._spark, RECORDS, [*map(kept.of_record, kinds)], self._names, schema)
+        return self._read([*map(kept.of_record, kinds)], schema)
+
+    def _read(self, kinds: Sequence[str], schema: StructType) -> DataFrame:
+        """Returns what was read. All rows of a run are in one of ``files`` partitions: then nothing that
+        groups or joins rows of a run has to move them again, and a file of a table has whole runs.
+        """
+        found = self._store.frame(self._spark, RECORDS, kinds, self._names, schema)
+        return found if self.files == 1 else found.repartition(self.files, "run")
 
     def frame(self, rows: Sequence[Mapping[str, Any]], columns: Columns) -> DataFrame:
         return frame_of(self._spark, rows, struct(columns))
 
     def truth(self, file: str) -> DataFrame:
-        schema = kept.truth_columns(file)
-        return self._store.frame(self._spark, RECORDS, [kept.of_truth(file)], self._names, schema)
+        return self._read([kept.of_truth(file)], kept.truth_columns(file))
 
     def noted(self, what: str, columns: Columns) -> pa.Table:
         """Returns what the intake noted about files: boots of agents, and bad lines."""
@@ -111,11 +121,9 @@ def _prepare(
 ) -> list[Fresh]:
     making = TablesInTheMaking(spark, store, runs)
     made = making.tables()
-    size = sum(run.bytes() for run in runs)
-    files = 1 if size < BULK_BYTES else max(2, size // FILE_BYTES)
     fresh: list[Fresh] = []
     with side_by_side(WRITERS) as together:
-        writes = [together.submit(_write, found, table, staging, files) for table, found in made]
+        writes = [together.submit(_write, found, table, staging, making.files) for table, found in made]
         for done, write in enumerate(writes):
             fresh += write.result()
             progress((done + 1) / (len(made) + 1))
@@ -129,7 +137,7 @@ def _write(found: DataFrame | pa.Table, table: Table, staging: Path, files: int)
     order = ("run", *table.order)
     if isinstance(found, DataFrame):
         chosen = found.select(*(F.col(each.name).cast(each.dataType) for each in struct(table.columns)))
-        together = chosen.coalesce(1) if files == 1 else chosen.repartition(files, "run")
+        together = chosen.coalesce(files)
         ordered = together.sortWithinPartitions(*order)
         ordered.write.option("compression", "zstd").parquet(str(place))
     else:

@@ -33,6 +33,8 @@ STOP_TIMEOUT_S = 15.0
 
 # With less input than this, optimising compilation takes longer than it saves.
 BULK_BYTES = 64 * 2**20
+# … and with less than this, compilers that take their time.
+HUGE_BYTES = 2 * 2**30
 
 QUICK = {
     "spark.driver.memory": "1g",
@@ -44,9 +46,12 @@ QUICK = {
 }
 BULK = {
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-UsePerfData",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
     "spark.sql.shuffle.partitions": "8",
+    # Rows of a run are in one partition: that is enough to group or join them by more than the run.
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
 }
+HUGE = {**BULK, "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-UsePerfData"}
 
 QUIET_LOG = """\
 rootLogger.level = error
@@ -69,7 +74,7 @@ def spark_session(java: Java | None = None, input_bytes: int = 0) -> Iterator[Sp
     """
     home = java_home(java or find_java())
     with _scratch_directory() as (scratch, held_open):
-        settings = _settings(scratch, QUICK if input_bytes < BULK_BYTES else BULK)
+        settings = _settings(scratch, tuning_for(input_bytes))
         process = _start_jvm(home, scratch, settings, held_open)
         try:
             spark = _connect(process, scratch, settings)
@@ -84,6 +89,13 @@ def spark_session(java: Java | None = None, input_bytes: int = 0) -> Iterator[Sp
                 _disconnect(spark)
         finally:
             _end(process)
+
+
+def tuning_for(input_bytes: int) -> Mapping[str, str]:
+    """Returns the settings for about this much input."""
+    if input_bytes < BULK_BYTES:
+        return QUICK
+    return BULK if input_bytes < HUGE_BYTES else HUGE
 
 
 @contextmanager

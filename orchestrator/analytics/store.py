@@ -8,6 +8,7 @@ and may be deleted at any time.
 import fcntl
 import os
 import re
+import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -65,9 +66,10 @@ class TableStore:
     @contextmanager
     def writing(self) -> Iterator[Path]:
         """Makes this process the only writer, with an empty staging directory. The lock ends with the
-        process.
+        process; a JVM that outlives it for a moment still writes to the directory that was that one's.
         """
         staging = self.root / "staging"
+        own = staging / secrets.token_hex(8)
         try:
             self._make_private()
             self._refuse_links()
@@ -79,9 +81,9 @@ class TableStore:
             _acquire(lock, self.root)
             shutil.rmtree(staging, ignore_errors=True)
             self._sweep(self.state)
-            staging.mkdir()
+            own.mkdir(parents=True)
             try:
-                yield staging
+                yield own
             finally:
                 shutil.rmtree(staging, ignore_errors=True)
         finally:

@@ -8,15 +8,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from orchestrator.analytics.core.connectivity import connected_intervals, read_changes
 from orchestrator.analytics.core.tables import APPS, CONNECTIVITY, RUNS
 from orchestrator.analytics.ingest import TablesInTheMaking
 from orchestrator.analytics.intake import columns as kept
 from orchestrator.results.columns import Columns
-from orchestrator.results.truth import DELIVERIES, LINKS, POSITIONS
+from orchestrator.results.truth import DELIVERIES, LINKS, NEXT, POSITIONS
 
 # Ground truth of somebody else's run may contain anything.
 NEAR = "abs(x) < 1e12 and abs(y) < 1e12"
@@ -94,13 +93,7 @@ def apps(making: TablesInTheMaking) -> pa.Table:
 
 
 def links_truth(making: TablesInTheMaking) -> DataFrame:
-    changes = making.truth(LINKS)
-    following = Window.partitionBy("run", "src", "dst").orderBy("t_ns", "up")
-    return (
-        changes.withColumn("down_ns", F.lead("t_ns").over(following))
-        .where("up")
-        .withColumnRenamed("t_ns", "up_ns")
-    )
+    return making.truth(LINKS).where("up").withColumnsRenamed({"t_ns": "up_ns", NEXT: "down_ns"})
 
 
 def positions(making: TablesInTheMaking) -> DataFrame:

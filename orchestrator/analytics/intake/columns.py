@@ -11,7 +11,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from node_agent.telemetry.records import RecordFormat
 from orchestrator.analytics.schemas import raw, struct
 from orchestrator.results.columns import COUNT, FLAG, TEXT, Columns
-from orchestrator.results.truth import TRUTH
+from orchestrator.results.truth import TRUTH, columns_of
 
 INTAKE_VERSION = 1
 """Part of the stamp of what was read. Raise it when records are read or judged in another way."""
@@ -78,7 +78,7 @@ def record_columns(format: RecordFormat, *kinds: str) -> StructType:
 
 
 def truth_columns(file: str) -> StructType:
-    return StructType([StructField("run", StringType()), *struct(TRUTH[file])])
+    return StructType([StructField("run", StringType()), *struct(columns_of(file))])
 
 
 def arrow(columns: StructType | Columns) -> pa.Schema:
@@ -100,4 +100,4 @@ def stamp(format: RecordFormat) -> str:
     """Returns a text that changes when what is kept of a run would."""
     kinds: Mapping[str, tuple[str, ...]] = {kind: fields_of(format, kind) for kind in format.needed}
     rules = (format.bounds, format.needed, format.counted, format.rows, format.rules)
-    return f"{INTAKE_VERSION} {sorted(kinds.items())} {rules} {sorted(TRUTH.items())}"
+    return f"{INTAKE_VERSION} {sorted(kinds.items())} {rules} {[columns_of(file) for file in TRUTH]}"

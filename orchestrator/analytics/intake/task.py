@@ -31,7 +31,7 @@ from orchestrator.clocks.correction import Pieces
 from orchestrator.results.columns import COUNT, FLAG, REAL, TEXT
 from orchestrator.results.inputs import LATEST_NS, RunInput, read_run
 from orchestrator.results.segments import Segment
-from orchestrator.results.truth import TRUTH
+from orchestrator.results.truth import DERIVED, TRUTH
 from orchestrator.runs.run_directory import RunDirectory
 
 MOST_BAD = 1000
@@ -236,5 +236,7 @@ def _read_truth(run: RunInput, name: str, sheaf: Sheaf) -> None:
                 continue
             if truth.t_ns is not None and 0 <= truth.t_ns <= LATEST_NS:
                 rows.append(msgspec.structs.astuple(truth))
+    if name in DERIVED:
+        rows = DERIVED[name][1](rows)
     sheaf.add(columns.of_truth(name), run.run, rows)
     sheaf.add(columns.BAD, run.run, bad)

@@ -146,10 +146,12 @@ def tuples(ingest: Ingest) -> DataFrame:
         .when(_is("tuple_dropped"), F.coalesce("downstream", "replica"))
         .otherwise(F.col("replica"))
     )
+    # Spark groups by sorting here: a hash in front makes that fast.
+    hashed = F.xxhash64(*key).alias("hash")
     lives = (
         records.withColumn("toward", toward)
         .join(sinks, ["run", "app", "toward"])
-        .groupBy(*key)
+        .groupBy(hashed, *key)
         .agg(
             F.min(F.when(_is("tuple_emitted"), F.col("t_ns"))).alias("emitted_ns"),
             F.max(F.when(_is("tuple_emitted"), F.col("size"))).alias("size"),
@@ -164,7 +166,7 @@ def tuples(ingest: Ingest) -> DataFrame:
     passed = (
         ingest.table("hops").withColumn("toward", F.col("receiver")).join(sinks, ["run", "app", "toward"])
     )
-    on_links = passed.groupBy(*key).agg(
+    on_links = passed.groupBy(hashed, *key).agg(
         F.max(F.when(F.col("received_ns").isNull(), F.col("sent_ns"))).alias("unreceived_ns"),
         F.max("received_ns").alias("received_ns"),
     )
@@ -185,7 +187,7 @@ def tuples(ingest: Ingest) -> DataFrame:
         .otherwise(LOST)
     )
     return (
-        lives.join(on_links, key, "left")
+        lives.join(on_links, ["hash", *key], "left")
         .join(F.broadcast(_vouched(ingest)), ["run", "app", "origin"], "left")
         .withColumn("unfounded", F.col("arrival").isNotNull() & unfounded)
         .withColumn("arrival", F.when(~F.col("unfounded"), F.col("arrival")))
