@@ -54,26 +54,26 @@ Digests = dict[str, str]
 
 
 def made_runs(folder: Path) -> Path:
-    """Runs the experiment; returns where runs are kept."""
+    """Runs the experiment; returns the directory of the sweep."""
     file, runs = folder / f"{NAME}.yaml", folder / "runs"
     file.write_text(json.dumps(EXPERIMENT))  # JSON is YAML
     arguments = ("run", str(file), "--no-analyze", "--jobs", "1", "--run-id", "k", "--runs-dir", str(runs))
     done = subprocess.run([*ROVE, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S)
     if done.returncode:
         raise SystemExit(f"rove run exited with {done.returncode}\n{done.stdout}{done.stderr}")
-    return runs
+    return runs / NAME / "k"
 
 
-def start(runs: Path) -> "subprocess.Popen[bytes]":
+def start(directory: Path) -> "subprocess.Popen[bytes]":
     """Starts the analysis."""
-    command = [*ROVE, "analyze", str(runs / NAME / "k"), "--json"]
+    command = [*ROVE, "analyze", str(directory), "--json"]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def to_its_end(runs: Path) -> float:
+def to_its_end(directory: Path) -> float:
     """Analyses without interruption; returns the seconds that it took."""
     begin = time.monotonic()
-    code = start(runs).wait(PATIENCE_S)
+    code = start(directory).wait(PATIENCE_S)
     if code:
         raise SystemExit(f"rove analyze exited with {code}")
     return time.monotonic() - begin
@@ -107,17 +107,17 @@ def leftovers(runs: Path) -> list[str]:
     return [*sorted(found - named), *staged]
 
 
-def campaign(runs: Path, kills: int, seed: int) -> dict[str, Any]:
-    """Kills the analysis so often; returns what differed."""
-    drawn = random.Random(seed)
-    took_s = to_its_end(runs)
+def campaign(directory: Path, kills: int, seed: int) -> dict[str, Any]:
+    """Kills the analysis of a run or a sweep so often; returns what differed."""
+    drawn, runs = random.Random(seed), directory.parent.parent
+    took_s = to_its_end(directory)
     expected = tables_of(runs)
     shutil.rmtree(runs / ".tables")
     done = compared = 0
     differences: list[str] = []
     left: list[str] = []
     while done < kills:
-        process = start(runs)
+        process = start(directory)
         try:
             process.wait(drawn.uniform(0.0, took_s))
         except subprocess.TimeoutExpired:
@@ -126,7 +126,7 @@ def campaign(runs: Path, kills: int, seed: int) -> dict[str, Any]:
             done += 1
             if done < kills:
                 continue
-            to_its_end(runs)
+            to_its_end(directory)
         # It has come to its end, after the kills before: look, and begin anew.
         differences += different(tables_of(runs), expected)
         left += leftovers(runs)

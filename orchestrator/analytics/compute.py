@@ -92,14 +92,14 @@ def _few_partitions(spark: SparkSession) -> Iterator[None]:
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.shuffle.partitions": str(spark.sparkContext.defaultParallelism),
     }
-    before = {name: spark.conf.get(name) for name in wanted}
+    before = {name: str(spark.conf.get(name)) for name in wanted}
     for name, value in wanted.items():
         spark.conf.set(name, value)
     try:
         yield
     finally:
         for name, value in before.items():
-            spark.conf.set(name, str(value))
+            spark.conf.set(name, value)
 
 
 def _parts(run: RunInput) -> Iterator[tuple[AppInput | None, list[Figures]]]:

@@ -53,15 +53,13 @@ class TablesInTheMaking:
         return self._runs
 
     def records(self, *kinds: str) -> DataFrame:
-        schema = kept.record_columns(record_format(), *kinds)
-        return self._read([*map(kept.of_record, kinds)], schema)
+        found = self._read([*map(kept.of_record, kinds)], kept.record_columns(record_format(), *kinds))
+        # All rows of a run in one partition: then nothing that groups or joins rows of a run has to move them
+        # again, and a file of a table has whole runs.
+        return found if self.files == 1 else found.repartition(self.files, "run")
 
     def _read(self, kinds: Sequence[str], schema: StructType) -> DataFrame:
-        """Returns what was read. All rows of a run are in one of ``files`` partitions: then nothing that
-        groups or joins rows of a run has to move them again, and a file of a table has whole runs.
-        """
-        found = self._store.frame(self._spark, RECORDS, kinds, self._names, schema)
-        return found if self.files == 1 else found.repartition(self.files, "run")
+        return self._store.frame(self._spark, RECORDS, kinds, self._names, schema)
 
     def frame(self, rows: Sequence[Mapping[str, Any]], columns: Columns) -> DataFrame:
         return frame_of(self._spark, rows, struct(columns))

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from orchestrator.analytics.core.connectivity import connected_intervals, read_changes
+from orchestrator.analytics.core.connectivity import changes_in, connected_intervals
 from orchestrator.analytics.core.tables import APPS, CONNECTIVITY, RUNS
 from orchestrator.analytics.ingest import TablesInTheMaking
 from orchestrator.analytics.intake import columns as kept
@@ -114,6 +114,6 @@ def connectivity(making: TablesInTheMaking) -> pa.Table:
         for app in run.apps.values():
             if app.ends.sources and app.ends.sinks:
                 between = (*app.ends, span["first_ns"], span["ended_ns"])
-                intervals = connected_intervals(read_changes(links), *between)
+                intervals = connected_intervals(changes_in(links), *between)
                 rows += [{"run": run.run, "app": app.name, **each._asdict()} for each in intervals]
     return _plain(rows, CONNECTIVITY.columns)

@@ -4,8 +4,10 @@ A line that breaks the rules of ``node_agent.telemetry`` is counted for its boot
 records with the same node, boot and number, the first that was written is kept.
 """
 
+import gc
 import secrets
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from io import BufferedReader
 from operator import attrgetter
@@ -50,12 +52,25 @@ def read_parts(parts: Sequence[Part], directory: Path) -> list[Written]:
     """Reads the parts; writes files into ``directory``, with names that no other try of this task uses."""
     format = record_format()
     sheaf = Sheaf(directory, secrets.token_hex(8), _schemas(format))
-    for part in parts:
-        run = read_run(RunDirectory(Path(part.directory)))
-        _read_nodes(run, part.nodes, format, sheaf)
-        for name in part.truth:
-            _read_truth(run, name, sheaf)
-    return sheaf.finish()
+    with _without_collector():
+        for part in parts:
+            run = read_run(RunDirectory(Path(part.directory)))
+            _read_nodes(run, part.nodes, format, sheaf)
+            for name in part.truth:
+                _read_truth(run, name, sheaf)
+        return sheaf.finish()
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Rows have no cycles; looking for some again and again takes as long as decoding."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _schemas(format: RecordFormat) -> dict[str, Callable[[], pa.Schema]]:

@@ -103,7 +103,23 @@ def damaged(line: bytes, drawn: random.Random) -> bytes:
     document = json.loads(line)
     name = drawn.choice(list(document))
     place = drawn.randrange(len(line))
-    values = (None, -1, 2**63, 2**64, 1.0, 1.5, 1e400, True, "x", [], [None], {}, [[[[]]]], "\ud800", "\0")
+    values: tuple[Any, ...] = (
+        None,
+        -1,
+        2**63,
+        2**64,
+        1.0,
+        1.5,
+        1e400,
+        True,
+        "x",
+        [],
+        [None],
+        {},
+        [[[[]]]],
+        "\ud800",
+        "\0",
+    )
     match drawn.randrange(9):
         case 0:
             return line[:place]
