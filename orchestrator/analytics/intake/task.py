@@ -27,7 +27,7 @@ from node_agent.telemetry.segment_files import lines_in, open_regular
 from node_agent.telemetry.segments import BootTally, judge
 from orchestrator.analytics.intake import columns
 from orchestrator.analytics.intake.clocks import Births, births_of, corrected
-from orchestrator.analytics.intake.files import Sheaf, Written
+from orchestrator.analytics.intake.files import BLOCK_ROWS, Sheaf, Written
 from orchestrator.analytics.intake.parts import Part
 from orchestrator.clocks.correction import Pieces
 from orchestrator.results.columns import COUNT, FLAG, REAL, TEXT
@@ -44,7 +44,7 @@ _PLAIN: dict[Any, Any] = {TEXT: str, COUNT: Long, REAL: float, FLAG: bool}
 _START, _STOP = tag_of(AgentStart), tag_of(AgentStop)
 
 Row = tuple[Any, ...]
-Lines = Iterator[tuple[int, int, bytes | None]]
+Line = tuple[int, int, bytes | None]
 """Where a line begins, how long it is, and what it is; None if it is too long."""
 
 
@@ -88,7 +88,7 @@ def _schemas(format: RecordFormat) -> dict[str, Callable[[], pa.Schema]]:
     }
 
 
-def _lines(file: BufferedReader) -> Lines:
+def _lines(file: BufferedReader) -> Iterator[Line]:
     begin = 0
     for line in lines_in(file):
         length = file.tell() - begin if line is None else len(line)
@@ -106,8 +106,9 @@ def _read_nodes(run: RunInput, nodes: Sequence[str], format: RecordFormat, sheaf
             key = segment.node, segment.boot
             if key not in boots:
                 boots[key] = _Boot(run, segment, writer, run.clocks.get(segment.node, ()), births)
-            for kind, rows in boots[key].read(segment).items():
-                sheaf.add(columns.of_record(kind), run.run, rows)
+            for block in boots[key].read(segment):
+                for kind, rows in block.items():
+                    sheaf.add(columns.of_record(kind), run.run, rows)
     for boot in boots.values():
         sheaf.add(columns.BOOT, run.run, [boot.row()])
         sheaf.add(columns.BAD, run.run, boot.bad)
@@ -133,18 +134,18 @@ class _Boot:
         self._stops: list[str] = []
         self.bad: list[Row] = []
 
-    def read(self, segment: Segment) -> dict[str, list[Row]]:
-        """Returns rows by kind of record."""
+    def read(self, segment: Segment) -> Iterator[dict[str, list[Row]]]:
+        """Yields rows by kind of record, some at a time."""
         name = segment.path.relative_to(self._run.directory.path).as_posix()
         try:
             file = open_regular(segment.path)
         except OSError:  # a link, a pipe, or gone meanwhile
             self._spoil(name, 0, 0, "file", b"")
-            return {}
+            return
         with file:
-            return self._read(_lines(file), name)
+            yield from self._read(_lines(file), name)
 
-    def _read(self, lines: Lines, name: str) -> dict[str, list[Row]]:
+    def _read(self, lines: Iterator[Line], name: str) -> Iterator[dict[str, list[Row]]]:
         found: dict[str, list[Row]] = {}
         writer, tally, format = self._writer, self._tally, self._writer.format
         first, last = self._first_ns, self._last_ns
@@ -175,8 +176,11 @@ class _Boot:
                 self._started = True
             elif kind == _STOP:
                 self._stops.append(record.reason)
+            if tally.records % BLOCK_ROWS == 0:
+                yield found
+                found = {}
         self._first_ns, self._last_ns = first, last
-        return found
+        yield found
 
     def _row(self, record: Any) -> tuple[Row, int]:
         """Returns the values of its columns, and its time."""
