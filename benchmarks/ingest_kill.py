@@ -6,6 +6,9 @@ the kills, and whenever it ended before its kill, it is run to its end, and the 
 of the uninterrupted one, row by row.
 
     python -m benchmarks.ingest_kill --kills 20
+
+``--intake`` only reads telemetry into columns, without Spark, which takes a moment: for many kills, and for
+tests.
 """
 
 import argparse
@@ -16,7 +19,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +27,9 @@ from typing import Any
 
 from pyarrow import parquet
 
+from orchestrator.analytics.intake.taking import take_in
 from orchestrator.analytics.store import TableStore
+from orchestrator.results.inputs import runs_in
 
 ROOT = Path(__file__).resolve().parents[1]
 ROVE = (sys.executable, "-m", "orchestrator.cli.main")
@@ -64,19 +69,24 @@ def made_runs(folder: Path) -> Path:
     return runs / NAME / "k"
 
 
-def start(directory: Path) -> "subprocess.Popen[bytes]":
-    """Starts the analysis."""
-    command = [*ROVE, "analyze", str(directory), "--json"]
+def start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def to_its_end(directory: Path) -> float:
-    """Analyses without interruption; returns the seconds that it took."""
+def to_its_end(command: Sequence[str]) -> float:
+    """Runs the command without interruption; returns the seconds that it took."""
     begin = time.monotonic()
-    code = start(directory).wait(PATIENCE_S)
+    code = start(command).wait(PATIENCE_S)
     if code:
-        raise SystemExit(f"rove analyze exited with {code}")
+        raise SystemExit(f"{' '.join(command)} exited with {code}")
     return time.monotonic() - begin
+
+
+def command_for(directory: Path, only_intake: bool) -> list[str]:
+    """Returns what is killed: the analysis of a run or a sweep, or only its first step."""
+    if only_intake:
+        return [sys.executable, "-m", "benchmarks.ingest_kill", "--of", str(directory)]
+    return [*ROVE, "analyze", str(directory), "--json"]
 
 
 def tables_of(runs: Path) -> Digests:
@@ -107,17 +117,18 @@ def leftovers(runs: Path) -> list[str]:
     return [*sorted(found - named), *staged]
 
 
-def campaign(directory: Path, kills: int, seed: int) -> dict[str, Any]:
+def campaign(directory: Path, kills: int, seed: int, only_intake: bool = False) -> dict[str, Any]:
     """Kills the analysis of a run or a sweep so often; returns what differed."""
     drawn, runs = random.Random(seed), directory.parent.parent
-    took_s = to_its_end(directory)
+    command = command_for(directory, only_intake)
+    took_s = to_its_end(command)
     expected = tables_of(runs)
     shutil.rmtree(runs / ".tables")
     done = compared = 0
     differences: list[str] = []
     left: list[str] = []
     while done < kills:
-        process = start(directory)
+        process = start(command)
         try:
             process.wait(drawn.uniform(0.0, took_s))
         except subprocess.TimeoutExpired:
@@ -126,7 +137,7 @@ def campaign(directory: Path, kills: int, seed: int) -> dict[str, Any]:
             done += 1
             if done < kills:
                 continue
-            to_its_end(directory)
+            to_its_end(command)
         # It has come to its end, after the kills before: look, and begin anew.
         differences += different(tables_of(runs), expected)
         left += leftovers(runs)
@@ -150,9 +161,14 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--intake", action="store_true", help="kill only the reading of telemetry")
+    parser.add_argument("--of", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.of is not None:
+        take_in(TableStore(arguments.of.parent.parent), runs_in(arguments.of), lambda fraction: None)
+        return
     with TemporaryDirectory() as folder:
-        found = campaign(made_runs(Path(folder)), arguments.kills, arguments.seed)
+        found = campaign(made_runs(Path(folder)), arguments.kills, arguments.seed, arguments.intake)
     if arguments.json:
         print(json.dumps(found))
     else:

@@ -134,9 +134,11 @@ def _write(found: DataFrame | pa.Table, table: Table, staging: Path, files: int)
     place = staging / table.name
     order = ("run", *table.order)
     if isinstance(found, DataFrame):
-        chosen = found.select(*(F.col(each.name).cast(each.dataType) for each in struct(table.columns)))
-        together = chosen.coalesce(files)
-        ordered = together.sortWithinPartitions(*order)
+        found = found.select(*(F.col(each.name).cast(each.dataType) for each in struct(table.columns)))
+        if files == 1:  # Spark takes longer to write a small file than to give its rows
+            found = found.toArrow()
+    if isinstance(found, DataFrame):
+        ordered = found.coalesce(files).sortWithinPartitions(*order)
         ordered.write.option("compression", "zstd").parquet(str(place))
     else:
         place.mkdir()

@@ -26,6 +26,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from orchestrator.analytics import log
+from orchestrator.analytics.frames import frame_of
 from orchestrator.analytics.layout import VERSION
 from orchestrator.analytics.log import RECORDS, TABLES, State, StoredFile
 from orchestrator.analytics.schemas import struct
@@ -177,7 +178,7 @@ class TableStore:
         state = self.state
         files = [file for kind in kinds for file in state.files_of(layer, kind, runs)]
         if not files:
-            return spark.createDataFrame([], schema)
+            return frame_of(spark, [], schema)
         paths = [literal_path(self.root / file.path) for file in files]
         found = spark.read.schema(schema).parquet(*paths)
         has_others = not state.numbers(runs).issuperset(number for file in files for number in file.runs)
