@@ -1,8 +1,7 @@
 """Decides whether a record can be its writer's: a node is believed only about itself and its own parts.
 
 The directory of a segment says which node wrote it. Each application says which of its parts the node has,
-and what each can know. Its ``Rule``s are defined once: ``Writer`` applies them line by line,
-``orchestrator.analytics.belief`` to columns.
+and what each can know. ``Writer`` applies its ``Rule``s, line by line.
 """
 
 from collections.abc import Iterable, Mapping

@@ -85,7 +85,7 @@ def inspect(
     ``starts``: how often the agent was started, 0 if unknown. A node that lost its disk counts its boots from
     1 again; one with more boots invented them. ``notice`` is called once with each believable record.
     """
-    tallies = {name.boot: _BootTally() for name in segment_names(directory)}
+    tallies = {name.boot: BootTally() for name in segment_names(directory)}
     reasons: dict[str, int] = {}
     for line in _lines(directory, writer, writer.format if writer is not None else format):
         if tallies[line.boot].add(line) and notice is not None:
@@ -113,7 +113,7 @@ def inspect(
     )
 
 
-class _BootTally:
+class BootTally:
     """Counts one boot's lines in bounded memory: a record out of order beyond ``MOST_GAPS`` is corrupt."""
 
     def __init__(self) -> None:
@@ -125,6 +125,8 @@ class _BootTally:
         self.refused = 0
         self.highest = -1
         self.last_kind = ""
+        self._since = 0
+        """The numbers from here to ``highest`` were seen, but are not in ``_seen`` yet."""
         self._seen = Intervals()
         self._refused = Intervals()
 
@@ -136,33 +138,60 @@ class _BootTally:
             case "corrupt":
                 self.corrupt += 1
             case "refused":
-                self.refused += 1
-                if len(self._refused) < MOST_GAPS:
-                    self._refused.add(line.record.seq)
+                self.refuse(line.record.seq)
             case "record":
-                return self._see(line.record)
+                return self.see(line.record.seq, line.record.kind)
         return False
 
+    def refuse(self, seq: int) -> None:
+        """Counts a record that cannot be this node's."""
+        self.refused += 1
+        if len(self._refused) < MOST_GAPS:
+            self._refused.add(seq)
+
+    def see(self, seq: int, kind: str) -> bool:
+        """Counts a record that is believed; returns whether it is new."""
+        if seq == self.highest + 1:
+            self.highest, self.last_kind = seq, kind
+            self.records += 1
+            return True
+        self._settle()
+        if seq in self._seen:
+            self.duplicates += 1
+            return False
+        if len(self._seen) >= MOST_GAPS:
+            self.corrupt += 1
+            self.disordered += 1
+            return False
+        self.records += 1
+        self._seen.add(seq)
+        if seq > self.highest:
+            self.highest, self.last_kind = seq, kind
+            self._since = seq + 1
+        return True
+
+    def first(self) -> int | None:
+        """Returns the lowest number of a record that is believed."""
+        self._settle()
+        return next((first for first, _ in self._seen), None)
+
+    def last(self) -> int | None:
+        """Returns the highest number of a record, also of those that are refused."""
+        self._settle()
+        return max((last for _, last in (*self._seen, *self._refused)), default=None)
+
     def missing(self) -> int:
+        self._settle()
         present = Intervals()
         for first, last in (*self._seen, *self._refused):
             present.add(first, last)
         beyond = max((last for _, last in present), default=-1) + 1
         return beyond - sum(last - first + 1 for first, last in present)
 
-    def _see(self, record: Any) -> bool:
-        if record.seq in self._seen:
-            self.duplicates += 1
-            return False
-        if len(self._seen) >= MOST_GAPS and record.seq != self.highest + 1:
-            self.corrupt += 1
-            self.disordered += 1
-            return False
-        self.records += 1
-        self._seen.add(record.seq)
-        if record.seq > self.highest:
-            self.highest, self.last_kind = record.seq, record.kind
-        return True
+    def _settle(self) -> None:
+        """Notes the numbers that came one after the other."""
+        self._seen.add(self._since, self.highest)
+        self._since = self.highest + 1
 
 
 def _lines(directory: Path, writer: Writer | None, format: RecordFormat) -> Iterator[_Line]:
@@ -186,16 +215,22 @@ def _lines(directory: Path, writer: Writer | None, format: RecordFormat) -> Iter
 def _classify(
     raw: bytes, name: SegmentName, writer: Writer | None, format: RecordFormat, may_be_torn: bool
 ) -> _Line:
-    try:
-        record = format.decode(raw)
-    except Refused as error:
-        if may_be_torn and not raw.endswith(b"\n"):
-            return _Line(name.boot, "torn")
-        return _Line(name.boot, "corrupt", error.reason)
-    if record.boot != name.boot:
-        return _Line(name.boot, "corrupt", "boot")
-    if wrong := format.flaw(record):
+    record, wrong = judge(raw, name.boot, format)
+    if record is None and may_be_torn and not raw.endswith(b"\n"):
+        return _Line(name.boot, "torn")
+    if wrong:
         return _Line(name.boot, "corrupt", wrong)
     if writer is not None and (refusal := writer.refusal(record)):
         return _Line(name.boot, "refused", refusal, raw, record)
     return _Line(name.boot, "record", "", raw, record)
+
+
+def judge(raw: bytes, boot: int, format: RecordFormat) -> tuple[Any, str]:
+    """Returns the record in a line of this boot's segments, if it can be decoded, and why it is corrupt;
+    empty if it is not.
+    """
+    try:
+        record = format.decode(raw)
+    except Refused as error:
+        return None, error.reason
+    return record, "boot" if record.boot != boot else format.flaw(record)

@@ -4,6 +4,7 @@ Equal telemetry gives equal values, bit for bit.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -63,7 +64,8 @@ def compute(spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) ->
     for number, figures in enumerate(wanted):
         with blaming(f"{_named(figures)} cannot be computed"):
             frames |= {f"{number} {name}": frame for name, frame in figures.frames(reading).items()}
-    rows = gather({CLOCKS: reading.times, **frames})
+    with _few_partitions(spark):
+        rows = gather({CLOCKS: reading.times, **frames})
     clocks = {row["run"]: row for row in rows.pop(CLOCKS)}
     of_part = _by_part(rows)
     results = {}
@@ -82,6 +84,23 @@ def compute(spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) ->
             "apps": {name: {"kind": run.apps[name].kind, **part} for name, part in parts.items()},
         }
     return results
+
+
+@contextmanager
+def _few_partitions(spark: SparkSession) -> Iterator[None]:
+    """Results are small: one plan for all of them takes less time than planning each step anew."""
+    wanted = {
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": str(spark.sparkContext.defaultParallelism),
+    }
+    before = {name: str(spark.conf.get(name)) for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
 
 
 def _parts(run: RunInput) -> Iterator[tuple[AppInput | None, list[Figures]]]:

@@ -1,22 +1,23 @@
-"""Turns segments and ground truth of many runs into tables, in one pass over all runs that are new or
-changed.
-"""
+"""Makes tables of what was read from runs, for all runs that are new or changed at once."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession, Window
+import pyarrow as pa
+from pyarrow import parquet
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from node_agent.apps.records import record_format
 from orchestrator.analytics.blame import blaming
 from orchestrator.analytics.frames import frame_of
+from orchestrator.analytics.intake import columns as kept
 from orchestrator.analytics.layout import layout, tables_of
-from orchestrator.analytics.lines import read_lines, read_truth
+from orchestrator.analytics.log import RECORDS, TABLES
 from orchestrator.analytics.schemas import struct
-from orchestrator.analytics.store import TableStore
+from orchestrator.analytics.store import Fresh, TableStore, judged
 from orchestrator.results.columns import Columns
 from orchestrator.results.contribution import Table
 from orchestrator.results.inputs import RunInput
@@ -25,60 +26,74 @@ from orchestrator.spark.session import BULK_BYTES, side_by_side
 Progress = Callable[[float], None]
 """Called with the fraction done, 0 to 1."""
 
-KEY = ("run", "node", "boot", "seq")
-
 WRITERS = 2
 """How many tables are written at the same time: while Spark plans one, it computes another."""
+FILE_BYTES = 128 * 2**20
+"""Telemetry for one file of a table."""
 
 
 class TablesInTheMaking:
     """Implements ``results.spark.Ingest``, which functions that make tables get."""
 
-    def __init__(self, spark: SparkSession, runs: Sequence[RunInput]) -> None:
+    def __init__(self, spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) -> None:
         self._spark = spark
+        self._store = store
         self._runs = tuple(runs)
+        self._names = [run.run for run in runs]
+        size = sum(run.bytes() for run in runs)
+        self.files = 1 if size < BULK_BYTES else max(2, size // FILE_BYTES)
+        """How many files a table gets."""
         self._declared = {table.name: table for table in tables_of(runs)}
-        self._made: dict[str, DataFrame] = {}
+        self._made: dict[str, DataFrame | pa.Table] = {}
+        self._frames: dict[str, DataFrame] = {}
         self._kept: list[DataFrame] = []
 
     @property
     def runs(self) -> Sequence[RunInput]:
         return self._runs
 
-    @cached_property
-    def lines(self) -> DataFrame:
-        """Returns every line, including those that are ``corrupt`` or ``is_refused``."""
-        return self._keep(read_lines(self._spark, self._runs))
+    def records(self, *kinds: str) -> DataFrame:
+        found = self._read([*map(kept.of_record, kinds)], kept.record_columns(record_format(), *kinds))
+        # All rows of a run in one partition: then nothing that groups or joins rows of a run has to move them
+        # again, and a file of a table has whole runs.
+        return found if self.files == 1 else found.repartition(self.files, "run")
 
-    @cached_property
-    def records(self) -> DataFrame:
-        known = F.col("kind").isin(*record_format().needed)
-        readable = self.lines.where(~F.col("corrupt") & ~F.col("is_refused") & known)
-        # Duplicates are rare, and removing them means sorting everything, so look for them first.
-        twice = not self.table("nodes").where("duplicates > 0").isEmpty()
-        return _each_once(readable) if twice else readable
+    def _read(self, kinds: Sequence[str], schema: StructType) -> DataFrame:
+        return self._store.frame(self._spark, RECORDS, kinds, self._names, schema)
 
     def frame(self, rows: Sequence[Mapping[str, Any]], columns: Columns) -> DataFrame:
         return frame_of(self._spark, rows, struct(columns))
 
-    def truth(self, file: str, columns: Columns) -> DataFrame:
-        return read_truth(self._spark, self._runs, file, struct(columns))
+    def truth(self, file: str) -> DataFrame:
+        return self._read([kept.of_truth(file)], kept.truth_columns(file))
 
-    def table(self, name: str) -> DataFrame:
+    def noted(self, what: str, columns: Columns) -> pa.Table:
+        """Returns what the intake noted about files: boots of agents, and bad lines."""
+        return self._store.rows(RECORDS, what, self._names, kept.arrow(columns))
+
+    def made(self, name: str) -> DataFrame | pa.Table:
+        """Returns a table as it was made: in Spark, or here if it is small."""
         if name not in self._made:
             declared = self._declared[name]
             with blaming(f"the table {name!r} cannot be made"):
                 made = declared.make(self)
-            self._made[name] = self._keep(made) if declared.shared else made
+            if isinstance(made, DataFrame) and declared.shared:
+                self._kept.append(made := made.persist())
+            self._made[name] = made
         return self._made[name]
 
-    def tables(self) -> list[tuple[Table, DataFrame]]:
-        """Returns all tables."""
-        return [(declared, self.table(name)) for name, declared in self._declared.items()]
+    def table(self, name: str) -> DataFrame:
+        made = self.made(name)
+        if isinstance(made, DataFrame):
+            return made
+        if name not in self._frames:
+            schema = struct(self._declared[name].columns)
+            self._frames[name] = self._spark.createDataFrame(made.cast(kept.arrow(schema)), schema)
+        return self._frames[name]
 
-    def _keep(self, frame: DataFrame) -> DataFrame:
-        self._kept.append(frame.persist())
-        return self._kept[-1]
+    def tables(self) -> list[tuple[Table, DataFrame | pa.Table]]:
+        """Returns all tables."""
+        return [(declared, self.made(name)) for name, declared in self._declared.items()]
 
     def forget(self) -> None:
         """Frees the memory of cached frames."""
@@ -86,40 +101,53 @@ class TablesInTheMaking:
             frame.unpersist()
 
 
-def ingest(spark: SparkSession, store: TableStore, runs: Sequence[RunInput], progress: Progress) -> None:
-    """Brings the tables of ``runs`` up to date; does not read what has not changed since the last time."""
+def make_tables(spark: SparkSession, store: TableStore, runs: Sequence[RunInput], progress: Progress) -> None:
+    """Makes the tables of those of ``runs`` whose tables are not those of what was read."""
     with store.writing() as staging:
-        # Computed before reading, so that a file that changes meanwhile is read again the next time.
-        fingerprints = {run.run: run.fingerprint(layout(run)) for run in runs}
-        stale = [run for run in runs if not store.holds(run.run, fingerprints[run.run])]
+        known = store.state.runs
+        prints = {run.run: run.fingerprint(layout(run)) for run in runs}
+        stale = [run for run in runs if known[run.run].made != prints[run.run]]
         if stale:
-            _prepare(spark, staging, stale, progress)
-        for run in stale:
-            store.commit(staging, run, fingerprints[run.run])
+            fresh = _prepare(spark, store, staging, stale, progress)
+            marks = {run.run: {"made": prints[run.run], "judged": judged(run)} for run in stale}
+            store.commit(TABLES, fresh, marks, staging)
     progress(1.0)
 
 
-def _prepare(spark: SparkSession, staging: Path, runs: Sequence[RunInput], progress: Progress) -> None:
-    making = TablesInTheMaking(spark, runs)
+def _prepare(
+    spark: SparkSession, store: TableStore, staging: Path, runs: Sequence[RunInput], progress: Progress
+) -> list[Fresh]:
+    making = TablesInTheMaking(spark, store, runs)
     made = making.tables()
-    small = sum(run.bytes() for run in runs) < BULK_BYTES
+    fresh: list[Fresh] = []
     with side_by_side(WRITERS) as together:
-        writes = [together.submit(_write, frame, table, staging, small) for table, frame in made]
+        writes = [together.submit(_write, found, table, staging, making.files) for table, found in made]
         for done, write in enumerate(writes):
-            write.result()
+            fresh += write.result()
             progress((done + 1) / (len(made) + 1))
     making.forget()
+    return fresh
 
 
-def _each_once(readable: DataFrame) -> DataFrame:
-    alike = Window.partitionBy(*KEY).orderBy("t_ns", "kind")
-    return readable.withColumn("copy", F.row_number().over(alike)).where("copy = 1").drop("copy")
-
-
-def _write(frame: DataFrame, table: Table, staging: Path, small: bool) -> None:
-    columns = [F.col(field.name).cast(field.dataType) for field in struct(table.columns)]
-    chosen = frame.select(*columns)
-    # One file a run in both cases; for little data, a single task writes faster.
-    together = chosen.coalesce(1) if small else chosen.repartition("run")
-    ordered = together.sortWithinPartitions("run", *table.order)
-    ordered.write.partitionBy("run").option("compression", "zstd").parquet(str(staging / table.name))
+def _write(found: DataFrame | pa.Table, table: Table, staging: Path, files: int) -> list[Fresh]:
+    """Writes a table, ordered by run, as about so many files."""
+    place = staging / table.name
+    order = ("run", *table.order)
+    if isinstance(found, DataFrame):
+        found = found.select(*(F.col(each.name).cast(each.dataType) for each in struct(table.columns)))
+        if files == 1:  # Spark takes longer to write a small file than to give its rows
+            found = found.toArrow()
+    if isinstance(found, DataFrame):
+        ordered = found.coalesce(files).sortWithinPartitions(*order)
+        ordered.write.option("compression", "zstd").parquet(str(place))
+    else:
+        place.mkdir()
+        plain = found.select(list(table.columns)).cast(kept.arrow(table.columns))
+        ordered = plain.sort_by([(name, "ascending") for name in order])
+        parquet.write_table(ordered, place / "part.parquet", compression="zstd")
+    found_files = []
+    for path in sorted(place.glob("*.parquet")):
+        runs = parquet.read_table(path, columns=["run"], partitioning=None)["run"].unique().to_pylist()
+        if runs:
+            found_files.append(Fresh(table.name, path, tuple(runs)))
+    return found_files

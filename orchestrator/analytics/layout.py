@@ -8,7 +8,7 @@ from orchestrator.results import registry
 from orchestrator.results.contribution import Contribution, Table
 from orchestrator.results.inputs import AppInput, RunInput
 
-VERSION = 4
+VERSION = 5
 """Tables are stored under ``.tables/v<VERSION>``. Raise it when columns change, so that old and new never
 mix.
 """

@@ -5,7 +5,9 @@
 from unchanged telemetry are not computed again; if nothing changed, Spark is not started.
 """
 
+import errno
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -150,12 +152,19 @@ def _root(run: RunInput) -> Path:
     return run.directory.path.parent.parent
 
 
+def _by_root(runs: Sequence[RunInput]) -> dict[Path, list[RunInput]]:
+    found: dict[Path, list[RunInput]] = {}
+    for run in runs:
+        found.setdefault(_root(run), []).append(run)
+    return found
+
+
 def _restate(runs: Sequence[RunInput]) -> None:
     """Updates the verdicts in the tables."""
     from orchestrator.analytics.store import TableStore
 
-    for run in runs:
-        TableStore(_root(run)).restate(run)
+    for root, group in _by_root(runs).items():
+        TableStore(root).restate(group)
 
 
 def _results(
@@ -166,23 +175,47 @@ def _results(
     from orchestrator.analytics.layout import layout, stamp
     from orchestrator.analytics.store import TableStore
 
-    stores = {_root(run): TableStore(_root(run)) for run in runs}
     prints = {run.directory.path: run.fingerprint(layout(run)) for run in runs}
     stamps = {run.directory.path: stamp(run, prints[run.directory.path]) for run in runs}
     known: dict[Path, Document] = {}
-    for run in runs:
-        path, store = run.directory.path, stores[_root(run)]
-        kept = read_json(store.results(run.run))
-        if is_result(kept, run) and kept["stamp"] == stamps[path] and store.holds(run.run, prints[path]):
-            known[path] = kept
-    missing = [run for run in runs if run.directory.path not in known]
+    missing: dict[TableStore, list[RunInput]] = {}
+    for root, group in _by_root(runs).items():
+        store = TableStore(root)
+        made = {run: held.made for run, held in store.state.runs.items()}
+        for run in group:
+            path = run.directory.path
+            kept = read_json(store.results(run.run))
+            if is_result(kept, run) and kept["stamp"] == stamps[path] and made.get(run.run) == prints[path]:
+                known[path] = kept
+            else:
+                missing.setdefault(store, []).append(run)
     if missing:
-        with _session(tell, spark, missing) as session:
-            for root, store in stores.items():
-                group = [run for run in missing if _root(run) == root]
-                if group:
-                    known |= _compute(session, store, group, stamps, tell)
+        with _failing_clearly([run for group in missing.values() for run in group]):
+            known |= _computed(missing, stamps, tell, spark)
     return known
+
+
+@contextmanager
+def _failing_clearly(runs: Sequence[RunInput]) -> Iterator[None]:
+    """Turns errors of Spark and of the disk into one sentence."""
+    import pyarrow as pa
+    from pyspark.errors import PySparkException
+
+    names = ", ".join(run.run for run in runs[:3])
+    try:
+        yield
+    except (PySparkException, pa.ArrowException, OverflowError, OSError) as error:
+        if _is_of_full_disk(error):
+            raise RoveError(
+                f"the analysis of {names} found the disk full: make room, then analyse again; nothing is lost"
+            ) from error
+        text = str(error).partition("\n")[0]
+        raise RoveError(f"the analysis of {names} failed in Spark: {text}") from error
+
+
+def _is_of_full_disk(error: BaseException) -> bool:
+    full = (errno.ENOSPC, errno.EDQUOT)
+    return getattr(error, "errno", None) in full or os.strerror(errno.ENOSPC) in str(error)
 
 
 @contextmanager
@@ -191,43 +224,55 @@ def _session(
 ) -> Iterator["SparkSession"]:
     from orchestrator.spark.session import spark_session
 
-    tell("starting Spark", 0.02)
+    tell("starting Spark", 0.1)
     given = spark() if callable(spark) else spark
     with nullcontext(given) if given else spark_session(input_bytes=sum(r.bytes() for r in runs)) as session:
         yield session
 
 
-def _compute(
-    spark: "SparkSession",
-    store: "TableStore",
-    runs: Sequence[RunInput],
-    stamps: dict[Path, str],
-    tell: Progress,
-) -> dict[Path, Document]:
-    import pyarrow as pa
-    from pyspark.errors import PySparkException
-
-    try:
-        return _computed(spark, store, runs, stamps, tell)
-    except (PySparkException, pa.ArrowException, OverflowError) as error:
-        names = ", ".join(run.run for run in runs[:3])
-        text = str(error).partition("\n")[0]
-        raise RoveError(f"the analysis of {names} failed in Spark: {text}") from error
-
-
 def _computed(
+    missing: Mapping["TableStore", Sequence[RunInput]],
+    stamps: Mapping[Path, str],
+    tell: Progress,
+    spark: "SparkSession | None",
+) -> dict[Path, Document]:
+    """Reads the runs, makes their tables and computes their results.
+
+    Little telemetry is read here, before Spark starts; much of it by Spark's processes, side by side.
+    """
+    from orchestrator.analytics.intake.taking import take_in, unread
+    from orchestrator.spark.session import BULK_BYTES
+
+    runs = [run for group in missing.values() for run in group]
+    new = [run for store, group in missing.items() for run in unread(store, group)]
+    what = f"reading telemetry of {len(runs)} run{'s' if len(runs) > 1 else ''}"
+    is_much = sum(run.bytes() for run in new) >= BULK_BYTES
+    if new and not is_much:
+        tell(what, 0.02)
+        for store, group in missing.items():
+            take_in(store, group, lambda fraction: tell(what, 0.02 + 0.08 * fraction))
+    results: dict[Path, Document] = {}
+    with _session(tell, spark, runs) as session:
+        for store, group in missing.items():
+            if is_much:
+                tell(what, 0.25)
+                take_in(store, group, lambda fraction: tell(what, 0.25 + 0.2 * fraction), session)
+            results |= _made(session, store, group, stamps, tell)
+    return results
+
+
+def _made(
     spark: "SparkSession",
     store: "TableStore",
     runs: Sequence[RunInput],
-    stamps: dict[Path, str],
+    stamps: Mapping[Path, str],
     tell: Progress,
 ) -> dict[Path, Document]:
     from orchestrator.analytics.compute import compute
-    from orchestrator.analytics.ingest import ingest
+    from orchestrator.analytics.ingest import make_tables
 
-    what = f"reading telemetry of {len(runs)} run{'s' if len(runs) > 1 else ''}"
-    tell(what, 0.25)
-    ingest(spark, store, runs, lambda fraction: tell(what, 0.25 + 0.4 * fraction))
+    tell("making tables", 0.45)
+    make_tables(spark, store, runs, lambda fraction: tell("making tables", 0.45 + 0.25 * fraction))
     tell("computing results", 0.7)
     computed = compute(spark, store, runs)
     results = {}

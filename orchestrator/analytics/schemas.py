@@ -32,8 +32,6 @@ from orchestrator.results.columns import (
     Columns,
 )
 
-CORRUPT = "_corrupt"
-
 SPARK_TYPES: dict[Any, DataType] = {
     TEXT: StringType(),
     COUNT: LongType(),
@@ -85,36 +83,3 @@ def spark_type(hint: Any) -> DataType:
         parts = get_type_hints(hint).items()
         return StructType([StructField(name, spark_type(each)) for name, each in parts])
     return _PLAIN[hint]
-
-
-# The path of a segment; ``claimed_run``: what its records must call their run.
-FILES: Columns = {
-    "_file": TEXT,
-    "in_run": TEXT,
-    "in_node": TEXT,
-    "in_boot": COUNT,
-    "claimed_run": TEXT,
-}
-# Lines that only Python reads: too long for Spark, or not in a regular file.
-UNREAD: Columns = {"run": TEXT, "node": TEXT, "boot": COUNT, "unread": COUNT}
-# The applications of a run.
-APPS: Columns = {"in_run": TEXT, "app": TEXT, "app_kind": TEXT}
-# What a part of an application can report about, on its node: see ``telemetry.belief.AppScopes``.
-SCOPES = StructType(
-    [
-        *(StructField(name, StringType()) for name in ("in_run", "in_node", "app", "subject")),
-        StructField("scope", MapType(StringType(), ArrayType(StringType()))),
-    ]
-)
-# How far a clock was ahead of the orchestrator's, in pieces of its own time: see ``clocks.correction``.
-# ``of`` is a node or, for the application ``app``, the origin of tuples.
-CLOCKS: Columns = {
-    "run": TEXT,
-    "of": TEXT,
-    "from_ns": COUNT,
-    "until_ns": COUNT,
-    "at_ns": COUNT,
-    "offset_ns": COUNT,
-    "slope": REAL,
-    "app": TEXT,
-}

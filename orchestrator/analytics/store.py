@@ -1,56 +1,76 @@
-"""Stores tables in ``<runs>/.tables/v<VERSION>/<table>/run=<run>/``: complete for a run, or not at all.
+"""Stores what was read from runs, and the tables made of it, in ``<runs>/.tables/v<VERSION>``.
 
-A run's tables are renamed into place under the store's lock. A marker written last says that all of them are
-there, and from which input. Everything in here is derived and may be deleted at any time.
+``records/`` has a run's records in columns, ``<table>/`` the tables; files hold rows of several runs. The log
+(``log``) names the files that count: a run's tables are complete, or not there. Everything in here is derived
+and may be deleted at any time.
 """
 
 import fcntl
 import os
+import re
+import secrets
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec.structs import replace
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
+from orchestrator.analytics import log
+from orchestrator.analytics.frames import frame_of
 from orchestrator.analytics.layout import VERSION
+from orchestrator.analytics.log import RECORDS, TABLES, State, StoredFile
 from orchestrator.analytics.schemas import struct
 from orchestrator.errors import RoveError
 from orchestrator.results import registry
 from orchestrator.results.inputs import RunInput
-from orchestrator.runs.files import read_json, write_json
 
 LOCK_TIMEOUT_S = 300.0
+MOST_SMALL_FILES = 32
+SMALL_BYTES = 8 * 2**20
+"""When a kind of rows has more than so many files smaller than this, they are put together."""
+
+Change = Callable[[pa.Table], pa.Table]
+
+
+class Fresh(NamedTuple):
+    """A Parquet file that is not in the store yet. ``runs``: those that it has rows of."""
+
+    of: str
+    path: Path
+    runs: tuple[str, ...]
 
 
 class TableStore:
     def __init__(self, runs_root: Path) -> None:
         self.root = runs_root / ".tables" / f"v{VERSION}"
-
-    def partition(self, table: str, run: str) -> Path:
-        return self.root / table / f"run={run}"
+        self._refuse_newer()
 
     def results(self, run: str) -> Path:
         """Returns the file that stores results computed from the run's tables."""
         return self.root / "results" / f"{run}.json"
 
-    def holds(self, run: str, fingerprint: str) -> bool:
-        marker = read_json(self._marker(run))
-        return (
-            isinstance(marker, dict)
-            and marker.get("fingerprint") == fingerprint
-            and marker.get("files") == self._files(run)
-        )
+    @property
+    def state(self) -> State:
+        """Returns what the log says, as far as the files are there."""
+        return log.load(self.root / "log").intact(self.root)
 
     @contextmanager
     def writing(self) -> Iterator[Path]:
         """Makes this process the only writer, with an empty staging directory. The lock ends with the
-        process.
+        process; a JVM that outlives it for a moment still writes to the directory that was that one's.
         """
         staging = self.root / "staging"
+        own = staging / secrets.token_hex(8)
         try:
             self._make_private()
             self._refuse_links()
@@ -61,13 +81,24 @@ class TableStore:
         try:
             _acquire(lock, self.root)
             shutil.rmtree(staging, ignore_errors=True)
-            staging.mkdir()
+            self._sweep(self.state)
+            own.mkdir(parents=True)
             try:
-                yield staging
+                yield own
             finally:
                 shutil.rmtree(staging, ignore_errors=True)
         finally:
             os.close(lock)
+
+    def _refuse_newer(self) -> None:
+        """Refuses to work beside tables that a newer Rove has made: it would not notice what is new."""
+        places = self.root.parent.glob("v*") if self.root.parent.is_dir() else ()
+        versions = [int(place.name[1:]) for place in places if re.fullmatch(r"v[0-9]{1,6}", place.name)]
+        if newer := [version for version in versions if version > VERSION]:
+            raise RoveError(
+                f"{self.root.parent} has tables of a newer Rove (v{max(newer)}; this one makes v{VERSION}): "
+                f"use that one, or delete {self.root.parent}, which can be made again from the runs"
+            )
 
     def _make_private(self) -> None:
         """Makes the store private:
@@ -87,62 +118,158 @@ class TableStore:
             if path.is_symlink():
                 raise RoveError(f"cannot keep tables in {self.root}: {path} is a link: remove it")
 
-    def commit(self, staging: Path, ingested: RunInput, fingerprint: str) -> None:
-        """Replaces the run's tables by those in ``staging``.
-        If interrupted, the run counts as not ingested.
-        """
-        run = ingested.run
-        marker = self._marker(run)
-        marker.unlink(missing_ok=True)
-        for table in registry.tables():
-            final = self.partition(table, run)
-            if final.exists():
-                final.rename(staging / f"replaced-{table}-{run}")
-            prepared = staging / table / final.name
-            if prepared.exists():
-                final.parent.mkdir(exist_ok=True)
-                prepared.rename(final)
-        marker.parent.mkdir(exist_ok=True)
-        self._mark(ingested, fingerprint)
+    def _sweep(self, state: State) -> None:
+        """Removes files that do not count."""
+        named = {file.path for file in state.files}
+        for path in self.root.glob("*/*.parquet"):
+            if path.relative_to(self.root).as_posix() not in named:
+                path.unlink(missing_ok=True)
 
-    def restate(self, run: RunInput) -> None:
-        """Updates the verdict in the ``runs`` table, if nothing else has changed."""
-        marker = read_json(self._marker(run.run))
-        if not isinstance(marker, dict) or marker.get("judgement") == run.judgement():
+    def commit(
+        self, layer: str, fresh: Sequence[Fresh], marks: Mapping[str, Mapping[str, str]], staging: Path
+    ) -> None:
+        """Replaces what the layer has of the runs in ``marks`` by the fresh files; ``marks`` say what is new
+        about each run. If interrupted, nothing has changed.
+        """
+        state = self.state.numbered(marks)
+        gone = state.numbers(marks)
+        places = _Places(self.root, staging, state)
+        kept: list[StoredFile] = []
+        for file in state.files:
+            if file.layer != layer or gone.isdisjoint(file.runs):
+                kept.append(file)
+            elif others := tuple(number for number in file.runs if number not in gone):
+                names = {run for run, held in state.runs.items() if held.number in others}
+                kept.append(places.rewritten(file, others, _only(names)))
+        kept += [places.placed(layer, each, sorted(state.numbers(each.runs))) for each in fresh]
+        files = tuple(_compacted(kept, layer, places))
+        following = replace(state.marked(marks), files=files, names=places.names)
+        log.save(self.root / "log", following)
+        self._sweep(following)
+
+    def restate(self, runs: Sequence[RunInput]) -> None:
+        """Updates the verdicts in the ``runs`` table, if nothing else has changed."""
+        found = self.state.runs
+        changed = [run for run in runs if run.run in found and found[run.run].judged not in ("", judged(run))]
+        if not changed:
             return
         with self.writing() as staging:
-            for path in self.partition("runs", run.run).glob("*.parquet"):
-                table = parquet.read_table(path, partitioning=None)
-                for name, value in run.judgement().items():
-                    field = table.schema.field(name)
-                    column = table.schema.get_field_index(name)
-                    table = table.set_column(column, field, pa.array([value], field.type))
-                # Use another name, because Spark stores a checksum beside the old one.
-                parquet.write_table(table, staging / "restated.parquet", compression="zstd")
-                (staging / "restated.parquet").rename(path.with_stem(f"{path.stem}-restated"))
-                path.unlink()
-            self._mark(run, str(marker.get("fingerprint")))
+            state = self.state
+            places = _Places(self.root, staging, state)
+            old = state.files_of(TABLES, "runs", [run.run for run in changed])
+            change = _judged_anew({run.run: run for run in changed})
+            files = tuple(
+                places.rewritten(file, file.runs, change) if file in old else file for file in state.files
+            )
+            marked = state.marked({run.run: {"judged": judged(run)} for run in changed})
+            following = replace(marked, files=files, names=places.names)
+            log.save(self.root / "log", following)
+            self._sweep(following)
 
     def read(self, spark: SparkSession, table: str, runs: Sequence[str]) -> DataFrame:
-        """Returns the rows of ``runs``; a run without rows in this table has no directory there."""
-        schema = struct(registry.tables()[table].columns)
-        partitions = [str(path) for run in runs if (path := self.partition(table, run)).exists()]
-        if not partitions:
-            return spark.createDataFrame([], schema)
-        reader = spark.read.schema(schema).option("basePath", str(self.root / table))
-        return reader.parquet(*map(literal_path, partitions))
+        """Returns a table's rows of ``runs``."""
+        return self.frame(spark, TABLES, [table], runs, struct(registry.tables()[table].columns))
 
-    def _marker(self, run: str) -> Path:
-        return self.root / "ingested" / f"{run}.json"
+    def frame(
+        self, spark: SparkSession, layer: str, kinds: Sequence[str], runs: Sequence[str], schema: StructType
+    ) -> DataFrame:
+        """Returns the rows of ``runs`` of all ``kinds``, with the columns of ``schema``; a column that a kind
+        does not have is null."""
+        state = self.state
+        files = [file for kind in kinds for file in state.files_of(layer, kind, runs)]
+        if not files:
+            return frame_of(spark, [], schema)
+        paths = [literal_path(self.root / file.path) for file in files]
+        found = spark.read.schema(schema).parquet(*paths)
+        has_others = not state.numbers(runs).issuperset(number for file in files for number in file.runs)
+        return found.where(F.col("run").isin(*runs)) if has_others else found
 
-    def _mark(self, run: RunInput, fingerprint: str) -> None:
-        content = {"fingerprint": fingerprint, "judgement": run.judgement(), "files": self._files(run.run)}
-        write_json(self._marker(run.run), content)
+    def rows(self, layer: str, kind: str, runs: Sequence[str], schema: pa.Schema) -> pa.Table:
+        """Returns the rows of ``runs`` as plain columns, without Spark."""
+        files = self.state.files_of(layer, kind, runs)
+        found = [parquet.read_table(self.root / file.path, partitioning=None) for file in files]
+        whole = pa.concat_tables([schema.empty_table(), *(each.cast(schema) for each in found)])
+        return whole.filter(pc.is_in(whole["run"], pa.array(list(runs), pa.string())))
 
-    def _files(self, run: str) -> dict[str, int]:
-        """Returns names and sizes, so that deleted or truncated tables are noticed."""
-        parts = (path for table in registry.tables() for path in self.partition(table, run).glob("*.parquet"))
-        return {str(path.relative_to(self.root)): path.stat().st_size for path in sorted(parts)}
+
+class _Places:
+    """Gives files their names in the store; they are prepared in ``staging``."""
+
+    def __init__(self, root: Path, staging: Path, state: State) -> None:
+        self._root = root
+        self._staging = staging
+        self.names = state.names
+
+    def placed(self, layer: str, fresh: Fresh, runs: Sequence[int]) -> StoredFile:
+        """Moves a file into the store."""
+        self.names += 1
+        directory = self._root / (RECORDS if layer == RECORDS else fresh.of)
+        directory.mkdir(exist_ok=True)
+        name = f"{self.names:06d}.parquet"
+        if layer == RECORDS:
+            name = f"{fresh.of.replace(' ', '-')}-{name}"
+        place = directory / name
+        fresh.path.rename(place)
+        path = place.relative_to(self._root).as_posix()
+        return StoredFile(layer, fresh.of, path, place.stat().st_size, tuple(runs))
+
+    def rewritten(self, file: StoredFile, runs: Sequence[int], change: Change) -> StoredFile:
+        """Writes a file anew, with fewer rows or other values."""
+        return self.merged([file], runs, change)
+
+    def merged(self, files: Sequence[StoredFile], runs: Sequence[int], change: Change) -> StoredFile:
+        """Writes files as one, in bounded memory."""
+        first = files[0]
+        target = self._staging / f"anew-{self.names}.parquet"
+        schema = parquet.read_schema(self._root / first.path)
+        with parquet.ParquetWriter(target, schema, compression="zstd") as writer:
+            for file in files:
+                with parquet.ParquetFile(self._root / file.path) as found:
+                    for number in range(found.num_row_groups):
+                        writer.write_table(change(found.read_row_group(number)).cast(schema))
+        return self.placed(first.layer, Fresh(first.of, target, ()), runs)
+
+
+def _compacted(files: Sequence[StoredFile], layer: str, places: _Places) -> Iterator[StoredFile]:
+    """Puts small files of one kind together, if there are many."""
+    small: dict[str, list[StoredFile]] = {}
+    for file in files:
+        if file.layer == layer and file.size < SMALL_BYTES:
+            small.setdefault(file.of, []).append(file)
+        else:
+            yield file
+    for alike in small.values():
+        if len(alike) <= MOST_SMALL_FILES:
+            yield from alike
+        else:
+            runs = sorted({number for file in alike for number in file.runs})
+            yield places.merged(alike, runs, lambda table: table)
+
+
+def _only(runs: set[str]) -> Change:
+    wanted = pa.array(sorted(runs), pa.string())
+    return lambda table: table.filter(pc.is_in(table["run"], wanted))
+
+
+def _judged_anew(runs: Mapping[str, RunInput]) -> Change:
+    def change(table: pa.Table) -> pa.Table:
+        names = table["run"].to_pylist()
+        for column in ("verdict", "reasons"):
+            values = [
+                runs[run].judgement()[column] if run in runs else value
+                for run, value in zip(names, table[column].to_pylist(), strict=True)
+            ]
+            field = table.schema.field(column)
+            place = table.schema.get_field_index(column)
+            table = table.set_column(place, field, pa.array(values, field.type))
+        return table
+
+    return change
+
+
+def judged(run: RunInput) -> str:
+    """Returns a text that changes with the run's verdict."""
+    return sha256(repr(run.judgement()).encode()).hexdigest()[:16]
 
 
 def literal_path(path: Path | str) -> str:

@@ -43,7 +43,7 @@ class SharedSession:
     def _found_or_started(self, input_bytes: int) -> "SparkSession":
         from pyspark.sql import SparkSession
 
-        from orchestrator.analytics.session import spark_session
+        from orchestrator.spark.session import spark_session
 
         found = SparkSession.getActiveSession()
         return found or self._opened.enter_context(spark_session(input_bytes=input_bytes))

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from orchestrator.results.columns import Columns
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from node_agent.telemetry.belief import AppScopes
@@ -55,7 +56,8 @@ class Later:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table: one row is ``text``. ``make`` gives a frame with at least ``columns``.
+    """A table: one row is ``text``. ``make`` gives a frame with at least ``columns``; one that fits into
+    memory may also be given as a table of pyarrow.
 
     Every table has the column ``run``; an application's has ``app``, too. Rows are written in the order of
     the columns in ``order``, so that equal input gives equal files. ``shared``: other tables are made of it.
@@ -65,7 +67,7 @@ class Table:
     text: str
     columns: Columns
     order: tuple[str, ...]
-    make: Callable[["Ingest"], "DataFrame"]
+    make: Callable[["Ingest"], "DataFrame | pa.Table"]
     shared: bool = False
 
 

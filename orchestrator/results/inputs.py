@@ -21,6 +21,7 @@ from orchestrator.errors import BadInput
 from orchestrator.results import registry
 from orchestrator.results.contribution import Ends, PlanReader
 from orchestrator.results.segments import Segment, segments_in, size_of
+from orchestrator.results.truth import TRUTH
 from orchestrator.runs.files import read_json, read_object
 from orchestrator.runs.manifest import FIRST, apps_in
 from orchestrator.runs.run_directory import RunDirectory
@@ -30,7 +31,6 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 LATEST_NS = 2**62
 Time = Annotated[int, Meta(ge=0, le=LATEST_NS)]
 PUNCTUALITY = ("deliveries", "late_ratio", "p99_us", "channel_lag_max_ms")
-TRUTH = ("links.jsonl", "positions.jsonl", "deliveries.jsonl", "airtime.jsonl")
 
 
 OLD_NAME = OLD_KIND = FIRST

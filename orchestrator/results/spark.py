@@ -28,16 +28,18 @@ class Frames(Protocol):
 class Ingest(Frames, Protocol):
     """The input for making a table."""
 
-    @property
-    def records(self) -> "DataFrame":
-        """Returns all telemetry that is believed, each record once, with the fields of all kinds as columns.
+    def records(self, *kinds: str) -> "DataFrame":
+        """Returns the records of these kinds that are believed, each once, in the orchestrator's time. It has
+        the columns of every record, and the fields of these kinds.
 
         ``app`` is the name of the application that wrote it; empty for the agent's own records.
         """
         ...
 
-    def truth(self, file: str, columns: Columns) -> "DataFrame":
-        """Returns a file of the ground truth in ``radio/``, one row a line, with its run."""
+    def truth(self, file: str) -> "DataFrame":
+        """Returns a file of the ground truth in ``radio/``, one row a line, with its run: see
+        ``results.truth``.
+        """
         ...
 
     def table(self, name: str) -> "DataFrame":

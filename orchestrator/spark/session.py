@@ -40,6 +40,8 @@ STOP_TIMEOUT_S = 15.0
 
 # With less input than this, optimising compilation takes longer than it saves.
 BULK_BYTES = 64 * 2**20
+# … and with less than this, compilers that take their time.
+HUGE_BYTES = 2 * 2**30
 
 QUICK = {
     "spark.driver.memory": "1g",
@@ -51,9 +53,12 @@ QUICK = {
 }
 BULK = {
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-UsePerfData",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
     "spark.sql.shuffle.partitions": "8",
+    # Rows of a run are in one partition: that is enough to group or join them by more than the run.
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
 }
+HUGE = {**BULK, "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-UsePerfData"}
 
 QUIET_LOG = """\
 rootLogger.level = error
@@ -84,8 +89,7 @@ def spark_session(
     home = java_home(java or find_java())
     address = reach(master)
     with _scratch_directory() as (scratch, held_open):
-        tuning = QUICK if input_bytes < BULK_BYTES else BULK
-        settings = {**_settings(scratch, tuning), **settings_at(master, address), **conf}
+        settings = {**_settings(scratch, tuning_for(input_bytes)), **settings_at(master, address), **conf}
         process = _start_jvm(home, scratch, settings, held_open, master)
         try:
             with _bounded_start(process, master):
@@ -107,6 +111,13 @@ def spark_session(
                 _disconnect(spark)
         finally:
             _end(process)
+
+
+def tuning_for(input_bytes: int) -> Mapping[str, str]:
+    """Returns the settings for about this much input."""
+    if input_bytes < BULK_BYTES:
+        return QUICK
+    return BULK if input_bytes < HUGE_BYTES else HUGE
 
 
 @contextmanager

@@ -8,10 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from node_agent.apps.dataflow.events import RouteSwitch
-from node_agent.apps.records import record_format
 from node_agent.model.telemetry import AgentStart, AgentStop
-from orchestrator.analytics import schemas
-from orchestrator.analytics.clocks import corrected
 from orchestrator.analytics.pipeline import analyze, write_report
 from orchestrator.analytics.store import TableStore
 from tests.synthetic_runs import END_S, FROM_S, SOURCE, RunWriter, deliver
@@ -105,29 +102,3 @@ def test_the_report_shows_clocks_where_nodes_have_their_own(analysed: dict[str, 
     assert "<td>n9</td><td>13</td><td>+4,999.500</td><td>-50.0</td>" in page
     assert "Latencies are known to within" in page
     assert 'id="clocks"' not in write_report(analysed["shared"]).read_text()
-
-
-def test_times_that_hang_on_others_follow_them(spark: SparkSession) -> None:
-    """How old costs were stays; the latency of a picture is between the source's clock and the sink's."""
-    columns = schemas.struct(schemas.CLOCKS)
-    columns_of_records = schemas.raw(record_format().events)
-    piece = {"run": "r", "from_ns": -(2**63), "until_ns": 2**63 - 1, "at_ns": 0, "slope": 0.0}
-    clocks = spark.createDataFrame([{**piece, "of": "n9", "offset_ns": 3 * SECOND}], columns)
-    births = spark.createDataFrame([{**piece, "of": SOURCE, "offset_ns": -SECOND}], columns)
-    empty = {field.name: None for field in columns_of_records}
-    record = {**empty, "run": "r", "node": "n9", "t_ns": 10 * SECOND, "boot": 1}
-    lines = spark.createDataFrame(
-        [
-            {**record, "seq": 1, "kind": "route_decision", "taken_ns": 9 * SECOND},
-            {**record, "seq": 2, "kind": "faces_seen", "origin": SOURCE, "latency_ns": 4 * SECOND + 7},
-            {**record, "seq": 3, "kind": "faces_seen", "origin": "else/0", "latency_ns": 5 * SECOND},
-            {**record, "seq": 4, "kind": "queue", "node": "n8"},
-        ],
-        columns_of_records,
-    )
-    decision, seen, unknown, elsewhere = corrected(lines, clocks, births).orderBy("seq").collect()
-    assert (decision["t_ns"], decision["taken_ns"]) == (7 * SECOND, 6 * SECOND)
-    assert (seen["t_ns"], seen["latency_ns"]) == (7 * SECOND, 7)
-    assert unknown["latency_ns"] == 2 * SECOND
-    assert elsewhere["t_ns"] == 10 * SECOND
-    assert corrected(lines, clocks, births).columns == lines.columns

@@ -14,6 +14,7 @@ from orchestrator.analytics.core.tables import (
     LINKS_TRUTH,
     NODES,
     POSITIONS,
+    QUARANTINE,
     RUNS,
 )
 from orchestrator.analytics.core.values import LOGS, NETWORK, TIMES, WAYS
@@ -22,7 +23,7 @@ from orchestrator.results.contribution import ANY, Contribution, Drawing, Later,
 _HERE = "orchestrator.analytics.core"
 
 CONTRIBUTION = Contribution(
-    tables=(LINKS_TRUTH, NODES, RUNS, APPS, OVERHEAD, POSITIONS, DELIVERIES, AIRTIME),
+    tables=(LINKS_TRUTH, NODES, RUNS, APPS, OVERHEAD, POSITIONS, DELIVERIES, AIRTIME, QUARANTINE),
     figures=(TIMES, LOGS, NETWORK, OVERHEAD_FIGURES, FAIRNESS, AIRTIME_FIGURES),
     drawings=(
         Drawing(600, Later(f"{_HERE}.run_figures:trajectories")),

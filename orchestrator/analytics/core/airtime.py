@@ -72,7 +72,7 @@ class Use(NamedTuple):
 
 
 def _values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
-    if subject.run.truth("airtime.jsonl") is None or not subject.window_ns:
+    if subject.run.truth(truth.AIRTIME) is None or not subject.window_ns:
         return dict.fromkeys((metric.name for metric in METRICS), None)
     begin: int = subject.run.manifest["measure_from_ns"]
     width = slice_ns(subject.window_ns)

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from orchestrator.analytics.core.airtime import AIRTIME, MOST_SLICES
+from orchestrator.analytics.core.airtime import MOST_SLICES
 from orchestrator.results.spark import SUM, Ingest, Reading
+from orchestrator.results.truth import AIRTIME
 
-RAW = {name: kind for name, kind in AIRTIME.columns.items() if name != "run"}
 # Ground truth of somebody else's run may contain anything.
 POSSIBLE = "t_ns between 0 and 4e18 and sent_ns between 0 and 1e15"
 
 
 def airtime(ingest: Ingest) -> DataFrame:
-    return ingest.truth("airtime.jsonl", RAW).where(POSSIBLE)
+    return ingest.truth(AIRTIME).where(POSSIBLE)
 
 
 def frames(reading: Reading) -> Mapping[str, DataFrame]:

@@ -1,6 +1,7 @@
 """Computes from ground truth when the sources could have reached a sink: an upper bound for any routing."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -16,6 +17,20 @@ class Interval(NamedTuple):
     from_ns: int
     until_ns: int
     connected: bool
+
+
+def changes_in(links: Path) -> tuple[LinkChange, ...]:
+    """Returns when links came up or went down; of the files asked for last, without reading them again."""
+    try:
+        status = links.lstat()
+    except OSError:
+        return ()
+    return _changes_in(links, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _changes_in(links: Path, size: int, mtime_ns: int) -> tuple[LinkChange, ...]:
+    return tuple(read_changes(links))
 
 
 def read_changes(links: Path) -> Iterator[LinkChange]:

@@ -1,22 +1,21 @@
-"""Makes the tables of the core: one function for each table. ``tables`` declares them."""
+"""Makes the tables of the core: one function for each table. ``tables`` declares them.
 
-from collections.abc import Sequence
+Tables with few rows for each run are made here, in Python; the others in Spark.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import pyarrow as pa
+from pyspark.sql import DataFrame
 
-from orchestrator.analytics import schemas
-from orchestrator.analytics.core.connectivity import connected_intervals, read_changes
-from orchestrator.analytics.core.tables import APPS, CONNECTIVITY, DELIVERIES, POSITIONS, RUNS
+from orchestrator.analytics.core.connectivity import changes_in, connected_intervals
+from orchestrator.analytics.core.tables import APPS, CONNECTIVITY, RUNS
 from orchestrator.analytics.ingest import TablesInTheMaking
-from orchestrator.results.columns import COUNT, FLAG, REAL, TEXT
-from orchestrator.results.inputs import RunInput
-
-# Ground truth as the radio writes it.
-RAW_LINKS = {"t_ns": COUNT, "src": TEXT, "dst": TEXT, "up": FLAG, "cost": REAL}
-RAW_POSITIONS = {name: kind for name, kind in POSITIONS.columns.items() if name != "run"}
-RAW_DELIVERIES = {name: kind for name, kind in DELIVERIES.columns.items() if name != "run"}
+from orchestrator.analytics.intake import columns as kept
+from orchestrator.results.columns import Columns
+from orchestrator.results.truth import DELIVERIES, LINKS, NEXT, POSITIONS
 
 # Ground truth of somebody else's run may contain anything.
 NEAR = "abs(x) < 1e12 and abs(y) < 1e12"
@@ -24,83 +23,61 @@ COUNTED = (
     "attempted between 0 and 1e15 and delivered between 0 and 1e15 and coalesce(expected, 0) between 0 and 1"
 )
 
-_FROM_TELEMETRY = {"first_ns", "ended_ns", "records", "duplicates", "corrupt_lines", "refused"}
-_DESCRIBED = {name: kind for name, kind in RUNS.columns.items() if name not in _FROM_TELEMETRY}
+_COUNTS = ("records", "duplicates", "corrupt_lines", "refused")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Row = dict[str, Any]
 
 
-def nodes(making: TablesInTheMaking) -> DataFrame:
-    lines, unread = making.lines, making.frame(_unread(making.runs), schemas.UNREAD)
-    believed = ~F.col("corrupt") & ~F.col("is_refused")
-    seq = F.when(believed, F.col("seq"))
-    present = F.when(~F.col("corrupt"), F.col("seq"))
-    started, stopped = believed & (F.col("kind") == "agent_start"), believed & (F.col("kind") == "agent_stop")
-    boots = lines.groupBy("run", "node", "boot").agg(
-        F.count_distinct(seq).alias("records"),
-        (F.count(seq) - F.count_distinct(seq)).alias("duplicates"),
-        F.count_distinct(present).alias("present"),
-        F.count(F.when(F.col("corrupt"), True)).alias("corrupt_lines"),
-        F.count(F.when(F.col("is_refused"), True)).alias("refused"),
-        F.min(seq).alias("first_seq"),
-        F.max(present).alias("last_seq"),
-        F.min("t_ns").alias("first_ns"),
-        F.max("t_ns").alias("last_ns"),
-        F.max(started).alias("started"),
-        F.max(stopped).alias("stopped"),
-        F.max(F.when(stopped, F.col("reason"))).alias("stop_reason"),
-    )
-    counts = ("records", "duplicates", "present", "corrupt_lines", "refused", "unread")
-    flags = ("started", "stopped")
-    # seq counts from 0, so missing records at the beginning are noticed as well.
-    missing = F.coalesce(F.col("last_seq") + 1 - F.col("present"), F.lit(0))
-    unread = unread.groupBy("run", "node", "boot").agg(F.sum("unread").alias("unread"))
-    return (
-        boots.join(unread, ["run", "node", "boot"], "full")
-        .withColumns({name: F.coalesce(F.col(name), F.lit(0)) for name in counts})
-        .withColumns({name: F.coalesce(F.col(name), F.lit(False)) for name in flags})
-        .withColumn("corrupt_lines", F.col("corrupt_lines") + F.col("unread"))
-        .withColumn("missing", missing)
-        .withColumn("complete", F.col("started") & F.col("stopped") & (F.col("missing") == 0))
-    )
+def nodes(making: TablesInTheMaking) -> pa.Table:
+    return making.noted(kept.BOOT, kept.BOOTS)
 
 
-def _unread(runs: Sequence[RunInput]) -> list[dict[str, Any]]:
-    """Returns rows of ``schemas.UNREAD``: how many lines Spark does not read."""
-    return [
-        {"run": run.run, "node": segment.node, "boot": segment.boot, "unread": unread}
-        for run in runs
-        for segment in run.segments
-        if (unread := segment.unread())
-    ]
+def quarantine(making: TablesInTheMaking) -> pa.Table:
+    return making.noted(kept.BAD, kept.QUARANTINE)
 
 
-def runs(making: TablesInTheMaking) -> DataFrame:
-    described = making.frame([run.row() for run in making.runs], _DESCRIBED)
-    nodes = making.table("nodes")
-    counts = ["records", "duplicates", "corrupt_lines", "refused"]
-    totals = nodes.groupBy("run").agg(
-        F.min("first_ns").alias("first_ns"),
-        F.max("last_ns").alias("ended_ns"),
-        *(F.sum(name).alias(name) for name in counts),
-    )
-    # A node that records wrong times must not move the beginning or the end of the run: both are at most
-    # one run's length away from the measured window.
-    length = F.when(F.col("clock") == "real", _since_1970("finished") - _since_1970("started"))
-    first = F.greatest("first_ns", F.col("measure_from_ns") - length)
-    ended = F.least("ended_ns", F.col("measure_until_ns") + length)
-    return (
-        described.join(totals, "run", "left")
-        .fillna(0, counts)
-        .withColumn("first_ns", F.when(F.col("first_ns").isNotNull(), first))
-        .withColumn("ended_ns", F.when(F.col("ended_ns").isNotNull(), ended))
-    )
+def runs(making: TablesInTheMaking) -> pa.Table:
+    return _plain(_run_rows(making), RUNS.columns)
 
 
-def _since_1970(moment: str) -> Column:
-    """Returns the time in nanoseconds since 1970."""
-    return F.unix_micros(moment) * 1000
+def _run_rows(making: TablesInTheMaking) -> list[Row]:
+    boots: dict[str, list[Row]] = {}
+    for boot in making.noted(kept.BOOT, kept.BOOTS).to_pylist():
+        boots.setdefault(boot["run"], []).append(boot)
+    return [_with_totals(run.row(), boots.get(run.run, ())) for run in making.runs]
 
 
-def apps(making: TablesInTheMaking) -> DataFrame:
+def _with_totals(row: Row, boots: Iterable[Row]) -> Row:
+    """Adds what its telemetry says.
+
+    A node that records wrong times must not move the beginning or the end of the run: both are at most one
+    run's length away from the measured window.
+    """
+    found = list(boots)
+    first = min((boot["first_ns"] for boot in found if boot["first_ns"] is not None), default=None)
+    ended = max((boot["last_ns"] for boot in found if boot["last_ns"] is not None), default=None)
+    begun, over = row["started"], row["finished"]
+    if row["clock"] == "real" and begun is not None and over is not None:
+        length = _since_1970_ns(over) - _since_1970_ns(begun)
+        if first is not None and row["measure_from_ns"] is not None:
+            first = max(first, row["measure_from_ns"] - length)
+        if ended is not None and row["measure_until_ns"] is not None:
+            ended = min(ended, row["measure_until_ns"] + length)
+    counts = {name: sum(boot[name] for boot in found) for name in _COUNTS}
+    return {**row, "first_ns": first, "ended_ns": ended, **counts}
+
+
+def _since_1970_ns(moment: datetime) -> int:
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (aware - _EPOCH) // timedelta(microseconds=1) * 1000
+
+
+def _plain(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table:
+    return pa.Table.from_pylist([dict(row) for row in rows], kept.arrow(columns))
+
+
+def apps(making: TablesInTheMaking) -> pa.Table:
     rows = [
         {
             "run": run.run,
@@ -112,37 +89,31 @@ def apps(making: TablesInTheMaking) -> DataFrame:
         for run in making.runs
         for app in run.apps.values()
     ]
-    return making.frame(rows, APPS.columns)
+    return _plain(rows, APPS.columns)
 
 
 def links_truth(making: TablesInTheMaking) -> DataFrame:
-    changes = making.truth("links.jsonl", RAW_LINKS)
-    following = Window.partitionBy("run", "src", "dst").orderBy("t_ns", "up")
-    return (
-        changes.withColumn("down_ns", F.lead("t_ns").over(following))
-        .where("up")
-        .withColumnRenamed("t_ns", "up_ns")
-    )
+    return making.truth(LINKS).where("up").withColumnsRenamed({"t_ns": "up_ns", NEXT: "down_ns"})
 
 
 def positions(making: TablesInTheMaking) -> DataFrame:
-    return making.truth("positions.jsonl", RAW_POSITIONS).where(NEAR)
+    return making.truth(POSITIONS).where(NEAR)
 
 
 def deliveries(making: TablesInTheMaking) -> DataFrame:
-    return making.truth("deliveries.jsonl", RAW_DELIVERIES).where(COUNTED)
+    return making.truth(DELIVERIES).where(COUNTED)
 
 
-def connectivity(making: TablesInTheMaking) -> DataFrame:
-    spans = {row["run"]: row for row in making.table("runs").collect()}
+def connectivity(making: TablesInTheMaking) -> pa.Table:
+    spans = {row["run"]: row for row in _run_rows(making)}
     rows = []
     for run in making.runs:
-        span, links = spans[run.run], run.truth("links.jsonl")
+        span, links = spans[run.run], run.truth(LINKS)
         if links is None or span["ended_ns"] is None:
             continue  # without the true links, connectivity is unknown, which is not the same as unconnected
         for app in run.apps.values():
             if app.ends.sources and app.ends.sinks:
                 between = (*app.ends, span["first_ns"], span["ended_ns"])
-                intervals = connected_intervals(read_changes(links), *between)
+                intervals = connected_intervals(changes_in(links), *between)
                 rows += [{"run": run.run, "app": app.name, **each._asdict()} for each in intervals]
-    return making.frame(rows, CONNECTIVITY.columns)
+    return _plain(rows, CONNECTIVITY.columns)

@@ -10,7 +10,7 @@ from orchestrator.results.spark import Ingest, Reading
 
 def overhead(ingest: Ingest) -> DataFrame:
     """Returns the table."""
-    return ingest.records.where(F.col("kind") == "routing_overhead")
+    return ingest.records("routing_overhead")
 
 
 def frames(reading: Reading) -> Mapping[str, DataFrame]:

@@ -34,6 +34,26 @@ RUNS = Table(
     shared=True,
 )
 
+QUARANTINE = Table(
+    "quarantine",
+    "a line of telemetry or ground truth that enters no other table: where it is (`file` in the run's "
+    "directory, `offset`, `length`), whether it is `corrupt` or `refused` (its node cannot have written it), "
+    "why, and how it begins; at most 1000 of a boot",
+    {
+        "run": TEXT,
+        "node": TEXT,
+        "boot": COUNT,
+        "file": TEXT,
+        "offset": COUNT,
+        "length": COUNT,
+        "state": TEXT,
+        "reason": TEXT,
+        "head": TEXT,
+    },
+    ("file", "offset"),
+    Later(f"{_MAKING}:quarantine"),
+)
+
 APPS = Table(
     "apps",
     "an application of a run, and the nodes of its sources and sinks",

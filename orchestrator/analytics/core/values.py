@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
-from orchestrator.analytics.core.connectivity import read_changes
+from orchestrator.analytics.core.connectivity import changes_in
 from orchestrator.analytics.core.neighbourhood import hops, moments
 from orchestrator.results.contribution import Column, Figures, Later, Metric, Rows
 from orchestrator.results.spark import Subject, rounded
+from orchestrator.results.truth import LINKS
 from orchestrator.runs.outages import read_outages
 
 _FRAMES = "orchestrator.analytics.core.value_frames"
@@ -83,7 +84,7 @@ def _network(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
     for row in sorted(rows["positions"], key=itemgetter("node", "t_ns")):
         positions.setdefault(row["node"], []).append([row["x"], row["y"]])
     links = sorted(rows["links"], key=itemgetter("rank"))
-    changes = list(read_changes(subject.run.directory.radio / "links.jsonl"))
+    changes = changes_in(subject.run.directory.radio / LINKS)
     found = moments(changes, positions, _moments(subject)) if changes else []
     return {
         "positions": positions,
@@ -131,7 +132,7 @@ def _ways(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
     assert subject.app is not None
     known, window_ns = rows["connected"], subject.window_ns
     intervals = sorted(rows["intervals"], key=itemgetter("from_ns"))
-    changes = list(read_changes(subject.run.directory.radio / "links.jsonl"))
+    changes = changes_in(subject.run.directory.radio / LINKS)
     counted = hops(changes, *subject.app.ends, _moments(subject)) if changes else []
     return {
         CONNECTED.name: rounded(known[0]["connected_ns"] / window_ns) if known and window_ns else None,

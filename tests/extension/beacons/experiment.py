@@ -71,7 +71,7 @@ BEACONS = BeaconsApplication()
 
 
 def heard(ingest: Ingest) -> DataFrame:
-    return ingest.records.where(F.col("kind") == "beacon_heard")
+    return ingest.records("beacon_heard")
 
 
 def frames(reading: Reading) -> Mapping[str, DataFrame]:

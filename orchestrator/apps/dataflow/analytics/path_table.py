@@ -27,7 +27,6 @@ def paths(ingest: Ingest) -> DataFrame:
     was in a replica: ``took_ns`` of that in its operator, the rest in its queues. From sending to reception,
     it was on the network.
     """
-    records = ingest.records
     way = F.aggregate(
         F.sequence(F.lit(1), F.lit(_steps(ingest.runs))),
         F.struct(
@@ -42,8 +41,8 @@ def paths(ingest: Ingest) -> DataFrame:
     begins = (first == F.col("origin")) | (operator_in(first) == F.col("origin"))
     whole = F.col("way.at").isNull() & begins & F.forall(spent, lambda each: each.isNotNull())
     return (
-        _delivered(records)
-        .join(_steps_of(ingest.table("hops"), records), list(TUPLE), "left")
+        _delivered(ingest.records("tuple_delivered"))
+        .join(_steps_of(ingest.table("hops"), ingest.records("tuple_processed")), list(TUPLE), "left")
         .withColumn("steps", F.coalesce("steps", F.array().cast(_STEPS)))
         .withColumn("way", way)
         .join(windows_of(ingest.table("runs")), "run")
@@ -73,9 +72,9 @@ def operator_in(replica: Column) -> Column:
     return F.regexp_replace(replica, "/[^/]*$", "")
 
 
-def _delivered(records: DataFrame) -> DataFrame:
+def _delivered(deliveries: DataFrame) -> DataFrame:
     """Returns the first arrival of each tuple at each sink: ``t_ns``, ``replica`` and ``born_ns``."""
-    arrivals = tuple_by_tuple(records.where(F.col("kind") == "tuple_delivered"))
+    arrivals = tuple_by_tuple(deliveries)
     first = F.min(F.struct("t_ns", "replica", "born_ns")).alias("first")
     return (
         arrivals.groupBy(*TUPLE, operator_in(F.col("replica")).alias("sink"))
@@ -84,7 +83,7 @@ def _delivered(records: DataFrame) -> DataFrame:
     )
 
 
-def _steps_of(hops: DataFrame, records: DataFrame) -> DataFrame:
+def _steps_of(hops: DataFrame, processings: DataFrame) -> DataFrame:
     """Returns for each tuple what happened to it at replicas, in the order of time."""
     received = hops.where("received_ns is not null").select(
         *TUPLE,
@@ -95,7 +94,7 @@ def _steps_of(hops: DataFrame, records: DataFrame) -> DataFrame:
         F.lit(None).cast("long").alias("took_ns"),
     )
     nothing = (F.lit(None).cast("string").alias("sender"), F.lit(None).cast("long").alias("sent_ns"))
-    processed = tuple_by_tuple(records.where(F.col("kind") == "tuple_processed")).select(
+    processed = tuple_by_tuple(processings).select(
         *TUPLE, "t_ns", F.col("replica").alias("at"), *nothing, "took_ns"
     )
     step = F.struct("t_ns", "at", "sender", "sent_ns", "took_ns")

@@ -18,7 +18,7 @@ def switches(ingest: Ingest) -> DataFrame:
     used_before = F.coalesce("old", F.last("new", ignorenulls=True).over(earlier))
     changed = F.coalesce(F.col("new") != used_before, F.lit(False))
     return (
-        ingest.records.where(F.col("kind") == "route_switch")
+        ingest.records("route_switch")
         .withColumn("changed", changed)
         .join(windows_of(ingest.table("runs")), "run")
         .withColumn("in_window", in_window("t_ns"))
@@ -26,8 +26,8 @@ def switches(ingest: Ingest) -> DataFrame:
 
 
 def costs(ingest: Ingest) -> DataFrame:
-    return ingest.records.where(F.col("kind") == "link_cost")
+    return ingest.records("link_cost")
 
 
 def operator_faults(ingest: Ingest) -> DataFrame:
-    return ingest.records.where(F.col("kind") == "operator_fault")
+    return ingest.records("operator_fault")

@@ -43,16 +43,15 @@ def tuple_by_tuple(records: DataFrame) -> DataFrame:
     count = F.greatest(F.col("tuples"), F.lit(1))  # greatest() ignores null
     place = F.col("place")
     alike = (F.col("size") / count).cast("long")
+    shares = {
+        "tau": F.col("tau") + place,
+        "size": F.coalesce(F.get("sizes", place), alike),
+        "took_ns": (F.col("took_ns") / count).cast("long"),
+        "born_ns": F.col("born_ns") + F.coalesce(F.get("births", place), F.lit(0)),
+    }
     return (
         records.withColumn("place", F.explode(F.sequence(F.lit(0), (count - 1).cast("int"))))
-        .withColumns(
-            {
-                "tau": F.col("tau") + place,
-                "size": F.coalesce(F.get("sizes", place), alike),
-                "took_ns": (F.col("took_ns") / count).cast("long"),
-                "born_ns": F.col("born_ns") + F.coalesce(F.get("births", place), F.lit(0)),
-            }
-        )
+        .withColumns({name: share for name, share in shares.items() if name in records.columns})
         .drop("tuples", "sizes", "births", "place")
     )
 
@@ -100,9 +99,9 @@ def _vouched(ingest: Ingest) -> DataFrame:
 
 
 def hops(ingest: Ingest) -> DataFrame:
-    records = tuple_by_tuple(ingest.records)
+    records = tuple_by_tuple(ingest.records("tuple_sent", "tuple_received"))
     sent = _is("tuple_sent")
-    ends = records.where(sent | _is("tuple_received")).select(
+    ends = records.select(
         "run",
         "app",
         "origin",
@@ -136,7 +135,7 @@ def tuples(ingest: Ingest) -> DataFrame:
     """
     key = ["run", "app", "origin", "tau", "sink"]
     sinks = F.broadcast(_sinks(ingest))
-    records, nodes = tuple_by_tuple(ingest.records), ingest.table("nodes")
+    records, nodes = tuple_by_tuple(ingest.records(*map(tag_of, TUPLE_KINDS))), ingest.table("nodes")
     at_sink = F.when(_is("tuple_delivered"), F.struct("t_ns", "size", "replica"))
     is_loss = ~F.col("reason").isin(*SET_ASIDE)
     # Tuples on a connection when it failed may have arrived: any other reason takes precedence.
@@ -147,11 +146,12 @@ def tuples(ingest: Ingest) -> DataFrame:
         .when(_is("tuple_dropped"), F.coalesce("downstream", "replica"))
         .otherwise(F.col("replica"))
     )
+    # Spark groups by sorting here: a hash in front makes that fast.
+    hashed = F.xxhash64(*key).alias("hash")
     lives = (
-        records.where(F.col("kind").isin(*map(tag_of, TUPLE_KINDS)))
-        .withColumn("toward", toward)
+        records.withColumn("toward", toward)
         .join(sinks, ["run", "app", "toward"])
-        .groupBy(*key)
+        .groupBy(hashed, *key)
         .agg(
             F.min(F.when(_is("tuple_emitted"), F.col("t_ns"))).alias("emitted_ns"),
             F.max(F.when(_is("tuple_emitted"), F.col("size"))).alias("size"),
@@ -166,7 +166,7 @@ def tuples(ingest: Ingest) -> DataFrame:
     passed = (
         ingest.table("hops").withColumn("toward", F.col("receiver")).join(sinks, ["run", "app", "toward"])
     )
-    on_links = passed.groupBy(*key).agg(
+    on_links = passed.groupBy(hashed, *key).agg(
         F.max(F.when(F.col("received_ns").isNull(), F.col("sent_ns"))).alias("unreceived_ns"),
         F.max("received_ns").alias("received_ns"),
     )
@@ -187,7 +187,7 @@ def tuples(ingest: Ingest) -> DataFrame:
         .otherwise(LOST)
     )
     return (
-        lives.join(on_links, key, "left")
+        lives.join(on_links, ["hash", *key], "left")
         .join(F.broadcast(_vouched(ingest)), ["run", "app", "origin"], "left")
         .withColumn("unfounded", F.col("arrival").isNotNull() & unfounded)
         .withColumn("arrival", F.when(~F.col("unfounded"), F.col("arrival")))

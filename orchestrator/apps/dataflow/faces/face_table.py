@@ -47,11 +47,9 @@ def faces(ingest: Ingest) -> DataFrame:
     """Returns one row for each face, shown or seen or both, of a frame that arrived; a frame that arrived
     twice counts once.
     """
-    records, known = ingest.records, _known_persons(ingest)
-    arrived = _first_arrivals(records)
-    shown_frames = records.where(F.col("kind") == "faces_true").select(
-        "run", "app", "origin", "frame", "faces"
-    )
+    known = _known_persons(ingest)
+    arrived = _first_arrivals(ingest.records("faces_seen"))
+    shown_frames = ingest.records("faces_true").select("run", "app", "origin", "frame", "faces")
     shown = shown_frames.select(
         "run", "app", "origin", "frame", F.posexplode("faces").alias("shown", "truth")
     )
@@ -89,8 +87,7 @@ def faces(ingest: Ingest) -> DataFrame:
 def _first_arrivals(records: DataFrame) -> DataFrame:
     in_order = Window.partitionBy(*FRAME).orderBy("t_ns", "boot", "seq")
     return (
-        records.where(F.col("kind") == "faces_seen")
-        .withColumn("arrival", F.row_number().over(in_order))
+        records.withColumn("arrival", F.row_number().over(in_order))
         .where("arrival = 1")
         .withColumn("born_ns", F.col("t_ns") - F.col("latency_ns"))
         .select(*FRAME, "tau", "t_ns", "born_ns", "latency_ns", "gallery", "faces")

@@ -82,9 +82,8 @@ def flow_totals(ingest: Ingest) -> DataFrame:
         "reordered": "reordered",
         "late": "late",
     }
-    kind = F.col("kind")
-    by_source = _added(ingest.records.where(kind == "flow_sent"), ("boot",), sent)
-    by_sink = _added(ingest.records.where(kind == "flow_received"), ("boot", "source_boot"), received)
+    by_source = _added(ingest.records("flow_sent"), ("boot",), sent)
+    by_sink = _added(ingest.records("flow_received"), ("boot", "source_boot"), received)
     again = _again(ingest)
     totals = planned
     for frame in (by_source, by_sink, again):
@@ -139,7 +138,7 @@ def _of_kind(ingest: Ingest, kind: str) -> DataFrame:
     """With ``ahead_ns``: how far the node's clock was ahead, which is nothing where all have one clock."""
     own = [run.run for run in ingest.runs if run.clocks]
     ahead = F.when(F.col("run").isin(own), F.try_subtract(F.col("now_ns"), F.col("t_ns"))).otherwise(F.lit(0))
-    return ingest.records.where(F.col("kind") == kind).withColumn("ahead_ns", ahead)
+    return ingest.records(kind).withColumn("ahead_ns", ahead)
 
 
 def _sent(records: DataFrame) -> DataFrame:

@@ -84,7 +84,7 @@ def test_a_table_without_the_columns_that_it_needs_is_refused(
     def make(ingest: object) -> None:
         raise AssertionError
 
-    table = Table("mine", "nothing", {"run": TEXT}, ("t_ns",), make)  # type: ignore[arg-type]
+    table = Table("mine", "nothing", {"run": TEXT}, ("t_ns",), make)
     with pytest.raises(ExtensionError, match="mine: the table 'mine' has no column app, t_ns"):
         registered(Contribution(kind="query", tables=(table,)))
 
