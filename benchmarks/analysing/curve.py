@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.paper.drawings import standalone
+from orchestrator.analytics.report_files import standalone
 from orchestrator.results.svg import WIDTH, canvas, finish, logarithmic_x
 
 HEIGHT = 3.1

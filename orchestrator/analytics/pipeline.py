@@ -234,7 +234,7 @@ def _computed(
     missing: Mapping["TableStore", Sequence[RunInput]],
     stamps: Mapping[Path, str],
     tell: Progress,
-    spark: "SparkSession | None",
+    spark: "SparkSession | Spark | None",
 ) -> dict[Path, Document]:
     """Reads the runs, makes their tables and computes their results.
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from orchestrator.analytics.core.connectivity import read_changes
 from orchestrator.analytics.core.neighbourhood import Neighbours, over_time
+from orchestrator.results import truth
 from orchestrator.results.cells import spread
 from orchestrator.results.columns import COUNT, TEXT
 from orchestrator.results.contribution import Figures, Later, Metric, Rows, Section, Table
@@ -31,7 +32,7 @@ class RadioPower(NamedTuple):
 
 
 POWER = RadioPower()
-"""Chosen, in the order of what was measured of 802.11b cards around 2001 (Feeney and Nilsson: 0.8 W idle)."""
+"""Chosen: what cards of 802.11b took, in its order of magnitude."""
 
 AIRTIME = Table(
     "airtime",
