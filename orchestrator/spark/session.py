@@ -188,8 +188,6 @@ def _settings(scratch: Path, tuning: Mapping[str, str]) -> dict[str, str]:
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
         # In the format that other readers of Parquet know.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        # The name of a run is text: 007 is not the number 7.
-        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     }
 
 
