@@ -7,7 +7,7 @@ Executors need no Rove of their own; if they have one, this one goes first.
 import importlib.util
 import marshal
 import zipfile
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 PACKAGES = ("node_agent", "orchestrator")
@@ -51,11 +51,11 @@ def _compiled(source: bytes, name: str) -> bytes:
 def _add_metadata(archive: zipfile.ZipFile) -> None:
     """Adds the version, as importlib.metadata looks for it."""
     try:
-        metadata = distribution(DISTRIBUTION).read_text("METADATA") or ""
+        found = version(DISTRIBUTION)
     except PackageNotFoundError:
         return
-    found = distribution(DISTRIBUTION).version
     folder = f"{DISTRIBUTION.replace('-', '_')}-{found}.dist-info"
+    metadata = f"Metadata-Version: 2.1\nName: {DISTRIBUTION}\nVersion: {found}\n"
     _add(archive, f"{folder}/METADATA", metadata.encode())
 
 

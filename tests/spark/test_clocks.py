@@ -19,7 +19,8 @@ MS, SECOND = 10**6, 10**9
 LATENCY_S = 0.05
 ERROR_NS = MS // 2
 CLOCKS = {"n1": (2.0, 50.0), "n2": (0.0, 0.0), "n9": (5.0, -50.0)}
-TIMED = {"throughput_fps", "throughput_kbps", "latency_mean_s", "no_route_s"} | {
+TIMED = {"throughput_fps", "throughput_kbps", "latency_mean_s", "no_route_s"}
+TIMED |= {"latency_network_s", "latency_queue_s"} | {
     f"latency_{name}_s" for name in ("p50", "p95", "p99", "max")
 }
 
@@ -73,11 +74,14 @@ def test_latencies_are_right_within_the_uncertainty(spark: SparkSession, analyse
 def test_everything_else_is_as_with_one_clock(analysed: dict[str, Path]) -> None:
     apart, shared = metrics(analysed["apart"]), metrics(analysed["shared"])
     assert apart["emitted"] == 100
+    operators = zip(apart.pop("operators").values(), shared.pop("operators").values(), strict=True)
     assert {k: v for k, v in apart.items() if k not in TIMED} == {
         k: v for k, v in shared.items() if k not in TIMED
     }
     for name in TIMED:
         assert apart[name] == pytest.approx(shared[name], abs=2 * ERROR_NS / 1e9 + 1e-6, rel=1e-4), name
+    for one, other in operators:
+        assert one == pytest.approx(other, abs=2 * ERROR_NS / 1e9 + 1e-6, rel=1e-4)
 
 
 def test_where_nobody_knows_who_hears_whom_nothing_is_said_of_it(analysed: dict[str, Path]) -> None:

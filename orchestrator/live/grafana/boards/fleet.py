@@ -56,7 +56,7 @@ FLEET = Dashboard(
                 ),
                 Panel(
                     "Waiting for a processor",
-                    (Query(f"{m.HOST_WAITED}{{{RUN}}}", "{{machine}}"),),
+                    (Query(f"{m.HOST_WAITED}{{{RUN}}}", "{{machine}}", rare=True),),
                     "Share of the time in which processes of machines with one node waited.",
                     "percentunit",
                     most=1,

@@ -25,8 +25,8 @@ VALIDITY = Dashboard(
                 Panel(
                     "Waiting for a processor",
                     (
-                        Query(f"{m.HOST_WAITED}{{{RUN}}}", "{{run}} {{machine}}"),
-                        Query(f"{m.HOST_WAITED_LIMIT}{{{RUN}}}", "{{run}} {{machine}} allowed"),
+                        Query(f"{m.HOST_WAITED}{{{RUN}}}", "{{run}} {{machine}}", rare=True),
+                        Query(f"{m.HOST_WAITED_LIMIT}{{{RUN}}}", "{{run}} {{machine}} allowed", rare=True),
                     ),
                     "Where that is not known: share of the time, and what the experiment allows as a mean.",
                     "percentunit",
