@@ -92,10 +92,10 @@ def run(
 
 def _page(invocation: "Invocation", say: Callable[[str], None]) -> "PageBeside":
     """Starts the page of this run as a process of its own."""
-    from orchestrator.live.server.beside import PageBeside, free_port
+    from orchestrator.live.server.beside import PageBeside
 
     where = str(invocation.directory.path)
-    command = rove_command("serve", where, "--port", str(free_port()), "--json", "--while-input")
+    command = rove_command("serve", where, "--json", "--while-input")
     return PageBeside(command, say)
 
 

@@ -1,6 +1,5 @@
 """The page's server as a process of its own, beside the run that it shows: browsers never delay the run."""
 
-import socket
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
@@ -10,7 +9,6 @@ from typing import Any
 from msgspec import Struct
 
 from node_agent.model.checked import Checked, Refused
-from orchestrator.live.server.process import DEFAULT_HOST, DEFAULT_PORT
 
 END_S = 10.0
 _MOMENT_S = 0.2
@@ -80,14 +78,3 @@ class PageBeside:
             self._say(f"Watch it: {self.url}")
             while lines.read(_MOST_LINE):
                 pass
-
-
-def free_port() -> int:
-    """Returns the usual port, or 0 if something listens there already."""
-    with socket.socket() as trying:
-        trying.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            trying.bind((DEFAULT_HOST, DEFAULT_PORT))
-        except OSError:
-            return 0
-    return DEFAULT_PORT

@@ -1,6 +1,7 @@
 """The server as a process: listens, says where, and ends at a signal or when its owner does."""
 
 import asyncio
+import errno
 import os
 import signal
 import socket
@@ -67,7 +68,8 @@ class Address:
 
 @dataclass(frozen=True)
 class Settings:
-    """``root``: all runs under it; else ``runs``. ``while_input``: ends when its standard input does.
+    """``root``: all runs under it; else ``runs``. ``while_input``: ends when its standard input does, and
+    takes any port if ``port`` is in use.
 
     ``beside``: entered once the server listens, and left before it ends.
     """
@@ -119,7 +121,7 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Address, Site]]:
     access = Access(token)
     names = [*settings.names, *(() if is_loopback(settings.host) else own_names())]
     async with AsyncExitStack() as held:
-        listener = _listening(settings.host, settings.port)
+        listener = _listening(settings.host, settings.port, or_any=settings.while_input)
         held.callback(listener.close)
         address = Address(settings.host, listener.getsockname()[1], token, settings.view)
         catalogue = Catalogue(settings.root, settings.runs)
@@ -206,7 +208,10 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listening(host: str, port: int, or_any: bool = False) -> socket.socket:
+    """Returns a socket that listens, so that nobody else can take the port.
+    ``or_any``: if ``port`` is in use, any that is free.
+    """
     try:
         found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
@@ -216,9 +221,12 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(where)
+        listener.listen()
         listener.setblocking(False)
     except OSError as error:
         listener.close()
+        if or_any and port and error.errno == errno.EADDRINUSE:
+            return _listening(host, 0)
         what = (error.strerror or str(error)).lower()
         hint = "choose another --port, or 0 for any that is free" if port else "choose another --host"
         raise BadInput(f"cannot listen on {host} port {port}: {what}: {hint}") from error

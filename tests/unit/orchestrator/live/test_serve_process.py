@@ -62,6 +62,18 @@ def test_it_ends_with_its_input_if_told_so(tmp_path: Path) -> None:
         assert process.wait(PATIENCE_S) == 0
 
 
+def test_beside_a_run_it_takes_another_port_if_one_is_in_use(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = other.getsockname()[1]
+        with serve(tmp_path, "--port", str(taken), "--while-input") as process:
+            assert process.stdout is not None and process.stdin is not None
+            assert json.loads(process.stdout.readline())["port"] != taken
+            process.stdin.close()
+            assert process.wait(PATIENCE_S) == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
