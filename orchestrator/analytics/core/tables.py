@@ -1,7 +1,9 @@
 """Declares the tables of a run that concern no single application. ``making`` makes them."""
 
+from orchestrator.results import truth
 from orchestrator.results.columns import COUNT, FLAG, MOMENT, REAL, TEXT, TEXT_MAP, TEXTS
 from orchestrator.results.contribution import Later, Table
+from orchestrator.results.truth import TRUTH
 
 _MAKING = "orchestrator.analytics.core.making"
 
@@ -100,7 +102,7 @@ LINKS_TRUTH = Table(
 POSITIONS = Table(
     "positions",
     "where a node was",
-    {"run": TEXT, "node": TEXT, "t_ns": COUNT, "x": REAL, "y": REAL},
+    {"run": TEXT, **TRUTH[truth.POSITIONS]},
     ("t_ns", "node"),
     Later(f"{_MAKING}:positions"),
 )
@@ -109,16 +111,7 @@ DELIVERIES = Table(
     "deliveries",
     "frames sent over a link in a second, those that arrived, and the share of full-size frames that should "
     "arrive by its SNR (802.11b only)",
-    {
-        "run": TEXT,
-        "t_ns": COUNT,
-        "src": TEXT,
-        "dst": TEXT,
-        "attempted": COUNT,
-        "delivered": COUNT,
-        "expected": REAL,
-        "snr_db": REAL,
-    },
+    {"run": TEXT, **TRUTH[truth.DELIVERIES]},
     ("t_ns", "src", "dst"),
     Later(f"{_MAKING}:deliveries"),
 )

@@ -9,8 +9,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from node_agent.telemetry.records import RecordFormat
+from orchestrator.analytics.core import tables
 from orchestrator.analytics.schemas import raw, struct
-from orchestrator.results.columns import COUNT, FLAG, TEXT, Columns
+from orchestrator.results.columns import Columns
 from orchestrator.results.truth import TRUTH, columns_of
 
 INTAKE_VERSION = 1
@@ -18,38 +19,8 @@ INTAKE_VERSION = 1
 
 ENVELOPE = ("run", "node", "boot", "app", "seq", "t_ns", "kind")
 
-BOOTS: Columns = {
-    "run": TEXT,
-    "node": TEXT,
-    "boot": COUNT,
-    "records": COUNT,
-    "first_seq": COUNT,
-    "last_seq": COUNT,
-    "missing": COUNT,
-    "duplicates": COUNT,
-    "corrupt_lines": COUNT,
-    "refused": COUNT,
-    "first_ns": COUNT,
-    "last_ns": COUNT,
-    "started": FLAG,
-    "stopped": FLAG,
-    "stop_reason": TEXT,
-    "complete": FLAG,
-}
-"""A boot of an agent: what its segments hold."""
-
-QUARANTINE: Columns = {
-    "run": TEXT,
-    "node": TEXT,
-    "boot": COUNT,
-    "file": TEXT,
-    "offset": COUNT,
-    "length": COUNT,
-    "state": TEXT,
-    "reason": TEXT,
-    "head": TEXT,
-}
-"""A line that enters no other table, and where it is."""
+BOOTS, QUARANTINE = tables.NODES.columns, tables.QUARANTINE.columns
+"""A boot of an agent: what its segments hold. A line that enters no other table, and where it is."""
 
 BOOT, BAD = "boots", "quarantine"
 """The names under which they are kept."""
