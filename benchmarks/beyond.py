@@ -11,7 +11,7 @@ lower end of its 95 % interval; ``busiest_cpu`` the cores that the operators of 
 by the goodput and the plan of each seed.
 
 ``--parts`` also shows what routing and placement gain alone. Finished runs are kept, as by
-``benchmarks.paper_figures``.
+``benchmarks.paper_figures``; ``commits``: which code ran them.
 """
 
 import argparse
@@ -20,8 +20,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from benchmarks.paper.campaign import Bar, missing, run_all, tasks_of
+from benchmarks.paper.campaign import ROOT, Bar, missing, run_all, tasks_of
 from benchmarks.paper.cells import Kept, KeptCell, key_of
+from benchmarks.paper.commits import since
 from benchmarks.paper.figures import FIGURES, OFFERED, SEED, Changes, cells_in
 from benchmarks.radio.report import Row, show
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
@@ -100,7 +101,7 @@ def row(way: str, cell: Cell, runs: Sequence[KeptCell], base: Sequence[KeptCell]
 
 def _mean(runs: Sequence[KeptCell], name: str) -> float | None:
     """Returns None if no run has it: one that delivers nothing has no latency."""
-    values = [value for run in runs if (value := run.figures[name]) is not None]
+    values = [value for run in runs if (value := run.figures.get(name)) is not None]
     return fmean(values) if values else None
 
 
@@ -122,6 +123,11 @@ def main() -> None:
     parser.add_argument(
         "--cells", type=Path, default=Path("runs", "paper", "cells.jsonl"), help="finished runs"
     )
+    parser.add_argument(
+        "--since",
+        metavar="COMMIT",
+        help="run again what was not run by this commit or a descendant of it",
+    )
     parser.add_argument("--warmup", type=float, help="seconds, in place of the file's")
     parser.add_argument("--duration", type=float, help="seconds that count, in place of the file's")
     options = parser.parse_args()
@@ -129,12 +135,14 @@ def main() -> None:
     ways = {**WAYS, **(PARTS if options.parts else {})}
     cells = {way: cell_of(changes, options.backend, also) for way, changes in ways.items()}
     kept, seeds = Kept(options.cells), range(1, options.seeds + 1)
+    counts = since(options.since, ROOT) if options.since else lambda commit: True
     tasks = [
         task for way, cell in cells.items() for task in tasks_of(cell, f"{way} {options.backend}", seeds)
     ]
     jobs = options.jobs or (2 if options.backend == "sim" else 1)
     with Bar(jobs) as bar:
-        run_all(missing(tasks, kept), jobs, kept, bar)
+        run_all(missing(tasks, kept, counts), jobs, kept, bar)
+    kept = Kept(options.cells)  # with what another process has added meanwhile
     runs = {
         way: [run for run in kept.of(key_of(cell.experiment)) if run.is_valid and run.seed in seeds]
         for way, cell in cells.items()
@@ -152,6 +160,7 @@ def main() -> None:
         "ci_low_apart": rows[APART]["ci_low"],
         "pairs": rows[OURS]["pairs"],
         "valid_runs": sum(map(len, runs.values())),
+        "commits": sorted({(run.commit or "unknown")[:12] for way in runs.values() for run in way}),
         "cpu_per_node": topology.capacity,
         "target_ratio": TARGET,
         "target_ci_low": LEAST,

@@ -21,7 +21,8 @@ from benchmarks.paper.campaign import ROOT, Bar, Task, missing, run_all, tasks_o
 from benchmarks.paper.cells import Kept
 from benchmarks.paper.commits import since
 from benchmarks.paper.figures import CORE, FIGURES, Changes, PaperFigure, planned
-from benchmarks.paper.pages import machine_in_words, write_index, write_page
+from benchmarks.paper.machines import machine_in_words
+from benchmarks.paper.pages import write_index, write_page
 from benchmarks.paper.summaries import Summary, in_json, summary
 from orchestrator.apps.dataflow.paper import REPLICAS
 from orchestrator.errors import BadInput
@@ -60,7 +61,8 @@ def main() -> None:
     figures = [FIGURES[number] for number in options.figure or FIGURES]
     also = {name: value for name in ("warmup", "duration") if (value := getattr(options, name)) is not None}
     seeds = range(1, (options.seeds or (SEEDS[options.backend] if options.figure else FEW)) + 1)
-    kept = Kept(options.cells or (options.write or Path("runs", "paper")) / CELLS)
+    path = options.cells or (options.write or Path("runs", "paper")) / CELLS
+    kept = Kept(path)
     jobs = options.jobs or (2 if options.backend == "sim" else 1)
     tasks = [
         task
@@ -71,6 +73,7 @@ def main() -> None:
     counts = since(options.since, ROOT) if options.since else lambda commit: True
     with Bar(jobs) as bar:
         run_all(missing(tasks, kept, counts), jobs, kept, bar)
+    kept = Kept(path)  # with what another process has added meanwhile
     found: dict[str, Any] = {"benchmark": "paper_figures"}
     shown = [(figure, summaries(figure, kept, also)) for figure in figures]
     for figure, of_figure in shown:

@@ -22,6 +22,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from multiprocessing import get_context
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ from orchestrator.backends.netns.layout import numbered
 from orchestrator.backends.netns.radio import shared
 from orchestrator.backends.netns.radio.client import RadioProcess
 from orchestrator.backends.netns.radio.config import hardware_address, radio_config
+from orchestrator.backends.netns.radio.driven import DrivenDcf
 from orchestrator.backends.netns.radio.lateness import LatenessReport
 from orchestrator.backends.netns.radio.loop import AirLoop
 from orchestrator.backends.netns.radio.priority import become_realtime
@@ -120,9 +122,9 @@ def _drain_by_radio(net: Network, each: int) -> float:
     memory = Shared(len(nodes))
     memory.cells[shared.PUBLISHED] = NEVER  # nobody moves
     loop = AirLoop(
-        build_channel(ns3_range(), mac, _pair_positions(len(nodes))),
-        mac,
-        random.Random(1),
+        partial(
+            DrivenDcf, build_channel(ns3_range(), mac, _pair_positions(len(nodes))), mac, random.Random(1)
+        ),
         [net.ends[node.name] for node in nodes],
         [hardware_address(node.mac) for node in nodes],
         memory,

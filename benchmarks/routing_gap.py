@@ -12,12 +12,14 @@ old, or that judges links by frames as short as HELLOs; and ``fast`` without one
 only.
 
 In virtual time (``--backend sim``) it needs a core for about 20 s a run; in namespaces (``netns``, root) a
-run takes as long as it says. Runs that are not valid (a late radio) are left out. Ctrl-C shows what there is.
+run takes as long as it says. Runs that are not valid (a late radio) or that failed are left out. Ctrl-C shows
+what there is.
 """
 
 import argparse
 import json
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -32,9 +34,10 @@ from benchmarks.routing import handicaps
 from benchmarks.shared.measured import measured
 from benchmarks.shared.runs import described, perform
 from node_agent.telemetry.segments import read_records
+from orchestrator.lifecycle.invocation import FinishedRun
 from orchestrator.results.comparison import compare
 
-SPEEDS = (5, 10)
+SPEEDS = (1, 5, 10)
 REPLICAS = (1, 3)
 PLACEMENTS = ("random", "colocate")
 TRUTH, DEFAULT, OURS = "ground_truth", "etx_ff", "fast"
@@ -94,6 +97,10 @@ class Outcome(NamedTuple):
     valid: bool
 
 
+NOTHING = Outcome(0.0, 0.0, valid=False)
+"""Of a run that failed."""
+
+
 def document(case: Case, backend: str, warmup_s: float, duration_s: float) -> dict[str, Any]:
     routing = HANDICAPS.get(case.routing, {"protocol": "olsr", "quality": case.routing})
     if case.routing == TRUTH:
@@ -121,12 +128,19 @@ def document(case: Case, backend: str, warmup_s: float, duration_s: float) -> di
 
 def run(case: Case, backend: str, warmup_s: float, duration_s: float, root: Path) -> Outcome:
     experiment = described(document(case, backend, warmup_s, duration_s))
-    finished = perform(experiment, root, re.sub("[^a-z0-9]+", "-", "-".join(map(str, case))))
-    manifest = json.loads(finished.directory.manifest.read_text())
-    begin, end = manifest["measure_from_ns"], manifest["measure_until_ns"]
-    goodput = measured(finished.directory)["goodput_fps"]
-    sent = routing_bytes(finished.directory.nodes, begin, end)
-    return Outcome(goodput, sent, valid=finished.verdict.verdict == "valid")
+    return outcome(perform(experiment, root, re.sub("[^a-z0-9]+", "-", "-".join(map(str, case)))))
+
+
+def outcome(finished: FinishedRun) -> Outcome:
+    """Measures a run, and removes what it recorded: that of all runs would fill a disk."""
+    directory, verdict = finished.directory, finished.verdict.verdict
+    found = NOTHING
+    if verdict != "failed":  # otherwise there may be no measured time
+        manifest = json.loads(directory.manifest.read_text())
+        sent = routing_bytes(directory.nodes, manifest["measure_from_ns"], manifest["measure_until_ns"])
+        found = Outcome(measured(directory)["goodput_fps"], sent, valid=verdict == "valid")
+    shutil.rmtree(directory.path)
+    return found
 
 
 def routing_bytes(nodes: Path, begin_ns: int, end_ns: int) -> float:
@@ -153,7 +167,8 @@ def _per_second(totals: Sequence[tuple[int, int]], begin_ns: int) -> float:
 def row(group: Group, quality: str, outcomes: Mapping[Case, Outcome], seeds: Sequence[int]) -> Row | None:
     """Compares pairs only: seeds whose runs are there and valid with both routings; None if there is none.
 
-    ``overhead`` and ``reached`` are None if no run of etx_ff is there to compare with.
+    ``overhead`` and ``reached`` are None if no run of etx_ff is there to compare with; so are ``target`` and
+    ``reached`` at a speed without a target.
     """
     speed, replicas, placement = group
 
@@ -173,9 +188,12 @@ def row(group: Group, quality: str, outcomes: Mapping[Case, Outcome], seeds: Seq
     ]
     if not goodputs:
         return None
-    share, target = ratio(goodputs), TARGETS.get(speed, 0.0)
+    share, target = ratio(goodputs), TARGETS.get(speed)
     overhead = ratio(sent) if sent else None
     low, high = compare(goodputs).ratio_of_means_95 or (None, None)
+    reached = None
+    if target is not None and overhead is not None:
+        reached = share >= target and overhead <= MOST_OVERHEAD
     return {
         "speed_mps": speed,
         "replicas": replicas,
@@ -189,7 +207,7 @@ def row(group: Group, quality: str, outcomes: Mapping[Case, Outcome], seeds: Seq
         "share_high": high,
         "target": target,
         "overhead": overhead,
-        "reached": None if overhead is None else share >= target and overhead <= MOST_OVERHEAD,
+        "reached": reached,
     }
 
 
@@ -205,7 +223,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="runs per row (default: 5)")
     parser.add_argument("--default-seeds", type=int, help=f"seeds with {DEFAULT}, too (default: all)")
     parser.add_argument("--handicaps", action="store_true", help="measure handicaps instead of qualities")
-    parser.add_argument("--speeds", type=int, nargs="+", help="m/s (default: 5 and 10; of handicaps 10)")
+    parser.add_argument("--speeds", type=int, nargs="+", help="m/s (default: 1, 5 and 10; of handicaps 10)")
     parser.add_argument("--replicas", type=int, nargs="+", default=REPLICAS)
     parser.add_argument("--placements", nargs="+", default=PLACEMENTS, choices=PLACEMENTS)
     parser.add_argument("--quality", nargs="+", default=[OURS], help="how daemons rate links (default: fast)")

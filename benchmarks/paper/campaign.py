@@ -5,7 +5,6 @@ import secrets
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -19,6 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from benchmarks.paper.cells import Kept, KeptCell, Place, key_of
 from benchmarks.paper.figures import OFFERED, THROUGHPUT
+from benchmarks.paper.machines import machine_in_words
+from benchmarks.paper.workplace import workplace
 from benchmarks.shared.measured import measured
 from benchmarks.shared.runs import Interrupted, performed
 from orchestrator.apps.dataflow.paper import GOODPUT, LATENCY
@@ -107,11 +108,8 @@ async def _run_all(todo: Sequence[Task], jobs: int, kept: Kept, watching: Watchi
             kept.add(cell)
             watching.ended(task, cell)
 
-    with (
-        tempfile.TemporaryDirectory(prefix="rove-paper-") as folder,
-        interruption.by_signals(),
-    ):
-        workers = [asyncio.ensure_future(work(Path(folder))) for _ in range(jobs)]
+    with workplace() as folder, interruption.by_signals():
+        workers = [asyncio.ensure_future(work(folder)) for _ in range(jobs)]
         endings = await asyncio.gather(*workers, return_exceptions=True)
     for ending in endings:
         if isinstance(ending, BaseException):
@@ -143,6 +141,7 @@ async def _run(task: Task, root: Path, interruption: Interruption) -> KeptCell:
         nodes=len(experiment.topology.node_names),
         commit=commit,
         dirty=dirty,
+        machine=machine_in_words(),
     )
 
 

@@ -38,6 +38,7 @@ class KeptCell(msgspec.Struct, frozen=True):
     nodes: int
     commit: str | None = None
     dirty: bool | None = None
+    machine: str | None = None
 
     @property
     def place(self) -> Place:

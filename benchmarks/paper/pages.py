@@ -3,7 +3,6 @@
 The part of a page between two marks is written by hand, and kept when the page is written anew.
 """
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -32,7 +31,9 @@ _BACKENDS = {"sim": "virtual time", "netns": "namespaces, real time"}
 def write_page(
     folder: Path, figure: PaperFigure, found: Sequence[Summary], machine: str, also: Changes
 ) -> None:
-    """Writes ``figure5.md`` and its drawings, if there is a valid run. ``also``: what was changed in all."""
+    """Writes ``figure5.md`` and its drawings, if there is a valid run. ``machine``: this one. ``also``: what
+    was changed in all.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     shown = [each for each in found if each.valid]
     if not shown:
@@ -78,15 +79,6 @@ def kept_by_hand(page: str) -> str:
     return found[1].strip() if found else _EMPTY
 
 
-def machine_in_words() -> str:
-    """``2 cores of an Intel(R) Xeon(R) Processor``: what kind of machine, not which one."""
-    try:
-        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    except OSError:
-        found = None
-    return f"{os.cpu_count()} cores, {found[1].strip() if found else 'processor not known'}"
-
-
 def _page(figure: PaperFigure, found: Sequence[Summary], machine: str, also: Changes, by_hand: str) -> str:
     lines = [
         f"# Figure {figure.number}: {figure.title.lower()}",
@@ -108,10 +100,9 @@ def _page(figure: PaperFigure, found: Sequence[Summary], machine: str, also: Cha
         f"- Experiment: [{file}](../../experiments/paper/{file}), with the parameters that the paper states "
         "and those that we chose.",
         *(f"- Command: {command}" for command in _commands(figure, found, also)),
-        f"- Valid runs: {sum(each.valid for each in found)} of {sum(each.planned for each in found)}. "
-        "Others are left out, with their pairs.",
+        f"- Valid runs: {_runs(found)}",
         f"- Commit: {_commits(found)}",
-        f"- Machine: {machine}",
+        f"- Machine: {_machines(found, machine)}",
         f"- {METHODS}",
         *_DEFINITIONS,
     ]
@@ -223,6 +214,27 @@ def _commands(figure: PaperFigure, found: Sequence[Summary], also: Changes) -> l
         said = " ".join(f"--{name} {value}" for name, value in options.items() if value is not None)
         lines.append(f"`python -m benchmarks.paper_figures {said}`")
     return lines
+
+
+def _runs(found: Sequence[Summary]) -> str:
+    """Tells runs that are not valid from those that nobody has run yet."""
+    valid, done = sum(each.valid for each in found), sum(len(each.cells) for each in found)
+    planned = sum(each.planned for each in found)
+    said = [f"{valid} of {done}."]
+    if valid < done:
+        said.append("The others are left out, with their pairs.")
+    if done < planned:
+        said.append(f"Not run yet: {planned - done}, if every seed here is to be in every row.")
+    return " ".join(said)
+
+
+def _machines(found: Sequence[Summary], here: str) -> str:
+    """Returns what the valid runs say of their machines. ``here``: the machine that writes the page."""
+    counts = Counter(cell.machine for each in found for cell in each.cells if cell.is_valid)
+    return ", ".join(
+        f"{machine} ({times} runs)" if machine else f"not recorded ({times} runs; written on {here})"
+        for machine, times in sorted(counts.items(), key=lambda entry: -entry[1])
+    )
 
 
 def _commits(found: Sequence[Summary]) -> str:

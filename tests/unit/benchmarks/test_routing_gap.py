@@ -1,13 +1,31 @@
 """The benchmark ``routing_gap``: what its rows claim of few runs."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from benchmarks.routing.handicaps import PARTS, LateRouting, TruthSection
-from benchmarks.routing_gap import DEFAULT, HANDICAPS, OURS, TRUTH, Case, Outcome, case_of, document, row
+from benchmarks.routing_gap import (
+    DEFAULT,
+    HANDICAPS,
+    NOTHING,
+    OURS,
+    SPEEDS,
+    TRUTH,
+    Case,
+    Outcome,
+    case_of,
+    document,
+    outcome,
+    row,
+)
 from benchmarks.shared.runs import described
+from orchestrator.lifecycle.invocation import FinishedRun
 from orchestrator.planning.sweep import cells
+from orchestrator.runs.files import write_json
+from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.runs.verdict import Judgement, Verdict
 from orchestrator.services.virtual import VirtualNetwork
 
 pytestmark = [pytest.mark.unit, pytest.mark.timeout(30)]
@@ -39,6 +57,26 @@ def test_an_overhead_that_nobody_measured_reaches_no_target() -> None:
     assert found["overhead"] is None and not found["reached"]
     measured = row(GROUP, OURS, outcomes(4, TRUTH, DEFAULT, OURS), range(4))
     assert measured is not None and measured["reached"]
+
+
+def test_a_speed_without_a_target_reaches_none() -> None:
+    assert SPEEDS == (1, 5, 10)
+    slow = {case._replace(speed=1): each for case, each in outcomes(4, TRUTH, DEFAULT, OURS).items()}
+    found = row((1, *GROUP[1:]), OURS, slow, range(4))
+    assert found is not None and found["overhead"] == 1.0
+    assert (found["target"], found["reached"]) == (None, None)
+
+
+def test_a_run_that_failed_is_left_out_and_leaves_no_files(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "failing")
+    directory.nodes.mkdir(parents=True)
+    write_json(directory.manifest, {"measure_from_ns": None, "measure_until_ns": None, "apps": {}})
+    verdict = Verdict(verdict=Judgement.FAILED, reasons=("routing did not converge",))
+    assert outcome(FinishedRun(directory, {}, verdict)) == NOTHING
+    assert not directory.path.exists()
+    found = outcomes(2, TRUTH, OURS) | {case_of(GROUP, 1, TRUTH): NOTHING}
+    paired = row(GROUP, OURS, found, range(2))
+    assert paired is not None and paired["pairs"] == 1
 
 
 @pytest.mark.parametrize("routing", [TRUTH, *HANDICAPS])
