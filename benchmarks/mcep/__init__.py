@@ -1,0 +1,1 @@
+"""Random worlds for mobile complex event processing, a network in which its machines run, and an oracle."""

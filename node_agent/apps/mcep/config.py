@@ -1,0 +1,201 @@
+"""What an agent is given of queries with moving interests: brokers, clients, queries, and its own drive."""
+
+from collections.abc import Callable, Iterable
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from node_agent.apps.mcep.areas import Areas
+from node_agent.apps.mcep.checks import check_query
+from node_agent.apps.mcep.deployment import Deployed, Deployment, check_deployment
+from node_agent.apps.mcep.geometry import Box, Circle, Point
+from node_agent.apps.mcep.interest import (
+    Always,
+    Condition,
+    QualityAware,
+    Spatial,
+    Timed,
+    check_condition,
+)
+from node_agent.apps.mcep.model import Completeness, McepError, Order, Policy, Quality, Query
+from node_agent.apps.mcep.sensing import Drive, Sample
+from node_agent.apps.mcep.situations import SITUATIONS, graph_of
+
+MOST_SECONDS = 30 * 86400.0
+MOST_DRIVE = 16_000_000
+"""Characters of a drive."""
+MOST_NUMBER = 1e7
+Seconds = Annotated[float, Meta(ge=0, le=MOST_SECONDS)]
+Metres = Annotated[float, Meta(ge=-1e7, le=1e7)]
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class WhenTimed(Struct, frozen=True, tag="timed", tag_field="when"):
+    seconds: Seconds
+
+
+class WhenFar(Struct, frozen=True, tag="spatial", tag_field="when"):
+    metres: Annotated[float, Meta(ge=0, le=1e7)]
+
+
+class WhenPoor(Struct, frozen=True, tag="quality", tag_field="when"):
+    precision: Annotated[float, Meta(ge=0, le=1)]
+    recall: Annotated[float, Meta(ge=0, le=1)]
+    look_back: Seconds
+
+
+class WhenMoved(Struct, frozen=True, tag="always", tag_field="when"):
+    """With every place of the focal object."""
+
+
+When = WhenMoved | WhenTimed | WhenFar | WhenPoor
+
+
+class QueryConfig(Struct, frozen=True):
+    """``focal``: the client that the interest follows. ``hosts``: the broker of each operator. ``home``: the
+    broker that moves the interest and puts results in order."""
+
+    name: Name
+    situation: Name
+    focal: Name
+    radius: Annotated[float, Meta(gt=0, le=1e7)]
+    home: Name
+    hosts: dict[Name, Name]
+    parameters: dict[Name, float] = {}
+    history: Seconds = 0.0
+    order: Order = "spatiotemporal"
+    completeness: Completeness = "weak"
+    suppression: bool = False
+    when: When = WhenMoved()
+
+
+class Limits(Struct, frozen=True):
+    """``waiting``: messages that wait at a node, for other nodes and before operators. ``stored``: events on
+    a broker. A node with more takes nothing from clients; a broker with four times as many takes nothing."""
+
+    waiting: Annotated[int, Meta(ge=100, le=10_000_000)] = 20_000
+    stored: Annotated[int, Meta(ge=100, le=10_000_000)] = 500_000
+
+
+class Settings(Struct, frozen=True):
+    """What all nodes are given. ``areas``: of brokers, each as (x0, y0, x1, y1). ``every``: seconds between
+    two readings of a client's speed. ``until``: when clients leave, in seconds after the beginning. ``ttl``:
+    for how many seconds brokers keep events."""
+
+    areas: dict[Name, tuple[Metres, Metres, Metres, Metres]]
+    clients: tuple[Name, ...]
+    queries: tuple[QueryConfig, ...]
+    every: Annotated[float, Meta(ge=0.01, le=86400)]
+    until: Seconds
+    ttl: Seconds
+    limits: Limits = Limits()
+
+    def phase(self, client: str) -> float:
+        """When a client reads its speed for the first time: not all at the same moment."""
+        return self.every * (self.clients.index(client) + 0.5) / len(self.clients)
+
+
+class InterestConfig(Struct, frozen=True):
+    """``drive``: of a client, see ``drive_text``; empty on a broker."""
+
+    node: Name
+    settings: Settings
+    drive: Annotated[str, Meta(max_length=MOST_DRIVE)] = ""
+
+
+def deployment_of(settings: Settings) -> Deployment:
+    """Raises McepError."""
+    areas = Areas({name: Box(*corners) for name, corners in settings.areas.items()})
+    queries = tuple(deployed(each) for each in settings.queries)
+    return Deployment(areas, settings.clients, queries, settings.ttl)
+
+
+def deployed(config: QueryConfig) -> Deployed:
+    return Deployed(query_of(config), config.hosts, config.home, condition_of(config.when))
+
+
+def query_of(config: QueryConfig) -> Query:
+    """Raises McepError if there is no such situation, or its parameters have no meaning."""
+    try:
+        graph = graph_of(config.situation, config.parameters)
+    except KeyError as error:
+        known = ", ".join(SITUATIONS)
+        raise McepError(f"query {config.name}: {error.args[0]!r} is not known; there are {known}") from None
+    policy = Policy(config.order, config.completeness, config.suppression)
+    return Query(config.name, graph, config.focal, _circle(config.radius), config.history, policy)
+
+
+def _circle(radius: float) -> Callable[[Point], Circle]:
+    return lambda place: Circle(place.x, place.y, radius)
+
+
+def condition_of(when: When) -> Condition:
+    match when:
+        case WhenTimed(seconds):
+            return Timed(seconds)
+        case WhenFar(metres):
+            return Spatial(metres)
+        case WhenPoor(precision, recall, look_back):
+            return QualityAware(Quality(precision, recall), look_back)
+        case _:
+            return Always()
+
+
+def drive_text(samples: Iterable[tuple[float, float, float, float, str]]) -> str:
+    """A drive as lines ``t,x,y,speed,lane``, in whole millimetres."""
+    return "\n".join(
+        f"{t:.10g},{x:.3f},{y:.3f},{speed:.3f},{' '.join(lane.split())}" for t, x, y, speed, lane in samples
+    )
+
+
+def drive_of(text: str) -> Drive:
+    """Raises ValueError if it is no drive, or its times do not grow."""
+    samples = []
+    for line in text.splitlines():
+        *numbers, lane = line.split(",", 4)
+        t, x, y, speed = map(float, numbers)
+        if not all(abs(each) <= MOST_NUMBER for each in (t, x, y, speed)):
+            raise ValueError(f"{line[:80]!r} is no sample of a drive")
+        samples.append(Sample(t, x, y, speed, lane))
+    return Drive(samples)
+
+
+def nodes_of(config: InterestConfig) -> tuple[str, ...]:
+    return (*config.settings.areas, *config.settings.clients)
+
+
+def problems(config: InterestConfig, node: str) -> list[str]:
+    """Why a node cannot run this; empty if it can."""
+    found = [] if config.node == node else [f"the plan is for {config.node}"]
+    if config.node in config.settings.clients:
+        try:
+            drive_of(config.drive)
+        except ValueError as error:
+            found.append(str(error))
+    return found + settings_problems(config.settings)
+
+
+def settings_problems(settings: Settings) -> list[str]:
+    found: list[str] = []
+    for each in settings.queries:
+        try:
+            check_query(query_of(each), settings.ttl)
+            check_condition(condition_of(each.when))
+        except McepError as error:
+            found.append(str(error))
+    if not found:
+        try:
+            check_deployment(deployment_of(settings))
+        except McepError as error:
+            found.append(str(error))
+    return found
+
+
+def homes_of(settings: Settings, client: str) -> dict[str, str]:
+    """By query whose focal object a client is, the broker that moves its interest."""
+    return {each.name: each.home for each in settings.queries if each.focal == client}
+
+
+def types_of(deployment: Deployment) -> frozenset[str]:
+    """The types of atomic events that some query wants."""
+    return frozenset(source.type for each in deployment.queries for source in each.query.graph.sources)

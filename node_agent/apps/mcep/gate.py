@@ -1,0 +1,87 @@
+"""Merges channels into one sequence of events for each epoch (thesis, section 3.2.3).
+
+An event passes once no channel can still bring an earlier one. Each channel's last event or heartbeat is
+its watermark; a marker says that nothing more of this epoch comes.
+"""
+
+import math
+from collections.abc import Mapping
+
+from node_agent.apps.mcep.channel import ChannelId, Inlet, Marker, Message
+from node_agent.apps.mcep.model import END, Event, Mark
+
+
+class Gate:
+    """``strict``: an epoch ends when all its events have passed; else as soon as one channel brings a
+    marker."""
+
+    def __init__(self, inlets: Mapping[ChannelId, Inlet], *, strict: bool = True) -> None:
+        self.inlets = dict(inlets)
+        self.epoch = 0
+        self._strict = strict
+
+    def receive(self, channel: ChannelId, message: Message) -> None:
+        self.inlets[channel].receive(message)
+
+    @property
+    def waiting(self) -> int:
+        return sum(inlet.waiting for inlet in self.inlets.values())
+
+    def take(self) -> tuple[ChannelId, Event] | None:
+        """The next event of this epoch, if it is known to be the next."""
+        best: tuple[Mark, ChannelId] | None = None
+        for channel, inlet in self.inlets.items():
+            if inlet.events:
+                key = inlet.events[0].key
+                if best is None or key < best[0]:
+                    best = (key, channel)
+        if best is None:
+            return None
+        key, channel = best
+        if any(not each.events and each.mark < key for each in self.inlets.values()):
+            return None
+        return channel, self.inlets[channel].events.popleft()
+
+    def take_any(self) -> tuple[ChannelId, Event] | None:
+        """The next event of any channel, for a consumer that wants no order in time."""
+        for channel, inlet in self.inlets.items():
+            if inlet.events:
+                return channel, inlet.events.popleft()
+        return None
+
+    def known_to(self) -> Mark:
+        """All events of this epoch before this mark have passed, once ``take`` gives none."""
+        return min(
+            (each.events[0].key if each.events else each.mark for each in self.inlets.values()), default=END
+        )
+
+    def limit(self) -> float:
+        """Events of this epoch are before this time, as far as is known."""
+        ending = self._ending()
+        return math.inf if ending is None else ending.t
+
+    def ended(self) -> Marker | None:
+        """The marker that ends this epoch, if nothing of it is to come. Ask when ``take`` gives none."""
+        if self._strict and any(each.marker is None for each in self.inlets.values()):
+            return None
+        return self._ending()
+
+    def begin(self, marker: Marker, *, again: bool = True) -> None:
+        """Goes on to the next epoch. In best effort, drops what is left of this one, also what still
+        comes."""
+        self.epoch = marker.epoch
+        for channel, inlet in self.inlets.items():
+            if self._strict:
+                inlet.begin(marker, marker.points.get(channel.producer, marker.t), again=again)
+            else:
+                inlet.jump(marker)
+
+    def _ending(self) -> Marker | None:
+        """The next marker, if a channel brought it; in best effort the last one that came."""
+        if self._strict:
+            return next((each.marker for each in self.inlets.values() if each.marker), None)
+        return max((m for each in self.inlets.values() for m in each.coming()), key=_epoch, default=None)
+
+
+def _epoch(marker: Marker) -> int:
+    return marker.epoch

@@ -1,0 +1,194 @@
+"""A broker and a client as nodes play them: the state machine, what it reports, and what it lacks.
+
+Times are seconds of the drives, from the beginning on.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from node_agent.apps.mcep.broker import Broker
+from node_agent.apps.mcep.channel import Marker
+from node_agent.apps.mcep.client import Client
+from node_agent.apps.mcep.config import InterestConfig, deployment_of, drive_of, homes_of
+from node_agent.apps.mcep.delivery import Delivered
+from node_agent.apps.mcep.geometry import Circle, Point, bounds
+from node_agent.apps.mcep.messages import Answered, Located, Said, Seen, Sent
+from node_agent.apps.mcep.model import Value
+from node_agent.apps.mcep.progress import GONE
+from node_agent.apps.mcep.sensing import Reading
+from node_agent.apps.mcep.telemetry import (
+    MOST_ANCESTORS,
+    NODE,
+    InterestBroker,
+    InterestClient,
+    InterestSwitched,
+    SensorRead,
+    SituationFound,
+    consumer,
+    home,
+    sensor,
+)
+from node_agent.model.telemetry import Event
+
+Record = Callable[[Event], None]
+NS = 1_000_000_000
+NAMED = 5
+"""So many names are told of those that somebody waits for."""
+
+
+class Role(Protocol):
+    def take(self, sender: str, said: Said) -> list[Sent]:
+        """Raises McepError if the sender said what cannot be."""
+        ...
+
+    def arrived(self, to: str, said: Said) -> list[Sent]:
+        """A node has taken what was sent to it."""
+        ...
+
+    def sample(self) -> None: ...
+
+    def waits_for(self) -> str:
+        """Why nothing goes on, in words; empty if it does not wait for anybody."""
+        ...
+
+
+class BrokerRole:
+    def __init__(self, config: InterestConfig, record: Record) -> None:
+        self.broker = Broker(config.node, deployment_of(config.settings))
+        self._limits = config.settings.limits
+        self._record = record
+        self._own = [each.name for each in config.settings.queries if each.home == config.node]
+        self._told = dict.fromkeys(self._own, 0)
+        """By query, how many switches have been recorded."""
+
+    def take(self, sender: str, said: Said) -> list[Sent]:
+        sent = self.broker.receive(sender, said)
+        if isinstance(said, Located | Answered):  # what else may end a switch is told with the next tick
+            self._report()
+        return sent
+
+    def arrived(self, to: str, said: Said) -> list[Sent]:
+        return []
+
+    def tick(self) -> list[Sent]:
+        sent = self.broker.tick()
+        self._report()
+        return sent
+
+    def load(self, outgoing: int) -> float:
+        """How full the node is; ``outgoing``: messages that wait for other nodes. 1: it takes nothing from
+        clients."""
+        waiting = self.broker.done().waiting + outgoing
+        return max(waiting / self._limits.waiting, self.broker.stored / self._limits.stored)
+
+    def sample(self) -> None:
+        broker, done = self.broker, self.broker.done()
+        numbers = (broker.stored, done.waiting, done.streamed, done.skipped, done.processed, done.reused)
+        self._record(InterestBroker(NODE, _ns(broker.arrived), *numbers, broker.refused))
+
+    def waits_for(self) -> str:
+        for query in self._own:
+            if missing := self.broker.unanswered(query):
+                return f"a switch of {query} waits for {_named(missing)}"
+        return f"waits for the word of {_named(self.broker.waits_for)}" if self.broker.arrived < GONE else ""
+
+    def _report(self) -> None:
+        for query in self._own:
+            markers = self.broker.markers(query)
+            for marker in markers[self._told[query] :]:
+                self._record(_switched(query, marker))
+            self._told[query] = len(markers)
+
+
+class ClientRole:
+    def __init__(self, config: InterestConfig, record: Record) -> None:
+        settings = config.settings
+        self.client = Client(config.node, deployment_of(settings).areas, homes_of(settings, config.node))
+        self.readings = drive_of(config.drive).readings(
+            settings.every, settings.until, settings.phase(config.node)
+        )
+        self._record = record
+        self._found: dict[str, int] = {}
+        self._at = -math.inf
+        """All that was seen before this has been told."""
+
+    def read(self, reading: Reading) -> list[Sent]:
+        event, sent = self.client.see(reading.type, reading.t, reading.place, reading.attributes)
+        value = next(map(str, reading.attributes.values()), "")
+        place = round(reading.place.x, 3), round(reading.place.y, 3)
+        self._record(SensorRead(sensor(event.type), event.type, event.seq, _ns(event.t), *place, value))
+        self._at = reading.t
+        return sent + self.client.move(Point(*reading.place), reading.t)
+
+    def leave(self, t: float) -> list[Sent]:
+        self._at = GONE
+        return self.client.leave(t)
+
+    def take(self, sender: str, said: Said) -> list[Sent]:
+        before = len(self.client.results)
+        sent = self.client.receive(sender, said)
+        for query, each in self.client.results[before:]:
+            self._report(query, each)
+        self.client.results.clear()
+        return sent + self.client.tell(self._at)
+
+    def arrived(self, to: str, said: Said) -> list[Sent]:
+        if not isinstance(said, Seen):
+            return []
+        self.client.acknowledged(to, said.events[-1].seq)
+        return self.client.tell(self._at)
+
+    def sample(self) -> None:
+        client = self.client
+        self._record(InterestClient(NODE, _ns(client.told), client.seen, client.handovers, client.unplaced))
+
+    def waits_for(self) -> str:
+        return ""
+
+    def _report(self, query: str, found: Delivered) -> None:
+        number = self._found[query] = self._found.get(query, 0) + 1
+        event, middle = found.event, middle_of(found)
+        ancestors = tuple(f"{source}#{seq}" for source, seq in sorted(event.provenance)[:MOST_ANCESTORS])
+        facts = json.dumps({name: _short(value) for name, value in sorted(event.attributes.items())})
+        epochs = found.epoch, event.born
+        self._record(
+            SituationFound(
+                consumer(query), query, number, event.type, _ns(event.t), *epochs, found.historical,
+                *middle, facts, ancestors,
+            )
+        )  # fmt: skip
+
+
+def middle_of(found: Delivered) -> tuple[float, float]:
+    """The middle of the place of a result."""
+    place = found.event.place
+    if isinstance(place, Point):
+        return round(place.x, 3), round(place.y, 3)
+    return round((place.x0 + place.x1) / 2, 3), round((place.y0 + place.y1) / 2, 3)
+
+
+def _switched(query: str, marker: Marker) -> InterestSwitched:
+    region, since = marker.region, min(marker.points.values(), default=marker.t)
+    x = y = radius = None
+    if region is not None:
+        box = bounds(region)
+        x, y = round((box.x0 + box.x1) / 2, 3), round((box.y0 + box.y1) / 2, 3)
+        radius = region.radius if isinstance(region, Circle) else (box.x1 - box.x0) / 2
+    return InterestSwitched(home(query), query, marker.epoch, _ns(marker.t), _ns(since), x, y, radius)
+
+
+def _short(value: Value) -> Value:
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def _ns(t: float) -> int:
+    """Nanoseconds; 0 for what is before the beginning, the largest for what never ends."""
+    return max(0, round(min(t, 4e9) * NS)) if t > -math.inf else 0
+
+
+def _named(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - NAMED} others" if len(listed) > NAMED else ""
+    return ", ".join(listed[:NAMED]) + more

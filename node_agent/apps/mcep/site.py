@@ -1,0 +1,26 @@
+"""A broker as its parts see it: its name, the other brokers, its storage, and how to send."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from node_agent.apps.mcep.geometry import Region
+from node_agent.apps.mcep.messages import Said
+from node_agent.apps.mcep.storage import Storage
+
+
+@dataclass
+class Site:
+    """``arrived``: up to which time all events are there. ``refused``: how many
+    messages came from somebody without the right to send them, or at the wrong time."""
+
+    name: str
+    servers: tuple[str, ...]
+    storage: Storage
+    send: Callable[[str, Said], None]
+    arrived: Callable[[], float]
+    refused: int = 0
+
+    def count(self, types: Iterable[str], regions: Iterable[Region], since: float, before: float) -> int:
+        """Events of these types in this broker's area that lie inside all of these regions."""
+        inside = tuple(regions)
+        return sum(self.storage.count(each, inside, since, before) for each in types)

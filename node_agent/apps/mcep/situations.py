@@ -1,0 +1,152 @@
+"""Situations that drivers ask for, as operator graphs: an accident ahead, how fast traffic is.
+
+Each is a function from its parameters to a graph. ``SITUATIONS`` names them for experiment files.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import fmean
+
+from node_agent.apps.mcep.checks import check_graph
+from node_agent.apps.mcep.graph import OperatorGraph, Source, Stream
+from node_agent.apps.mcep.model import Event
+from node_agent.apps.mcep.windows import (
+    AtLeast,
+    Both,
+    ByEvents,
+    Consume,
+    Count,
+    Dependency,
+    Full,
+    Operator,
+    Output,
+    Partition,
+    RestrictionWindow,
+    Selection,
+    Span,
+    Step,
+    ToNewest,
+    Window,
+)
+
+SPEED, LANE = "speed", "lane"
+"""Types of atomic events: how fast a vehicle is (m/s), and that it changed lanes."""
+SENSED = (SPEED, LANE)
+
+
+def speed_of(event: Event) -> float:
+    found = event.attributes.get("speed", 0.0)
+    return float(found) if isinstance(found, int | float) else 0.0
+
+
+def accident(
+    drop: float = 5.0, within: float = 5.0, changes: int = 2, changing: float = 10.0, after: float = 20.0
+) -> OperatorGraph:
+    """A vehicle that slows down by more than ``drop`` m/s between two of its readings, at most ``within``
+    seconds apart, and then, at most ``after`` seconds later, ``changes`` changes of lanes in ``changing``
+    seconds."""
+
+    def slowed(selection: Selection) -> Step:
+        first, second = selection.windows["readings"]
+        lost = speed_of(first) - speed_of(second)
+        return Step((Output("slowed", {"lost": lost}, second.place),) if lost > drop else ())
+
+    def swerved(selection: Selection) -> Step:
+        return Step((Output("swerved", {"changes": len(selection.windows["changes"])}),))
+
+    def crashed(selection: Selection) -> Step:
+        (slow,), (swerve,) = selection.windows["slowed"], selection.windows["swerved"]
+        facts = {"lost": slow.attributes.get("lost", 0.0), "changes": swerve.attributes.get("changes", 0)}
+        return Step((Output("accident", facts),))
+
+    readings = Window("readings", SPEED, Count(2))
+    slowing = Operator(
+        "slowing",
+        (readings,),
+        RestrictionWindow(within),
+        slowed,
+        Full("readings"),
+        partition=Partition("source"),
+    )
+    swerving = Operator(
+        "swerving",
+        (Window("changes", LANE, Span(changing)),),
+        RestrictionWindow(changing),
+        swerved,
+        AtLeast("changes", changes),
+    )
+    accident = Operator(
+        "accident",
+        (
+            Window("slowed", "slowing", Count(1), ByEvents(1), "oldest"),
+            Window("swerved", "swerving", Count(1), ToNewest(), "oldest"),
+        ),
+        RestrictionWindow(after),
+        crashed,
+        Both((AtLeast("slowed", 1), AtLeast("swerved", 1))),
+        (Dependency("swerved", "start", ">", "slowed", "end"),),
+        Consume("all"),
+    )
+    streams = (
+        Stream(SPEED, "slowing"),
+        Stream(LANE, "swerving"),
+        Stream("slowing", "accident"),
+        Stream("swerving", "accident"),
+        Stream("accident"),
+    )
+    return OperatorGraph((Source(SPEED, SPEED), Source(LANE, LANE)), (slowing, swerving, accident), streams)
+
+
+def average_speed(readings: int = 10, within: float = 25.0) -> OperatorGraph:
+    """The mean of the last ``readings`` speeds of all vehicles, of at most the last ``within`` seconds."""
+
+    def average(selection: Selection) -> Step:
+        events = selection.windows["readings"]
+        return Step((Output("average", {"speed": fmean(map(speed_of, events)), "of": len(events)}),))
+
+    averaging = Operator(
+        "averaging",
+        (Window("readings", SPEED, Count(readings)),),
+        RestrictionWindow(within),
+        average,
+        Full("readings"),
+    )
+    streams = (Stream(SPEED, "averaging"), Stream("averaging"))
+    return OperatorGraph((Source(SPEED, SPEED),), (averaging,), streams)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """``parameters``: names and defaults, all of them numbers above 0."""
+
+    build: Callable[..., OperatorGraph]
+    parameters: Mapping[str, float]
+    says: str
+
+
+SITUATIONS: dict[str, Situation] = {
+    "accident": Situation(
+        accident,
+        {"drop": 5.0, "within": 5.0, "changes": 2, "changing": 10.0, "after": 20.0},
+        "a vehicle slows down suddenly, and others change lanes",
+    ),
+    "average_speed": Situation(
+        average_speed, {"readings": 10, "within": 25.0}, "the mean of the last speeds of all vehicles"
+    ),
+}
+
+
+def graph_of(name: str, parameters: Mapping[str, float]) -> OperatorGraph:
+    """Raises KeyError for a situation or parameter that is not known, McepError for values without
+    meaning."""
+    situation = SITUATIONS[name]
+    values = {**situation.parameters, **{key: parameters[key] for key in parameters}}
+    if unknown := set(values) - set(situation.parameters):
+        raise KeyError(sorted(unknown)[0])
+    whole = {
+        key: int(value) if isinstance(situation.parameters[key], int) else value
+        for key, value in values.items()
+    }
+    graph = situation.build(**whole)
+    check_graph(graph)
+    return graph

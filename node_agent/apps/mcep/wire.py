@@ -1,0 +1,296 @@
+"""What brokers and clients say, as bytes between machines: bounded, and checked before it is believed.
+
+data = encode(UpTo(12.5))
+decode(data)   # UpTo(t=12.5); raises Refused for anything that is not a message
+"""
+
+import math
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from node_agent.apps.mcep.channel import ChannelId, Heartbeat, Log, Marker, Message
+from node_agent.apps.mcep.delivery import Delivered
+from node_agent.apps.mcep.geometry import Box, Circle, Place, Point, Polygon, Region, region_problem
+from node_agent.apps.mcep.messages import (
+    Answered,
+    Known,
+    Located,
+    Ordered,
+    Placed,
+    Results,
+    Said,
+    Seen,
+    Streamed,
+    UpTo,
+)
+from node_agent.apps.mcep.model import Event, Mark
+from node_agent.apps.mcep.switching import Held, Hold, Switch
+from node_agent.model.checked import Checked, Refused, Whole
+
+MOST_BYTES = 1_000_000
+MOST_ITEMS = 10_000
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Text = Annotated[str, Meta(max_length=1000)]
+Numbers = Annotated[tuple[float, ...], Meta(max_length=2000)]
+Key = Annotated[tuple[float | str, ...], Meta(max_length=4)]
+
+
+class _Event(Struct, frozen=True, array_like=True, tag="event"):
+    t: float
+    seq: Whole
+    source: Name
+    kind: Name
+    place: Numbers
+    attributes: Annotated[dict[Name, float | int | str | bool], Meta(max_length=100)]
+    epoch: Whole
+    born: Whole
+    provenance: Annotated[tuple[tuple[Name, Whole], ...], Meta(max_length=MOST_ITEMS)]
+
+
+class _Heartbeat(Struct, frozen=True, array_like=True, tag="beat"):
+    t: float
+
+
+class _Region(Struct, frozen=True, array_like=True):
+    kind: Name
+    numbers: Numbers
+
+
+class _Marker(Struct, frozen=True, array_like=True, tag="marker"):
+    t: float
+    epoch: Whole
+    region: _Region | None
+    points: Annotated[dict[Name, float], Meta(max_length=MOST_ITEMS)]
+    touched: Annotated[tuple[Name, ...], Meta(max_length=MOST_ITEMS)]
+
+
+class _Log(Struct, frozen=True, array_like=True, tag="log"):
+    first: Key
+    last: Key
+
+
+_Message = _Event | _Heartbeat | _Marker | _Log
+
+
+class _Seen(Struct, frozen=True, array_like=True, tag="seen"):
+    events: Annotated[tuple[_Event, ...], Meta(max_length=MOST_ITEMS)]
+
+
+class _UpTo(Struct, frozen=True, array_like=True, tag="up to"):
+    t: float
+
+
+class _Located(Struct, frozen=True, array_like=True, tag="located"):
+    query: Name
+    place: tuple[float, float] | None
+    t: float
+
+
+class _Placed(Struct, frozen=True, array_like=True, tag="placed"):
+    query: Name
+    t: float
+
+
+class _Known(Struct, frozen=True, array_like=True, tag="known"):
+    upto: Annotated[tuple[tuple[Name, float], ...], Meta(max_length=MOST_ITEMS)]
+
+
+class _Hold(Struct, frozen=True, array_like=True, tag="hold"):
+    query: Name
+    epoch: Whole
+
+
+class _Switch(Struct, frozen=True, array_like=True, tag="switch"):
+    query: Name
+    marker: _Marker
+
+
+class _Answered(Struct, frozen=True, array_like=True, tag="held"):
+    query: Name
+    epoch: Whole
+    position: float
+
+
+class _Streamed(Struct, frozen=True, array_like=True, tag="streamed"):
+    query: Name
+    successor: Name
+    producer: Name
+    origin: Text
+    message: _Message
+
+
+class _Results(Struct, frozen=True, array_like=True, tag="results"):
+    query: Name
+    results: Annotated[tuple[tuple[Whole, _Event, bool], ...], Meta(max_length=MOST_ITEMS)]
+
+
+_Said = _Seen | _UpTo | _Located | _Placed | _Known | _Hold | _Switch | _Answered | _Streamed | _Results
+_DECODER: Checked[_Said] = Checked(_Said, MOST_BYTES, "msgpack")
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+def encode(said: Said) -> bytes:
+    return _ENCODER.encode(_packed(said))
+
+
+def decode(data: bytes) -> Said:
+    """Raises Refused, and nothing else, whatever the bytes are."""
+    return _unpacked(_DECODER.decode(data))
+
+
+def _packed(said: Said) -> _Said:
+    match said:
+        case Seen(events):
+            return _Seen(tuple(map(_pack_event, events)))
+        case UpTo(t):
+            return _UpTo(t)
+        case Located(query, place, t):
+            return _Located(query, place, t)
+        case Placed(query, t):
+            return _Placed(query, t)
+        case Known(upto):
+            return _Known(upto)
+        case Ordered(query, Hold(epoch)):
+            return _Hold(query, epoch)
+        case Ordered(query, Switch(marker)):
+            return _Switch(query, _pack_marker(marker))
+        case Answered(query, Held(epoch, position)):
+            return _Answered(query, epoch, position)
+        case Streamed(query, successor, channel, message):
+            return _Streamed(query, successor, channel.producer, channel.origin, _pack_message(message))
+        case Results(query, results):
+            return _Results(query, tuple((r.epoch, _pack_event(r.event), r.historical) for r in results))
+    raise AssertionError(f"{type(said).__name__} is no message")
+
+
+def _unpacked(said: _Said) -> Said:
+    match said:
+        case _Seen():
+            return Seen(tuple(map(_event, said.events)))
+        case _UpTo():
+            return UpTo(_number(said.t, endless=True))
+        case _Located():
+            place = None if said.place is None else Point(*map(_number, said.place))
+            return Located(said.query, place, _number(said.t))
+        case _Placed():
+            return Placed(said.query, _number(said.t))
+        case _Known():
+            return Known(tuple((client, _number(t, endless=True)) for client, t in said.upto))
+        case _Hold():
+            return Ordered(said.query, Hold(said.epoch))
+        case _Switch():
+            return Ordered(said.query, Switch(_marker(said.marker)))
+        case _Answered():
+            return Answered(said.query, Held(said.epoch, _number(said.position, endless=True)))
+        case _Streamed():
+            channel = ChannelId(said.producer, said.origin)
+            return Streamed(said.query, said.successor, channel, _message(said.message))
+        case _Results():
+            found = tuple(Delivered(epoch, _event(event), old) for epoch, event, old in said.results)
+            return Results(said.query, found)
+
+
+def _pack_message(message: Message) -> _Message:
+    match message:
+        case Event():
+            return _pack_event(message)
+        case Heartbeat(t):
+            return _Heartbeat(t)
+        case Marker():
+            return _pack_marker(message)
+        case Log(first, last):
+            return _Log(first, last)
+
+
+def _message(message: _Message) -> Message:
+    match message:
+        case _Event():
+            return _event(message)
+        case _Heartbeat():
+            return Heartbeat(_number(message.t))
+        case _Marker():
+            return _marker(message)
+        case _Log():
+            return Log(_mark(message.first), _mark(message.last))
+
+
+def _pack_event(event: Event) -> _Event:
+    provenance = tuple(sorted(event.provenance))
+    own = (event.t, event.seq, event.source, event.type)
+    return _Event(*own, _corners(event.place), dict(event.attributes), event.epoch, event.born, provenance)
+
+
+def _event(event: _Event) -> Event:
+    place = _place(event.place)
+    own = (_number(event.t), event.seq, event.source, event.kind, place, event.attributes)
+    return Event(*own, event.epoch, event.born, frozenset(event.provenance))
+
+
+def _corners(place: Place) -> tuple[float, ...]:
+    return tuple(place) if isinstance(place, Point) else (place.x0, place.y0, place.x1, place.y1)
+
+
+def _place(numbers: tuple[float, ...]) -> Place:
+    checked = [_number(each) for each in numbers]
+    if len(checked) == 2:
+        return Point(*checked)
+    if len(checked) == 4:
+        return Box(*checked)
+    raise Refused("malformed", f"a place has 2 or 4 numbers, not {len(checked)}")
+
+
+def _pack_marker(marker: Marker) -> _Marker:
+    region = None if marker.region is None else _pack_region(marker.region)
+    return _Marker(marker.t, marker.epoch, region, dict(marker.points), tuple(sorted(marker.touched)))
+
+
+def _marker(marker: _Marker) -> Marker:
+    region = None if marker.region is None else _region(marker.region)
+    points = {name: _number(t) for name, t in marker.points.items()}
+    return Marker(_number(marker.t), marker.epoch, region, points, frozenset(marker.touched))
+
+
+def _pack_region(region: Region) -> _Region:
+    match region:
+        case Box(x0, y0, x1, y1):
+            return _Region("box", (x0, y0, x1, y1))
+        case Circle(x, y, radius):
+            return _Region("circle", (x, y, radius))
+        case Polygon(corners):
+            return _Region("polygon", tuple(number for corner in corners for number in corner))
+
+
+def _region(region: _Region) -> Region:
+    numbers: Any = region.numbers
+    made: object = None
+    if region.kind == "box" and len(numbers) == 4:
+        made = Box(*numbers)
+    elif region.kind == "circle" and len(numbers) == 3:
+        made = Circle(*numbers)
+    elif region.kind == "polygon" and len(numbers) % 2 == 0:
+        made = Polygon(tuple(Point(x, y) for x, y in zip(numbers[::2], numbers[1::2], strict=True)))
+    problem = region_problem(made)
+    if problem is not None:
+        raise Refused("malformed", problem)
+    assert isinstance(made, Region)
+    return made
+
+
+def _mark(key: tuple[float | str, ...]) -> Mark:
+    """A position in the order of events: a time, a number, a source. Others could not be compared."""
+    kinds = (float | int, float | int, str)
+    if any(not isinstance(part, kind) for part, kind in zip(key, kinds, strict=False)) or len(key) > len(
+        kinds
+    ):
+        raise Refused("malformed", "it is no position among events")
+    if any(isinstance(part, float) and math.isnan(part) for part in key):
+        raise Refused("malformed", "it is no position among events")
+    return key
+
+
+def _number(value: float, *, endless: bool = False) -> float:
+    if math.isnan(value) or (math.isinf(value) and not endless):
+        raise Refused("malformed", f"{value} is no time or place")
+    return value

@@ -1,0 +1,19 @@
+"""What moving interests contribute to the analysis: tables, metrics by query, a figure.
+
+``CONTRIBUTION`` is registered in ``orchestrator.results.registry``.
+"""
+
+from orchestrator.apps.mcep.analytics.metrics import BY_QUERY, FIGURES, notes
+from orchestrator.apps.mcep.analytics.reader import READER
+from orchestrator.apps.mcep.analytics.tables import TABLES
+from orchestrator.results.contribution import Contribution, Drawing, Later
+
+CONTRIBUTION = Contribution(
+    kind="interest",
+    reader=READER,
+    tables=TABLES,
+    figures=(FIGURES,),
+    drawings=(Drawing(120, Later("orchestrator.apps.mcep.analytics.drawing:situations_over_time")),),
+    breakdowns=(BY_QUERY,),
+    notes=notes,
+)

@@ -1,0 +1,109 @@
+"""The tables of moving interests. Their rows are records as nodes wrote them."""
+
+from collections.abc import Callable
+
+from orchestrator.results.columns import COUNT, FLAG, REAL, TEXT, TEXTS
+from orchestrator.results.contribution import AsRead, Table
+from orchestrator.results.spark import Ingest
+
+_OF = {"run": TEXT, "app": TEXT, "node": TEXT, "boot": COUNT, "t_ns": COUNT}
+
+
+def _records(kind: str) -> Callable[[Ingest], AsRead]:
+    return lambda ingest: AsRead(kind)
+
+
+SENSOR_EVENTS = Table(
+    "sensor_events",
+    "something that a client's sensor saw; `at_ns`: in the time of the drives",
+    {**_OF, "type": TEXT, "number": COUNT, "at_ns": COUNT, "x": REAL, "y": REAL, "value": TEXT},
+    ("app", "t_ns", "node", "number"),
+    _records("sensor_read"),
+    shared=True,
+)
+INTEREST_SWITCHES = Table(
+    "interest_switches",
+    "a switch of a query's interest, by its home; `start_ns` and `since_ns` are in the time of the drives, "
+    "the region is empty if the query ended",
+    {
+        **_OF,
+        "query": TEXT,
+        "epoch": COUNT,
+        "start_ns": COUNT,
+        "since_ns": COUNT,
+        "x": REAL,
+        "y": REAL,
+        "radius": REAL,
+    },
+    ("app", "t_ns", "query", "epoch"),
+    _records("interest_switched"),
+    shared=True,
+)
+SITUATIONS = Table(
+    "situations",
+    "a result that the focal object of a query got; `at_ns`: in the time of the drives",
+    {
+        **_OF,
+        "query": TEXT,
+        "number": COUNT,
+        "type": TEXT,
+        "at_ns": COUNT,
+        "epoch": COUNT,
+        "born": COUNT,
+        "historical": FLAG,
+        "x": REAL,
+        "y": REAL,
+        "facts": TEXT,
+        "ancestors": TEXTS,
+    },
+    ("app", "t_ns", "query", "number"),
+    _records("situation_found"),
+    shared=True,
+)
+INTEREST_BROKERS = Table(
+    "interest_brokers",
+    "a sample of what a broker keeps and has done since its agent started",
+    {
+        **_OF,
+        "arrived_ns": COUNT,
+        **dict.fromkeys(
+            ("stored", "waiting", "streamed", "skipped", "processed", "reused", "refused"), COUNT
+        ),
+    },
+    ("app", "t_ns", "node"),
+    _records("interest_broker"),
+    shared=True,
+)
+INTEREST_CLIENTS = Table(
+    "interest_clients",
+    "a sample of how far a client is",
+    {**_OF, "told_ns": COUNT, "seen": COUNT, "handovers": COUNT, "unplaced": COUNT},
+    ("app", "t_ns", "node"),
+    _records("interest_client"),
+    shared=True,
+)
+INTEREST_LINKS = Table(
+    "interest_links",
+    "what a node had sent to another one since its agent started, and what waited for it",
+    {**_OF, "neighbour": TEXT, **dict.fromkeys(("messages", "bytes", "connections", "waiting"), COUNT)},
+    ("app", "t_ns", "node", "neighbour"),
+    _records("interest_link"),
+    shared=True,
+)
+INTEREST_STALLS = Table(
+    "interest_stalls",
+    "nothing goes on at a node, and why; an empty `reason`: it goes on again",
+    {**_OF, "reason": TEXT},
+    ("app", "t_ns", "node"),
+    _records("interest_stalled"),
+    shared=True,
+)
+TABLES = (
+    SENSOR_EVENTS,
+    INTEREST_SWITCHES,
+    SITUATIONS,
+    INTEREST_BROKERS,
+    INTEREST_CLIENTS,
+    INTEREST_LINKS,
+    INTEREST_STALLS,
+)

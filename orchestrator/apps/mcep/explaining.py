@@ -1,0 +1,209 @@
+"""Explains from the telemetry why an interest switched, why a situation was delivered, and what waited."""
+
+from math import hypot
+from typing import Any
+
+from node_agent.apps.mcep.config import QueryConfig, WhenFar, WhenTimed
+from node_agent.apps.mcep.telemetry import (
+    InterestBroker,
+    InterestStalled,
+    InterestSwitched,
+    SensorRead,
+    SituationFound,
+)
+from node_agent.telemetry.kinds import tag_of
+from orchestrator.answers import Answer
+from orchestrator.apps.mcep.plan import Recorded, condition_text, recorded_in, scopes
+from orchestrator.errors import BadInput
+from orchestrator.results.app_records import NS, AppRecords, Seen, document_of, read_records
+from orchestrator.runs.run_directory import RunDirectory
+
+_SWITCHED, _FOUND, _READ = tag_of(InterestSwitched), tag_of(SituationFound), tag_of(SensorRead)
+_BROKER, _STALLED = tag_of(InterestBroker), tag_of(InterestStalled)
+
+
+def read_run(directory: RunDirectory, app: str) -> tuple[Recorded, AppRecords]:
+    """Raises BadInput if the manifest has no plan of the application."""
+    recorded = document_of(directory, app, recorded_in)
+    return recorded, read_records(directory, app, scopes(recorded))
+
+
+def listed_switches(directory: RunDirectory, app: str, part: str | None, most: int) -> Answer:
+    """The newest switches, each with its reason. ``part``: a query; None: all."""
+    recorded, run = read_run(directory, app)
+    queries = {each.name: each for each in recorded.settings.queries}
+    if part is not None and part not in queries:
+        raise BadInput(f"--replica {part}: name a query of {app}: {', '.join(queries)}")
+    rows: list[dict[str, Any]] = []
+    for name, query in queries.items():
+        if part in (None, name):
+            rows += _switches(query, run)
+    rows.sort(key=lambda row: (row["at_s"], row["query"], row["epoch"]))
+    found = _of(run, _FOUND)
+    lines = [
+        f"{row['at_s']:9.1f} s  {row['query']} epoch {row['epoch']}: {row['why']}" for row in rows[-most:]
+    ]
+    lines.append(
+        f"{len(rows)} switches, {len(found)} situations; --event NAME#NUMBER tells why one was delivered"
+    )
+    return _answer({"run": directory.id, "app": app, "switches": rows[-most:]}, lines)
+
+
+def explained_situation(directory: RunDirectory, app: str, event: str) -> Answer:
+    """``event``: like ``ahead#3``, the third that the query's focal object got."""
+    recorded, run = read_run(directory, app)
+    name, _, number = event.rpartition("#")
+    query = next((each for each in recorded.settings.queries if each.name == name), None)
+    if query is None or not number.isdigit():
+        names = ", ".join(f"{each.name}#1" for each in recorded.settings.queries)
+        raise BadInput(f"--event {event}: name a situation by query and number, such as {names}")
+    got = [each for each in _of(run, _FOUND) if each.record.query == name]
+    found = next((each for each in got if each.record.number == int(number)), None)
+    if found is None:
+        raise BadInput(f"--event {event}: {query.focal} got {len(got)} situations of {name}")
+    epoch = next((row for row in _switches(query, run) if row["epoch"] == found.record.epoch), None)
+    seen = {
+        f"{each.node}#{each.record.number}": each.record
+        for each in _of(run, _READ)
+        if f"{each.node}#{each.record.number}" in found.record.ancestors
+    }
+    ancestors = [_ancestor(each, seen.get(each), epoch) for each in found.record.ancestors]
+    at_s = found.record.at_ns / NS
+    due = max(at_s, epoch["start_s"] if epoch else 0.0)
+    delay = (found.t_ns - run.opened_ns) / NS - due
+    when = "before the switch, and history was asked for" if found.record.historical else "after the switch"
+    head = (
+        f"{event} at {query.focal}: {found.record.type} {found.record.facts} at {at_s:.1f} s of the drives, "
+        f"{delay:.1f} s after it could be known"
+    )
+    lines = [head]
+    if epoch is not None:
+        lines.append(
+            f"  it belongs to epoch {epoch['epoch']}, from {epoch['start_s']:.1f} s on: {epoch['why']}"
+        )
+        lines.append(f"  it is from {abs(at_s - epoch['start_s']):.1f} s {when}")
+    if found.record.born != found.record.epoch:
+        lines.append(f"  it was computed for epoch {found.record.born}, and holds in this one, too")
+    lines += [f"  made of {each['text']}" for each in ancestors]
+    document = {
+        "run": directory.id,
+        "app": app,
+        "event": event,
+        "type": found.record.type,
+        "at_s": at_s,
+        "delay_s": round(delay, 6),
+        "epoch": epoch,
+        "historical": found.record.historical,
+        "ancestors": ancestors,
+    }
+    return _answer(document, lines)
+
+
+def explained_moment(directory: RunDirectory, app: str, at_s: float, part: str | None) -> Answer:
+    """``part``: a query; None: all."""
+    recorded, run = read_run(directory, app)
+    end_s = (run.last_ns - run.zero_ns) / NS
+    if at_s > end_s:
+        raise BadInput(f"--at {at_s:g} s: run {directory.id} has records until {end_s:.1f} s")
+    queries = [each for each in recorded.settings.queries if part in (None, each.name)]
+    if not queries:
+        known = ", ".join(each.name for each in recorded.settings.queries)
+        raise BadInput(f"--replica {part}: name a query of {app}: {known}")
+    at_ns = run.zero_ns + round(at_s * NS)
+    before = [each for each in run.records if each.t_ns <= at_ns]
+    lines, listed = [], []
+    for query in queries:
+        switches = [row for row in _switches(query, run) if row["at_s"] <= at_s]
+        count = sum(each.record.kind == _FOUND and each.record.query == query.name for each in before)
+        text = f"{query.name}: {count} situations so far; " + (
+            f"epoch {switches[-1]['epoch']}: {switches[-1]['why']}" if switches else "it has not begun"
+        )
+        lines.append(text)
+        listed.append({"query": query.name, "situations": count, "epoch": switches[-1] if switches else None})
+    brokers, stalls = {}, {}
+    for each in before:
+        if each.record.kind == _BROKER:
+            brokers[each.node] = each.record
+        elif each.record.kind == _STALLED:
+            stalls[each.node] = each.record.reason
+    for node, record in sorted(brokers.items()):
+        lines.append(
+            f"{node}: all arrived up to {record.arrived_ns / NS:.1f} s; keeps {record.stored} events; "
+            f"{record.waiting} messages wait"
+        )
+    lines += [f"{node}: {reason}" for node, reason in sorted(stalls.items()) if reason]
+    document = {
+        "run": directory.id,
+        "app": app,
+        "at_s": at_s,
+        "queries": listed,
+        "stalls": {node: reason for node, reason in stalls.items() if reason},
+    }
+    return _answer(document, [f"{app} at {at_s:g} s", *lines])
+
+
+def _of(run: AppRecords, kind: str) -> list[Seen]:
+    return [each for each in run.records if each.record.kind == kind]
+
+
+def _switches(query: QueryConfig, run: AppRecords) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    before: Any = None
+    for each in _of(run, _SWITCHED):
+        record = each.record
+        if record.query != query.name:
+            continue
+        rows.append(
+            {
+                "query": query.name,
+                "epoch": record.epoch,
+                "at_s": round((each.t_ns - run.zero_ns) / NS, 3),
+                "start_s": record.start_ns / NS,
+                "since_s": record.since_ns / NS,
+                "region": None if record.x is None else [record.x, record.y, record.radius],
+                "why": _why(query, before, record),
+            }
+        )
+        before = record
+    return rows
+
+
+def _why(query: QueryConfig, before: Any, now: Any) -> str:
+    if now.x is None:
+        return f"{query.focal} left, and the query ended"
+    if before is None or before.x is None:
+        return f"{query.focal} told its first place, ({now.x:.0f}, {now.y:.0f}) m"
+    moved = hypot(now.x - before.x, now.y - before.y)
+    passed = (now.start_ns - before.start_ns) / NS
+    facts = f"{query.focal} is {moved:.0f} m and {passed:.1f} s from the last switch"
+    match query.when:
+        case WhenTimed(seconds):
+            return f"{facts}, more than {seconds:g} s"
+        case WhenFar(metres):
+            return f"{facts}, more than {metres:g} m"
+        case _:
+            return f"{facts}; {condition_text(query)}"
+
+
+def _ancestor(name: str, record: Any, epoch: dict[str, Any] | None) -> dict[str, Any]:
+    if record is None:
+        return {"event": name, "text": f"{name}, which no record tells of"}
+    where = f"({record.x:.0f}, {record.y:.0f}) m"
+    text = f"{name}: {record.type} {record.value} at {record.at_ns / NS:.1f} s at {where}"
+    if epoch is not None and epoch["region"] is not None:
+        x, y, radius = epoch["region"]
+        text += f", {hypot(record.x - x, record.y - y):.0f} m from the middle of the region of {radius:.0f} m"
+    return {
+        "event": name,
+        "type": record.type,
+        "at_s": record.at_ns / NS,
+        "x": record.x,
+        "y": record.y,
+        "text": text,
+    }
+
+
+def _answer(document: dict[str, Any], lines: list[str]) -> Answer:
+    from rich.text import Text
+
+    return Answer(document, [Text(each) for each in lines])

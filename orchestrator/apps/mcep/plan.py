@@ -1,0 +1,125 @@
+"""The plan of situations around moving objects in one run: brokers with their areas, clients with drives."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from node_agent.apps.mcep.config import (
+    InterestConfig,
+    QueryConfig,
+    Settings,
+    WhenFar,
+    WhenPoor,
+    WhenTimed,
+    problems,
+)
+from node_agent.apps.mcep.telemetry import scopes_of
+from node_agent.telemetry.belief import AppScopes
+from orchestrator.planning.application import AppPlan, End
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+KIND = "interest"
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """What a manifest has of it. ``drives``: by client, see ``node_agent.apps.mcep.config``."""
+
+    settings: Settings
+    drives: dict[str, str]
+
+    def config(self, node: str) -> InterestConfig:
+        return InterestConfig(node, self.settings, self.drives.get(node, ""))
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return (*self.settings.areas, *self.settings.clients)
+
+
+def recorded_in(record: Mapping[str, Any]) -> Recorded | None:
+    """From what a manifest records; None if it cannot be read."""
+    try:
+        found = msgspec.convert(record["interest"], Recorded)
+    except (msgspec.ValidationError, KeyError, TypeError):
+        return None
+    return None if any(problems(found.config(node), node) for node in found.nodes) else found
+
+
+def scopes(recorded: Recorded) -> AppScopes:
+    return scopes_of(recorded.config(node) for node in recorded.nodes)
+
+
+@dataclass(frozen=True)
+class InterestPlan(AppPlan):
+    name: str
+    recorded: Recorded
+    kind: ClassVar[str] = KIND
+    title: ClassVar[str] = "Situations around moving objects"
+
+    def nodes(self) -> tuple[str, ...]:
+        return self.recorded.nodes
+
+    def agent_config(self, node: str) -> InterestConfig:
+        return self.recorded.config(node)
+
+    def record(self) -> dict[str, Any]:
+        return {"interest": msgspec.to_builtins(self.recorded)}
+
+    def traffic(self) -> tuple[tuple[End, End], ...]:
+        settings = self.recorded.settings
+        homes = dict.fromkeys((each.name, each.home) for each in settings.queries)
+        return tuple(
+            (End("sensors", client), End(query, home)) for client in settings.clients for query, home in homes
+        )
+
+    def summary(self) -> list[tuple[str, str]]:
+        settings = self.recorded.settings
+        return [
+            *((each.name, query_line(each)) for each in settings.queries),
+            ("Brokers", f"{len(settings.areas)}, for {len(settings.clients)} clients"),
+        ]
+
+    def shown(self) -> "list[RenderableType]":
+        from orchestrator.apps.mcep.printed import plan_lines
+
+        return list(plan_lines(self.recorded))
+
+    def document(self) -> dict[str, Any]:
+        settings = self.recorded.settings
+        return {
+            "queries": [
+                {**msgspec.to_builtins(each), "follows": query_line(each)} for each in settings.queries
+            ],
+            "brokers": {name: list(box) for name, box in settings.areas.items()},
+            "clients": list(settings.clients),
+            "kept_s": settings.ttl,
+        }
+
+    def graph(self, form: str) -> str:
+        from orchestrator.apps.mcep.printed import mermaid, svg
+
+        return svg(self.recorded) if form == "svg" else mermaid(self.recorded)
+
+
+def query_line(query: QueryConfig) -> str:
+    """A query in one line."""
+    kept = f", and what was there {query.history:g} s before" if query.history else ""
+    return f"{query.situation} within {query.radius:g} m of {query.focal}{kept}; {condition_text(query)}"
+
+
+def condition_text(query: QueryConfig) -> str:
+    match query.when:
+        case WhenTimed(seconds):
+            return f"the interest switches more than {seconds:g} s after the last switch"
+        case WhenFar(metres):
+            return f"the interest switches more than {metres:g} m from the last switch"
+        case WhenPoor(precision, recall, look_back):
+            return (
+                f"the interest switches once precision is at most {precision:g} or recall at most "
+                f"{recall:g}, of the last {look_back:g} s"
+            )
+        case _:
+            return "the interest switches with every place"

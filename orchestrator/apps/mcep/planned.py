@@ -1,0 +1,189 @@
+"""From a section to what each node is given, and everything that is wrong on the way."""
+
+from collections.abc import Iterator
+
+from node_agent.apps.mcep.areas import Areas, check_areas, grid
+from node_agent.apps.mcep.checks import check_query
+from node_agent.apps.mcep.config import (
+    Limits,
+    QueryConfig,
+    Settings,
+    When,
+    WhenFar,
+    WhenMoved,
+    WhenPoor,
+    WhenTimed,
+    deployment_of,
+    drive_text,
+    query_of,
+)
+from node_agent.apps.mcep.deployment import check_deployment
+from node_agent.apps.mcep.geometry import Box, Point
+from node_agent.apps.mcep.model import McepError
+from node_agent.apps.mcep.situations import LANE, graph_of
+from orchestrator.apps.mcep.plan import Recorded
+from orchestrator.apps.mcep.section import InterestSection, InterestSettings, QuerySection, SwitchSection
+from orchestrator.errors import BadInput
+from orchestrator.model.trace import Drives, Sample
+from orchestrator.spec.application import AppEntry
+from orchestrator.spec.problems import Finding, Place, Unusable, did_you_mean, shown
+
+MOST_SAMPLES = 2_000_000
+"""Of all drives together: each agent, and the run's manifest, has them as text."""
+
+
+def section_of(entry: AppEntry) -> InterestSettings:
+    assert isinstance(entry.section, InterestSection), "the registry finds applications by their sections"
+    return entry.section.interest
+
+
+def planned_interest(entry: AppEntry) -> Recorded:
+    """Raises Unusable with everything that is wrong, by places in the file."""
+    section, at = section_of(entry), entry.at("interest")
+    nodes = entry.scenario.topology.node_names
+    clients = section.clients or tuple(node for node in nodes if node not in section.brokers)
+    findings = list(_node_findings(section, clients, nodes, at))
+    if findings:
+        raise Unusable(*findings)
+    areas = _areas(section, entry, at)
+    end = entry.scenario.warmup + entry.scenario.duration
+    until = min(section.stop or end, end)
+    drives = _drives(entry, clients, end, at)
+    queries = tuple(
+        _query(name, each, areas, drives[each.focal][0]) for name, each in section.queries.items()
+    )
+    needed = max(_needed(each) for each in section.queries.values())
+    ttl = needed if section.keep is None else section.keep
+    boxes = {name: (box.x0, box.y0, box.x1, box.y1) for name, box in areas.boxes.items()}
+    limits = Limits(section.room.waiting, section.room.stored)
+    settings = Settings(boxes, clients, queries, section.read, until, ttl, limits)
+    _check(settings, section, drives, at)
+    return Recorded(settings, {name: drive_text(samples) for name, samples in drives.items()})
+
+
+def _node_findings(
+    section: InterestSettings, clients: tuple[str, ...], nodes: tuple[str, ...], at: Place
+) -> Iterator[Finding]:
+    def missing(place: Place, node: str) -> Iterator[Finding]:
+        if node not in nodes:
+            yield Finding((*at, *place), f"there is no node {shown(node)}", did_you_mean(node, nodes))
+
+    for node in section.brokers:
+        yield from missing(("brokers", node), node)
+    for number, node in enumerate(section.clients or ()):
+        yield from missing(("clients", number), node)
+        if node in section.brokers:
+            yield Finding((*at, "clients", number), f"{node} is a broker, so it cannot be a client")
+    if not clients:
+        yield Finding((*at, "clients"), "all nodes are brokers: nobody is left to see anything")
+    for name, query in section.queries.items():
+        place = (*at, "queries", name)
+        if query.focal not in clients:
+            text = f"{shown(query.focal)} is no client, so it has no place to follow"
+            yield Finding((*place, "focal"), text, did_you_mean(query.focal, clients))
+        operators = graph_of(query.situation, {}).by_name
+        named: dict[Place, str] = {} if query.home is None else {("home",): query.home}
+        for operator, host in query.hosts.items():
+            named[("hosts", operator)] = host
+            if operator not in operators:
+                text = f"{query.situation} has no operator {shown(operator)}"
+                yield Finding((*place, "hosts", operator), text, f"it has {', '.join(operators)}")
+        for where, host in named.items():
+            if host not in section.brokers:
+                text = f"{shown(host)} is no broker"
+                yield Finding((*place, *where), text, did_you_mean(host, section.brokers))
+        if query.completeness == "strong":
+            text = "queries in files do not share graphs yet, so strong completeness cannot be promised"
+            yield Finding((*place, "completeness"), text, "use weak or best_effort")
+
+
+def _areas(section: InterestSettings, entry: AppEntry, at: Place) -> Areas:
+    area = entry.scenario.topology.area
+    whole = Box(0.0, 0.0, area.width, area.height)
+    given = {name: each for name, each in section.brokers.items() if each is not None}
+    try:
+        if not given:
+            return grid(list(section.brokers), whole)
+        if len(given) < len(section.brokers):
+            first = next(name for name in section.brokers if name not in given)
+            raise McepError(f"{first} has no area, and others have one; give all of them one, or none")
+        areas = Areas({name: Box(each.x[0], each.y[0], each.x[1], each.y[1]) for name, each in given.items()})
+        check_areas(areas, whole)
+    except McepError as error:
+        raise Unusable(Finding((*at, "brokers"), str(error))) from error
+    return areas
+
+
+def _drives(entry: AppEntry, clients: tuple[str, ...], end: float, at: Place) -> Drives:
+    """The movements of the run, as its network sees them."""
+    topology = entry.scenario.topology
+    nodes = topology.node_names
+    try:
+        found = topology.drives(entry.scenario.seed, end)
+    except BadInput as error:
+        raise Unusable(Finding(at, str(error))) from error
+    assert set(nodes) == set(found)
+    if sum(len(found[name]) for name in clients) > MOST_SAMPLES:
+        text = f"the drives of {len(clients)} clients have more than {MOST_SAMPLES:,} samples"
+        raise Unusable(Finding(at, text, "use fewer clients or a shorter run"))
+    return {name: found[name] for name in clients}
+
+
+def _query(name: str, said: QuerySection, areas: Areas, start: Sample) -> QueryConfig:
+    home = said.home or areas.leaf(Point(start.x, start.y))
+    operators = graph_of(said.situation, {}).by_name
+    return QueryConfig(
+        name,
+        said.situation,
+        said.focal,
+        said.radius,
+        home,
+        {operator: said.hosts.get(operator, home) for operator in operators},
+        dict(said.parameters),
+        said.history,
+        said.order,
+        said.completeness,
+        said.suppression,
+        _when(said.switch),
+    )
+
+
+def _when(switch: SwitchSection) -> When:
+    if switch.after is not None:
+        return WhenTimed(switch.after)
+    if switch.distance is not None:
+        return WhenFar(switch.distance)
+    if switch.quality is not None:
+        return WhenPoor(switch.quality.precision, switch.quality.recall, switch.quality.look_back)
+    return WhenMoved()
+
+
+def _needed(said: QuerySection) -> float:
+    """For how long brokers must keep events."""
+    graph = graph_of(said.situation, said.parameters)
+    look_back = 0.0 if said.switch.quality is None else said.switch.quality.look_back
+    longest = max(graph.additional_time(source.name) for source in graph.sources)
+    return max(said.history + longest, look_back, 1.0)
+
+
+def _check(settings: Settings, section: InterestSettings, drives: Drives, at: Place) -> None:
+    findings = []
+    lanes = any(sample.lane for samples in drives.values() for sample in samples)
+    for config in settings.queries:
+        place = (*at, "queries", config.name)
+        try:
+            query = query_of(config)
+            check_query(query, settings.ttl)
+        except McepError as error:
+            findings.append(Finding(place, str(error)))
+            continue
+        if not lanes and any(source.type == LANE for source in query.graph.sources):
+            text = f"{config.situation} needs changes of lanes, and nodes that move like this have no lanes"
+            findings.append(Finding((*place, "situation"), text, "let them drive: mobility: {model: sumo}"))
+    if not findings:
+        try:
+            check_deployment(deployment_of(settings))
+        except McepError as error:
+            findings.append(Finding(at, str(error)))
+    if findings:
+        raise Unusable(*findings)

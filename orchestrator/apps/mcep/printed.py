@@ -1,0 +1,82 @@
+"""The plan of moving interests as people read it: for `rove plan`, and drawings for --graph."""
+
+from collections.abc import Iterator
+from html import escape
+from typing import TYPE_CHECKING
+
+from node_agent.apps.mcep.config import drive_of, query_of
+from orchestrator.apps.mcep.plan import Recorded, query_line
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+WIDTH = 640.0
+MARGIN = 20.0
+
+
+def plan_lines(recorded: Recorded) -> "Iterator[Text]":
+    from rich.text import Text
+
+    settings = recorded.settings
+    for each in settings.queries:
+        yield Text(f"{each.name}: {query_line(each)}")
+        graph = query_of(each).graph
+        for stream in graph.streams:
+            where = f" on {each.hosts[stream.successor]}" if stream.successor in each.hosts else ""
+            yield Text(f"  {stream.producer} → {stream.successor}{where}")
+        promise = f"order {each.order}, completeness {each.completeness}"
+        yield Text(f"  home {each.home}; {promise}{', with suppression' if each.suppression else ''}")
+    yield Text(f"brokers keep events for {settings.ttl:g} s; clients read every {settings.every:g} s")
+    for name, (x0, y0, x1, y1) in settings.areas.items():
+        yield Text(f"  {name}: ({x0:g}, {y0:g}) to ({x1:g}, {y1:g}) m")
+
+
+def mermaid(recorded: Recorded) -> str:
+    lines = ["flowchart LR"]
+    for number, query in enumerate(recorded.settings.queries):
+        graph = query_of(query).graph
+        names = [*graph.order, "consumer"]
+        for place, name in enumerate(names):
+            host = query.hosts.get(name, query.focal if name == "consumer" else "brokers")
+            lines.append(f'  q{number}n{place}["{name}<br>{host}"]')
+        for stream in graph.streams:
+            ends = names.index(stream.producer), names.index(stream.successor)
+            lines.append(f"  q{number}n{ends[0]} --> q{number}n{ends[1]}")
+    return "\n".join(lines) + "\n"
+
+
+def svg(recorded: Recorded) -> str:
+    """The areas of brokers, where clients begin, and the first interests."""
+    settings = recorded.settings
+    boxes = settings.areas.values()
+    x0, y0 = min(box[0] for box in boxes), min(box[1] for box in boxes)
+    x1, y1 = max(box[2] for box in boxes), max(box[3] for box in boxes)
+    scale = WIDTH / (x1 - x0)
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return MARGIN + (x - x0) * scale, MARGIN + (y - y0) * scale
+
+    width, height = WIDTH + 2 * MARGIN, (y1 - y0) * scale + 2 * MARGIN
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        'font-family="sans-serif" font-size="12">'
+    ]
+    for name, (left, top, right, bottom) in settings.areas.items():
+        x, y = at(left, top)
+        parts.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{(right - left) * scale:.1f}" '
+            f'height="{(bottom - top) * scale:.1f}" fill="#f6f8fb" stroke="#336"/>'
+            f'<text x="{x + 6:.1f}" y="{y + 16:.1f}">{escape(name)}</text>'
+        )
+    starts = {client: drive_of(recorded.drives[client]).at(0.0) for client in settings.clients}
+    for query in settings.queries:
+        x, y = at(starts[query.focal].x, starts[query.focal].y)
+        parts.append(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{query.radius * scale:.1f}" fill="#fc08" stroke="#a60"/>'
+        )
+    for client, place in starts.items():
+        x, y = at(place.x, place.y)
+        parts.append(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="#555"><title>{escape(client)}</title></circle>'
+        )
+    return "\n".join([*parts, "</svg>\n"])

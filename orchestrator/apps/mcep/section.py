@@ -1,0 +1,164 @@
+"""What an experiment file says of situations around moving objects.
+
+interest:
+  brokers: [b1, b2, b3, b4]
+  queries:
+    ahead: {situation: accident, focal: car1, radius: 300 m, history: 60s, switch: {after: 5s}}
+"""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from node_agent.apps.mcep.model import Completeness, Order
+from node_agent.apps.mcep.situations import SITUATIONS
+from orchestrator.spec.application import AppSection
+from orchestrator.spec.base import Name, Section
+from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
+from orchestrator.spec.units import DURATION, SHARE, Duration, Length, PositiveDuration, PositiveLength
+
+Stretch = tuple[Length, Length]
+
+
+class AreaSection(Section):
+    """The rectangle that a broker serves."""
+
+    x: Stretch = Field(description="From where to where", examples=[["0 m", "500 m"]])
+    y: Stretch = Field(examples=[["0 m", "500 m"]])
+
+    @model_validator(mode="after")
+    def _is_an_area(self) -> "AreaSection":
+        findings = [
+            Finding((key,), "the area is empty: it must end after it begins", f"{key}: [0 m, 500 m]")
+            for key, (begin, end) in (("x", self.x), ("y", self.y))
+            if begin >= end
+        ]
+        if findings:
+            raise Unusable(*findings)
+        return self
+
+
+class QualitySection(Section):
+    """How well the processed region must stand for the wanted one, counted in events."""
+
+    precision: Annotated[float, SHARE] = Field(examples=["90%"])
+    recall: Annotated[float, SHARE] = Field(examples=["90%"])
+    look_back: PositiveDuration = Field(default=10.0, description="The events of so long before are counted")
+
+
+class SwitchSection(Section):
+    """When the interest follows its object; with none of these with every place."""
+
+    other_names = {"timed": "after", "spatial": "distance", "qor": "quality"}  # noqa: RUF012
+
+    after: PositiveDuration | None = Field(default=None, description="So long after the last switch")
+    distance: PositiveLength | None = Field(default=None, description="So far from the last switch")
+    quality: QualitySection | None = Field(default=None, description="When it is no better than this")
+
+    @model_validator(mode="after")
+    def _one(self) -> "SwitchSection":
+        given = [key for key in ("after", "distance", "quality") if getattr(self, key) is not None]
+        if len(given) > 1:
+            raise unusable(f"{' and '.join(given)} are given: a query has one condition", "leave one out")
+        return self
+
+
+class QuerySection(Section):
+    """A situation wanted around a client, wherever it is."""
+
+    other_names = {"focal_object": "focal", "delta": "history", "condition": "switch"}  # noqa: RUF012
+
+    situation: str = Field(description="; ".join(f"{name}: {each.says}" for name, each in SITUATIONS.items()))
+    focal: str = Field(description="The client that the interest follows", examples=["car1"])
+    radius: PositiveLength = Field(examples=["300 m"])
+    history: Duration = Field(default=0.0, description="So long before each switch is wanted, too")
+    parameters: dict[str, Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]] = Field(default={})
+    order: Order = Field(
+        default="spatiotemporal", description="Within and between regions, between them only, or none"
+    )
+    completeness: Completeness = Field(
+        default="weak", description="All results of a region before the next one, or what is ready"
+    )
+    suppression: bool = Field(
+        default=False, strict=True, description="What the last region brought is not sent again"
+    )
+    switch: SwitchSection = SwitchSection()
+    home: str | None = Field(
+        default=None,
+        description="The broker that moves the interest; if not given, the one of the first place",
+    )
+    hosts: dict[str, str] = Field(default={}, description="Brokers of operators; if not given, the home")
+
+    @model_validator(mode="after")
+    def _is_known(self) -> "QuerySection":
+        situation = SITUATIONS.get(self.situation)
+        if situation is None:
+            text = f"there is no situation {shown(self.situation)}; expected {', '.join(SITUATIONS)}"
+            raise unusable(text, did_you_mean(self.situation, SITUATIONS), at=("situation",))
+        findings = [
+            Finding(("parameters", name), "is no parameter of it", did_you_mean(name, situation.parameters))
+            for name in self.parameters
+            if name not in situation.parameters
+        ]
+        if findings:
+            raise Unusable(*findings)
+        return self
+
+
+class RoomSection(Section):
+    """How much nodes keep."""
+
+    waiting: Annotated[int, Field(strict=True, ge=100, le=10_000_000)] = Field(
+        default=20_000, description="Messages that wait at a node; with more it takes nothing from clients"
+    )
+    stored: Annotated[int, Field(strict=True, ge=100, le=10_000_000)] = Field(
+        default=500_000, description="Events on a broker; with more it takes nothing from clients"
+    )
+
+
+def _read_brokers(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        if len(set(map(str, value))) < len(value):
+            raise unusable("a broker is listed twice")
+        return dict.fromkeys(map(str, value))
+    return value
+
+
+class InterestSettings(Section):
+    """Brokers, clients and queries."""
+
+    brokers: Annotated[
+        dict[str, AreaSection | None],
+        BeforeValidator(_read_brokers, json_schema_input_type=list[Name] | dict[Name, AreaSection | None]),
+    ] = Field(
+        min_length=1,
+        description="Nodes that serve parts of the area: a list for a grid of them, or each with its area",
+        examples=[["b1", "b2", "b3", "b4"]],
+    )
+    clients: tuple[str, ...] | None = Field(
+        default=None, description="Nodes with sensors; if not given, all that are no brokers", min_length=1
+    )
+    read: Annotated[float, DURATION.within(ge=0.01)] = Field(
+        default=1.0, description="Clients read their speed so often"
+    )
+    stop: PositiveDuration | None = Field(
+        default=None, description="Clients leave then, after sources open; the end of the run if not given"
+    )
+    keep: PositiveDuration | None = Field(
+        default=None, description="Brokers keep events for so long; what queries need if not given"
+    )
+    room: RoomSection = RoomSection()
+    queries: dict[Name, QuerySection] = Field(min_length=1)
+
+
+class InterestSection(AppSection):
+    """Situations around moving objects."""
+
+    interest: InterestSettings = Field(
+        examples=[
+            {
+                "brokers": ["b1", "b2"],
+                "queries": {"ahead": {"situation": "accident", "focal": "car1", "radius": "300 m"}},
+            }
+        ]
+    )

@@ -1,0 +1,97 @@
+"""What nodes may say to each other: each about itself and its own part only."""
+
+import pytest
+
+from node_agent.apps.mcep.areas import grid
+from node_agent.apps.mcep.channel import ChannelId, Heartbeat, Marker
+from node_agent.apps.mcep.claims import Claims
+from node_agent.apps.mcep.config import QueryConfig, deployed
+from node_agent.apps.mcep.deployment import Deployment
+from node_agent.apps.mcep.geometry import Box, Point
+from node_agent.apps.mcep.messages import (
+    Answered,
+    Known,
+    Located,
+    Ordered,
+    Placed,
+    Results,
+    Said,
+    Seen,
+    Streamed,
+    UpTo,
+)
+from node_agent.apps.mcep.model import atomic
+from node_agent.apps.mcep.switching import Held, Hold, Switch
+
+pytestmark = pytest.mark.unit
+
+QUERY = QueryConfig("near", "average_speed", "car1", 100.0, "b1", {"averaging": "b2"})
+DEPLOYMENT = Deployment(
+    grid(["b1", "b2", "b3"], Box(0, 0, 300, 100)), ("car1", "car2"), (deployed(QUERY),), 60
+)
+HERE = Point(1, 1)
+POINTS = {"speed": 0.0, "averaging": 0.0}
+MARKER = Marker(5.0, 1, None, POINTS, frozenset({"speed"}))
+BEAT = Heartbeat(1.0)
+
+
+def of_source(origin: str, successor: str = "averaging") -> Streamed:
+    return Streamed("near", successor, ChannelId("speed", origin), BEAT)
+
+
+@pytest.mark.parametrize(
+    ("receiver", "sender", "said"),
+    [
+        ("b1", "car2", Seen((atomic("speed", 1.0, HERE, 0, "car2"),))),
+        ("b1", "car2", UpTo(1.0)),
+        ("b1", "b2", Known((("car1", 1.0),))),
+        ("b1", "car1", Located("near", HERE, 1.0)),
+        ("b3", "b1", Ordered("near", Hold(1))),
+        ("b3", "b1", Ordered("near", Switch(MARKER))),
+        ("b1", "b3", Answered("near", Held(1, 2.0))),
+        ("b2", "b3", of_source("b3")),
+        ("b1", "b2", Streamed("near", "consumer", ChannelId("averaging"), MARKER)),
+        ("car1", "b1", Placed("near", 1.0)),
+        ("car1", "b1", Results("near", ())),
+    ],
+)
+def test_what_belongs_to_a_node_is_believed(receiver: str, sender: str, said: Said) -> None:
+    assert Claims(receiver, DEPLOYMENT).refusal(sender, said) is None
+
+
+@pytest.mark.parametrize(
+    ("receiver", "sender", "said", "word"),
+    [
+        ("b1", "car2", Seen((atomic("speed", 1.0, HERE, 0, "car1"),)), "event"),
+        ("b1", "car2", Seen((atomic("noise", 1.0, HERE, 0, "car2"),)), "type"),
+        ("b1", "car2", Seen((atomic("speed", -1.0, HERE, 0, "car2"),)), "place"),
+        ("b1", "b2", Seen(()), "sender"),
+        ("b1", "b2", UpTo(1.0), "sender"),
+        ("b1", "car1", Known(()), "sender"),
+        ("b1", "b2", Known((("stranger", 1.0),)), "client"),
+        ("b1", "car2", Located("near", HERE, 1.0), "sender"),
+        ("b2", "car1", Located("near", HERE, 1.0), "sender"),
+        ("b1", "car1", Located("far", HERE, 1.0), "query"),
+        ("b3", "b2", Ordered("near", Hold(1)), "sender"),
+        ("b3", "b1", Ordered("near", Switch(MARKER._replace(points={}))), "marker"),
+        ("b3", "b1", Ordered("near", Switch(MARKER._replace(touched=frozenset({"x"})))), "marker"),
+        ("b2", "b3", Answered("near", Held(1, 2.0)), "sender"),
+        ("b2", "b3", of_source("b1"), "sender"),
+        ("b2", "b3", of_source(""), "sender"),
+        ("b1", "b3", of_source("b3"), "stream"),
+        ("b2", "b3", of_source("b3", "consumer"), "stream"),
+        ("b1", "b3", Streamed("near", "consumer", ChannelId("averaging"), BEAT), "sender"),
+        ("b1", "b1", Placed("near", 1.0), "message"),
+        ("car1", "b2", Placed("near", 1.0), "sender"),
+        ("car2", "b1", Results("near", ()), "sender"),
+        ("car1", "b1", UpTo(1.0), "message"),
+    ],
+)
+def test_all_else_is_refused(receiver: str, sender: str, said: Said, word: str) -> None:
+    assert Claims(receiver, DEPLOYMENT).refusal(sender, said) == word
+
+
+def test_clients_let_in_only_homes() -> None:
+    assert Claims("car1", DEPLOYMENT).may_connect("b1") and Claims("b2", DEPLOYMENT).may_connect("car2")
+    refused = [("car1", "b2"), ("car2", "b1"), ("b1", "stranger")]
+    assert not any(Claims(receiver, DEPLOYMENT).may_connect(node) for receiver, node in refused)

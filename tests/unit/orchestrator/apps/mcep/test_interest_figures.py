@@ -1,0 +1,93 @@
+"""Metrics and the live view of moving interests, from rows and records of a run whose truth is known."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from node_agent.apps.mcep.telemetry import InterestStalled, InterestSwitched, SensorRead, SituationFound
+from node_agent.telemetry.kinds import tag_of
+from orchestrator.apps.mcep.analytics.metrics import METRICS, notes, values
+from orchestrator.apps.mcep.live import InterestView
+from orchestrator.apps.mcep.rehearsal import Rehearsal
+from tests.unit.orchestrator.apps.mcep.town import document, planned
+
+pytestmark = pytest.mark.unit
+
+PLAN = planned(document()).recorded
+EXPECTED = Rehearsal(PLAN).play()["near"]
+S = 1_000_000_000
+
+
+def rows(delay_s: float = 2.0) -> list[dict[str, Any]]:
+    return [
+        {
+            "query": "near",
+            "number": number,
+            "type": each.type,
+            "at_ns": each.at_ns,
+            "epoch": each.epoch,
+            "t_ns": round((each.due_s + delay_s) * S),
+            "ancestors": list(each.ancestors),
+        }
+        for number, each in enumerate(EXPECTED, 1)
+    ]
+
+
+def figures(found: list[dict[str, Any]], reason: str = "") -> Any:
+    run = SimpleNamespace(manifest={"moving_from_ns": 0})
+    subject: Any = SimpleNamespace(app=SimpleNamespace(plan=PLAN), run=run, zero_ns=0, ended_ns=45 * S)
+    starts = {each.epoch: each.due_s for each in reversed(EXPECTED)}
+    switches = [{"query": "near", "epoch": epoch, "start_ns": 0} for epoch in starts]
+    broker = {"node": "b1", "boot": 1, "streamed": 7, "skipped": 2, "processed": 3}
+    return values(
+        subject,
+        {
+            "sensor_events": [{}] * 9,
+            "interest_switches": switches,
+            "situations": found,
+            "interest_brokers": [broker, {**broker, "streamed": 9}],
+            "interest_clients": [{"node": "car1", "boot": 1, "handovers": 4}],
+            "interest_links": [{"node": "car1", "boot": 1, "neighbour": "b1", "bytes": 100}],
+            "interest_stalls": [{"reason": reason}],
+        },
+    )
+
+
+def test_a_run_that_delivers_all_misses_nothing() -> None:
+    found = figures(rows())
+    assert {metric.name for metric in METRICS} | {"situation_delays"} == set(found)
+    assert found["situations"] == len(EXPECTED) > 20 and found["interest_streamed"] == 9
+    assert found["situations_missing"] == found["situations_surplus"] == found["situations_out_of_order"] == 0
+    assert found["queries"]["near"]["expected"] == len(EXPECTED) and found["interest_stalls"] == 0
+    assert notes({}, [found]) == []
+
+
+def test_what_is_missing_too_much_or_out_of_order_is_counted() -> None:
+    every = rows()
+    assert figures(every[1:])["situations_missing"] == 1
+    assert figures([*every, {**every[0], "number": 1000}])["situations_surplus"] == 1
+    wrong = {**every[-1], "ancestors": ["car9#1"]}
+    assert figures([*every[:-1], wrong])["situations_surplus"] == 1
+    assert figures([{**each, "number": -each["number"]} for each in every])["situations_out_of_order"] > 0
+    stalled = figures(every, "waits for car2")
+    assert stalled["interest_stalls"] == 1 and "stalled" in notes({}, [stalled])[0]
+
+
+def told(kind: type[Any], **fields: Any) -> Any:
+    return SimpleNamespace(kind=tag_of(kind), **fields)
+
+
+def test_the_view_tells_delays_regions_and_stalls() -> None:
+    view = InterestView("interest", PLAN)
+    assert view.head()["situations"][0]["focal"] == "car1"
+    place = {"x": 1.0, "y": 2.0, "radius": 150.0}
+    list(view.take("car1", 11.0, told(SensorRead, at_ns=S)))
+    list(view.take("b1", 12.0, told(InterestSwitched, query="near", epoch=1, start_ns=S, **place)))
+    found = told(SituationFound, query="near", epoch=1, at_ns=2 * S, ancestors=("car1#1",))
+    list(view.take("car1", 13.5, found))
+    (stall,) = view.take("b2", 14.0, told(InterestStalled, reason="waits for the word of car2"))
+    assert stall.value["text"] == "interest: b2: waits for the word of car2"
+    changes = {change.channel: change.value for change in view.tick(15.0)}
+    assert changes["situation"] == {"count": 1, "delay": 1.5, "worst": 1.5, "last": ["car1#1"]}
+    assert changes["region"]["radius"] == 150.0 and list(view.tick(16.0)) == []

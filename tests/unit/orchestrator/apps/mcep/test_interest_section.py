@@ -1,0 +1,104 @@
+"""From the section ``interest`` to a plan, and all that can be wrong on the way."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from node_agent.apps.mcep.config import problems
+from orchestrator.apps.mcep.application import INTEREST
+from orchestrator.apps.mcep.plan import recorded_in
+from orchestrator.planning.semantics import plan_run
+from orchestrator.spec.experiment import Experiment
+from orchestrator.spec.translate import findings_of
+from tests.unit.orchestrator.apps.mcep.town import QUERY, document, planned
+
+pytestmark = pytest.mark.unit
+
+
+def query(**changes: Any) -> dict[str, Any]:
+    return {"queries": {"near": {**QUERY, **changes}}}
+
+
+def misplanned(interest: dict[str, Any]) -> list[tuple[str, str]]:
+    run, findings = plan_run(Experiment.model_validate(document(interest)))
+    assert run is None
+    return [(".".join(map(str, each.at)), each.message) for each in findings]
+
+
+def misread(interest: dict[str, Any]) -> list[str]:
+    whole = document(interest)
+    with pytest.raises(ValidationError) as caught:
+        Experiment.model_validate(whole)
+    return [each.message for each in findings_of(caught.value, Experiment, whole)]
+
+
+def test_each_node_gets_its_part_and_the_manifest_all_of_it() -> None:
+    plan = planned(document())
+    assert plan.nodes() == ("b1", "b2", "car1", "car2", "car3", "car4")
+    assert all(problems(plan.agent_config(node), node) == [] for node in plan.nodes())
+    assert plan.agent_config("b1").drive == "" and plan.agent_config("car1").drive.startswith("0,")
+    settings = plan.recorded.settings
+    assert settings.areas == {"b1": (0, 0, 200, 200), "b2": (200, 0, 400, 200)}
+    assert settings.ttl == 10.0 and settings.until == 30.0
+    assert recorded_in(plan.record()) == plan.recorded
+    assert recorded_in({}) is None and INTEREST.examiner({}) is None and INTEREST.examiner(plan.record())
+    shown = "\n".join(map(str, plan.shown()))
+    assert "average_speed within 150 m of car1" in shown and "speed → averaging on b" in shown
+    assert "<circle" in plan.graph("svg") and "averaging" in plan.graph("mmd")
+    assert plan.document()["brokers"]["b1"] == [0, 0, 200, 200]
+
+
+def test_every_error_is_told_at_once() -> None:
+    found = misplanned({"brokers": ["b1", "b4"], **query(focal="b1", home="car2", hosts={"sum": "b1"})})
+    assert [place for place, _ in found] == [
+        "interest.brokers.b4",
+        "interest.queries.near.focal",
+        "interest.queries.near.hosts.sum",
+        "interest.queries.near.home",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("interest", "place", "words"),
+    [
+        ({"keep": "6s"}, "queries.near", "a switch needs 10 s of them"),
+        ({"clients": ["b1", "car1"]}, "clients.0", "is a broker"),
+        (query(situation="accident", parameters={}), "queries.near.situation", "have no lanes"),
+        (query(completeness="strong"), "queries.near.completeness", "do not share graphs"),
+        (query(completeness="best_effort"), "queries.near", "suppression needs complete epochs"),
+        (
+            query(switch={"quality": {"precision": "90%", "recall": "90%"}}),
+            "",
+            "counts events on one broker only",
+        ),
+        (
+            {
+                "brokers": {
+                    "b1": {"x": [0, 200], "y": [0, 200]},
+                    "b2": {"x": [250, 400], "y": [0, 200]},
+                }
+            },
+            "brokers",
+            "no broker serves the area from (200, 0) to (250, 200) m",
+        ),
+    ],
+)
+def test_what_cannot_work_is_one_clear_error(interest: dict[str, Any], place: str, words: str) -> None:
+    ((at, message),) = misplanned(interest)
+    assert at == f"interest.{place}".rstrip(".") and words in message
+
+
+@pytest.mark.parametrize(
+    ("interest", "words"),
+    [
+        (query(situation="acident"), "there is no situation"),
+        (query(parameters={"reading": 3}), "is no parameter of it"),
+        (query(switch={"after": "5s", "distance": "9 m"}), "a query has one condition"),
+        ({"brokers": ["b1", "b1"]}, "listed twice"),
+        ({"brokers": {"b1": {"x": [0, 400], "y": [200, 0]}}}, "the area is empty"),
+    ],
+)
+def test_what_cannot_be_read_is_one_clear_error(interest: dict[str, Any], words: str) -> None:
+    (message,) = misread(interest)
+    assert words in message
