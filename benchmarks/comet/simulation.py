@@ -7,7 +7,6 @@ refused.
 """
 
 import heapq
-import math
 import random
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ from typing import Any
 
 from node_agent.apps.comet.conjuncts import Conjunct, matches_with
 from node_agent.apps.comet.events import Detection, EventSource, Instance, detection_of
+from node_agent.apps.comet.instances import bounds_for
 from orchestrator.apps.comet.planning.ced_tree import Edge, Hop, Junction
 from orchestrator.apps.comet.planning.estimator import Plan
 from orchestrator.apps.comet.planning.problem import World
@@ -250,7 +250,7 @@ class _Run:
         self, junction: Junction, number: int, match: tuple[Instance, ...], targets: list[Edge]
     ) -> None:
         events = frozenset[str]().union(*(edge.events for edge in targets))
-        bounds = {name: _bounds(self.conjunct, match, name) for name in events}
+        bounds = {name: bounds_for(self.conjunct, match, name) for name in events}
         before = self.asks.setdefault((junction.node, number), [])
         if any(_covers(other, bounds) for other in before[-50:]):
             return
@@ -261,18 +261,6 @@ class _Run:
             self.carry(edge.hops, self.given.sizes.request, partial(self.ask, outlet, part), down=True)
             self.cost += edge.request_cost
             self.requests_sent += 1
-
-
-def _bounds(conjunct: Conjunct, match: tuple[Instance, ...], event: str) -> tuple[float, float]:
-    low, high = -math.inf, math.inf
-    for each in match:
-        window = conjunct.windows[each.event, event]
-        low, high = max(low, each.end - window), min(high, each.start + window)
-        if (each.event, event) in conjunct.before:
-            low = max(low, each.end)
-        if (event, each.event) in conjunct.before:
-            high = min(high, each.start)
-    return low, high
 
 
 def _first(pair: tuple[float, Any]) -> float:

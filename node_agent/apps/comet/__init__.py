@@ -1,5 +1,5 @@
-"""Event detection over links that come and go (Comet): events, patterns, and what a pattern means.
+"""Event detection over links that come and go (Comet): what patterns mean, and what nodes do to detect them.
 
-``events`` and ``patterns`` are the values both halves share; ``grammar`` reads and prints patterns;
-``reference`` says which detections there are; ``conjuncts`` is the form that nodes and the planner work on.
+Shared values: ``events``, ``patterns`` (``grammar`` reads them), ``conjuncts``; ``reference`` says which
+detections there are. A node is a ``machine`` that does what a ``node_plan`` says; ``journal`` keeps it.
 """

@@ -6,7 +6,7 @@ most w exactly if this holds for each pair, and a part ends before another start
 each pair of their events. A node that knows only some of the events checks the pairs it knows.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -25,14 +25,33 @@ class ConjunctError(ValueError):
 
 @dataclass(frozen=True)
 class Absence:
-    """The events that a negated part watches, and whether one of them can occur after the last constituent.
+    """The events that a negated part watches, and where their instances would have to be to matter.
 
-    ``window``: of the operator that it stands in.
+    ``beside``: the events that must occur in the operator that it stands in, whose window is ``window``;
+    ``after``, ``before``: those of them that a ``seq`` puts before and behind it. ``slack``: instances so far
+    outside that place matter, too, because the negated part holds negations of its own.
     """
 
     events: tuple[str, ...]
     window: float
-    may_follow: bool
+    beside: tuple[str, ...]
+    after: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    slack: float = 0.0
+
+    @property
+    def wait(self) -> float:
+        """How long after the last constituent an instance can occur that matters."""
+        return self.slack + (0.0 if self.before else self.window)
+
+    def place(self, match: Iterable[Instance]) -> tuple[float, float]:
+        """Returns the earliest start and the latest end of instances that matter to a match."""
+        spans = {each.event: (each.start, each.end) for each in match}
+        low = max(spans[name][1] for name in self.beside) - self.window
+        high = min(spans[name][0] for name in self.beside) + self.window
+        low = max([low, *(spans[name][1] for name in self.after)])
+        high = min([high, *(spans[name][0] for name in self.before)])
+        return low - self.slack, high + self.slack
 
 
 @dataclass(frozen=True)
@@ -41,6 +60,8 @@ class Conjunct:
 
     shape: Shape
     absences: tuple[Absence, ...] = ()
+    pattern: Pattern | None = None
+    """The alternative with its negations."""
     windows: dict[tuple[str, str], float] = field(default_factory=dict, compare=False, repr=False)
     """Of each pair, both ways round: how far apart start of one and end of the other may be."""
     before: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False, repr=False)
@@ -55,11 +76,20 @@ class Conjunct:
         """The events that absences watch, each once."""
         return tuple(dict.fromkeys(name for absence in self.absences for name in absence.events))
 
+    def wait(self, absent: str) -> float:
+        """How long after the last constituent an absent event can occur and matter."""
+        return max(absence.wait for absence in self.absences if absent in absence.events)
+
+    @property
+    def longest(self) -> float:
+        """The longest window: no match lasts longer."""
+        return max(self.windows.values(), default=0.0)
+
 
 def conjuncts(pattern: Pattern) -> tuple[Conjunct, ...]:
     """Raises ConjunctError if an event stands twice in one alternative, or if there are too many of them."""
     found = []
-    for shape, absences in _alternatives(pattern):
+    for shape, absences, whole in _alternatives(pattern):
         names = list(event_names(shape))
         twice = next((name for name in names if names.count(name) > 1), None)
         both = next((n for absence in absences for n in absence.events if n in names), None)
@@ -69,14 +99,14 @@ def conjuncts(pattern: Pattern) -> tuple[Conjunct, ...]:
         windows: dict[tuple[str, str], float] = {}
         before: set[tuple[str, str]] = set()
         _constrain(shape, windows, before)
-        found.append(Conjunct(shape, absences, windows, frozenset(before)))
+        found.append(Conjunct(shape, absences, whole, windows, frozenset(before)))
     return tuple(found)
 
 
-def _alternatives(pattern: Pattern) -> list[tuple[Shape, tuple[Absence, ...]]]:
+def _alternatives(pattern: Pattern) -> list[tuple[Shape, tuple[Absence, ...], Pattern]]:
     match pattern:
         case Event():
-            return [(pattern, ())]
+            return [(pattern, (), pattern)]
         case Or(parts):
             together = [each for part in parts for each in _alternatives(part)]
             _check(len(together))
@@ -85,18 +115,20 @@ def _alternatives(pattern: Pattern) -> list[tuple[Shape, tuple[Absence, ...]]]:
             raise ConjunctError('a negation stands inside "and" or "seq"')
         case And() | Seq():
             kind = type(pattern)
-            absences = tuple(_absences(pattern))
             choices = [_alternatives(part) for part in pattern.parts if not isinstance(part, Not)]
             size = 1
             for each in choices:
                 size *= len(each)
                 _check(size)
-            found: list[tuple[Shape, tuple[Absence, ...]]] = []
+            found: list[tuple[Shape, tuple[Absence, ...], Pattern]] = []
             for combination in product(*choices):
-                inner = tuple(absence for _, below in combination for absence in below)
-                shapes = tuple(shape for shape, _ in combination)
+                inner = tuple(absence for _, below, _ in combination for absence in below)
+                shapes = tuple(shape for shape, _, _ in combination)
                 shape: Shape = kind(shapes, pattern.window) if len(shapes) > 1 else shapes[0]
-                found.append((shape, inner + absences))
+                wholes = iter([whole for _, _, whole in combination])
+                parts = tuple(part if isinstance(part, Not) else next(wholes) for part in pattern.parts)
+                own = tuple(_absences(pattern, shapes))
+                found.append((shape, inner + own, kind(parts, pattern.window)))
             return found
 
 
@@ -106,12 +138,36 @@ def _check(number: int) -> None:
         raise ConjunctError(f"{text}: use fewer or() inside and() and seq(), or several patterns")
 
 
-def _absences(pattern: And | Seq) -> Iterator[Absence]:
-    last = max(place for place, part in enumerate(pattern.parts) if not isinstance(part, Not))
-    for place, part in enumerate(pattern.parts):
-        if isinstance(part, Not):
-            follows = isinstance(pattern, And) or place > last
-            yield Absence(tuple(dict.fromkeys(event_names(part.part))), pattern.window, follows)
+def _absences(pattern: And | Seq, shapes: Sequence[Shape]) -> Iterator[Absence]:
+    """``shapes``: of the parts that are not negated."""
+    groups = [tuple(event_names(shape)) for shape in shapes]
+    beside = tuple(name for group in groups for name in group)
+    passed = 0
+    for part in pattern.parts:
+        if not isinstance(part, Not):
+            passed += 1
+            continue
+        after: tuple[str, ...] = ()
+        before: tuple[str, ...] = ()
+        if isinstance(pattern, Seq):
+            after = tuple(name for group in groups[:passed] for name in group)
+            before = tuple(name for group in groups[passed:] for name in group)
+        watched = tuple(dict.fromkeys(event_names(part.part)))
+        yield Absence(watched, pattern.window, beside, after, before, _slack(part.part))
+
+
+def _slack(negated: Pattern) -> float:
+    """How far from a match of a negated part the instances can be that its own negations watch."""
+    match negated:
+        case Event():
+            return 0.0
+        case Or(parts):
+            return max(map(_slack, parts))
+        case Not(part):
+            return _slack(part)
+        case _:
+            own = negated.window if any(isinstance(part, Not) for part in negated.parts) else 0.0
+            return own + max(map(_slack, negated.parts))
 
 
 def _constrain(shape: Shape, windows: dict[tuple[str, str], float], before: set[tuple[str, str]]) -> None:

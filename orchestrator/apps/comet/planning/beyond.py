@@ -48,7 +48,7 @@ def beyond(estimator: Estimator, tree: CedTree) -> Plan | None:
             if plan is not None:
                 tried[nodes] = plan
 
-    for level in range(tree.height, 0, -1):
+    for level in range(max(tree.height, 1), 0, -1):
         attempt(shorted_at(tree, level))
     if not tried:
         return None

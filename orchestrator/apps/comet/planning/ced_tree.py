@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from node_agent.apps.comet.node_plan import MARKS_S, MOMENT
 from orchestrator.apps.comet.planning.links import Link
 from orchestrator.apps.comet.planning.problem import Task, Unplannable, World
 
@@ -56,6 +57,11 @@ class Edge:
         return sum(hop.delay for hop in self.hops)
 
     @cached_property
+    def marked_delay(self) -> float:
+        """Until it is known that nothing occurred: nodes say so every ``MARKS_S`` during a contact."""
+        return self.delay + (MARKS_S if self.hops else MOMENT)
+
+    @cached_property
     def request_delay(self) -> float:
         return sum(hop.request_delay for hop in self.hops)
 
@@ -75,6 +81,11 @@ class Junction:
     @cached_property
     def events(self) -> frozenset[str]:
         return frozenset[str]().union(*(edge.events for edge in self.inputs))
+
+    @cached_property
+    def by_name(self) -> dict[str, Edge]:
+        """The inputs by their names."""
+        return {edge.name: edge for edge in self.inputs}
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,12 +137,8 @@ class CedTree:
                 edge.delay + (0.0 if edge.child is None else slowest(edge.child)) for edge in junction.inputs
             )
 
-        waits = {
-            name: absence.window if absence.may_follow else 0.0
-            for absence in self.task.conjunct.absences
-            for name in absence.events
-        }
-        return max(slowest(self.root), *(edge.delay + waits[edge.name] for edge in self.absent), 0.0)
+        watched = (self.task.conjunct.wait(edge.name) + edge.marked_delay for edge in self.absent)
+        return max(slowest(self.root), *watched, 0.0)
 
 
 def build_tree(task: Task, given: World, alpha: float = ALPHA) -> CedTree:
@@ -207,6 +214,25 @@ def short(tree: CedTree, nodes: Collection[str]) -> CedTree:
         return Junction(junction.node, junction.level, tuple(inputs))
 
     return CedTree(tree.task, shortened(tree.root), tree.absent) if nodes else tree
+
+
+def relinked(tree: CedTree, given: World) -> CedTree:
+    """The same tree, with rates and links as they are in another world of the same nodes."""
+    paths: dict[str, list[tuple[str, str]]] = {}
+    edges = [edge for junction in tree.junctions for edge in junction.inputs]
+    for edge in (*edges, *tree.absent):
+        for event in sorted(edge.events):
+            paths.setdefault(event, []).extend((hop.lower, hop.upper) for hop in edge.hops)
+    hops = _hops(paths, given)
+
+    def changed(edge: Edge) -> Edge:
+        child = None if edge.child is None else rebuilt(edge.child)
+        return Edge(edge.name, child, edge.events, tuple(hops[hop.lower, hop.upper] for hop in edge.hops))
+
+    def rebuilt(junction: Junction) -> Junction:
+        return Junction(junction.node, junction.level, tuple(map(changed, junction.inputs)))
+
+    return CedTree(tree.task, rebuilt(tree.root), tuple(map(changed, tree.absent)))
 
 
 def shorted_at(tree: CedTree, level: int) -> frozenset[str]:

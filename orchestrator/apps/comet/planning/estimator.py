@@ -20,7 +20,8 @@ path:
 
 An event that a negation watches goes to the sink. Pushed it costs λ · CF; pulled after everything else it
 costs matches · request cost + λ · kept · CF. The sink must know that it did not occur: if it can occur after
-the last constituent, the delay is at least the window and its path.
+the last constituent, the delay is at least the window and its path. Nodes say every ``MARKS_S`` seconds of a
+contact how far such events are known, which comes on top.
 """
 
 import math
@@ -77,6 +78,7 @@ class Estimator:
         self._occurrences: dict[frozenset[str], Occurrence] = {}
         self._costs: dict[tuple[str, int, frozenset[str] | None], float] = {}
         self._prices: dict[tuple[str, int, str], float] = {}
+        self._are_rare: dict[frozenset[str], bool] = {}
 
     def occurrence(self, events: frozenset[str]) -> Occurrence:
         found = self._occurrences.get(events)
@@ -119,11 +121,21 @@ class Estimator:
 
     def junction_cost(self, junction: Junction, steps: Steps) -> float:
         """Of what comes in at a junction."""
-        edges = {edge.name: edge for edge in junction.inputs}
+        edges = junction.by_name
         total = 0.0
         known: frozenset[str] | None = None
         for step in steps:
-            total += sum(self.edge_cost(edges[name], known) for name in step)
+            of_step = 0.0
+            for name in step:
+                edge = edges[name]
+                # Most are known: this is where plans of large networks take their time.
+                cost = self._costs.get((name, len(edge.hops), known))
+                if cost is None:
+                    cost = self.edge_cost(edge, known)
+                else:
+                    self.operations += 1
+                of_step += cost
+            total += of_step
             known = (known or frozenset()).union(*(edges[name].events for name in step))
             if self._never(known):
                 break  # nothing is ever asked for
@@ -137,8 +149,12 @@ class Estimator:
         shape, number = self.task.conjunct.shape, len(events)
         if number < 4 or isinstance(shape, Event):
             return False
-        logarithm = math.log(number) + (number - 1) * math.log(shape.window)
-        return logarithm + sum(self._log_rates[name] for name in events) < _LOG_NEVER
+        never = self._are_rare.get(events)
+        if never is None:
+            logarithm = math.log(number) + (number - 1) * math.log(shape.window)
+            never = logarithm + sum(self._log_rates[name] for name in events) < _LOG_NEVER
+            self._are_rare[events] = never
+        return never
 
     def absent_traffic(self, edge: Edge, pulled: bool) -> Traffic:
         rate = self.given.sources[edge.name].rate
@@ -157,10 +173,10 @@ class Estimator:
 
     def absent_delay(self, edge: Edge, pulled: bool, delay: float) -> float:
         """``delay``: until the constituents of a match are known at the sink."""
-        wait = max(
-            a.window if a.may_follow else 0.0 for a in self.task.conjunct.absences if edge.name in a.events
-        )
-        return (max(delay + edge.request_delay, wait) if pulled else wait) + edge.delay
+        wait = self.task.conjunct.wait(edge.name)
+        if pulled:
+            return max(delay + edge.request_delay, wait) + edge.marked_delay
+        return wait + edge.marked_delay
 
     def plan(self, tree: CedTree, steps: Mapping[str, Steps], pulled_absent: frozenset[str]) -> Plan:
         """Returns the plan with its cost and delay."""
@@ -175,7 +191,7 @@ class Estimator:
 
 def junction_delay(junction: Junction, steps: Steps, delays: Mapping[str, float]) -> float:
     """``delays``: of the junctions below, by their nodes."""
-    edges = {edge.name: edge for edge in junction.inputs}
+    edges = junction.by_name
     delay = 0.0
     for number, step in enumerate(steps):
         after = delay

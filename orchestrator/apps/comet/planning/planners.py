@@ -30,16 +30,23 @@ def centralized_optimal(estimator: Estimator, tree: CedTree) -> Plan | None:
 
 
 def comet(
-    estimator: Estimator, tree: CedTree, order: Order = Order.CDR, *, second_phase: bool = True
+    estimator: Estimator,
+    tree: CedTree,
+    order: Order = Order.CDR,
+    *,
+    second_phase: bool = True,
+    stops: bool = False,
 ) -> Plan | None:
     """The two phases on the tree and on each tree shorted by levels; the cheapest plan (section IV-C)."""
-    plans = (convert(estimator, each, order, second_phase=second_phase) for each in virtual_trees(tree))
-    return cheapest(plans)
+    return cheapest(
+        convert(estimator, each, order, second_phase=second_phase, stops=stops)
+        for each in virtual_trees(tree)
+    )
 
 
 def virtual_trees(tree: CedTree) -> Iterator[CedTree]:
     seen = set()
-    for level in range(tree.height, 0, -1):
+    for level in range(max(tree.height, 1), 0, -1):
         nodes = shorted_at(tree, level)
         if nodes not in seen:
             seen.add(nodes)

@@ -30,7 +30,7 @@ def plan_text(plan: Plan, given: World) -> str:
 
 
 def _inputs(plan: Plan, junction: Junction, estimator: Estimator, indent: str) -> Iterator[str]:
-    edges = {edge.name: edge for edge in junction.inputs}
+    edges = junction.by_name
     known: frozenset[str] | None = None
     inputs = [(number, name) for number, step in enumerate(plan.steps[junction.node]) for name in step]
     for place, (number, name) in enumerate(inputs):

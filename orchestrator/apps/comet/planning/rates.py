@@ -124,7 +124,9 @@ def together_shares(rates: Sequence[float], window: float) -> list[float]:
     if rare.max() < _RARE:
         return [float(share) for share in rare[:, 0]]
     later = np.linspace(0.0, window, _STEPS + 1)[None, :]
-    both = held - missing * -np.expm1(-rate * later)  # h(x)
+    # h(x), written so that nothing cancels out
+    both = held**2 + np.exp(-rate * (window + later)) * -np.expm1(-rate * (window - later))
+    both = np.maximum(both, 1e-300)
     arrives = rate * missing / both
     again = arrives * -np.expm1(-rate * later)
     everyone, ends, starts, pairs = _without_each(both, [again, arrives, again * arrives])

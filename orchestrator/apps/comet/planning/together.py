@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from orchestrator.apps.comet.planning.beyond import beyond
-from orchestrator.apps.comet.planning.ced_tree import ALPHA, FASTEST, CedTree, Edge, build_tree
+from orchestrator.apps.comet.planning.ced_tree import ALPHA, FASTEST, CedTree, Edge, build_tree, relinked
 from orchestrator.apps.comet.planning.conversion import SLACK
 from orchestrator.apps.comet.planning.estimator import Estimator, Plan, Traffic
 from orchestrator.apps.comet.planning.planners import Planner
@@ -74,6 +74,18 @@ def plan_requests(
     return Joint(tuple(plans), cost, apart)
 
 
+def under(joint: Joint, given: World) -> Joint:
+    """What the same plans cost, and how late they are, with other rates and links."""
+    plans = [
+        Estimator(plan.tree.task, given).plan(relinked(plan.tree, given), plan.steps, plan.pulled_absent)
+        for plan in joint.plans
+    ]
+    apart = sum(plan.cost for plan in plans)
+    if len(plans) == 1:
+        return Joint(tuple(plans), apart, apart)
+    return Joint(tuple(plans), joint_cost(plans, [flow_of(plan, given) for plan in plans], given), apart)
+
+
 def tree_within(task: Task, given: World, alpha: float = ALPHA) -> CedTree:
     """The tree by ``alpha``; the fastest tree if only that one keeps the tolerance. Raises Unplannable."""
     tree = build_tree(task, given, alpha)
@@ -109,7 +121,7 @@ def flow_of(plan: Plan, given: World) -> Flow:
 def traffic_of(plan: Plan, given: World) -> Iterator[tuple[Edge, Traffic]]:
     estimator = Estimator(plan.tree.task, given)
     for junction in plan.tree.junctions:
-        edges = {edge.name: edge for edge in junction.inputs}
+        edges = junction.by_name
         known: frozenset[str] | None = None
         for step in plan.steps[junction.node]:
             for name in step:

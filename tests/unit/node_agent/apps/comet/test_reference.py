@@ -110,7 +110,7 @@ def test_conjuncts_mean_the_same(
 def test_conjuncts_of_a_pattern() -> None:
     first, second = conjuncts(parse("seq(a, !x, or(b, and(c, d; 5s)), !y; 9s)"))
     assert first.events == ("a", "b") and second.events == ("a", "c", "d")
-    assert [(a.events, a.may_follow) for a in first.absences] == [(("x",), False), (("y",), True)]
+    assert [(a.events, a.wait) for a in first.absences] == [(("x",), 0.0), (("y",), 9.0)]
     assert second.windows["c", "d"] == 5.0 and second.windows["d", "a"] == 9.0
     assert second.before == {("a", "c"), ("a", "d")}
 

@@ -7,9 +7,10 @@ import pytest
 
 from benchmarks.comet.random_networks import random_network
 from node_agent.apps.comet.events import EventSource
+from node_agent.apps.comet.node_plan import MARKS_S
 from orchestrator.apps.comet.planning.beyond import beyond
 from orchestrator.apps.comet.planning.ced_tree import Junction, build_tree, short, shorted_at
-from orchestrator.apps.comet.planning.conversion import Order, convert
+from orchestrator.apps.comet.planning.conversion import Change, Order, convert
 from orchestrator.apps.comet.planning.estimator import Estimator, Steps, in_order
 from orchestrator.apps.comet.planning.links import Link
 from orchestrator.apps.comet.planning.optimum import optimum
@@ -209,9 +210,17 @@ def test_what_negations_watch_goes_to_the_sink() -> None:
     estimator, tree = planned(30.0, "and(pe3, !pe4; 2)", given)
     plan = comet(estimator, tree)
     assert plan is not None and [edge.name for edge in tree.absent] == ["pe4"]
-    assert tree.fastest == pytest.approx(2.0 + 14.0, abs=1e-6)
+    assert tree.fastest == pytest.approx(2.0 + 14.0 + MARKS_S, abs=1e-6)
     assert plan.cost == pytest.approx(0.25 * 4 + 0.125 * 4) and not plan.pulled_absent
     estimator, tree = planned(60.0, "seq(pe4, !pe1, pe3; 0.2)", given)
     plan = comet(estimator, tree)
     assert plan is not None and plan.pulled_absent == {"pe1"}
     assert plan.delay > 14.0 + 2 * 14.0 - 1e-6
+
+
+def test_both_readings_of_cdr_and_cost_alone_rank_conversions() -> None:
+    change = Change("n1", (("a",), ("b",)), saving=6.0, round_trip=3.0)
+    assert change.rank(Order.COST, added=2.0) == 6.0
+    assert change.rank(Order.CDR, added=2.0) == 3.0
+    assert change.rank(Order.CDR_OF_LINK, added=2.0) == 2.0
+    assert change.rank(Order.CDR, added=0.0) == math.inf
